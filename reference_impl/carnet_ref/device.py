@@ -27,7 +27,7 @@ class Mode(Enum):
     OUTDATED = "OUTDATED"
 
 
-def mode_asked(body: bytes, before: Mode) -> Mode:
+def requested_mode(body: bytes, before: Mode) -> Mode:
     """Return the mode that a request to reset asks for; a device boots as it did ``before`` unless one is named."""
     return next((mode for mode in Mode if body == mode.value.encode("ascii")), before)
 
@@ -60,8 +60,7 @@ class Memory:
     def write(self, address: int, data: bytes) -> Region:
         """Write ``data`` at ``address`` and return the region it lies in.
 
-        Raises:
-            MalformedError: the bytes do not fit into one region.
+        Raises MalformedError if the bytes do not fit into one region.
         """
         region, offset = self._locate(address, len(data))
         held = self._bytes[region]
@@ -73,8 +72,7 @@ class Memory:
     def read(self, address: int, length: int) -> bytes:
         """Return the bytes from ``address`` on, as many as were written of the ``length`` asked for.
 
-        Raises:
-            MalformedError: the bytes do not lie in one region.
+        Raises MalformedError if the bytes do not lie in one region.
         """
         region, offset = self._locate(address, length)
         return bytes(self._bytes[region][offset : offset + length])
@@ -178,7 +176,7 @@ class _Receiving:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedMessage:
     """What came through the link: the plaintext, and the keys and counter value it came under."""
 
     plaintext: bytes
@@ -187,7 +185,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealedMessage:
     """What goes back through the link, and the keys and counter value it goes under."""
 
     ciphertext: bytes
@@ -229,9 +227,7 @@ class CopyEngines:
     def accept(self, order: bytes) -> LinkKeys:
         """Take the key that an order of this session carries, and return it; one that stays keeps its counters.
 
-        Raises:
-            MalformedError: it is no order.
-            OrderRefusedError: the schedule refuses it.
+        Raises MalformedError if it is no order; OrderRefusedError if the schedule refuses it.
         """
         before, keys = self._schedule.keys, self._schedule.follow(order)
         if keys is not before:
@@ -257,7 +253,7 @@ class CopyEngines:
         self._sending = keys
         self._sealer = self._sealer_of(keys)
 
-    def open(self, engine: int, ciphertext: bytes, claimed: int) -> Opened:
+    def open(self, engine: int, ciphertext: bytes, claimed: int) -> OpenedMessage:
         """Decrypt under the engine's live key, at the device's own next IV.
 
         ``claimed`` is the counter value that the sender says it used; nothing is made of it.
@@ -271,16 +267,15 @@ class CopyEngines:
         slot = receiving.opener.ivs.message
         plaintext = receiving.opener.open(ciphertext)
         self._received[receiving.keys.epoch] = slot + 1
-        return Opened(plaintext, receiving.keys, slot)
+        return OpenedMessage(plaintext, receiving.keys, slot)
 
-    def seal(self, plaintext: bytes) -> Sealed:
+    def seal(self, plaintext: bytes) -> SealedMessage:
         """Encrypt for the host, at the next IV of that direction.
 
-        Raises:
-            KeysError: the key has protected as much as it may, or has no IV left.
+        Raises KeysError if the key has protected as much as it may, or has no IV left.
         """
         slot = self._sealer.ivs.message
-        return Sealed(self._sealer.seal(plaintext), self._sending, slot)
+        return SealedMessage(self._sealer.seal(plaintext), self._sending, slot)
 
     @property
     def taken(self) -> LinkKeys:

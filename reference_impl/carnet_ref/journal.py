@@ -51,7 +51,7 @@ LARGEST_HEAD: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class JournalHead:
     """A place in a journal: how many entries there are up to it, and the digest that their chain ends in."""
 
     count: int = 0
@@ -76,12 +76,10 @@ class HeadFile:
         """Where it is: beside the journal."""
         return self.journal.with_name(self.journal.name + SUFFIX)
 
-    def read(self) -> Mark | None:
+    def read(self) -> JournalHead | None:
         """Return the head, ``None`` where none was ever written.
 
-        Raises:
-            ChangedHeadError: it is not what was written.
-            OSError: it cannot be read.
+        Raises ChangedHeadError if it is not what was written; OSError if it cannot be read.
         """
         try:
             with self.path.open("rb") as file:
@@ -91,15 +89,14 @@ class HeadFile:
         try:
             opened = self.cipher.decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], self._binding)
             count, chain = split(opened, "head", "count", "chain")
-            return Mark(to_number(count, "head", "count"), chain)
+            return JournalHead(to_number(count, "head", "count"), chain)
         except (CryptoError, MalformedError) as error:
             raise ChangedHeadError from error
 
-    def write(self, mark: Mark) -> None:
+    def write(self, mark: JournalHead) -> None:
         """Write the head, and return once it is on disk.
 
-        Raises:
-            OSError: it cannot be written; the one before is still there.
+        Raises OSError if it cannot be written; the one before is still there.
         """
         nonce = self.random(NONCE_BYTES)
         write_durably(
@@ -128,7 +125,7 @@ _APPLICATION: Final = 0x43524E54
 BESIDE: Final = ("", "-wal", "-shm", "-journal", SUFFIX)
 """What the names of a journal's files end in: its own, and of those that SQLite and the head need beside it."""
 
-KEPT_WHOLE: Final = frozenset({"accepted", "returned", "ledger", "lost"})
+RETAINED_KINDS: Final = frozenset({"accepted", "returned", "ledger", "lost"})
 """The kinds of which every entry counts for good; of any other kind only the last does."""
 CHECKPOINT: Final = "checkpoint"
 """The kind of the entry that stands for all before it."""
@@ -148,7 +145,7 @@ class JournalError(CarnetError):
     exit_code: ClassVar[ExitCode] = ExitCode.USAGE
 
 
-class Remembered(Protocol):
+class JournalStore(Protocol):
     """What a role remembers, on a disk or elsewhere, from before it acts on it."""
 
     def append(self, kind: str, payload: bytes) -> None:
@@ -175,9 +172,9 @@ class Journal:
         self._owner = owner
         self._head = HeadFile(path, self._cipher, owner, random)
         self._entries: list[tuple[str, bytes]] = []
-        self._mark = self._before = Mark()
+        self._mark = self._before = JournalHead()
         self._rows, self._most, self._room = 0, MOST_ENTRIES, MOST_GROWTH
-        self._headed: Mark | None = None
+        self._headed: JournalHead | None = None
         try:
             _make_private(path)
             self._database, rows = _opened(path)
@@ -211,7 +208,7 @@ class Journal:
             nonce, sealed = self._sealed(place, kind, self._mark.chain, payload)
             self._database.execute(_INSERT, (place, kind, nonce, sealed))
             self._entries.append((kind, payload))
-            self._follow(Mark(place + 1, sha384(sealed)), self._mark, len(payload))
+            self._follow(JournalHead(place + 1, sha384(sealed)), self._mark, len(payload))
             self._write_head()
 
     def last(self, kind: str) -> bytes | None:
@@ -220,7 +217,7 @@ class Journal:
 
     def all(self, kind: str) -> list[bytes]:
         """Return every entry of a kind that is kept whole, in order."""
-        if kind not in KEPT_WHOLE:
+        if kind not in RETAINED_KINDS:
             raise ValueError(f"of the kind {kind!r} only the last entry is kept")
         return [payload for each, payload in self._entries if each == kind]
 
@@ -252,7 +249,7 @@ class Journal:
         self._database.execute("DELETE FROM entries")
         self._database.execute(_INSERT, (place, CHECKPOINT, nonce, sealed))
         self._database.execute("COMMIT")
-        self._begin_anew(kept, Mark(place + 1, sha384(sealed)), self._mark, len(payload))
+        self._begin_anew(kept, JournalHead(place + 1, sha384(sealed)), self._mark, len(payload))
         self._write_head()
 
     def _write_head(self) -> None:
@@ -275,7 +272,7 @@ class Journal:
                 raise AuthenticationError("entry")
             name, before = kind.decode("utf-8"), b"" if starts else self._mark.chain
             payload = self._cipher.decrypt(nonce, sealed, self._binding(place, name, before))
-            after = Mark(place + 1, sha384(sealed))
+            after = JournalHead(place + 1, sha384(sealed))
             if starts:
                 reader, parts = Reader(payload, CHECKPOINT), list[bytes]()
                 while reader.remaining:
@@ -284,29 +281,28 @@ class Journal:
                     raise MalformedError(CHECKPOINT, "a chain, and pairs of kind and entry", f"{len(parts)} fields")
                 kinds = [part.decode("utf-8") for part in parts[1::2]]
                 replaced, kept = parts[0], list(zip(kinds, parts[2::2], strict=True))
-                self._begin_anew(kept, after, Mark(place + 1, replaced), len(payload))
+                self._begin_anew(kept, after, JournalHead(place + 1, replaced), len(payload))
             else:
                 self._entries.append((name, payload))
                 self._follow(after, self._mark, len(payload))
         except (CryptoError, UnicodeDecodeError, MalformedError, OverflowError) as error:
             raise self._refused(_FOREIGN if self._rows == 0 else f"entry {place} was changed") from error
 
-    def _follow(self, after: Mark, before: Mark, size: int) -> None:
+    def _follow(self, after: JournalHead, before: JournalHead, size: int) -> None:
         self._mark, self._before = after, before
         self._rows += 1
         self._room -= size
 
-    def _begin_anew(self, kept: list[tuple[str, bytes]], after: Mark, before: Mark, size: int) -> None:
+    def _begin_anew(self, kept: list[tuple[str, bytes]], after: JournalHead, before: JournalHead, size: int) -> None:
         """Go on from a checkpoint of ``size`` bytes: room for as many entries, and for three times as many bytes."""
         self._entries, self._rows, self._room = kept, 0, MOST_GROWTH + 4 * size
         self._most = max(MOST_ENTRIES, len(kept))
         self._follow(after, before, size)
 
-    def _checked_head(self) -> Mark | None:
+    def _checked_head(self) -> JournalHead | None:
         """Return the head, and insist that it is the journal's, or one step behind, as a crash may leave it.
 
-        Raises:
-            JournalError: it is not.
+        Raises JournalError if it is not.
         """
         try:
             head = self._head.read()
@@ -332,7 +328,7 @@ def _counting(entries: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, bytes
     """Yield the entries that still count, in their order."""
     last = {kind: place for place, (kind, _) in enumerate(entries)}
     for place, (kind, payload) in enumerate(entries):
-        if kind in KEPT_WHOLE or last[kind] == place:
+        if kind in RETAINED_KINDS or last[kind] == place:
             yield kind, payload
 
 
@@ -376,21 +372,22 @@ _KEY_CHARACTERS: Final = 2 * KEY_BYTES + 2
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
-def kept_key(path: Path, journals: Iterable[Path]) -> bytes:
+def load_or_make_key(path: Path, journals: Iterable[Path]) -> bytes:
     """Return the key in a file, which is made if it is not there and nothing was sealed yet.
 
-    Args:
-        path: where the key is to be.
-        journals: where the journals that it seals are, if there are any.
+    ``journals`` are those that it seals, if there are any.
 
-    Raises:
-        JournalError: there is no whole key and none may be made, or others can read it.
+    Raises JournalError if there is no whole key and none may be made, or others can read it.
     """
     if not path.exists():
         _make_key(path, journals)
     try:
         with path.open("rb") as file:
-            _check_private(path, file.fileno())
+            descriptor = file.fileno()
+            found = os.fstat(descriptor)
+            if stat.S_ISREG(found.st_mode) and found.st_mode & _OTHERS:
+                mode = stat.S_IMODE(found.st_mode)
+                raise JournalError(f"others may use the key in {path}, whose mode is {mode:o}: make it 600 (chmod 600)")
             text = file.read(_KEY_CHARACTERS + 1)
     except OSError as error:
         raise JournalError(f"cannot read a key from {path}: {error.strerror}") from error
@@ -412,18 +409,10 @@ def _make_key(path: Path, journals: Iterable[Path]) -> None:
         raise JournalError(f"cannot write a key to {path}: {error.strerror}") from error
 
 
-def _check_private(path: Path, descriptor: int) -> None:
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_mode & _OTHERS:
-        mode = stat.S_IMODE(found.st_mode)
-        raise JournalError(f"others may use the key in {path}, whose mode is {mode:o}: make it 600 (chmod 600)")
-
-
 def _parsed_key(path: Path, text: bytes) -> bytes:
     """Return the key that a text is.
 
-    Raises:
-        JournalError: it is none; an earlier version of Carnet left an empty one when it was stopped.
+    Raises JournalError if it is none; an earlier version of Carnet left an empty one when it was stopped.
     """
     digits = text.strip()
     if not digits:

@@ -56,8 +56,7 @@ class Reader:
     def take(self, count: int, field: str) -> bytes:
         """Return the next ``count`` bytes, which are called ``field`` in errors.
 
-        Raises:
-            MalformedError: fewer are left.
+        Raises MalformedError if fewer are left.
         """
         if count > self.remaining:
             raise MalformedError(self._what, f"{count} bytes of {field}", f"{self.remaining}", self._position)
@@ -93,8 +92,7 @@ class Reader:
 def json_value(text: str | bytes) -> object:
     """Return the value of a JSON text in which no object has a name twice, since readers differ in which one counts.
 
-    Raises:
-        ValueError: it is no such text, has a number that is none or too large, or is nested too deeply.
+    Raises ValueError if it is no such text, has a number that is none or too large, or is nested too deeply.
 
     Source: RFC 8259, sections 4 and 6.
     """
@@ -102,6 +100,16 @@ def json_value(text: str | bytes) -> object:
         return json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_finite, parse_float=_finite)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def bounded_json(data: str | bytes, what: str, most: int, expected: str = "JSON") -> object:
+    """Return the value of a JSON text of at most so many bytes. Raises MalformedError if it is something else."""
+    if len(data) > most:
+        raise MalformedError(what, f"at most {most} bytes", f"{len(data)}")
+    try:
+        return json_value(data)
+    except ValueError as error:
+        raise MalformedError(what, expected, " ".join(str(error).split())[:200]) from None
 
 
 def _finite(text: str) -> float:
@@ -130,8 +138,7 @@ def join(*parts: bytes) -> bytes:
 def split(data: bytes, what: str, *names: str) -> list[bytes]:
     """Return the fields of a message, which are called ``names`` in errors.
 
-    Raises:
-        MalformedError: there are fewer or more fields, or one is cut short.
+    Raises MalformedError if there are fewer or more fields, or one is cut short.
     """
     reader = Reader(data, what)
     parts = [reader.take(reader.number(_LENGTH, f"{name} length"), name) for name in names]

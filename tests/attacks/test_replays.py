@@ -1,7 +1,5 @@
 """Attacks carried out with real bytes: what the record says comes out again, and is about attacks of the spec."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Mapping
@@ -20,7 +18,7 @@ from carnet_ref.systems.gpu_travelling.exploits.attacker import Attacker
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE, UNREPLAYED
 from carnet_ref.systems.gpu_travelling.exploits.honest import Names
 from carnet_ref.systems.gpu_travelling.exploits.hostile import ACTIONS, Hostile, NotReplayableError
-from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here, replayed
+from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here, replay_with, replayed
 from carnet_ref.systems.replaying import Attack
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Trace, TraceStep
@@ -96,20 +94,22 @@ LARGE = {
 """Sizes that hold whatever an attack in the record names."""
 
 
-def test_the_record_is_as_rich_as_it_should_be() -> None:
+def test_the_record_is_rich_has_known_attacks_and_nothing_that_stays_abstract() -> None:
     defended = [id for id in REPRODUCED if not ATTACKS[id]["replay"]["defended"]["reproduced"]]
     assert defended == REPRODUCED
     assert {finding.id for finding in FAMILY.findings} <= set(REPRODUCED)
     assert len(REPRODUCED) >= 25
     assert sum(ATTACKS[id]["claim"] == "confidentiality" for id in REPRODUCED) >= 12
     assert all("bytes in a row" in ATTACKS[id]["replay"]["recovered"] for id in REPRODUCED if _is_theft(id))
-
-
-def test_known_attacks_are_in_the_record() -> None:
     assert len({known.title for known in CATALOGUE}) == len(CATALOGUE) >= 25
     assert {known.replay for known in CATALOGUE} <= set(REPRODUCED)
     assert len({known.replay for known in CATALOGUE}) >= 25
     assert all(known.source for known in CATALOGUE)
+    whole = [FAMILY.drafted(name).whole() for name in FAMILY.variants]
+    known = {*FAMILY.variants, *(defence.id for each in whole for defence in each.defences)}
+    carried_out = {name for id in REPRODUCED for name in (ATTACKS[id]["variant"], *ATTACKS[id]["removed"])}
+    assert {each.name for each in UNREPLAYED} <= known - carried_out
+    assert all(each.why for each in UNREPLAYED)
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -118,14 +118,6 @@ def test_a_stronger_adversary_has_replays_of_its_own(name: str) -> None:
     assert outcome["reproduced"]
     assert not outcome["defended"]["reproduced"]
     assert outcome["defended"]["stopped"]
-
-
-def test_what_stays_abstract_is_of_the_specification_and_not_in_the_record() -> None:
-    whole = [FAMILY.drafted(name).whole() for name in FAMILY.variants]
-    known = {*FAMILY.variants, *(defence.id for each in whole for defence in each.defences)}
-    carried_out = {name for id in REPRODUCED for name in (ATTACKS[id]["variant"], *ATTACKS[id]["removed"])}
-    assert {each.name for each in UNREPLAYED} <= known - carried_out
-    assert all(each.why for each in UNREPLAYED)
 
 
 def _refused(attack: dict[str, Any]) -> dict[str, Any] | None:
@@ -207,15 +199,8 @@ def _is_theft(id: str) -> bool:
     return bool(ATTACKS[id]["claim"] == "confidentiality")
 
 
-@pytest.mark.parametrize("id", QUICK)
+@pytest.mark.parametrize("id", [id if id in QUICK else pytest.param(id, marks=pytest.mark.slow) for id in ATTACKS])
 def test_what_the_record_says_comes_out_again(id: str) -> None:
-    (again,) = replayed([ATTACKS[id]], draws(id))
-    assert again == ATTACKS[id]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("id", [id for id in ATTACKS if id not in QUICK])
-def test_everything_else_comes_out_again(id: str) -> None:
     (again,) = replayed([ATTACKS[id]], draws(id))
     assert again == ATTACKS[id]
 
@@ -256,13 +241,96 @@ def test_a_step_that_is_called_like_code_has_no_counterpart(action: str) -> None
         hostile.do(TraceStep(action, "platform", ()))
 
 
-def test_the_command_replays() -> None:
+def test_the_command_replays_by_the_entry_point_of_the_implementation() -> None:
     arguments = ("gpu-travelling", "--variant", "intra-handshake-quote", "--jobs", "1", "--replay", "--json")
     ran = carnet("attack", *arguments)
     assert ran.code == 1
     assert ran.json["replay"]["reproduced"]
     assert not ran.json["replay"]["defended"]["reproduced"]
-
-
-def test_the_checker_finds_the_implementation_by_its_entry_point() -> None:
     assert [entry.name for entry in entry_points(group="carnet.replay")] == ["any"]
+
+
+VARIANT, OFF, CLAIM = "engine-per-holder", "no-context-left", "trains-verified"
+SCRIPT = """
+adversary lend_enrolment a=mallory p=platform
+orchestrator admit a=mallory p=platform
+orchestrator open_session s=s1 k=h1 c=0
+gpu answer_session g=gpu1 s=s1 k=h1
+gpu give_report g=gpu1 s=s1 mode=CONFIDENTIAL
+orchestrator accept_gpu q=gpu1 n=s1 mode=CONFIDENTIAL
+orchestrator send_fence v=0
+gpu exec_fence g=gpu1 k=h1 v=0
+orchestrator fenced
+orchestrator upload v=0
+orchestrator send_read_back v=1
+gpu exec_upload g=gpu1 k=h1 v=0
+gpu exec_read_back g=gpu1 k=h1 v=1 c=h1 n=1
+orchestrator verified
+orchestrator send_scrub v=2
+gpu exec_scrub g=gpu1 k=h1 v=2
+orchestrator scrubbed
+orchestrator rotate_out a=mallory k=k1 c=0
+gpu gpu_rotate_out g=gpu1 s=s1 k=k1
+orchestrator rotated_out
+orchestrator grant a=mallory p=platform v=0 b=the_buffer
+adversary keep_lent_key p=platform k=k1 v=0
+adversary pool_h2d x=platform y=mallory k=k1
+adversary lie_about_count a=mallory k=k1 n=0
+adversary plant x=platform g=gpu1 k=k1
+orchestrator take_back a=mallory n=0
+orchestrator rotate_in k=b1 c=1
+gpu gpu_rotate_in g=gpu1 s=s1 k=b1
+orchestrator rotated_in
+orchestrator send_fence v=1
+gpu exec_fence g=gpu1 k=b1 v=1
+adversary code_stays g=gpu1
+orchestrator fenced
+orchestrator upload v=0
+orchestrator send_read_back v=2
+gpu exec_upload g=gpu1 k=b1 v=0
+gpu exec_read_back g=gpu1 k=b1 v=2 c=k1 n=0
+orchestrator verified
+orchestrator send_train v=3
+"""
+"""Found by ``carnet attack gpu-travelling --without no-context-left --claim trains-verified``."""
+
+
+def _step(line: str) -> TraceStep:
+    by, action, *args = line.split()
+    named = (each.replace("_", " ").split("=") for each in args)
+    return TraceStep(action, by, tuple((name, value) for name, value in named))
+
+
+STEPS = [_step(line) for line in SCRIPT.split("\n") if line]
+ATTACK: dict[str, Any] = {
+    "variant": VARIANT,
+    "removed": [OFF],
+    "claim": CLAIM,
+    "steps": [step.to_json() for step in STEPS],
+}
+SIZES = {"holders": 1, "corrupt": 1, "chunks": 1, "rounds": 1, "sessions": 1}
+
+
+@pytest.mark.verifies("gpu-travelling-REQ-HOME-07")
+def test_the_kernel_runs_while_training_begins_unless_the_report_speaks_of_it() -> None:
+    outcome = replay_with(draws("contexts"))(ATTACK)
+    assert outcome["reproduced"], outcome["stopped"]
+    assert outcome["recovered"] == "1 foreign context runs while training begins"
+    defended = outcome["defended"]
+    assert (defended["reproduced"], defended["stopped"]["step"]["action"]) == (False, "verified")
+    assert "expected no context besides the firmware, found 1 (REQ-HOME-07)" in defended["stopped"]["why"]
+
+
+@pytest.mark.parametrize("off", [(OFF,), ()], ids=["without", "with"])
+def test_the_specification_says_the_same(off: tuple[str, ...]) -> None:
+    protocol = SOURCE.protocol(VARIANT, off)
+    judge = Interpreter(protocol, SOURCE.instance(protocol, COLLUSION, Profile("one of each", SIZES)))
+    actions, state = {action.name: action for action in protocol.actions}, judge.start()
+    last = next(index for index in reversed(range(len(STEPS))) if STEPS[index].action == "verified")
+    for step in STEPS[: None if off else last]:
+        state = judge.fire(state, actions[step.action], step.env)
+    if off:
+        assert not judge.holds(protocol.claim(CLAIM).checked.formula, state)
+    else:
+        with pytest.raises(NotEnabled):
+            judge.fire(state, actions["verified"], STEPS[last].env)

@@ -224,7 +224,6 @@ def _shown(row: Row) -> tuple[str, ...]:
 
 
 def told(row: Row) -> Iterator[str]:
-    """Say what one row has in words."""
     yield f"{row.instance}: {row.states:,} states, {row.transitions:,} transitions"
     yield (
         f"  time     carnet {row.carnet_cpu:.2f} s, spin {row.spin_cpu:.2f} s (compiled {row.spin_compile_cpu:.2f} s); "

@@ -59,6 +59,5 @@ class Visit:
             self.complaints.append(text)
 
     def open(self, name: str) -> Page:
-        """Open a page of the folder."""
         self.page.goto((self.folder / name.partition("#")[0]).as_uri() + "".join(name.partition("#")[1:]))
         return self.page

@@ -117,7 +117,6 @@ _WORDS = {SolverOutcome.PROVED: PROVED, SolverOutcome.REFUTED: REFUTED}
 
 
 def missing_e() -> bool:
-    """Whether E is not installed."""
     return not eprover.located()
 
 
@@ -138,7 +137,6 @@ def by_cvc5(text: str) -> str:
 
 
 def by_e(obligation: Obligation) -> str:
-    """Return what E says of the obligation as TPTP."""
     text = tptp(obligation)
     (said,) = eprover.answer(eprover.ProverInput(digest(text), (text,), E_CLAUSES, E_SECONDS, eprover.located()))
     return _WORDS.get(said.outcome, UNKNOWN)
@@ -269,7 +267,6 @@ class _Variant:
         return z3.Context()
 
     def compare(self, found: Examined) -> None:
-        """Compare everything."""
         refusals = self._refusals()
         if any(refusals.values()):
             found.counts["variants outside the certified language"] += 1

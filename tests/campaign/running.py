@@ -135,7 +135,6 @@ def run(campaign: Campaign, protocols: int, jobs: int, first: int = 0) -> Iterat
 
 
 def total(chunks: list[Chunk]) -> Counter[str]:
-    """Return what was counted in all chunks."""
     found: Counter[str] = Counter()
     for chunk in chunks:
         found.update(chunk.counts)

@@ -11,17 +11,7 @@ from typing import Any
 
 import pytest
 
-from carnet_check.conformance import conform
-from carnet_check.conformance.checks import (
-    CheckJudge,
-    CheckRules,
-    Clock,
-    against_replay,
-    demands,
-    requirements,
-    silent_defences,
-    takes_again,
-)
+from carnet_check.conformance import checks, conform
 from carnet_check.conformance.recorded import Logs
 from carnet_check.errors import UsageError
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
@@ -41,7 +31,7 @@ def _layered(variant: str) -> list[Protocol]:
 
 
 LAYERED = _layered(VARIANT)
-ASKED = CheckRules.of(LAYERED, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
+ASKED = checks.CheckRules.of(LAYERED, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
 RUN = events(with_deductions(honest(1)), LAYERED)
 FIRST = header(variant=VARIANT, threat="")
 OTHER = "0" * 64
@@ -72,13 +62,13 @@ def test_the_command_says_how_many_checks_were_required_and_found(tmp_path: Path
 
 def test_what_is_demanded_is_what_guards_with_a_defence_say() -> None:
     """The demands are read off the spec: change the spec, and they change."""
-    found = demands(PROTOCOL)
+    found = checks.demands(PROTOCOL)
     in_report = ["code-read-back", "no-context-left", "model-read-back", "received-count"]
     assert [each.defence for each in found["verified"]] == in_report
     assert {each.senders for each in found["verified"]} == {frozenset({"gpu"})}
     assert not [each for each in found["rotate_out"] if each.defence == "fresh-key"]
-    assert "attestation-age" in [each.defence for each in demands(LAYERED[-1])["grant"]]
-    weaker = demands(SOURCE.protocol(VARIANT, ("model-read-back",)))
+    assert "attestation-age" in [each.defence for each in checks.demands(LAYERED[-1])["grant"]]
+    weaker = checks.demands(SOURCE.protocol(VARIANT, ("model-read-back",)))
     assert [each.defence for each in weaker["verified"]] == ["code-read-back", "no-context-left", "received-count"]
 
 
@@ -172,12 +162,12 @@ def test_checks_are_not_read_where_the_header_does_not_promise_them(tmp_path: Pa
 # -- as if roles had done so: what the spec demands of checks ------------------------------------------------------
 
 
-def _refused(run: Sequence[Event], asked: CheckRules = ASKED) -> str:
+def _refused(run: Sequence[Event], asked: checks.CheckRules = ASKED) -> str:
     """Return why the checks of these events do not fit, whatever their logs say; steps are another test's business."""
     parties: dict[str, str] = {}
     for event in run:
         parties.setdefault(event["party"], event["by"])
-    judge = CheckJudge(asked, parties)
+    judge = checks.CheckJudge(asked, parties)
     said = (judge.take(TraceEvent.from_json(event)) for event in run)
     return next((why for why in said if why), "") or judge.left()
 
@@ -252,36 +242,36 @@ def test_a_check_of_an_old_message_is_noticed(recorded: list[Event]) -> None:
         assert len(old) > 10
         assert all("took an earlier step on the message of" in _refused(each) for each in old)
     weaker = [SOURCE.protocol(name, ("session-sequence",)) for name in FAMILY.with_layers([VARIANT])]
-    asked = CheckRules.of(weaker, LAYERED)
+    asked = checks.CheckRules.of(weaker, LAYERED)
     assert not asked.once
     assert not _refused(next(_of_earlier_messages(RUN)), asked)
 
 
 def test_what_keeps_messages_from_being_taken_twice_is_read_off_the_spec() -> None:
     found = {"session-sequence", "gpu-implicit-iv", "grant-once", "wrapped-key-once", "epochs-increase"}
-    assert against_replay(LAYERED) == found
-    rotating = [each.defence for each in demands(PROTOCOL)["gpu_rotate_in"]]
+    assert checks.against_replay(LAYERED) == found
+    rotating = [each.defence for each in checks.demands(PROTOCOL)["gpu_rotate_in"]]
     assert rotating == ["wrapped-key-once", "epochs-increase"]
-    weaker = demands(SOURCE.protocol(VARIANT, ("wrapped-key-once",)))
+    weaker = checks.demands(SOURCE.protocol(VARIANT, ("wrapped-key-once",)))
     assert [each.defence for each in weaker["gpu_rotate_in"]] == ["epochs-increase"]
 
 
 def test_a_design_whose_epochs_share_ivs_takes_messages_twice() -> None:
     """Without a counter of the channel the GPU takes an earlier epoch's chunk, and equal messages are equal bytes."""
-    assert not takes_again(LAYERED)
+    assert not checks.takes_again(LAYERED)
     weaker = [SOURCE.protocol(name, ("channel-counter",)) for name in FAMILY.with_layers([VARIANT])]
-    asked = CheckRules.of(weaker, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
-    assert takes_again(weaker)
-    assert against_replay(weaker) == against_replay(LAYERED), "no guard says so"
+    asked = checks.CheckRules.of(weaker, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
+    assert checks.takes_again(weaker)
+    assert checks.against_replay(weaker) == checks.against_replay(LAYERED), "no guard says so"
     assert (ASKED.once, asked.once) == (True, False)
     assert not _refused(next(_of_earlier_messages(RUN)), asked)
     early = [SOURCE.protocol(name, ("rotation-before-fence",)) for name in FAMILY.with_layers([VARIANT])]
-    assert not takes_again(early), "it sends an order early, and takes no message of another step"
+    assert not checks.takes_again(early), "it sends an order early, and takes no message of another step"
 
 
 def test_a_requirement_is_one_that_checks_of_the_defence_are_about() -> None:
     """Read off the spec: what actions enforce that carry it, or that share a message with what it takes away."""
-    found = requirements(FAMILY.drafted(VARIANT).whole())
+    found = checks.requirements(FAMILY.drafted(VARIANT).whole())
     assert found["scrub-workspace"] == {"REQ-SCRUB-01", "REQ-SCRUB-02"}
     assert "REQ-SESSION-01" in found["session-orders"]
     assert {"REQ-GRANT-03"} < found["launch-key-kept"]
@@ -294,10 +284,10 @@ def test_a_requirement_is_one_that_checks_of_the_defence_are_about() -> None:
 
 def test_defences_that_no_event_is_about_are_those_that_code_carries_out() -> None:
     """They erase, install, draw or leave something out; no guard of an honest role is about them."""
-    found = silent_defences(LAYERED)
+    found = checks.silent_defences(LAYERED)
     assert found["scrub-workspace"] == ("exec_scrub",)
     assert found["h2d-half-only"] == found["session-acknowledgements"] == ()
-    asked = {each.defence for design in LAYERED for every in demands(design).values() for each in every}
+    asked = {each.defence for design in LAYERED for every in checks.demands(design).values() for each in every}
     assert not asked & set(found)
     assert asked | set(found) == {defence.id for defence in PROTOCOL.defences}
 
@@ -388,7 +378,7 @@ def test_every_edit_of_every_recorded_event_is_refused(recorded: list[Event]) ->
 
 def test_a_recorded_check_that_is_not_missed_is_one_that_no_guard_demands(recorded: list[Event]) -> None:
     """By nature invisible: what a role checks beyond the spec, and the second of two checks about one defence."""
-    found = {action: {each.defence for each in asked} for action, asked in demands(LAYERED[-1]).items()}
+    found = {action: {each.defence for each in asked} for action, asked in checks.demands(LAYERED[-1]).items()}
     assert not _refused(recorded)
     for at, event in enumerate(recorded):
         if "check" in event and not _refused([*recorded[:at], *recorded[at + 1 :]]):
@@ -435,7 +425,7 @@ def _with(action: str, **at: float | None) -> list[Event]:
 
 def test_what_is_followed_is_what_the_layer_says_of_instants() -> None:
     """Read off the spec: what carries a defence or says how the clock runs, and nothing of keys and phases."""
-    (clock,) = Clock.of(TIMED[0], TIMED)
+    (clock,) = checks.Clock.of(TIMED[0], TIMED)
     assert {action.name: [guard.name for guard in action.guards] for action in clock.protocol.actions} == {
         "open_session": ["time passes"],
         "accept_gpu": ["time passes"],
@@ -449,7 +439,7 @@ def test_what_is_followed_is_what_the_layer_says_of_instants() -> None:
 
 
 def test_a_design_without_a_clock_has_none() -> None:
-    assert Clock.of(TIMED[0], TIMED[:1]) == ()
+    assert checks.Clock.of(TIMED[0], TIMED[:1]) == ()
 
 
 def test_instants_as_they_are_conform(tmp_path: Path) -> None:
@@ -482,7 +472,7 @@ def test_a_comparison_that_fails_is_noticed_though_the_role_says_that_it_holds(
 def test_a_comparison_that_a_design_lacks_is_not_made() -> None:
     """A trace of a weaker design is judged by what that one says of instants."""
     weaker = SOURCE.protocol(TIMED[-1].variant, ("lease",))
-    (clock,) = Clock.of(TIMED[0], [TIMED[0], weaker])
+    (clock,) = checks.Clock.of(TIMED[0], [TIMED[0], weaker])
     assert [guard.name for guard in clock.protocol.action("take_back").guards] == ["time passes"]
 
 

@@ -1,24 +1,160 @@
-"""A trace of a megabyte that is written to keep the checker busy is answered within seconds and a fixed memory."""
+"""Traces that somebody writes to keep `carnet conform` busy: up to a megabyte, each of one kind."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from carnet_check.conformance import AmbiguousTraceError, Follower, Machine, conform, recorded, tables
 from carnet_spec.language import Profile
-from carnet_spec.trace import TraceStep
-from tests.fixtures.hostile_traces import LATE, OPENING, QUICK, SLOW, bare, write
+from carnet_spec.trace import TraceEvent, TraceStep
 from tests.fixtures.rounds import honest
 from tests.fixtures.travelling import COLLUSION, SOURCE
 from tests.unit.model_check.command import carnet
+
+MEGABYTE = 1 << 20
+Lines = Iterable[str]
+
+HEADER: dict[str, Any] = {
+    "carnet_trace": 3,
+    "protocol": "gpu-travelling",
+    "variant": "engine-per-holder",
+    "without": [],
+    "threat": "collusion",
+    "sizes": {"holders": 2, "corrupt": 1, "chunks": 2},
+}
+
+
+def header(variant: str = "engine-per-holder", **sizes: int) -> str:
+    """Return a header of these sizes."""
+    return json.dumps({**HEADER, "variant": variant, "sizes": {**HEADER["sizes"], **sizes}})
+
+
+def lines(steps: Iterable[TraceStep]) -> Iterator[str]:
+    """Return events, one after the other."""
+    return (json.dumps(TraceEvent(clock, step).to_json()) for clock, step in enumerate(steps))
+
+
+def bare(steps: Iterable[TraceStep]) -> Iterator[TraceStep]:
+    """Leave out every argument."""
+    return (replace(step, args=()) for step in steps)
+
+
+def adversary(*actions: str) -> Iterator[TraceStep]:
+    """Repeat steps of the adversary, without arguments."""
+    return (TraceStep(action, "adversary") for action in itertools.cycle(actions))
+
+
+def without_data(steps: Iterable[TraceStep]) -> Iterator[TraceStep]:
+    """Leave out the arguments of what there is most of."""
+    return (replace(s, args=()) if s.action in ("provision", "gpu_receive") else s for s in steps)
+
+
+def _named(count: int) -> Iterator[TraceStep]:
+    """Draw a new session and a new key again and again, after a reset."""
+    for number in range(count):
+        yield TraceStep("reset", "adversary", (("g", "gpu1"), ("mode", "OPEN")))
+        own = (("x", "mallory"), ("g", "gpu1"), ("s", f"s{number}"), ("k", f"k{number}"))
+        yield TraceStep("open_own_session", "adversary", own)
+
+
+def _rounds(rounds: int, *, holders: int = 2, chunks: int = 2) -> list[TraceStep]:
+    return honest(rounds, holders=holders, chunks=chunks, routed=False)
+
+
+LATE = [*bare(_rounds(12)[:200]), *[TraceStep("fenced", "orchestrator")] * 3]
+OPENING = TraceStep("open_session", "orchestrator")
+
+QUICK: dict[str, Callable[[], tuple[str, Lines]]] = {
+    "a late failure after steps without arguments": lambda: (header(rounds=300), lines(LATE)),
+    "no arguments at all, among many": lambda: (
+        header(holders=40, corrupt=10, chunks=5, rounds=300),
+        lines(bare(_rounds(300))),
+    ),
+    "a hundred thousand keys alike": lambda: (
+        header(rounds=100_000),
+        lines([OPENING, TraceStep("fenced", "orchestrator")]),
+    ),
+    "one fault everywhere": lambda: (header(gpus=20, fakes=5, rounds=2), lines([OPENING, *adversary_steps(400)])),
+    "a deep value": lambda: (header(), ["[" * 500_000 + "]" * 500_000]),
+    "a long name": lambda: (header(), lines([TraceStep("a" * 1_000_000, "orchestrator")])),
+    "a long variant": lambda: (header("v" * 1_000_000), []),
+    "a defence many times": lambda: (json.dumps(HEADER | {"without": ["fence"] * 100_000}), []),
+}
+"""Those that take a second or two."""
+
+SLOW: dict[str, Callable[[], tuple[str, Lines]]] = {
+    "no arguments at all": lambda: (header(rounds=300), lines(bare(_rounds(300)))),
+    "keys and sessions alike": lambda: (header(rounds=100_000, sessions=100_000), lines([OPENING] * 14_000)),
+    "the largest sizes": lambda: (
+        header(holders=10, corrupt=10, chunks=5, gpus=4, fakes=2, rounds=100_000, sessions=100_000),
+        lines(bare(_rounds(300))),
+    ),
+    "a thousand chunks": lambda: (header(holders=1, chunks=1_000), lines(_rounds(2, holders=1, chunks=1_000))),
+    "a thousand holders": lambda: (header(holders=1_000, chunks=1), lines(bare(_rounds(300)))),
+    "a thousand corrupt holders": lambda: (header(holders=1, corrupt=1_000, chunks=1), lines(_named(5_000))),
+    "a thousand instances": lambda: (header(holders=1, chunks=1, instances=1_000), lines(bare(_rounds(300)))),
+    "a thousand counter values": lambda: (
+        header(holders=1, chunks=1, slots=1_000),
+        lines([*itertools.islice(adversary("reset"), 6_000), *bare(_rounds(100))]),
+    ),
+    "five hundred instants": lambda: (
+        header("engine-per-holder-timed", holders=1, chunks=1, instants=500, limit=2),
+        lines(bare(_rounds(300))),
+    ),
+    "GPUs of outsiders": lambda: (
+        header(holders=1, chunks=1, elsewhere=400, own_sessions=3),
+        lines(itertools.islice(adversary("open_own_session"), 13_000)),
+    ),
+    "many fresh values": lambda: (header(), lines(_named(10_000))),
+    "data without arguments": lambda: (
+        header(holders=1, chunks=500),
+        lines(without_data(_rounds(3, holders=1, chunks=500))),
+    ),
+    "resets and reports": lambda: (
+        header(corrupt=2),
+        lines([*_rounds(1)[:31], *itertools.islice(adversary("reset", "obtain_report"), 8_000)]),
+    ),
+    "many sizes": lambda: (json.dumps(HEADER | {"sizes": {f"x{n}": 1 for n in range(70_000)}}), []),
+    "many arguments": lambda: (
+        header(),
+        lines([TraceStep("open_session", "orchestrator", tuple((f"a{n}", "b") for n in range(60_000)))]),
+    ),
+    "empty lines": lambda: (header(), [""] * 1_000_000),
+}
+
+
+def adversary_steps(count: int) -> Iterator[TraceStep]:
+    """Take resets that nothing names, and then a step that none of them allows."""
+    yield from itertools.islice(adversary("reset"), count)
+    yield TraceStep("fenced", "orchestrator")
+
+
+def write(file: Path, shape: Callable[[], tuple[str, Lines]]) -> Path:
+    """Write a trace, up to a megabyte of it."""
+    first, rest = shape()
+    size = 0
+    with file.open("w", encoding="utf-8") as stream:
+        for line in itertools.chain((first,), rest):
+            size += len(line) + 1
+            if size > MEGABYTE:
+                break
+            stream.write(line + "\n")
+    return file
+
+
+# -- A trace of a megabyte that is written to keep the checker busy is answered within seconds and a fixed memory ---
+
 
 MOST_SECONDS = 10
 """Of processor time: other work on the machine does not count."""

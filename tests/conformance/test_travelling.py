@@ -256,7 +256,6 @@ def test_an_event_costs_as_much_work_however_long_the_trace() -> None:
 
 
 def _work(follower: Follower, steps: list[TraceStep]) -> int:
-    """Return the steps of work that following these takes."""
     begun = follower.work.left
     assert [follower.take(step) for step in steps] == [None] * len(steps)
     return begun + PER_EVENT * len(steps) - follower.work.left

@@ -65,7 +65,6 @@ def within(formula: Any, binders: int) -> Any:
 
 
 def compiled(formula: Any) -> Truth:
-    """Return a formula as a function."""
     found: Truth = eval(f"lambda w, x: {_formula(formula, 0)}", {"__builtins__": {"all": all, "any": any}})
     return found
 

@@ -147,7 +147,6 @@ HANDING_OVER = (
 
 
 def thorny() -> Protocol:
-    """Return the protocol."""
     drawn = tuple(Guard(f"fresh {var.name}", Not(Apply(USED, (var,))), GuardKind.FRESH) for var in (L, K))
     asked = (
         Guard("idle or bad", Or((Equal(Apply(PHASE_NOW, ()), Member(PHASE, "IDLE")), Apply(BAD, (B,))))),

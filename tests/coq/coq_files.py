@@ -9,10 +9,12 @@ import os
 import shutil
 import subprocess
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,6 +64,32 @@ class Library:
         ran = self.run("coqc", "-q", "-R", ".", "Carnet", f"{name}.v")
         assert ran.returncode == 0, ran.stderr
         return ran.stdout.strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One replacement of text in a Coq file, and the file whose proofs notice it, if there is one that does."""
+
+    id: str
+    old: str
+    new: str
+    file: str = "Checker.v"
+    says: str = ""
+    why: str = ""
+    noticed_by: str = ""
+
+    def made(self, library: Library, folder: Path) -> Library:
+        """Replace the text in a copy of a compiled library."""
+        copy = Library.copied(library.folder, folder / "library")
+        file = copy.folder / self.file
+        file.write_text(file.read_text("utf-8").replace(self.old, self.new), "utf-8")
+        return copy
+
+
+def listed(table: str, kind: str = "fault") -> list[dict[str, Any]]:
+    """Return the edits of one kind in a table that lies beside this file."""
+    rows: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name(table).read_text("utf-8"))[kind]
+    return rows
 
 
 @functools.cache

@@ -61,7 +61,6 @@ def protocol() -> language.Protocol:
 
 
 def certificates() -> Certificates:
-    """Return the certificates as a file has them."""
     layers = {}
     for threat, given in CERTIFICATES.items():
         entries = tuple(Entry("0" * 16, used, NAMES, tokens) for used, tokens in given)

@@ -12,16 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, Layout
-from carnet_check.coq.certificates import (
-    MOST_UNKNOWN,
-    Converter,
-    CoqObligation,
-    _completed,
-    coq_obligations,
-    coq_term,
-    largest_number,
-    line,
-)
+from carnet_check.coq import certificates
 from carnet_check.errors import CarnetError
 from carnet_check.exports.coq_data import CoqText, numbers
 from carnet_check.exports.systems import System, system
@@ -30,7 +21,9 @@ from tests.coq import flagging
 from tests.property.random_protocols import KEY, PARTY, PHASE, SYMBOLS
 
 NAMES = ("now.phase", "enum.Phase.DONE", "now.current", "rigid.boss")
-OBLIGATION = CoqObligation("step/act/claim", ("Party", "Phase"), ("sort:Party", "axiom:a", "inv:claim", "goal"))
+OBLIGATION = certificates.CoqObligation(
+    "step/act/claim", ("Party", "Phase"), ("sort:Party", "axiom:a", "inv:claim", "goal")
+)
 
 
 def whole() -> System:
@@ -44,8 +37,8 @@ def whole() -> System:
 
 def converted(tokens: str, *used: str) -> tuple[str, str]:
     """Return a certificate for the program and one for Coq."""
-    found = Converter(whole()).converted(OBLIGATION, Entry("", used, NAMES, tokens))
-    return line(found, numbers(whole())), coq_term(found, CoqText(whole()).value)
+    found = certificates.Converter(whole()).converted(OBLIGATION, Entry("", used, NAMES, tokens))
+    return certificates.line(found, numbers(whole())), certificates.coq_term(found, CoqText(whole()).value)
 
 
 def test_hypotheses_are_those_of_the_full_obligation() -> None:
@@ -93,7 +86,7 @@ def test_many_cases_of_named_elements_cost_little() -> None:
     with pytest.raises(CarnetError, match="do not end where their branches do"):
         converted(("w 0 " + "c e2 " * 100 + "x 0 0 " * 100).strip())
     assert time.process_time() - began < 5
-    many = "w 0 " + "c e2 " * (MOST_UNKNOWN + 1) + "x 0 0 " * (MOST_UNKNOWN + 2)
+    many = "w 0 " + "c e2 " * (certificates.MOST_UNKNOWN + 1) + "x 0 0 " * (certificates.MOST_UNKNOWN + 2)
     with pytest.raises(CarnetError, match="more than 1,000 cases of elements"):
         converted(many.strip())
 
@@ -104,10 +97,10 @@ def test_unknown_numbers_of_branches_are_the_first_that_end(known: list[int | No
     choices = itertools.product(*((2, 3) if each is None else (each,) for each in known))
     ending = [list(counts) for counts in choices if ends(counts)]
     if ending:
-        assert _completed(known, (2, 3)) == ending[0]
+        assert certificates._completed(known, (2, 3)) == ending[0]
     else:
         with pytest.raises(CarnetError):
-            _completed(known, (2, 3))
+            certificates._completed(known, (2, 3))
 
 
 def ends(branches: Sequence[int]) -> bool:
@@ -117,8 +110,10 @@ def ends(branches: Sequence[int]) -> bool:
 
 
 def test_numbers_that_coq_has_to_know_are_counted() -> None:
-    found = Converter(whole()).converted(OBLIGATION, Entry("", (), NAMES, "i 4 1 f2 e12 s 3 x 2 0 7 1 9 0 x 0 0"))
-    assert largest_number(found) == 12
+    found = certificates.Converter(whole()).converted(
+        OBLIGATION, Entry("", (), NAMES, "i 4 1 f2 e12 s 3 x 2 0 7 1 9 0 x 0 0")
+    )
+    assert certificates.largest_number(found) == 12
 
 
 @pytest.mark.parametrize(
@@ -147,7 +142,7 @@ def test_what_is_no_certificate_has_one_clear_error(tokens: str, used: tuple[str
 def test_obligations_without_certificates_are_named() -> None:
     system, given = flagging.flagging(), flagging.certificates().layers
     general, threat = system.layers
-    convert = Converter(system)
+    convert = certificates.Converter(system)
     with pytest.raises(CarnetError, match="variant main: expected 2 certificates, found none"):
         convert.layer(general, Certificates({}))
     short = replace(given["main", "nobody"], entries=given["main", "nobody"].entries[:1])
@@ -160,7 +155,9 @@ def test_obligations_without_certificates_are_named() -> None:
 
 def test_the_obligations_of_a_layer_are_named_in_coqs_order() -> None:
     system = flagging.flagging()
-    assert [(each.id, each.constants, each.hypotheses) for each in coq_obligations(system, system.layers[1])] == [
+    assert [
+        (each.id, each.constants, each.hypotheses) for each in certificates.coq_obligations(system, system.layers[1])
+    ] == [
         ("init/none", (), ("sort:Party", "threat:all good", "goal")),
         (
             "step/flag/none",

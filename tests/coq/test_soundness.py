@@ -1,43 +1,28 @@
-"""Edits of the checker in Coq, and the certificates by which a faulty checker is fooled."""
+"""The checker is proved sound in Coq, of the language as it is; of what is edited so that it is wrong, proofs fail."""
 
 from __future__ import annotations
 
 import re
-import tomllib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.coq.coq_files import SOURCES, Library, needs_coq
+from carnet_check.exports.coq_data import CoqText
+from carnet_check.exports.systems import system
+from carnet_check.loading.families import load
+from docs._ext.carnet_pages.shown import ROOT, blocks, patched
+from tests.coq.coq_files import SOURCES, Edit, Library, listed, needs_coq
 
 CHECKER = "Checker.v"
-_LISTED: dict[str, Any] = tomllib.loads(Path(__file__).with_name("seeded.toml").read_text("utf-8"))
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """One replacement of text in the checker."""
-
-    id: str
-    old: str
-    new: str
-
-    def made(self, folder: Path) -> None:
-        """Replace the text, which is there once."""
-        file = folder / CHECKER
-        before = file.read_text("utf-8")
-        assert before.count(self.old) == 1, self.id
-        file.write_text(before.replace(self.old, self.new), "utf-8")
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wrong(Edit):
     """An edit that lets the checker accept a certificate for an obligation that is not contradictory."""
 
-    says: str
     constants: str
     hypotheses: str
     certificate: str
@@ -48,8 +33,12 @@ class Wrong(Edit):
         return f"Goal accepts small {obligation} ({self.certificate}) = {verdict}. Proof. reflexivity. Qed.\n"
 
 
-FAULTS = {each["id"]: Wrong(**each) for each in _LISTED["fault"]}
-HARMLESS = {each["id"]: Edit(each["id"], each["old"], each["new"]) for each in _LISTED["harmless"]}
+FAULTS = [Wrong(**each) for each in listed("seeded.toml")]
+HARMLESS = [Edit(**each) for each in listed("seeded.toml", "harmless")]
+OF_THE_MEANING = [Edit(**each) for each in listed("seeded_meaning.toml")]
+HARMLESS_TO_THE_MEANING = [Edit(**each) for each in listed("seeded_meaning.toml", "harmless")]
+OF_EXHAUSTION = [Edit(**each) for each in listed("exhaustion.toml")]
+MEANING, GENERATOR = "Protocol.v", "Obligations.v"
 
 
 def stated(faults: Iterable[Wrong], verdict: str) -> str:
@@ -59,9 +48,6 @@ def stated(faults: Iterable[Wrong], verdict: str) -> str:
     signature, _, _ = rest.partition("(** ** An obligation")
     head = "From Coq Require Import List PArith.\nImport ListNotations.\nFrom Carnet Require Import Logic Checker.\n"
     return head + signature + "".join(fault.accepted(verdict) for fault in faults)
-
-
-# -- the checker is proved sound in Coq ------------------------------------------------------------------
 
 
 ASSUMED = re.compile(
@@ -112,10 +98,16 @@ def test_what_is_assumed_is_noticed(text: str) -> None:
 
 
 def test_an_edit_can_still_be_made() -> None:
-    checker = (SOURCES / CHECKER).read_text("utf-8")
-    edits: list[Edit] = [*FAULTS.values(), *HARMLESS.values()]
-    assert [edit.id for edit in edits if checker.count(edit.old) != 1 or edit.old == edit.new] == []
-    assert len(FAULTS) >= 40
+    """Its text is there once, no two of a table have one name, and there are many of each part."""
+    tables: tuple[list[Edit], ...] = ([*FAULTS, *HARMLESS], [*OF_THE_MEANING, *HARMLESS_TO_THE_MEANING], OF_EXHAUSTION)
+    edits = [edit for table in tables for edit in table]
+    texts = {name: (SOURCES / name).read_text("utf-8") for name in {edit.file for edit in edits}}
+    assert [edit.id for edit in edits if texts[edit.file].count(edit.old) != 1 or edit.old == edit.new] == []
+    assert [len({edit.id for edit in table}) for table in tables] == [*map(len, tables)]
+    assert (len(FAULTS) >= 40, len(OF_EXHAUSTION) > 20) == (True, True)
+    counted = Counter(edit.file for edit in OF_THE_MEANING)
+    assert {*counted} == {MEANING, GENERATOR}
+    assert min(counted.values()) >= 15
 
 
 @needs_coq
@@ -155,7 +147,7 @@ def test_compiled_files_pass_the_independent_checker(library: Library) -> None:
 
 @needs_coq
 def test_certificates_that_would_fool_a_faulty_checker_are_refused(library: Library) -> None:
-    assert library.said("Refused", stated(FAULTS.values(), "false")) == ""
+    assert library.said("Refused", stated(FAULTS, "false")) == ""
 
 
 @pytest.mark.slow
@@ -168,17 +160,16 @@ def test_coqchk_finds_no_axiom(library: Library) -> None:
 
 
 def edited(edit: Edit, library: Library, folder: Path) -> Library:
-    """Make an edit in a copy of the compiled library, and compile the checker."""
-    copy = Library.copied(library.folder, folder / "library")
-    edit.made(copy.folder)
-    ran = copy.make("Checker.vo")
+    """Make an edit in a copy of the compiled library, and compile the file."""
+    copy = edit.made(library, folder)
+    ran = copy.make(edit.file.replace(".v", ".vo"))
     assert ran.returncode == 0, ran.stderr
     return copy
 
 
 @pytest.mark.slow
 @needs_coq
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=list(FAULTS))
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
 def test_an_unsound_checker_is_not_proved_sound(fault: Wrong, library: Library, tmp_path: Path) -> None:
     copy = edited(fault, library, tmp_path)
     copy.said("Fooled", stated([fault], "true"))
@@ -189,7 +180,102 @@ def test_an_unsound_checker_is_not_proved_sound(fault: Wrong, library: Library, 
 
 @pytest.mark.slow
 @needs_coq
-@pytest.mark.parametrize("edit", HARMLESS.values(), ids=list(HARMLESS))
+@pytest.mark.parametrize("edit", HARMLESS, ids=lambda edit: edit.id)
 def test_a_checker_with_a_harmless_edit_is_still_proved_sound(edit: Edit, library: Library, tmp_path: Path) -> None:
     ran = edited(edit, library, tmp_path).make(PROOF)
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.slow
+@needs_coq
+@pytest.mark.parametrize("fault", OF_EXHAUSTION, ids=lambda fault: fault.id)
+def test_a_check_of_instances_that_lets_wrongs_through_has_no_proof(
+    fault: Edit, library: Library, tmp_path: Path
+) -> None:
+    assert library.make("Exhaustion.vo").returncode == 0
+    ran = fault.made(library, tmp_path).make("Exhaustion.vo")
+    assert ran.returncode != 0
+    assert "Error" in ran.stderr
+
+
+# -- that certified claims hold in every reachable state is proved of the language as it is, and of something ------
+
+
+STATEMENTS = {
+    "Induction.certified_always": """
+        forall (P : Protocol.protocol) (threat known claims : list Logic.formula)
+          (certificates : list Checker.refutation),
+        Obligations.certified P threat known claims certificates = true ->
+        (forall k : Logic.formula, List.In k known -> Protocol.always P threat k) ->
+        forall c : Logic.formula, List.In c claims -> Protocol.always P threat c""",
+    "Induction.always_under": """
+        forall (P : Protocol.protocol) (threat : list Logic.formula) (claim : Logic.formula),
+        Protocol.always P nil claim -> Protocol.always P threat claim""",
+    "Tutorial.secrecy_needs_the_defence": """
+        ~ Protocol.always Tutorial.without_fresh_key Handoff.threat_theft Handoff.claim_secrecy""",
+    "Plain.plain_secrecy": """
+        forall (Holder Key : Type) (corrupt : Holder -> Prop),
+        (forall X : Prop, X \\/ ~ X) ->
+        forall s : Plain.state Holder Key,
+        Plain.can_be Holder Key corrupt s ->
+        forall x y : Holder, Plain.learned Holder Key s x y -> ~ corrupt y -> x = y""",
+}
+"""What some theorems say, word by word."""
+
+
+@needs_coq
+def test_the_theorems_say_what_they_say(library: Library) -> None:
+    asked = "".join(f"Check {name}.\n" for name in STATEMENTS)
+    said = library.said("Says", f"From Carnet Require Induction Tutorial Plain.\n{asked}")
+    assert said.split() == " ".join(f"{name} : {text}" for name, text in STATEMENTS.items()).split()
+
+
+def tutorial() -> str:
+    """Return the protocol that the tutorial ends with."""
+    text = ""
+    for block in blocks((ROOT / "docs" / "tutorial.md").read_text("utf-8")):
+        match block.what.partition(" ")[0]:
+            case "file":
+                text = block.text
+            case "append":
+                text += block.text
+            case "patch":
+                text = patched(text, block.text)
+    return text
+
+
+@needs_coq
+def test_the_example_is_the_protocol_of_the_tutorial(library: Library, tmp_path: Path) -> None:
+    """As data: names, claims, steps. Written by hand in Handoff.v, and by the exporter from the tutorial."""
+    (tmp_path / "handoff.py").write_text(tutorial(), "utf-8")
+    exported = CoqText(system(load(str(tmp_path / "handoff.py")).family.protocol().encoded))
+    definitions = "\n".join(exported.definitions())
+    imports = "From Coq Require Import List PArith. Import ListNotations. From Carnet Require Import Logic Protocol."
+    assert library.said("Exported", f"{imports}\n{definitions}") == ""
+    same = (exported.protocol, "handoff"), ("threat_theft", "threat_theft"), ("claimed_under_every_threat", "claims")
+    goals = (f"Goal Exported.{theirs} = Handoff.{ours}. Proof. reflexivity. Qed.\n" for theirs, ours in same)
+    assert library.said("Same", f"From Carnet Require Exported Handoff.\n{''.join(goals)}") == ""
+
+
+def complaint(edit: Edit, library: Library, folder: Path, *wanted: str) -> str:
+    """Make an edit in a copy of the compiled library, compile what is wanted, or all, and return what Coq refuses."""
+    copy = edited(edit, library, folder)
+    ran = copy.make(*(name.replace(".v", ".vo") for name in wanted))
+    refused = re.search(r'^File "\./(\w+\.v)"', ran.stderr, re.MULTILINE)
+    assert (refused is None) == (ran.returncode == 0), ran.stderr
+    return refused.group(1) if refused else ""
+
+
+@pytest.mark.slow
+@needs_coq
+@pytest.mark.parametrize("fault", OF_THE_MEANING, ids=lambda fault: fault.id)
+def test_a_proof_notices_a_fault_of_the_meaning_or_the_generator(fault: Edit, library: Library, tmp_path: Path) -> None:
+    assert fault.noticed_by
+    assert complaint(fault, library, tmp_path, fault.noticed_by) == fault.noticed_by
+
+
+@pytest.mark.slow
+@needs_coq
+@pytest.mark.parametrize("edit", HARMLESS_TO_THE_MEANING, ids=lambda edit: edit.id)
+def test_no_proof_complains_of_a_harmless_edit(edit: Edit, library: Library, tmp_path: Path) -> None:
+    assert complaint(edit, library, tmp_path) == ""

@@ -46,7 +46,6 @@ def said(formula: Term) -> str:
 
 
 def changed(update: Update) -> str:
-    """Return what an update becomes."""
     whole = exported(protocol(updates=(update,)))
     return CoqText(whole).value(whole.actions[0].updates[0].value)
 

@@ -420,7 +420,7 @@ def test_what_is_no_attack_any_more_is_stale(other: dict[str, str]) -> None:
     assert (text.count(gallery.STALE), text.count("Step through it")) == (1, 0)
 
 
-@pytest.mark.parametrize("id", BY_FINDING)
+@pytest.mark.parametrize("id", [finding.id for finding in FAMILY.findings])
 def test_a_kept_attack_breaks_its_claim(id: str) -> None:
     """Nothing but the trace is believed: the interpreter takes every step, and the claim is false at the end."""
     attack = gallery.shown(FAMILY, BY_FINDING[id])

@@ -10,25 +10,9 @@ import pytest
 
 from docs._ext.carnet_pages import shown
 from docs._ext.carnet_pages.records.graph import targets
-from docs._ext.carnet_pages.shown import (
-    KEPT,
-    VERIFY,
-    Block,
-    StaleError,
-    agrees,
-    blocks,
-    compare,
-    differences,
-    filled,
-    pages,
-    patched,
-    played,
-    refreshed,
-)
 from tests.repo.tracked import ROOT
 
-PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in pages()}
-RECORD = targets()["shown"]
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in shown.pages()}
 PLAYED = [name for name, text in PAGES.items() if "```console" in text]
 
 
@@ -37,9 +21,9 @@ PLAYED = [name for name, text in PAGES.items() if "```console" in text]
 @pytest.mark.parametrize("page", PLAYED)
 def test_every_command_prints_what_the_page_shows(page: str, tmp_path: Path) -> None:
     """A page that shows an older specification is reported, and not compared: its age is no fault of the code."""
-    if page in RECORD.stale:
+    if page in targets()["shown"].stale:
         pytest.skip("stale: python -m docs._ext.carnet_pages.records make shown")
-    stale = [f"{page} is stale\n{difference}" for difference in differences(PAGES[page], tmp_path)]
+    stale = [f"{page} is stale\n{difference}" for difference in shown.differences(PAGES[page], tmp_path)]
     assert not stale, "\n\n".join(stale)
 
 
@@ -51,8 +35,10 @@ def test_the_readme_the_tutorial_and_the_guides_are_looked_at() -> None:
 def test_a_rule_covers_every_block_and_no_block_escapes_the_rules() -> None:
     """Every fence of a page is one that ``blocks`` sees; other ways to show code are not used."""
     fences = {page: re.findall(r"^ *(?:```|~~~)", text, re.MULTILINE) for page, text in PAGES.items()}
-    assert [page for page in PAGES if len(fences[page]) != 2 * len([*blocks(PAGES[page])])] == []
-    assert [f"{page}: {each.text}" for page, text in PAGES.items() for each in blocks(text) if not each.covered] == []
+    assert [page for page in PAGES if len(fences[page]) != 2 * len([*shown.blocks(PAGES[page])])] == []
+    assert [
+        f"{page}: {each.text}" for page, text in PAGES.items() for each in shown.blocks(text) if not each.covered
+    ] == []
 
 
 def test_digests_are_shown_where_they_are_compared_and_nowhere_else() -> None:
@@ -60,7 +46,7 @@ def test_digests_are_shown_where_they_are_compared_and_nowhere_else() -> None:
     found: dict[str, list[str]] = {}
     for page in (each for each in PAGES if not each.startswith("docs/adr/")):
         prose = PAGES[page]
-        for block in blocks(PAGES[page]):
+        for block in shown.blocks(PAGES[page]):
             prose = prose.replace(block.text, "") if block.language == "console" else prose
         found[page] = re.findall(r"\b[0-9a-f]{16,}\b", prose)
     assert {page: digests for page, digests in found.items() if digests} == {}
@@ -68,7 +54,7 @@ def test_digests_are_shown_where_they_are_compared_and_nowhere_else() -> None:
 
 # -- the command that is kept ---------------------------------------------------------------------
 
-TEXT = KEPT[VERIFY].read_text("utf-8")
+TEXT = shown.KEPT[shown.VERIFY].read_text("utf-8")
 RECORDED = json.loads((ROOT / "docs" / "results" / "gpu-travelling.json").read_text("utf-8"))
 
 
@@ -103,10 +89,10 @@ def test_the_kept_verdicts_are_the_recorded_ones(variant: str) -> None:
 def test_ci_compares_the_kept_text_with_what_the_newcomer_sees(tmp_path: Path) -> None:
     printed = tmp_path / "printed"
     printed.write_text(f"Collecting click\n{TEXT}", "utf-8")
-    compare(printed)
+    shown.compare(printed)
     printed.write_text(f"Collecting click\n{TEXT.replace('PROVED', 'UNKNOWN', 1)}", "utf-8")
     with pytest.raises(SystemExit, match="make shown"):
-        compare(printed)
+        shown.compare(printed)
 
 
 def test_what_the_script_of_ci_keeps_is_compared() -> None:
@@ -117,10 +103,10 @@ def test_what_the_script_of_ci_keeps_is_compared() -> None:
 
 # -- the tutorial ---------------------------------------------------------------------------------
 
-TUTORIAL = tuple(blocks(PAGES["docs/tutorial.md"]))
+TUTORIAL = tuple(shown.blocks(PAGES["docs/tutorial.md"]))
 
 
-def console(number: int) -> Block:
+def console(number: int) -> shown.Block:
     return [block for block in TUTORIAL if block.language == "console"][number]
 
 
@@ -145,11 +131,11 @@ def test_its_repair_is_proved_and_breaks_without_it() -> None:
 
 
 def test_lines_may_be_left_out_and_times_differ() -> None:
-    assert agrees("first\n⋮\nlast\n", "first\nsecond\nthird\nlast\n")
-    assert agrees("first\n⋮  (one line more)\nlast\n", "first\nsecond\nlast\n")
-    assert agrees("time 1 s\n", "time 2 s\n")
-    assert agrees("versions carnet 1 · python 3.11\n", "versions carnet 1 · python 3.12\n")
-    assert agrees("first\n⋮\n", "first\n")
+    assert shown.agrees("first\n⋮\nlast\n", "first\nsecond\nthird\nlast\n")
+    assert shown.agrees("first\n⋮  (one line more)\nlast\n", "first\nsecond\nlast\n")
+    assert shown.agrees("time 1 s\n", "time 2 s\n")
+    assert shown.agrees("versions carnet 1 · python 3.11\n", "versions carnet 1 · python 3.12\n")
+    assert shown.agrees("first\n⋮\n", "first\n")
 
 
 @pytest.mark.parametrize(
@@ -163,53 +149,53 @@ def test_lines_may_be_left_out_and_times_differ() -> None:
     }.values(),
 )
 def test_what_is_shown_has_to_be_printed(told: str, printed: str) -> None:
-    assert not agrees(told, printed)
+    assert not shown.agrees(told, printed)
 
 
 def test_a_stale_block_names_the_command_that_mends_it(tmp_path: Path) -> None:
-    (told,) = differences("```console\n$ echo 2 states\n1 state\n```\n", tmp_path)
+    (told,) = shown.differences("```console\n$ echo 2 states\n1 state\n```\n", tmp_path)
     assert "-1 state\n+2 states" in told
     assert told.endswith("python -m docs._ext.carnet_pages.records make shown writes it anew")
 
 
 def test_a_stale_block_is_mended_and_leaves_out_what_it_left_out(tmp_path: Path) -> None:
     page = "```console\n$ printf 'a\\nb\\nc 12 d\\ne\\nf\\n'\n⋮\nc 3 d\n⋮  (more)\nf\n```\n"
-    assert filled(page, tmp_path).endswith("⋮\nc 12 d\n⋮  (more)\nf\n```\n")
-    assert list(differences(filled(page, tmp_path), tmp_path)) == []
+    assert shown.filled(page, tmp_path).endswith("⋮\nc 12 d\n⋮  (more)\nf\n```\n")
+    assert list(shown.differences(shown.filled(page, tmp_path), tmp_path)) == []
 
 
 RENDERED = "% rendered echo '<b>2</b>'\n```{raw} html\n<b>1</b>\n```\n"
 
 
 def test_rendered_html_is_what_the_command_above_it_prints(tmp_path: Path) -> None:
-    (told,) = differences(RENDERED, tmp_path)
+    (told,) = shown.differences(RENDERED, tmp_path)
     assert told.startswith("$ echo '<b>2</b>'\n")
     assert "-<b>1</b>\n+<b>2</b>" in told
-    assert filled(RENDERED, tmp_path) == RENDERED.replace("1", "2")
-    assert list(differences(filled(RENDERED, tmp_path), tmp_path)) == []
+    assert shown.filled(RENDERED, tmp_path) == RENDERED.replace("1", "2")
+    assert list(shown.differences(shown.filled(RENDERED, tmp_path), tmp_path)) == []
 
 
 def test_lines_that_come_in_between_are_taken_up() -> None:
-    assert refreshed("⋮\na\nc\n⋮\n", "x\na\nb\nc\ny\n") == "⋮\na\nb\nc\n⋮\n"
+    assert shown.refreshed("⋮\na\nc\n⋮\n", "x\na\nb\nc\ny\n") == "⋮\na\nb\nc\n⋮\n"
 
 
 def test_lines_that_cannot_be_placed_are_left_to_a_person() -> None:
-    with pytest.raises(StaleError, match="by hand"):
-        refreshed("⋮\nverdicts PROVED 3\n", "nothing of the kind\n⋮\n")
-    with pytest.raises(StaleError, match="by hand"):
-        refreshed("⋮\nverdicts PROVED 3\n⋮\n", "nothing of the kind\n")
+    with pytest.raises(shown.StaleError, match="by hand"):
+        shown.refreshed("⋮\nverdicts PROVED 3\n", "nothing of the kind\n⋮\n")
+    with pytest.raises(shown.StaleError, match="by hand"):
+        shown.refreshed("⋮\nverdicts PROVED 3\n⋮\n", "nothing of the kind\n")
 
 
 def test_a_kept_command_is_not_typed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shown, "typed", None)
-    ((_, printed),) = played(f"```console\n$ {VERIFY}\n⋮\n```\n", tmp_path)
+    ((_, printed),) = shown.played(f"```console\n$ {shown.VERIFY}\n⋮\n```\n", tmp_path)
     assert printed == TEXT
 
 
 def test_a_diff_replaces_what_occurs_once() -> None:
-    assert patched("a\nb\nc\n", " a\n-b\n+x\n") == "a\nx\nc\n"
+    assert shown.patched("a\nb\nc\n", " a\n-b\n+x\n") == "a\nx\nc\n"
     with pytest.raises(ValueError, match="occurs 0 times"):
-        patched("a\n", "-b\n")
+        shown.patched("a\n", "-b\n")
 
 
 @pytest.mark.parametrize(
@@ -225,9 +211,9 @@ def test_a_diff_replaces_what_occurs_once() -> None:
     }.values(),
 )
 def test_a_block_that_no_rule_covers_is_noticed(page: str) -> None:
-    assert [block.covered for block in blocks(page)] == [False]
+    assert [block.covered for block in shown.blocks(page)] == [False]
 
 
 def test_a_block_of_which_nothing_is_said_is_not_played(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="% file NAME is missing"):
-        list(played("```python\nx = 1\n```\n", tmp_path))
+        list(shown.played("```python\nx = 1\n```\n", tmp_path))

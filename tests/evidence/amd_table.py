@@ -3,8 +3,6 @@
 The folder of evidence is named by ``CARNET_EVIDENCE``. A test compares the committed table with a new one.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path
@@ -14,11 +12,7 @@ from tests.fixtures.snp_evidence import GOOGLE, LUNAL, VIRTEE, Case, genuine, re
 
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "results" / "evidence-amd.csv"
 HEADER = ("Evidence", "What is asked", "Appraised at", "Verdict")
-REPOSITORIES = {
-    LUNAL: "confidential-dot-ai/attestation-rs",
-    GOOGLE: "google/go-sev-guest",
-    VIRTEE: "virtee/sev",
-}
+REPOSITORIES = {LUNAL: "confidential-dot-ai/attestation-rs", GOOGLE: "google/go-sev-guest", VIRTEE: "virtee/sev"}
 LONGEST = 200
 """How many characters of a reason are shown; digests make some longer."""
 

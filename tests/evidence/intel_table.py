@@ -3,8 +3,6 @@
 The folder of evidence is named by ``CARNET_EVIDENCE``. Tests compare the committed tables with new ones.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter, defaultdict

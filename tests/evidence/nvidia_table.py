@@ -3,8 +3,6 @@
 The folder of evidence is named by ``CARNET_EVIDENCE``. A test compares the committed table with a new one.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -4,8 +4,6 @@
 published test keys. Source: DMTF spdm-emu, doc/spdm_emu.md, for what the socket carries.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

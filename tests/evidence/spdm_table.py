@@ -3,14 +3,12 @@
 The folder of evidence is named by ``CARNET_EVIDENCE``. A test compares the committed table with a new one.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os
 from pathlib import Path
 
-from tests.fixtures.spdm_transcripts import Walker
+from tests.fixtures.spdm import Walker
 
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "results" / "spdm-recordings.csv"
 HEADER = (

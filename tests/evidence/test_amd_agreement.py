@@ -3,8 +3,6 @@
 Where Carnet is stricter, the class is named, and they are counted.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """``carnet attest`` on files as real machines and their tools write them: every form, and roots of one's own."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

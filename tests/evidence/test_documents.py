@@ -1,18 +1,13 @@
 """Real evidence in the documents that services deliver, and Intel's collateral in the files of its service."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from carnet_check.cli import main
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.intel.appraisal import appraise_quote
@@ -28,6 +23,7 @@ from carnet_ref.wire import MalformedError
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
 from tests.fixtures import snp_evidence as snp
+from tests.fixtures.command_words import found as attest
 from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, QUOTE_DOCUMENTS
 from tests.fuzz.test_parsers import mutated
 
@@ -38,10 +34,6 @@ DSTACK_TIME = datetime(2026, 6, 1, tzinfo=UTC)
 AZURE_TIME = datetime(2024, 12, 1, tzinfo=UTC)
 QUOTES = {DSTACK: DSTACK_TIME, AZURE: AZURE_TIME}
 REPLIES = f"{intel.DATA}/collateral"
-
-
-def attest(kind: str, *words: str) -> Any:
-    return json.loads(CliRunner().invoke(main, ["attest", kind, *words, "--json"]).stdout)
 
 
 def real(path: str) -> str:
@@ -239,35 +231,17 @@ def _devices_as_before(data: bytes, path: str) -> bool:
     return verdict.accepted
 
 
+@pytest.mark.parametrize("count", [60, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("path", QUOTES)
-def test_changed_documents_with_a_real_quote_are_refused_or_have_the_same_quote(path: str) -> None:
-    _check_quotes(path, 60)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", QUOTES)
-def test_a_thousand_changed_documents_with_a_real_quote(path: str) -> None:
-    _check_quotes(path, 1000)
-
-
-def _check_quotes(path: str, count: int) -> None:
+def test_changed_documents_with_a_real_quote_are_refused_or_have_the_same_quote(path: str, count: int) -> None:
     draw = random.Random(path)
     assert _quote_as_before(intel.read(path), path)
     assert sum(_quote_as_before(mutated(intel.read(path), draw), path) for _ in range(count)) < count
 
 
+@pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("path", nvidia.BUNDLES, ids=lambda path: path.rpartition("/")[2])
-def test_changed_documents_of_real_devices_are_refused_or_have_the_same_report(path: str) -> None:
-    _check_devices(path, 20)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", nvidia.BUNDLES, ids=lambda path: path.rpartition("/")[2])
-def test_a_thousand_changed_documents_of_real_devices(path: str) -> None:
-    _check_devices(path, 1000)
-
-
-def _check_devices(path: str, count: int) -> None:
+def test_changed_documents_of_real_devices_are_refused_or_have_the_same_report(path: str, count: int) -> None:
     draw = random.Random(path)
     assert _devices_as_before(nvidia.read(path), path)
     assert sum(_devices_as_before(mutated(nvidia.read(path), draw), path) for _ in range(count)) < count

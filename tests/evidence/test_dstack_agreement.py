@@ -7,8 +7,6 @@ RTMR3 that no quote has. With the digests filled in, it computes what Carnet doe
 own.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -1,16 +1,10 @@
 """Real nodes: eight GPUs of one machine, and eight with their four switches."""
 
-from __future__ import annotations
-
-import json
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from carnet_check.cli import main
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.node import appraise_node
@@ -18,6 +12,7 @@ from carnet_ref.attestation.nvidia.policy import DEFAULT_NODE_POLICY, NodePolicy
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence, device_evidence
 from carnet_ref.wire import MalformedError
 from tests.fixtures import nvidia_evidence as nvidia
+from tests.fixtures.command_words import found as attest
 from tests.fuzz.test_parsers import mutated
 
 pytestmark = pytest.mark.skipif(nvidia.FOLDER is None, reason=nvidia.MISSING)
@@ -25,10 +20,6 @@ GPUS = nvidia.BUNDLES[0]
 WHOLE = nvidia.BUNDLES[-1]
 NONCE = bytes.fromhex("1234567890" * 6 + "1234")
 FULL = NodePolicy(gpus=8, switches=4, require_links=True)
-
-
-def attest(*words: str) -> Any:
-    return json.loads(CliRunner().invoke(main, ["attest", "node", *words, "--json"]).stdout)
 
 
 def appraised(
@@ -86,20 +77,22 @@ def test_the_command_takes_a_node_from_several_files() -> None:
         str(Path(nvidia.FOLDER or "", f"{nvidia.SHARED}/{name}.json"))
         for name in ("multi_gpu_hopper", "hopper_evidence")
     ]
-    shown = attest(*shared, "--at", f"{nvidia.RIM_OCSP_TIME:%Y-%m-%d}")
+    shown = attest("node", *shared, "--at", f"{nvidia.RIM_OCSP_TIME:%Y-%m-%d}")
     assert shown["failed_step"] == "distinct"  # the second file is the first device of the first
-    alone = attest(shared[0], "--at", f"{nvidia.RIM_OCSP_TIME:%Y-%m-%d}")
+    alone = attest("node", shared[0], "--at", f"{nvidia.RIM_OCSP_TIME:%Y-%m-%d}")
     assert (alone["failed_step"], "GPUs: 4, switches: 0" in alone["steps"][1]["detail"]) == ("policy", True)
 
 
 def test_the_reference_values_of_another_version_are_refused() -> None:
     rims = [str(Path(nvidia.FOLDER or "", path)) for path in (nvidia.DRIVER_RIM, nvidia.VBIOS_RIM)]
     words = ["--rim", rims[0], "--rim", rims[1], "--at", f"{nvidia.RIM_OCSP_TIME:%Y-%m-%d}"]
-    shown = attest(str(Path(nvidia.FOLDER or "", WHOLE)), *words)
+    shown = attest("node", str(Path(nvidia.FOLDER or "", WHOLE)), *words)
     assert (shown["failed_step"], "550.90.07" in shown["steps"][-1]["detail"]) == ("gpu0.driver-rim", True)
 
 
-def _check_mutations(path: str, count: int) -> None:
+@pytest.mark.parametrize("count", [30, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("path", [GPUS, WHOLE], ids=["GPUs", "GPUs and switches"])
+def test_a_changed_node_is_refused_or_has_the_same_reports(path: str, count: int) -> None:
     data, draw = nvidia.read(path), random.Random(path)
     reports = {each.report for each in device_evidence(data)}
     accepted = 0
@@ -113,14 +106,3 @@ def _check_mutations(path: str, count: int) -> None:
         if verdict.accepted:
             assert {each.report for each in found} == reports
     assert accepted < count
-
-
-@pytest.mark.parametrize("path", [GPUS, WHOLE], ids=["GPUs", "GPUs and switches"])
-def test_a_changed_node_is_refused_or_has_the_same_reports(path: str) -> None:
-    _check_mutations(path, 30)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", [GPUS, WHOLE], ids=["GPUs", "GPUs and switches"])
-def test_a_node_changed_a_thousand_times_is_refused_or_has_the_same_reports(path: str) -> None:
-    _check_mutations(path, 1000)

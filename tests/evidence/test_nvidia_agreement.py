@@ -3,8 +3,6 @@
 Where Carnet is stricter, the row says why. The verifier runs in an environment of its own (`nvidia_verifier_driver`).
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator
@@ -20,14 +18,9 @@ from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.policy import Policy
 from tests.fixtures import nvidia_verifier_driver
 from tests.fixtures.nvidia_evidence import FOLDER, MISSING, SAMPLES, cases, read
-from tests.fixtures.nvidia_wheel import verifier_python
-from tests.fixtures.own_environment import UnavailableError
+from tests.fixtures.own_environment import UnavailableError, verifier_python
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(FOLDER is None, reason=MISSING),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.skipif(FOLDER is None, reason=MISSING)]
 EVERYTHING = Policy(
     require=frozenset({"revocation", "signature", "firmware-id", "nonce", "driver-rim", "vbios-rim", "measurements"})
 )

@@ -1,7 +1,5 @@
 """A plain clone meets reality too: NVIDIA's sample report and signed RIMs, out of the wheel of its own verifier."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,8 +14,7 @@ from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.rim import appraise_rim, parse_rim
 from tests.fixtures.nvidia_pki import world
-from tests.fixtures.nvidia_wheel import samples
-from tests.fixtures.own_environment import UnavailableError
+from tests.fixtures.own_environment import UnavailableError, samples
 
 AT = datetime(2025, 8, 21, 12, tzinfo=UTC)
 DEVICE = "478176379286082186618948445787393647364802107249"
@@ -41,14 +38,16 @@ def appraised(wheel: Mapping[str, bytes], report: bytes | None = None, **changes
     return appraise_gpu(given, chain, at=AT, policy=DEFAULT_POLICY, anchors=anchors, rims=rims)
 
 
-def test_nvidias_sample_report_is_accepted(wheel: Mapping[str, bytes]) -> None:
+def test_nvidias_sample_report_is_accepted_under_its_own_root_and_reference_values(wheel: Mapping[str, bytes]) -> None:
     appraisal = appraised(wheel)
     assert appraisal.accepted
     assert (appraisal.claims["ueid"], appraisal.claims["driver_version"]) == (DEVICE, "550.90.07")
-
-
-def test_it_is_not_accepted_under_the_roots_of_tests(wheel: Mapping[str, bytes]) -> None:
     assert appraised(wheel, test_roots=True).failed_step == "chain"
+    appraisal = appraised(wheel, rims=(wheel["g520_0200_885_960074000D_PROD.swidtag"],))
+    assert (appraisal.failed_step, appraisal.steps[-1].detail.startswith("version")) == ("vbios-rim", True)
+    report = parse_report(decode(wheel["hopperAttestationReport.txt"], "report"))
+    assert replace(report, opaque=()).driver_version is None
+    assert (report.vbios_version, len(report.measurements), report.nvdec0_disabled) == ("96.00.9F.00.01", 64, True)
 
 
 def test_changed_bytes_are_refused(wheel: Mapping[str, bytes]) -> None:
@@ -71,14 +70,3 @@ def test_every_rim_in_it_is_signed_by_nvidia(wheel: Mapping[str, bytes]) -> None
         changed = data.replace(b'active="True"', b'active="False"', 1)
         assert appraise_rim(changed, at=signer.not_valid_before_utc, anchors=root).failed_step == "signature"
     assert len(rims) > 20
-
-
-def test_reference_values_of_another_version_are_refused(wheel: Mapping[str, bytes]) -> None:
-    appraisal = appraised(wheel, rims=(wheel["g520_0200_885_960074000D_PROD.swidtag"],))
-    assert (appraisal.failed_step, appraisal.steps[-1].detail.startswith("version")) == ("vbios-rim", True)
-
-
-def test_the_report_says_what_it_is_about(wheel: Mapping[str, bytes]) -> None:
-    report = parse_report(decode(wheel["hopperAttestationReport.txt"], "report"))
-    assert replace(report, opaque=()).driver_version is None
-    assert (report.vbios_version, len(report.measurements), report.nvdec0_disabled) == ("96.00.9F.00.01", 64, True)

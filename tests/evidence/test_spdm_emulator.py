@@ -1,38 +1,14 @@
 """Carnet's ends talk to DMTF's emulator: sessions, challenges, measurements, mutual authentication and pieces."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from carnet_ref.spdm import (
-    CURRENT,
-    BlockReporter,
-    MutualAuthentication,
-    Profile,
-    Requester,
-    RequesterConfig,
-    Responder,
-    ResponderConfig,
-)
+from carnet_ref import spdm
+from carnet_ref.spdm import machine
 from carnet_ref.spdm.layout import Version
-from carnet_ref.spdm.machine import (
-    Beat,
-    Begin,
-    Closed,
-    End,
-    Identified,
-    KeysUpdated,
-    Measure,
-    Measured,
-    MeasuredOutside,
-    Opened,
-    OpenSession,
-    UpdateKeys,
-)
 from carnet_ref.spdm.messages import MutualRequest, Summary
 from tests.evidence import spdm_emulator as emulator
 from tests.fixtures.spdm import BLOCKS
@@ -41,41 +17,41 @@ pytestmark = pytest.mark.skipif(emulator.FOLDER is None, reason="CARNET_SPDM_EMU
 
 VERSIONS = {"1.1": Version.V1_1, "1.2": Version.V1_2, "1.3": Version.V1_3, "1.4": Version.V1_4}
 MODES = {"WO_ENCAP": MutualRequest.PROVISIONED, "W_ENCAP": MutualRequest.ENCAPSULATED, "DIGESTS": MutualRequest.DIGESTS}
-ANYTHING = Profile("any", tuple(VERSIONS.values()), CURRENT.abilities, message=CURRENT.message)
+ANYTHING = spdm.Profile("any", tuple(VERSIONS.values()), spdm.CURRENT.abilities, message=spdm.CURRENT.message)
 
 
-def requester(**settings: Any) -> Requester:
-    return Requester(replace(RequesterConfig(emulator.trust, os.urandom, ANYTHING), **settings))
+def requester(**settings: Any) -> spdm.Requester:
+    return spdm.Requester(replace(spdm.RequesterConfig(emulator.trust, os.urandom, ANYTHING), **settings))
 
 
-def responder(**settings: Any) -> Responder:
+def responder(**settings: Any) -> spdm.Responder:
     key = emulator.device_key()
     certificates = emulator.certificates("ecp384", "responder")
-    reporter = BlockReporter(key, lambda: BLOCKS, os.urandom)
-    config = ResponderConfig(certificates, key, reporter, os.urandom, ANYTHING)
-    return Responder(replace(config, **settings))
+    reporter = spdm.BlockReporter(key, lambda: BLOCKS, os.urandom)
+    config = spdm.ResponderConfig(certificates, key, reporter, os.urandom, ANYTHING)
+    return spdm.Responder(replace(config, **settings))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_requester_challenges_measures_and_uses_the_emulated_device(version: str) -> None:
     ours = requester(challenge=True, session=False, summary=Summary.ALL)
     with emulator.responder_emulator("--ver", version, "--cap", emulator.ANSWERING, "--mut_auth", "NO") as wire:
-        (found,) = emulator.ask(wire, ours, Begin())
-        assert isinstance(found, Identified)
+        (found,) = emulator.ask(wire, ours, machine.Begin())
+        assert isinstance(found, machine.Identified)
         assert found.challenged
-        (outside,) = emulator.ask(wire, ours, Measure(bytes(32)))
-        assert isinstance(outside, MeasuredOutside)
-        (opened,) = emulator.ask(wire, ours, OpenSession())
-        assert isinstance(opened, Opened)
+        (outside,) = emulator.ask(wire, ours, machine.Measure(bytes(32)))
+        assert isinstance(outside, machine.MeasuredOutside)
+        (opened,) = emulator.ask(wire, ours, machine.OpenSession())
+        assert isinstance(opened, machine.Opened)
         assert opened.session.version is VERSIONS[version]
         assert opened.session.summary == found.summary != b""
-        (inside,) = emulator.ask(wire, ours, Measure(bytes(32)))
-        assert isinstance(inside, Measured)
+        (inside,) = emulator.ask(wire, ours, machine.Measure(bytes(32)))
+        assert isinstance(inside, machine.Measured)
         inside.report.check_signature(opened.session.version, opened.session.responder)
-        assert emulator.ask(wire, ours, Beat()) == []
-        assert emulator.ask(wire, ours, UpdateKeys(both=False)) == [KeysUpdated()]
-        assert emulator.ask(wire, ours, UpdateKeys()) == [KeysUpdated()]
-        assert emulator.ask(wire, ours, End()) == [Closed(None)]
+        assert emulator.ask(wire, ours, machine.Beat()) == []
+        assert emulator.ask(wire, ours, machine.UpdateKeys(both=False)) == [machine.KeysUpdated()]
+        assert emulator.ask(wire, ours, machine.UpdateKeys()) == [machine.KeysUpdated()]
+        assert emulator.ask(wire, ours, machine.End()) == [machine.Closed(None)]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -85,10 +61,10 @@ def test_the_requester_proves_to_the_emulated_device_who_it_is(version: str, mod
     with emulator.responder_emulator(
         "--ver", version, "--cap", f"{emulator.ANSWERING},MUT_AUTH,ENCAP", "--mut_auth", mode
     ) as wire:
-        _, opened = emulator.ask(wire, ours, Begin())
-        assert isinstance(opened, Opened)
+        _, opened = emulator.ask(wire, ours, machine.Begin())
+        assert isinstance(opened, machine.Opened)
         assert opened.session.requester is not None
-        assert emulator.ask(wire, ours, Beat()) == []
+        assert emulator.ask(wire, ours, machine.Beat()) == []
 
 
 @pytest.mark.parametrize("transfer", [64, 300, 1000])
@@ -98,10 +74,10 @@ def test_the_requester_takes_large_messages_in_pieces(version: str, transfer: in
     with emulator.responder_emulator(
         "--ver", version, "--cap", f"{emulator.ANSWERING},CHUNK", "--mut_auth", "NO"
     ) as wire:
-        _, opened = emulator.ask(wire, ours, Begin())
-        assert isinstance(opened, Opened)
-        (inside,) = emulator.ask(wire, ours, Measure(bytes(32)))
-        assert isinstance(inside, Measured)
+        _, opened = emulator.ask(wire, ours, machine.Begin())
+        assert isinstance(opened, machine.Opened)
+        (inside,) = emulator.ask(wire, ours, machine.Measure(bytes(32)))
+        assert isinstance(inside, machine.Measured)
         inside.report.check_signature(opened.session.version, opened.session.responder)
 
 
@@ -115,7 +91,7 @@ def test_the_emulated_requester_challenges_measures_and_uses_the_responder(versi
         *("--exe_conn", "DIGEST,CERT,CHAL,MEAS", "--exe_session", "KEY_EX,KEY_UPDATE,HEARTBEAT,MEAS"),
     )
     assert code == 0, printed[-3000:]
-    assert [type(each) for each in happened] == [Opened, KeysUpdated, Closed], printed[-3000:]
+    assert [type(each) for each in happened] == [machine.Opened, machine.KeysUpdated, machine.Closed], printed[-3000:]
     assert "ERROR" not in printed
 
 
@@ -127,7 +103,7 @@ def test_the_emulated_requester_updates_one_direction_or_both(update: str) -> No
         *("--exe_session", "KEY_EX,KEY_UPDATE,HEARTBEAT"),
     )
     assert code == 0, printed[-3000:]
-    assert [type(each) for each in happened] == [Opened, KeysUpdated, Closed], printed[-3000:]
+    assert [type(each) for each in happened] == [machine.Opened, machine.KeysUpdated, machine.Closed], printed[-3000:]
 
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=lambda mode: mode.name)
@@ -135,7 +111,7 @@ def test_the_emulated_requester_updates_one_direction_or_both(update: str) -> No
 def test_the_emulated_requester_proves_who_it_is(version: str, mode: MutualRequest) -> None:
     provisioned = emulator.requester_identity().chain if mode is MutualRequest.PROVISIONED else b""
     happened, code, printed = emulator.serve(
-        responder(mutual=MutualAuthentication(emulator.trust, mode, provisioned)),
+        responder(mutual=spdm.MutualAuthentication(emulator.trust, mode, provisioned)),
         *(
             "--ver",
             version,
@@ -149,19 +125,19 @@ def test_the_emulated_requester_proves_who_it_is(version: str, mode: MutualReque
     )
     assert code == 0, printed[-3000:]
     opened = happened[0]
-    assert isinstance(opened, Opened), printed[-3000:]
+    assert isinstance(opened, machine.Opened), printed[-3000:]
     assert opened.session.requester is not None
     assert opened.session.requester.certificates == emulator.requester_identity().certificates
 
 
 @pytest.mark.parametrize("transfer", [64, 300, 1000])
 def test_the_emulated_requester_sends_large_messages_in_pieces(transfer: int) -> None:
-    mode = MutualAuthentication(emulator.trust, MutualRequest.ENCAPSULATED)
+    mode = spdm.MutualAuthentication(emulator.trust, MutualRequest.ENCAPSULATED)
     happened, code, printed = emulator.serve(
         responder(mutual=mode, profile=replace(ANYTHING, transfer=transfer)),
         *("--ver", "1.2", "--cap", f"{emulator.ASKING},MUT_AUTH,ENCAP,CHUNK", "--exe_conn", "DIGEST,CERT,CHAL"),
         *("--exe_session", "KEY_EX,HEARTBEAT,MEAS"),
     )
     assert code == 0, printed[-3000:]
-    assert [type(each) for each in happened] == [Opened, Closed], printed[-3000:]
+    assert [type(each) for each in happened] == [machine.Opened, machine.Closed], printed[-3000:]
     assert "CHUNK_SEND" in printed

@@ -1,7 +1,5 @@
 """Other recordings of SPDM: packet captures of the same sessions, and the log of a real NVIDIA board."""
 
-from __future__ import annotations
-
 import os
 import re
 import struct
@@ -14,7 +12,7 @@ from carnet_ref.crypto.primitives import sha384
 from carnet_ref.spdm.layout import Layout, Version
 from carnet_ref.spdm.messages import Error, GetMeasurements, Measurements, parse_message
 from carnet_ref.spdm.secured import SecuredRecord
-from tests.fixtures.spdm_transcripts import events
+from tests.fixtures.spdm import events
 
 EVIDENCE = os.environ.get("CARNET_EVIDENCE")
 pytestmark = pytest.mark.skipif(EVIDENCE is None, reason="CARNET_EVIDENCE names no folder")

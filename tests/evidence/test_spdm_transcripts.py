@@ -1,7 +1,5 @@
 """Sessions recorded between other people's SPDM programs decrypt, re-derive and re-verify."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.evidence.spdm_table import TABLE, table
-from tests.fixtures.spdm_transcripts import Walker
+from tests.fixtures.spdm import Walker
 
 EVIDENCE = os.environ.get("CARNET_EVIDENCE")
 pytestmark = pytest.mark.skipif(EVIDENCE is None, reason="CARNET_EVIDENCE names no folder")
@@ -43,10 +41,11 @@ RECORDED = {
 }
 
 
-def test_every_recording_is_listed() -> None:
+def test_every_recording_is_listed_in_the_table_of_the_documentation_too() -> None:
     assert EVIDENCE is not None
     folder = Path(EVIDENCE, "13-spdm", "libspdm-transcripts")
     assert {path.stem for path in folder.glob("*.json")} == set(RECORDED)
+    assert TABLE.read_text("utf-8") == table(), "write it again: python -m tests.evidence.spdm_table"
 
 
 @pytest.mark.parametrize("name", sorted(RECORDED))
@@ -59,7 +58,3 @@ def test_a_recorded_session_is_byte_equal(name: str) -> None:
     computed = Counter(walk.computed)
     assert not recorded - computed
     assert {what for what, _ in computed - recorded} <= (NOT_SHOWN_FOR_PSK if name.startswith("psk") else set())
-
-
-def test_the_table_in_the_documentation_is_the_one_of_today() -> None:
-    assert TABLE.read_text("utf-8") == table(), "write it again: python -m tests.evidence.spdm_table"

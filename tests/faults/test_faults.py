@@ -1,6 +1,8 @@
 """Faults seeded one at a time are noticed by fast tests: ``pytest -m slow tests/faults``.
 
-``CARNET_SEEDED_FAULTS=docs/results/seeded-faults.csv`` in the environment writes down which test noticed which.
+With ``-k exported`` those of the way from a specification to Coq are seeded, with ``-k "not exported"`` all others.
+``CARNET_SEEDED_FAULTS=docs/results/seeded-faults.csv`` in the environment writes down which test noticed which, and
+``CARNET_COQ_FAULTS=docs/results/coq-faults.csv`` that of those of the way to Coq.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.coq.coq_files import needs_coq
 from tests.faults.seeding import PACKAGES, ROOT, SECONDS, Fault, Tree, cannot_be_seeded, faults, not_as_recorded, record
 
 FAULTS = faults()
-SHOWN = ROOT / "docs" / "results" / "seeded-faults.csv"
+COQ_FAULTS = faults(ROOT / "tests" / "coq" / "faults.toml")
+CAMPAIGNS = {"": FAULTS, "coq": COQ_FAULTS}
 PLACES = [
     "bounded/",
     "explicit/",
@@ -40,8 +44,8 @@ PLACES = [
 
 def test_every_fault_can_still_be_seeded() -> None:
     """Its text is there once, and what should notice it are fast tests that exist."""
-    assert len(FAULTS) > 400
-    assert cannot_be_seeded(FAULTS) == []
+    assert (len(FAULTS) > 400, len(COQ_FAULTS) > 30) == (True, True)
+    assert cannot_be_seeded(FAULTS) + cannot_be_seeded(COQ_FAULTS) == []
 
 
 def test_a_fault_that_cannot_be_seeded_is_listed() -> None:
@@ -68,7 +72,9 @@ def test_there_are_faults_of_every_part_that_verdicts_rest_on() -> None:
 
 
 def test_the_documentation_lists_them() -> None:
-    assert not_as_recorded(SHOWN, FAULTS) == []
+    results = ROOT / "docs" / "results"
+    assert not_as_recorded(results / "seeded-faults.csv", FAULTS) == []
+    assert not_as_recorded(results / "coq-faults.csv", COQ_FAULTS) == []
 
 
 @pytest.fixture(scope="module")
@@ -77,33 +83,44 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 
 
 @pytest.fixture(scope="module")
-def caught() -> Iterator[dict[str, str]]:
+def caught() -> Iterator[dict[str, dict[str, str]]]:
     """Which test noticed each fault; written down at the end, if that was asked for and all were tried."""
-    found: dict[str, str] = {}
+    found: dict[str, dict[str, str]] = {name: {} for name in CAMPAIGNS}
     yield found
-    record("CARNET_SEEDED_FAULTS", FAULTS, found)
+    record("CARNET_SEEDED_FAULTS", FAULTS, found[""])
+    record("CARNET_COQ_FAULTS", COQ_FAULTS, found["coq"])
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(10 * SECONDS)
-def test_without_a_fault_nothing_fails(tree: Tree) -> None:
-    """The copy's packages are what the copy's tests run against, and these pass."""
+def test_the_packages_of_a_copy_are_what_its_tests_run_against(tree: Tree) -> None:
     names = ("carnet_spec", "carnet_check", "carnet_ref")
     found = tree.python("-c", f"import {', '.join(names)}; print(*(m.__file__ for m in ({', '.join(names)})))")
     expected = [tree.folder / where / name for where, name in zip(PACKAGES, names, strict=True)]
     assert [Path(file).parent for file in found.stdout.split()] == expected
-    every = dict.fromkeys(test for fault in FAULTS.values() for test in fault.noticed_by)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(10 * SECONDS)
+@pytest.mark.parametrize("campaign", ["", pytest.param("coq", marks=needs_coq, id="exported")])
+def test_without_a_fault_nothing_fails(campaign: str, tree: Tree) -> None:
+    every = dict.fromkeys(test for fault in CAMPAIGNS[campaign].values() for test in fault.noticed_by)
     failed, said = tree.failing(list(every), 9 * SECONDS)
     assert not failed, said
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=list(FAULTS))
-def test_a_fault_is_noticed(fault: Fault, tree: Tree, caught: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("campaign", "fault"),
+    [
+        *(pytest.param("", fault, id=fault.id) for fault in FAULTS.values()),
+        *(pytest.param("coq", fault, id=f"exported-{fault.id}", marks=needs_coq) for fault in COQ_FAULTS.values()),
+    ],
+)
+def test_a_fault_is_noticed(campaign: str, fault: Fault, tree: Tree, caught: dict[str, dict[str, str]]) -> None:
     if fault.needs and shutil.which(fault.needs) is None:
         pytest.skip(f"needs the program {fault.needs}")
     with tree.seeded(fault):
         failed, said = tree.failing(fault.noticed_by)
     assert failed, said
-    caught[fault.id] = failed
+    caught[campaign][fault.id] = failed

@@ -6,34 +6,18 @@
 from __future__ import annotations
 
 import csv
+import functools
 import subprocess
 import sys
 import tomllib
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from carnet_ref.crypto.primitives import AesGcm, AuthenticationError
-from tests.faults import unverified
-from tests.faults.trying import (
-    COLUMNS,
-    ROOT,
-    SECONDS,
-    UNSEEN,
-    UNVERIFIED,
-    Removable,
-    asked_about,
-    failing,
-    forked,
-    gone_through,
-    named,
-    removables,
-    removables_in,
-)
+from tests.faults import trying, unverified
 
-SHOWN = ROOT / "docs" / "results" / "removed-checks.csv"
-CHECKS = {named(check): check for check in removables()}
+SHOWN = trying.ROOT / "docs" / "results" / "removed-checks.csv"
 SOURCE = '''\
 class Role:
     def take(self, message):
@@ -51,14 +35,19 @@ class Role:
 '''
 
 
+@functools.cache
+def checks() -> dict[trying.Name, trying.Removable]:
+    return {trying.named(check): check for check in trying.removables()}
+
+
 @pytest.fixture
-def found(tmp_path: Path) -> list[Removable]:
+def found(tmp_path: Path) -> list[trying.Removable]:
     file = tmp_path / "role.py"
     file.write_text(SOURCE)
-    return removables_in(file, tmp_path)
+    return trying.removables_in(file, tmp_path)
 
 
-def test_every_kind_of_check_is_found_and_named(found: list[Removable]) -> None:
+def test_every_kind_of_check_is_found_and_named(found: list[trying.Removable]) -> None:
     assert {check.place for check in found} == {"role.Role.take"}
     assert [(check.how, check.cites) for check in found] == [
         ("guard dropped", ()),
@@ -79,11 +68,11 @@ def test_every_kind_of_check_is_found_and_named(found: list[Removable]) -> None:
 
 def test_a_test_that_fails_is_named(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("def test_good(): pass\ndef test_bad(): assert False\n")
-    (found,) = forked(lambda: failing(str(tmp_path / "test_it.py")))
+    (found,) = trying.forked(lambda: trying.failing(str(tmp_path / "test_it.py")))
     assert found.endswith("test_it.py::test_bad")
 
 
-def test_a_check_is_removed_and_nothing_else(found: list[Removable]) -> None:
+def test_a_check_is_removed_and_nothing_else(found: list[trying.Removable]) -> None:
     lines = SOURCE.splitlines()
     for check in found:
         without = check.removed_from(SOURCE)
@@ -97,14 +86,15 @@ def test_a_check_is_removed_and_nothing_else(found: list[Removable]) -> None:
     assert "in_turn(lambda at: None)" in removed["call dropped", ("mode-check",)]
 
 
-def test_a_check_may_stay_and_pass_whatever_it_sees(found: list[Removable]) -> None:
+def test_a_check_may_stay_and_pass_whatever_it_sees(found: list[trying.Removable]) -> None:
     """Then it is logged as it was, so that only tests can notice."""
-    without = {check.cites[0]: check.removed_from(SOURCE) for check in found if check.how in UNSEEN}
+    without = {check.cites[0]: check.removed_from(SOURCE) for check in found if check.how in trying.UNSEEN}
     assert '"REQ-HOME-02", True, saw=message, otherwise="no")' in without["fence-ack"]
     assert '"REQ-RETURN-04", True, saw=self.now)' in without["lease"]
     assert "self.open(message), object, saw=message)" in without["scrub-ack"]
     assert (
-        f"__import__('{UNVERIFIED}', fromlist=['of']).of(lambda: self.open(message)), saw" in without["session-orders"]
+        f"__import__('{trying.UNVERIFIED}', fromlist=['of']).of(lambda: self.open(message)), saw"
+        in without["session-orders"]
     )
 
 
@@ -116,7 +106,7 @@ def test_what_is_taken_unverified_is_what_was_sealed_whatever_its_tag() -> None:
         return cipher.decrypt(nonce, message, about)
 
     for message, about in ((sealed, b"about"), (sealed[:-16] + bytes(16), b"about"), (sealed, b"another")):
-        assert unverified.of(partial(opened, message, about))() == b"hello"
+        assert unverified.of(functools.partial(opened, message, about))() == b"hello"
     assert unverified.of(lambda: cipher.decrypt_into(nonce, sealed[:-16] + bytes(16), out))() == len(out)
     assert out == b"hello"
     with pytest.raises(AuthenticationError):
@@ -124,17 +114,17 @@ def test_what_is_taken_unverified_is_what_was_sealed_whatever_its_tag() -> None:
 
 
 def test_no_two_checks_have_one_name() -> None:
-    assert len(CHECKS) == len(removables()) > 200
+    assert len(checks()) == len(trying.removables()) > 200
 
 
 def test_every_check_has_tests_that_are_asked_about_it() -> None:
-    for check in CHECKS.values():
-        assert all((ROOT / test).exists() for test in asked_about(check.file)), check.file
+    for check in checks().values():
+        assert all((trying.ROOT / test).exists() for test in trying.asked_about(check.file)), check.file
 
 
-def test_only_checks_that_a_run_goes_through_are_tried(found: list[Removable]) -> None:
+def test_only_checks_that_a_run_goes_through_are_tried(found: list[trying.Removable]) -> None:
     first, *_ = found
-    assert gone_through(found, {first.file: [first.lines[0]]}) == [first]
+    assert trying.gone_through(found, {first.file: [first.lines[0]]}) == [first]
 
 
 # -- the table -----------------------------------------------------------------------------------------------------
@@ -143,7 +133,7 @@ def test_only_checks_that_a_run_goes_through_are_tried(found: list[Removable]) -
 def _shown() -> list[list[str]]:
     with SHOWN.open(encoding="utf-8", newline="") as file:
         columns, *rows = csv.reader(file)
-    assert columns == COLUMNS
+    assert columns == trying.COLUMNS
     return rows
 
 
@@ -154,7 +144,7 @@ def _argued() -> dict[tuple[str, str, str], str]:
 
 def test_the_table_is_of_checks_that_are_there() -> None:
     """A check that changed is to be tried again."""
-    assert not [row[:2] for row in _shown() if (row[0], row[1], row[3]) not in CHECKS]
+    assert not [row[:2] for row in _shown() if (row[0], row[1], row[3]) not in checks()]
     assert len(_shown()) >= 110
 
 
@@ -174,12 +164,12 @@ def test_the_checker_itself_notices_many() -> None:
 
 def _try(out: Path, *words: str) -> list[list[str]]:
     command = [sys.executable, "-m", "tests.faults.trying", "--out", str(out), *words]
-    subprocess.run(command, cwd=ROOT, check=True, timeout=400 * SECONDS)
+    subprocess.run(command, cwd=trying.ROOT, check=True, timeout=400 * trying.SECONDS)
     with out.open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file))[1:]
 
 
-@pytest.mark.timeout(4 * SECONDS)
+@pytest.mark.timeout(4 * trying.SECONDS)
 def test_without_the_enrolment_check_a_run_does_not_conform(tmp_path: Path) -> None:
     """One check, tried from scratch: without it nothing changes but that its event is missing."""
     (row,) = _try(tmp_path / "table", "--only", "roles/facts.py", "--text", "enrolment-check", "--how", "call dropped")
@@ -187,7 +177,7 @@ def test_without_the_enrolment_check_a_run_does_not_conform(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400 * SECONDS)
+@pytest.mark.timeout(400 * trying.SECONDS)
 def test_every_check_is_noticed_when_it_is_gone(tmp_path: Path) -> None:
     rows = _try(tmp_path / "table")
     assert {(row[0], row[1], row[3]) for row in rows if not row[4]} == set(_argued())

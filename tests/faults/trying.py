@@ -118,7 +118,6 @@ class _Finder:
             self._starts.append(self._starts[-1] + len(line))
 
     def under(self, node: ast.AST, scope: tuple[str, ...]) -> Iterator[Removable]:
-        """Yield the checks under a node."""
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             scope = (*scope, node.name)
         for how, where, instead in filter(None, (self._removed(node), _stubbed(node))):
@@ -229,7 +228,7 @@ SECONDS: Final = 150
 SHOWN: Final = ROOT / "docs" / "results" / "removed-checks.csv"
 UNIT: Final = "tests/unit/reference_impl"
 SYSTEM: Final = f"{UNIT}/systems/gpu_travelling"
-FIRST: Final = ("second_looks", "facts", "returns", "refusals", "limits", "faults")
+FIRST: Final = ("second_looks", "facts", "limits", "faults")
 NEAR: Final = (*(f"{SYSTEM}/roles/test_{name}.py" for name in FIRST), f"{SYSTEM}/test_evidence.py")
 TESTS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("systems/gpu_travelling/evidence", (f"{SYSTEM}/test_evidence.py",)),
@@ -275,7 +274,6 @@ class _Without(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         self._source = removed.removed_from(self._file.read_text("utf-8"))
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """Find the one module."""
         if fullname != self._name:
             return None
         package = [str(self._file.parent)] if self._file.name == "__init__.py" else None
@@ -287,7 +285,6 @@ class _Without(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         )
 
     def get_source(self, fullname: str) -> str:
-        """Return the source without the check."""
         return self._source
 
     def get_code(self, fullname: str) -> CodeType:
@@ -532,7 +529,6 @@ def _name_in(row: list[str]) -> Name:
 
 
 def row(check: Removable, found: Outcome) -> list[str]:
-    """Return what the table says of one check."""
     text, place, how = named(check)
     return [text, place, " ".join(check.cites), how, found.by, found.what]
 

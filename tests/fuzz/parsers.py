@@ -37,7 +37,7 @@ from carnet_ref.attestation.intel.format import quote_evidence
 from carnet_ref.attestation.intel.policy import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.kinds import kind_of
-from carnet_ref.attestation.live.collection import parse_driver_words
+from carnet_ref.attestation.live.collection import parse_driver_statement
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
 from carnet_ref.attestation.nvidia.policy import parse_node_policy
 from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_policy
@@ -65,7 +65,7 @@ from carnet_ref.spdm.messages import (
 )
 from carnet_ref.spdm.secured import SecuredRecord
 from carnet_ref.spdm.session import Chain
-from carnet_ref.spdm.transfer import Answering, Asking, Sizes
+from carnet_ref.spdm.transfer import RequesterTransfer, ResponderTransfer, Sizes
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.systems.gpu_travelling.orders import parse_command, parse_order, parse_reply
 from carnet_ref.systems.gpu_travelling.orders import parse_report as parse_firmware_report
@@ -118,7 +118,7 @@ def messages_under_layouts() -> list[bytes]:
 _SIZES: Final = Sizes(pieces=True, peer_transfer=64, peer_message=4096, own_message=4096)
 
 
-def _transfer(data: bytes, transfer: Asking | Answering) -> None:
+def _transfer(data: bytes, transfer: RequesterTransfer | ResponderTransfer) -> None:
     """Take what follows as messages, each after its size in one byte."""
     while data:
         size, data = data[0], data[1:]
@@ -129,12 +129,12 @@ def _transfer(data: bytes, transfer: Asking | Answering) -> None:
 def asking(data: bytes) -> None:
     """Take the messages of a responder, while a request that does not fit a transfer is under way, or one that does."""
     request = GetDigests(Version.V1_2).encode() + bytes(200 if data[:1] == b"\1" else 0)
-    _transfer(data[1:], Asking(Version.V1_2, _SIZES).put(request).transfer)
+    _transfer(data[1:], RequesterTransfer(Version.V1_2, _SIZES).put(request).transfer)
 
 
 def answering(data: bytes) -> None:
     """Take the messages of a requester, while a large response is handed out, or a request waits, or neither."""
-    transfer = Answering(Version.V1_2, _SIZES)
+    transfer = ResponderTransfer(Version.V1_2, _SIZES)
     match data[:1]:
         case b"\1":
             transfer = transfer.put(bytes(300)).transfer
@@ -403,7 +403,7 @@ PARSERS: Final = {
         Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),
         Parser("tdx-policy", parse_tdx_policy, lambda: [TDX_POLICY], heavy=True),
         Parser("snp-policy", parse_snp_policy, lambda: [SNP_POLICY], heavy=True),
-        Parser("driver-words", parse_driver_words, lambda: [DRIVER_WORDS], heavy=True),
+        Parser("driver-words", parse_driver_statement, lambda: [DRIVER_WORDS], heavy=True),
         Parser("result-token", parse_token, lambda: [ear_tokens.token()], heavy=True),
         Parser("result-claims", parse_claims, lambda: [json.dumps(ear_tokens.RESULT).encode()], heavy=True),
         Parser("result-key", verification_key, lambda: [ear_tokens.public_pem()], (UsageError,), heavy=True),

@@ -100,7 +100,6 @@ class _NoPool:
         pass
 
     def results(self, work: Callable[[Any], Iterator[Any]], tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield each task with everything that its work says."""
         yield from ((task, said) for task in tasks for said in work(task))
 
 

@@ -22,22 +22,11 @@ from dataclasses import dataclass, field
 
 from carnet_spec.language import Protocol, Sort
 from carnet_spec.language.terms import BOOL, Not, symbols_of
-from tests.oracle.evaluate import (
-    NotASpecificationError,
-    Row,
-    Sizes,
-    Structure,
-    TooBigError,
-    all_sizes,
-    always_asked,
-    size_of,
-    somewhere_asked,
-    sorts_of,
-)
+from tests.oracle import evaluate
 from tests.oracle.machine import Layout, State, Successors, Test, successors_of, test_of, value_at
 
 BUDGET = 20_000
-Taken = tuple[str, Row]
+Taken = tuple[str, evaluate.Row]
 """An action and its arguments."""
 Asked = tuple[str, str]
 """What was asked, and the id of the threat model under which."""
@@ -49,9 +38,9 @@ ANYTHING = ""
 class Witness:
     """How something comes about: the structure at first, the steps taken, the structure afterwards."""
 
-    first: Structure
+    first: evaluate.Structure
     steps: tuple[Taken, ...]
-    last: Structure
+    last: evaluate.Structure
 
 
 @dataclass
@@ -74,7 +63,7 @@ class Answers:
     conflicts: dict[Asked, Witness] = field(default_factory=dict)
     fired: set[Asked] = field(default_factory=set)
     states: int = 0
-    too_big: list[Sizes] = field(default_factory=list)
+    too_big: list[evaluate.Sizes] = field(default_factory=list)
 
     def add(self, found: Answers) -> None:
         """Take in what was found at other sizes; what was there before is kept."""
@@ -89,17 +78,17 @@ class Answers:
 def enumerate_all(protocol: Protocol, most: int = 2, budget: int = BUDGET) -> Answers:
     """Return what is true of ``protocol`` at all sizes up to ``most``; those over the budget are named."""
     answers = Answers()
-    for sizes in all_sizes(protocol, most):
+    for sizes in evaluate.all_sizes(protocol, most):
         try:
             found = enumerate_at(protocol, sizes, budget)
-        except TooBigError:
+        except evaluate.TooBigError:
             answers.too_big.append(sizes)
         else:
             answers.add(found)
     return answers
 
 
-def enumerate_at(protocol: Protocol, sizes: Sizes, budget: int = BUDGET) -> Answers:
+def enumerate_at(protocol: Protocol, sizes: evaluate.Sizes, budget: int = BUDGET) -> Answers:
     """Return what is true of ``protocol`` at ``sizes``, under each of its threat models.
 
     Raises:
@@ -117,22 +106,24 @@ def _require_meaning(protocol: Protocol) -> None:
     for term in rigid_only:
         changing = [symbol.name for symbol in symbols_of(term) if symbol.mutable]
         if changing:
-            raise NotASpecificationError(f"an axiom or an initial value reads {changing[0]}, which changes")
+            raise evaluate.NotASpecificationError(f"an axiom or an initial value reads {changing[0]}, which changes")
     started = [initial.symbol for initial in protocol.initial]
     if len(set(started)) != len(started):
-        raise NotASpecificationError("a symbol has two initial values")
+        raise evaluate.NotASpecificationError("a symbol has two initial values")
 
 
 class _Enumeration:
     """Everything there is to look at for one protocol and one choice of sizes."""
 
-    def __init__(self, protocol: Protocol, sizes: Sizes, budget: int) -> None:
+    def __init__(self, protocol: Protocol, sizes: evaluate.Sizes, budget: int) -> None:
         self.protocol = protocol
         self.budget = budget
         self.layout = layout = Layout.of(protocol, sizes)
         self.steps = [(action.name, successors_of(action, layout)) for action in protocol.actions]
-        self.wrong = {name: test_of(Not(formula), layout) for name, formula in always_asked(protocol).items()}
-        self.somewhere = {name: test_of(formula, layout) for name, formula in somewhere_asked(protocol).items()}
+        self.wrong = {name: test_of(Not(formula), layout) for name, formula in evaluate.always_asked(protocol).items()}
+        self.somewhere = {
+            name: test_of(formula, layout) for name, formula in evaluate.somewhere_asked(protocol).items()
+        }
         self.threats: dict[str, list[Test]] = {
             threat.id: [test_of(axiom.formula, layout) for axiom in threat.axioms] for threat in protocol.threats
         }
@@ -179,7 +170,7 @@ class _Exploration:
                         self.came_from[after] = (state, (name, args))
                         waiting.append(after)
             if self.found.states + len(waiting) > self.around.budget:
-                raise TooBigError(f"more than {self.around.budget} states")
+                raise evaluate.TooBigError(f"more than {self.around.budget} states")
         self.found.states += len(waiting)
 
     def _look(self, state: State) -> None:
@@ -218,7 +209,7 @@ def worlds(protocol: Protocol, layout: Layout, budget: int) -> Iterator[tuple[St
     what happens in one happens in the others, by other names.
     """
     rigid = layout.cells[: layout.rigid_cells]
-    choices = [range(size_of(symbol.result, layout.sizes)) for symbol, _ in rigid]
+    choices = [range(evaluate.size_of(symbol.result, layout.sizes)) for symbol, _ in rigid]
     _limit(choices, budget)
     axioms = [test_of(axiom.formula, layout) for axiom in protocol.axioms]
     renamings = list(_renamings(protocol, layout))
@@ -234,7 +225,7 @@ def worlds(protocol: Protocol, layout: Layout, budget: int) -> Iterator[tuple[St
 
 def _limit(choices: list[range], budget: int) -> None:
     if math.prod(map(len, choices)) > budget:
-        raise TooBigError(f"more than {budget} structures")
+        raise evaluate.TooBigError(f"more than {budget} structures")
 
 
 class _FirstStates:
@@ -251,17 +242,19 @@ class _FirstStates:
             for symbol, row in self.layout.cells[self.layout.rigid_cells :]
         ]
 
-    def _cell(self, sort: Sort, given: Callable[[State, Row], int] | None, meaning: State, row: Row) -> range:
+    def _cell(
+        self, sort: Sort, given: Callable[[State, evaluate.Row], int] | None, meaning: State, row: evaluate.Row
+    ) -> range:
         if given is not None:
             value = given(meaning, row)
             return range(value, value + 1)
-        return range(1) if sort == BOOL else range(size_of(sort, self.layout.sizes))
+        return range(1) if sort == BOOL else range(evaluate.size_of(sort, self.layout.sizes))
 
 
 def _renamings(protocol: Protocol, layout: Layout) -> Iterator[Callable[[State], State]]:
     """Yield a function from states to states for each renaming of elements."""
-    sorts = sorts_of(protocol)
-    orders = (itertools.permutations(range(size_of(sort, layout.sizes))) for sort in sorts)
+    sorts = evaluate.sorts_of(protocol)
+    orders = (itertools.permutations(range(evaluate.size_of(sort, layout.sizes))) for sort in sorts)
     for order in itertools.product(*orders):
         yield _renaming(dict(zip(sorts, order, strict=True)), layout)
 
@@ -291,7 +284,7 @@ def _renaming(renaming: Renaming, layout: Layout) -> Callable[[State], State]:
 # -- how many steps it takes to break a claim ------------------------------------------------------------
 
 
-def shortest_at(protocol: Protocol, sizes: Sizes, most: int, budget: int) -> dict[Asked, int]:
+def shortest_at(protocol: Protocol, sizes: evaluate.Sizes, most: int, budget: int) -> dict[Asked, int]:
     """Return the least number of steps, ``most`` or fewer, that break each claim under each threat model.
 
     A rule is a step like any other. What is not named is broken by no run of so few steps.
@@ -301,7 +294,7 @@ def shortest_at(protocol: Protocol, sizes: Sizes, most: int, budget: int) -> dic
     """
     layout = Layout.of(protocol, sizes)
     steps = [successors_of(action, layout) for action in protocol.actions]
-    wrong = {name: test_of(Not(formula), layout) for name, formula in always_asked(protocol).items()}
+    wrong = {name: test_of(Not(formula), layout) for name, formula in evaluate.always_asked(protocol).items()}
     threats = {threat.id: [test_of(axiom.formula, layout) for axiom in threat.axioms] for threat in protocol.threats}
     found: dict[Asked, int] = {}
     for meaning, starts in worlds(protocol, layout, budget):
@@ -326,4 +319,4 @@ def _levels(starts: list[State], steps: Iterable[Successors], most: int, budget:
         level = [state for state in dict.fromkeys(further) if state is not None and state not in seen]
         seen.update(level)
         if len(seen) > budget:
-            raise TooBigError(f"more than {budget} states")
+            raise evaluate.TooBigError(f"more than {budget} states")

@@ -138,7 +138,7 @@ def statements(draw: st.DrawFn, words: Words, actions: Sequence[ActionRecipe], n
         return None if body is None else (name, params, body)
     parts = [draw(literals(goal_reading(words), params)) for _ in range(draw(draw_in((2, 1, 3))))]
     present = tuple(part for part in parts if part is not None)
-    return (name, params, terms.Not(terms.conjunction(present))) if present else None
+    return (name, params, Not(terms.conjunction(present))) if present else None
 
 
 @st.composite
@@ -158,22 +158,22 @@ def _at_most_one(draw: st.DrawFn, words: Words, name: str) -> Closed | None:
         return None
     symbol = draw(draw_in(wide))
     place = draw(st.integers(0, len(symbol.domain) - 1))
-    first = tuple(terms.Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
-    second = tuple(var if n != place else terms.Var("other", var.sort) for n, var in enumerate(first))
-    both = terms.conjunction((terms.Apply(symbol, first), terms.Apply(symbol, second)))
-    return name, (*first, second[place]), terms.Implies(both, terms.Equal(first[place], second[place]))
+    first = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+    second = tuple(var if n != place else Var("other", var.sort) for n, var in enumerate(first))
+    both = terms.conjunction((Apply(symbol, first), Apply(symbol, second)))
+    return name, (*first, second[place]), Implies(both, Equal(first[place], second[place]))
 
 
 @st.composite
 def _about_one(draw: st.DrawFn, words: Words, name: str, alone: bool) -> Closed:
     """Claim that a relation is empty, or that something else is true of all its rows."""
     symbol = draw(draw_in(words.facts + words.derived))
-    row = tuple(terms.Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+    row = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
     other = None if alone else draw(literals(claim_reading(words), row))
     return (
         name,
         row,
-        terms.Not(terms.Apply(symbol, row)) if other is None else terms.Implies(terms.Apply(symbol, row), other),
+        Not(Apply(symbol, row)) if other is None else Implies(Apply(symbol, row), other),
     )
 
 
@@ -185,7 +185,7 @@ def _from_writers(draw: st.DrawFn, words: Words, actions: Sequence[ActionRecipe]
     if not candidates:
         return None
     symbol = draw(draw_in(candidates))
-    row = tuple(terms.Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+    row = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
     ways = []
     for action in actions:
         for update in action.updates:
@@ -195,35 +195,35 @@ def _from_writers(draw: st.DrawFn, words: Words, actions: Sequence[ActionRecipe]
     if draw(st.integers(0, 5)) == 5 and len(ways) > 1:
         ways = ways[:-1]
     body = terms.disjunction(tuple(ways))
-    if body == terms.TRUE:
+    if body == TRUE:
         return None
-    return name, row, terms.Implies(terms.Apply(symbol, row), body)
+    return name, row, Implies(Apply(symbol, row), body)
 
 
 def _seen_from(row: Params, update: UpdateRecipe, ensured: Sequence[Term]) -> Term:
     """Say of a ``row`` that ``update`` inserted it, when all of ``ensured`` was so: somebody was its arguments."""
     args = update.place.args
     if update.each or any(symbol.mutable for arg in args for symbol in terms.symbols_of(arg)):
-        return terms.TRUE
-    values = {arg: var for var, arg in reversed(list(zip(row, args, strict=True))) if isinstance(arg, terms.Var)}
+        return TRUE
+    values = {arg: var for var, arg in reversed(list(zip(row, args, strict=True))) if isinstance(arg, Var)}
     said = terms.conjunction(tuple(ensured))
     pairs = list(zip(row, args, strict=True))
-    equal = [terms.Equal(var, arg) for var, arg in pairs if not isinstance(arg, terms.Var) or values[arg] != var]
+    equal = [Equal(var, arg) for var, arg in pairs if not isinstance(arg, Var) or values[arg] != var]
     body = terms.substitute(terms.conjunction((said, *equal)), values)
     rest = tuple(sorted(terms.free_variables(body) - set(row), key=lambda var: (var.name, var.sort.name)))
-    return terms.Exists(rest, body) if rest else body
+    return Exists(rest, body) if rest else body
 
 
 def _ensured(words: Words, action: ActionRecipe, update: UpdateRecipe) -> Iterator[Term]:
     """Yield what holds after ``update``: its conditions, and what is inserted with it; later steps may end it."""
     for guard in action.guards:
         yield guard.formula
-    if update.when != terms.TRUE:
+    if update.when != TRUE:
         yield update.when
     for var in action.fresh:
-        yield terms.Apply(used_symbol(var.sort), (var,))
+        yield Apply(used_symbol(var.sort), (var,))
     for other in action.updates:
-        if other != update and other.effect is Effect.INSERT and other.when == terms.TRUE and not other.each:
+        if other != update and other.effect is Effect.INSERT and other.when == TRUE and not other.each:
             yield other.place
 
 
@@ -334,7 +334,7 @@ def _initial(draw: st.DrawFn, spoken: Words) -> list[tuple[Symbol, Params, Term]
     rigid = Reading(spoken.rigid)
     found: list[tuple[Symbol, Params, Term]] = []
     for symbol in spoken.places:
-        params = tuple(terms.Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+        params = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
         value = None if symbol in spoken.unset else draw(individuals(rigid, symbol.result, params))
         if value is not None:
             found.append((symbol, params, value))
@@ -346,7 +346,7 @@ def _initial(draw: st.DrawFn, spoken: Words) -> list[tuple[Symbol, Params, Term]
 
 @st.composite
 def _first_of_a_relation(draw: st.DrawFn, spoken: Words, symbol: Symbol) -> tuple[Symbol, Params, Term]:
-    params = tuple(terms.Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+    params = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
     value = draw(literals(Reading(spoken.rigid), params))
     return symbol, params, terms.Truth(True) if value is None else value
 
@@ -361,31 +361,31 @@ def _axioms(draw: st.DrawFn, spoken: Words) -> list[Term]:
 def _axiom(draw: st.DrawFn, spoken: Words) -> Term | None:
     """Draw something about a rigid symbol that is usually consistent."""
     symbol = draw(draw_in(spoken.rigid))
-    x, y = (terms.Var(name, symbol.domain[0] if symbol.domain else symbol.result) for name in ("x", "y"))
+    x, y = (Var(name, symbol.domain[0] if symbol.domain else symbol.result) for name in ("x", "y"))
     if symbol.is_relation and len(symbol.domain) == 1:
-        some, all_ = terms.Exists((x,), terms.Apply(symbol, (x,))), terms.Forall((x,), terms.Apply(symbol, (x,)))
-        about: tuple[Term, ...] = (some, terms.Not(all_), terms.Not(some), all_)
+        some, all_ = Exists((x,), Apply(symbol, (x,))), terms.Forall((x,), Apply(symbol, (x,)))
+        about: tuple[Term, ...] = (some, Not(all_), Not(some), all_)
         return draw(draw_in(about))
     if len(symbol.domain) == 2:
-        forth, back = terms.Apply(symbol, (x, y)), terms.Apply(symbol, (y, x))
-        total = terms.Forall((x, y), terms.Or((forth, terms.Equal(x, y), back)))
+        forth, back = Apply(symbol, (x, y)), Apply(symbol, (y, x))
+        total = terms.Forall((x, y), terms.Or((forth, Equal(x, y), back)))
         return draw(
             draw_in(
                 (
-                    terms.Forall((x,), terms.Not(terms.Apply(symbol, (x, x)))),
+                    terms.Forall((x,), Not(Apply(symbol, (x, x)))),
                     total,
-                    terms.Forall((x, y), terms.Implies(forth, back)),
+                    terms.Forall((x, y), Implies(forth, back)),
                 )
             )
         )
     if not symbol.is_relation and not symbol.domain:
         others = [s for s in spoken.rigid if s != symbol and not s.domain and s.result == symbol.result]
         if others:
-            return terms.Not(terms.Equal(terms.Apply(symbol, ()), terms.Apply(draw(draw_in(others)), ())))
+            return Not(Equal(Apply(symbol, ()), Apply(draw(draw_in(others)), ())))
     if symbol.domain == (symbol.result,):
-        once = terms.Apply(symbol, (x,))
-        twice = terms.Forall((x,), terms.Equal(terms.Apply(symbol, (once,)), x))
-        return draw(draw_in((twice, terms.Forall((x,), terms.Not(terms.Equal(once, x))))))
+        once = Apply(symbol, (x,))
+        twice = terms.Forall((x,), Equal(Apply(symbol, (once,)), x))
+        return draw(draw_in((twice, terms.Forall((x,), Not(Equal(once, x))))))
     return draw(closed_formulas(Reading(spoken.rigid), spoken.ranges, 1))
 
 
@@ -402,7 +402,7 @@ def _threats(draw: st.DrawFn, spoken: Words) -> list[tuple[str, tuple[Term, ...]
 def _layered(draw: st.DrawFn, recipe: Recipe) -> Recipe:
     """Draw a layer over the recipe: symbols of its own, additions to actions, actions and claims of its own."""
     below = recipe.words
-    mark = Symbol("mark", draw(draw_in(((), (below.sorts[0],)))), terms.BOOL, Kind.STATE, mutable=True, role=HONEST)
+    mark = Symbol("mark", draw(draw_in(((), (below.sorts[0],)))), BOOL, Kind.STATE, mutable=True, role=HONEST)
     spoken = replace(below, facts=(mark, *below.facts))
     changed = {update.place.symbol for action in recipe.parts.actions for update in action.updates}
     free = tuple(symbol for symbol in spoken.facts if symbol not in changed)

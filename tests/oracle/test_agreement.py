@@ -9,17 +9,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from carnet_spec.language import Protocol, SpecificationError
 from carnet_spec.language.terms import Not
 from tests.fixtures.thorough import share
+from tests.oracle import evaluate
 from tests.oracle.enumerate import Answers, enumerate_at, worlds
-from tests.oracle.evaluate import (
-    NotASpecificationError,
-    Structure,
-    TooBigError,
-    always_asked,
-    extensions,
-    somewhere_asked,
-    sorts_of,
-    value,
-)
 from tests.oracle.machine import Layout, State, successors_of
 from tests.oracle.protocols import recipes
 from tests.oracle.recipe import Recipe
@@ -30,7 +21,6 @@ relaxed = settings(max_examples=share(60), suppress_health_check=[HealthCheck.to
 
 
 def built(recipe: Recipe) -> Protocol:
-    """The protocol, if it has a meaning."""
     variant = "layer" if recipe.layer is not None else "main"
     try:
         return recipe.draft(variant).protocol()
@@ -42,16 +32,18 @@ def built(recipe: Recipe) -> Protocol:
 def enumerated(protocol: Protocol) -> Answers:
     """What is true with two elements of each sort, if that is little."""
     try:
-        return enumerate_at(protocol, dict.fromkeys((sort.name for sort in sorts_of(protocol)), 2), MOST)
-    except (TooBigError, NotASpecificationError):
+        return enumerate_at(protocol, dict.fromkeys((sort.name for sort in evaluate.sorts_of(protocol)), 2), MOST)
+    except (evaluate.TooBigError, evaluate.NotASpecificationError):
         assume(False)
         raise
 
 
-def plain_successors(protocol: Protocol, structure: Structure) -> Iterator[tuple[str, tuple[int, ...], Structure]]:
+def plain_successors(
+    protocol: Protocol, structure: evaluate.Structure
+) -> Iterator[tuple[str, tuple[int, ...], evaluate.Structure]]:
     """Every step from ``structure``, by trying all arguments."""
     for action in protocol.actions:
-        for env in extensions(action.params, {}, structure.sizes):
+        for env in evaluate.extensions(action.params, {}, structure.sizes):
             try:
                 yield action.name, tuple(env[var] for var in action.params), take(action, env, structure)
             except NoSuchRunError:
@@ -72,10 +64,10 @@ def compiled_successors(protocol: Protocol, layout: Layout, state: State) -> set
 @relaxed
 def test_compiled_steps_are_plain_steps(recipe: Recipe) -> None:
     protocol = built(recipe)
-    layout = Layout.of(protocol, dict.fromkeys((sort.name for sort in sorts_of(protocol)), 2))
+    layout = Layout.of(protocol, dict.fromkeys((sort.name for sort in evaluate.sorts_of(protocol)), 2))
     try:
         starts = [start for _, found in worlds(protocol, layout, MOST) for start in found][:10]
-    except TooBigError:
+    except evaluate.TooBigError:
         starts = []
     assume(starts)
     for state in starts:
@@ -89,7 +81,9 @@ def test_compiled_steps_are_plain_steps(recipe: Recipe) -> None:
 def test_every_witness_is_a_run_to_what_it_shows(recipe: Recipe) -> None:
     protocol = built(recipe)
     answers = enumerated(protocol)
-    shown = {name: Not(formula) for name, formula in always_asked(protocol).items()} | somewhere_asked(protocol)
+    shown = {
+        name: Not(formula) for name, formula in evaluate.always_asked(protocol).items()
+    } | evaluate.somewhere_asked(protocol)
     assume(answers.violated or answers.reached)
     for (name, _), witness in (answers.violated | answers.reached).items():
         structure = witness.first
@@ -97,4 +91,4 @@ def test_every_witness_is_a_run_to_what_it_shows(recipe: Recipe) -> None:
             params = protocol.action(action).params
             structure = take(protocol.action(action), dict(zip(params, args, strict=True)), structure)
         assert structure == witness.last
-        assert value(shown[name], {}, structure)
+        assert evaluate.value(shown[name], {}, structure)

@@ -39,21 +39,20 @@ class Phase(language.Individual):
 
 SOMEBODY = language.Role("somebody")
 Body = Callable[..., None]
-ready = language.relation("ready", Party, kind=language.Kind.STATE, of=SOMEBODY)
-held = language.relation("held", Party, Key, kind=language.Kind.STATE, of=SOMEBODY)
-seen = language.relation("seen", Key, kind=language.Kind.KNOWLEDGE)
-corrupt = language.rigid_relation("corrupt", Party, kind=language.Kind.TRUTH)
+ready = relation("ready", Party, kind=Kind.STATE, of=SOMEBODY)
+held = relation("held", Party, Key, kind=Kind.STATE, of=SOMEBODY)
+seen = relation("seen", Key, kind=Kind.KNOWLEDGE)
+corrupt = language.rigid_relation("corrupt", Party, kind=Kind.TRUTH)
 on = language.flag("on", of=SOMEBODY)
 off = language.flag("off", of=SOMEBODY)
 turn = language.variable("turn", Party, of=SOMEBODY)
 phase = language.variable("phase", Phase, of=SOMEBODY)
-friend = language.function("friend", Party, to=Party, kind=language.Kind.STATE, of=SOMEBODY)
+friend = language.function("friend", Party, to=Party, kind=Kind.STATE, of=SOMEBODY)
 boss, deputy = language.constant("boss", Party), language.constant("deputy", Party)
 mother = language.rigid_function("mother", Party, to=Party)
 
 
 def drafted(*bodies: Body, rules: tuple[Body, ...] = ()) -> language.Draft:
-    """A draft with an action for each body."""
     draft = language.Draft("small", "Small")
     for body in bodies:
         draft.action(by=SOMEBODY, says="it happens", source="here")(body)
@@ -62,7 +61,7 @@ def drafted(*bodies: Body, rules: tuple[Body, ...] = ()) -> language.Draft:
     return draft
 
 
-def claim(draft: language.Draft, body: Callable[..., language.Formula], *under: str, name: str = "claimed") -> None:
+def claim(draft: language.Draft, body: Callable[..., Formula], *under: str, name: str = "claimed") -> None:
     """Claim ``body`` of all its parameters."""
     draft.claim(name=name, sentence="So it is.", requirement="TOY", source="here", under=under)(body)
 
@@ -72,7 +71,7 @@ def judged(draft: language.Draft, **sizes: int) -> Answers:
     return enumerate_at(draft.protocol(), sizes)
 
 
-def holds(draft: language.Draft, body: Callable[..., language.Formula], **sizes: int) -> bool:
+def holds(draft: language.Draft, body: Callable[..., Formula], **sizes: int) -> bool:
     """Whether ``body`` is true of all states."""
     claim(draft, body)
     return not judged(draft, **sizes).violated
@@ -83,7 +82,7 @@ def steps(witness: Witness) -> list[str]:
     return [name for name, _ in witness.steps]
 
 
-def enter(step: language.Step, me: Party) -> None:
+def enter(step: Step, me: Party) -> None:
     step.require("not in", ~ready(me))
     step.insert(ready(me))
 
@@ -91,19 +90,19 @@ def enter(step: language.Step, me: Party) -> None:
 def with_everybody_ready(draft: language.Draft) -> language.Draft:
     """Start with all parties ready."""
 
-    def everybody(x: Party) -> language.Formula:
-        return language.true
+    def everybody(x: Party) -> Formula:
+        return true
 
     draft.initially(ready, everybody)
     return draft
 
 
-def draw(step: language.Step, me: Party, key: Key) -> None:
+def draw(step: Step, me: Party, key: Key) -> None:
     step.fresh(key)
     step.insert(held(me, key))
 
 
-def corrupt_ones(x: Party) -> language.Formula:
+def corrupt_ones(x: Party) -> Formula:
     return corrupt(x)
 
 
@@ -533,7 +532,6 @@ TWO = Instance(
 
 
 def step(action: str, **args: str) -> Taken:
-    """A step of somebody."""
     return Taken(action, "somebody", tuple(args.items()))
 
 

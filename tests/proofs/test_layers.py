@@ -93,9 +93,9 @@ designs = pytest.mark.parametrize("variant", DONE_WITHOUT)
 
 @designs
 def test_each_claim_is_expected_to_stand_or_to_fall(variant: str) -> None:
-    protocol = travelling.SOURCE.protocol(variant)
-    made = set(travelling.stated(protocol, travelling.COLLUSION))
-    assert travelling.expected_to_fall(protocol, travelling.COLLUSION) == FALL[variant]
+    protocol = SOURCE.protocol(variant)
+    made = set(stated(protocol, COLLUSION))
+    assert expected_to_fall(protocol, COLLUSION) == FALL[variant]
     assert made >= SURVIVE[variant]
     assert not made & FALL[variant]
     if variant != "endorsed-instance":
@@ -107,7 +107,7 @@ def test_each_claim_is_expected_to_stand_or_to_fall(variant: str) -> None:
 @designs
 def test_the_assumption_is_not_made(variant: str) -> None:
     """Neither an axiom states it nor the steps have it built in."""
-    protocol = travelling.SOURCE.protocol(variant)
+    protocol = SOURCE.protocol(variant)
     dropped = DONE_WITHOUT[variant]
     built_in = {each.id for each in protocol.assumptions if each.built_in}
     assert dropped not in built_in
@@ -115,8 +115,8 @@ def test_the_assumption_is_not_made(variant: str) -> None:
 
 
 def test_the_main_designs_say_that_nobody_is_rolled_back() -> None:
-    for variant in travelling.FAMILY.main:
-        assumptions = {each.id: each.built_in for each in travelling.SOURCE.protocol(variant).assumptions}
+    for variant in FAMILY.main:
+        assumptions = {each.id: each.built_in for each in SOURCE.protocol(variant).assumptions}
         assert assumptions["A15"]
 
 
@@ -134,22 +134,22 @@ def test_the_main_designs_say_that_nobody_is_rolled_back() -> None:
 @designs
 def test_what_survives_is_proved(variant: str) -> None:
     """With the hints of the main design below it, which change times only."""
-    protocol = travelling.SOURCE.protocol(variant)
+    protocol = SOURCE.protocol(variant)
     below = "engine-per-holder" if variant.endswith("engine") else "sealed-under-master"
-    proofs = try_claims(protocol, hints=load_hints(travelling.SOURCE.protocol(below)), jobs=1).claims
+    proofs = try_claims(protocol, hints=load_hints(SOURCE.protocol(below)), jobs=1).claims
     assert {pair: proof.missing for pair, proof in proofs.items() if not proof.proved} == {}
-    assert {claim for claim, threat in proofs if threat == travelling.COLLUSION} >= SURVIVE[variant]
+    assert {claim for claim, threat in proofs if threat == COLLUSION} >= SURVIVE[variant]
     used = {used for proof in proofs.values() for used in proof.assumptions}
     assert DONE_WITHOUT[variant] not in used
 
 
 def test_the_proof_is_marked_with_the_claims_that_only_these_designs_make() -> None:
     (mark,) = (each for each in vars(test_what_survives_is_proved)["pytestmark"] if each.name == "verifies")
-    usual = {claim.name for claim in travelling.SOURCE.protocol().claims}
+    usual = {claim.name for claim in SOURCE.protocol().claims}
     made = {
-        f"{travelling.FAMILY.id}-{claim.requirement}"
+        f"{FAMILY.id}-{claim.requirement}"
         for variant in DONE_WITHOUT
-        for claim in travelling.SOURCE.protocol(variant).claims
+        for claim in SOURCE.protocol(variant).claims
         if claim.name in SURVIVE[variant] - usual
     }
     assert set(mark.args) == made
@@ -157,8 +157,8 @@ def test_the_proof_is_marked_with_the_claims_that_only_these_designs_make() -> N
 
 def test_what_clocks_and_limits_promise_survives_a_leaked_device_key() -> None:
     """Clock, leases and counts are the orchestrator's and the senders' own: no GPU is asked."""
-    protocol = travelling.SOURCE.protocol("leaked-device-timed")
-    found = try_claims(protocol, [protocol.threat(travelling.COLLUSION)], jobs=1).claims
+    protocol = SOURCE.protocol("leaked-device-timed")
+    found = try_claims(protocol, [protocol.threat(COLLUSION)], jobs=1).claims
     proved = {claim for (claim, _), proof in found.items() if proof.proved}
     assert proved == {"key-lifetime", "fresh-attestation", "bounded-custody"}
 
@@ -169,7 +169,7 @@ def test_what_clocks_and_limits_promise_survives_a_leaked_device_key() -> None:
     ("variant", "claim"), [(variant, claim) for variant in FALL for claim in sorted(FALL[variant])]
 )
 def test_what_falls_is_attacked(variant: str, claim: str) -> None:
-    assert travelling.hunted(variant, claim=claim).verdict is Verdict.VIOLATED
+    assert hunted(variant, claim=claim).verdict is Verdict.VIOLATED
 
 
 @pytest.mark.parametrize(
@@ -182,14 +182,14 @@ def test_what_falls_is_attacked(variant: str, claim: str) -> None:
 )
 def test_what_falls_is_attacked_soon(variant: str, claim: str) -> None:
     """Those of the attacks above that are quick: a fake is attested, and a corrupt holder learns the model."""
-    assert travelling.hunted(variant, claim=claim).verdict is Verdict.VIOLATED
+    assert hunted(variant, claim=claim).verdict is Verdict.VIOLATED
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("variant", "defence", "claim"), ABLATIONS)
 def test_each_defence_is_needed(variant: str, defence: str, claim: str) -> None:
-    assert travelling.hunted(variant, (defence,), claim=claim).verdict is Verdict.VIOLATED
+    assert hunted(variant, (defence,), claim=claim).verdict is Verdict.VIOLATED
 
 
 # -- requirements of these designs ------------------------------------------------------------------------------------
@@ -206,9 +206,9 @@ REQUIREMENTS = {
 def test_a_requirement_that_is_forgotten_breaks_a_proof(
     id: str, record_property: Callable[[str, object], None]
 ) -> None:
-    record_property("verifies", f"{travelling.FAMILY.id}-{id}")
+    record_property("verifies", f"{FAMILY.id}-{id}")
     variant, action, part, invariant = REQUIREMENTS[id]
-    whole = travelling.SOURCE.protocol(variant)
+    whole = SOURCE.protocol(variant)
     assert id in whole.action(action).enforces
     forget = travelling.without_update if part.startswith("insert") else travelling.without_guard
     assert travelling.kept(whole, action, invariant)
@@ -220,8 +220,8 @@ def test_a_requirement_that_is_forgotten_breaks_a_proof(
 @pytest.mark.timeout(900)
 def test_what_a_holder_need_not_keep_it_can_erase() -> None:
     """REQ-LATE-02 is advice: nothing is proved of a holder that erases nothing, and nothing keeps it from erasing."""
-    assert travelling.SOURCE.protocol("late-corruption").action("erase_chunk").enforces == ("REQ-LATE-02",)
-    assert travelling.hunted("late-corruption-engine", claim="late-secrecy").verdict is Verdict.VIOLATED
+    assert SOURCE.protocol("late-corruption").action("erase_chunk").enforces == ("REQ-LATE-02",)
+    assert hunted("late-corruption-engine", claim="late-secrecy").verdict is Verdict.VIOLATED
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "assurance" / "late-adversary.md"
 
 def table() -> list[str]:
     """Say of each claim what becomes of it in each design under collusion."""
-    protocols = [travelling.SOURCE.protocol(variant) for variant in DONE_WITHOUT]
+    protocols = [SOURCE.protocol(variant) for variant in DONE_WITHOUT]
     claims = dict.fromkeys(claim.name for protocol in protocols for claim in protocol.claims)
     heads = [f"`{variant}`<br>without {dropped}" for variant, dropped in DONE_WITHOUT.items()]
     rows = [[f"`{claim}`", *(_verdict(protocol, claim) for protocol in protocols)] for claim in claims]
@@ -240,9 +240,9 @@ def table() -> list[str]:
 
 
 def _verdict(protocol: Protocol, claim: str) -> str:
-    if claim in travelling.expected_to_fall(protocol, travelling.COLLUSION):
+    if claim in expected_to_fall(protocol, COLLUSION):
         return "falls"
-    return "proved" if claim in travelling.stated(protocol, travelling.COLLUSION) else ""
+    return "proved" if claim in stated(protocol, COLLUSION) else ""
 
 
 def test_the_page_shows_what_is_expected_here() -> None:
@@ -254,9 +254,9 @@ def test_the_page_shows_what_is_expected_here() -> None:
 # -- the timed claims ------------------------------------------------------------------------------------
 
 
-TIMED = travelling.FAMILY.with_layers(travelling.FAMILY.main)[1::2]
+TIMED = FAMILY.with_layers(FAMILY.main)[1::2]
 CLAIMS = {"key-lifetime", "fresh-attestation", "bounded-custody"}
-THREATS = ("outsider", "holder", "hypervisor", travelling.COLLUSION)
+THREATS = ("outsider", "holder", "hypervisor", COLLUSION)
 DEFENCES = {"attestation-age": "fresh-attestation", "lease": "bounded-custody", "key-usage-limit": "key-lifetime"}
 QUICK = ("attestation-age", "lease")
 SLOW = [pytest.param(each, marks=pytest.mark.slow) for each in DEFENCES if each not in QUICK]
@@ -265,17 +265,15 @@ timed = pytest.mark.parametrize("variant", TIMED)
 
 
 def test_there_is_a_layer_over_each_main_variant() -> None:
-    assert [travelling.FAMILY.variants[name].over for name in TIMED] == list(travelling.FAMILY.main)
+    assert [FAMILY.variants[name].over for name in TIMED] == list(FAMILY.main)
 
 
 @timed
 def test_every_timed_claim_is_proved_wherever_it_is_made(
     variant: str, record_property: Callable[[str, object], None]
 ) -> None:
-    protocol = travelling.SOURCE.protocol(variant)
-    record_property(
-        "verifies", ", ".join(f"{travelling.FAMILY.id}-{protocol.claim(name).requirement}" for name in sorted(CLAIMS))
-    )
+    protocol = SOURCE.protocol(variant)
+    record_property("verifies", ", ".join(f"{FAMILY.id}-{protocol.claim(name).requirement}" for name in sorted(CLAIMS)))
     found = try_claims(protocol, jobs=1).claims
     assert set(found) == {(claim, threat) for claim in CLAIMS for threat in THREATS}
     assert {pair: proof.missing for pair, proof in found.items() if not proof.proved} == {}
@@ -284,7 +282,7 @@ def test_every_timed_claim_is_proved_wherever_it_is_made(
 @timed
 def test_timed_claims_and_lemmas_hold_at_every_tick_of_a_small_instance(variant: str) -> None:
     """Every time to live and every lease that three instants allow is among them."""
-    protocol = travelling.SOURCE.protocol(variant)
+    protocol = SOURCE.protocol(variant)
     found = travelling.explored(protocol, "hypervisor", goals=protocol.goals)
     assert found.complete
     assert not found.violations
@@ -295,7 +293,7 @@ def test_timed_claims_and_lemmas_hold_at_every_tick_of_a_small_instance(variant:
 @pytest.mark.parametrize("defence", [*QUICK, *SLOW])
 def test_without_a_timed_defence_there_is_an_attack(defence: str) -> None:
     """Its own claim falls; a lease keeps the evidence fresh as well."""
-    found = travelling.hunted(without=(defence,), claim=DEFENCES[defence])
+    found = hunted(without=(defence,), claim=DEFENCES[defence])
     assert (found.verdict, found.claim) == (Verdict.VIOLATED, DEFENCES[defence])
 
 
@@ -306,8 +304,8 @@ def test_without_a_timed_defence_there_is_an_attack(defence: str) -> None:
 def test_erasing_the_layer_leaves_the_untimed_design(variant: str) -> None:
     """Each action is an untimed one with guards and updates added, or changes nothing that is untimed."""
     protocol, base = (
-        travelling.SOURCE.protocol(variant),
-        travelling.SOURCE.protocol(travelling.FAMILY.variants[variant].over),
+        SOURCE.protocol(variant),
+        SOURCE.protocol(FAMILY.variants[variant].over),
     )
     below = {update.symbol for action in base.actions for update in action.updates}
     untimed = {action.name: action for action in base.actions}
@@ -336,10 +334,8 @@ def erased(action: Action, plain: Action) -> Action:
 
 @timed
 def test_nothing_untimed_reads_the_clock(variant: str) -> None:
-    base = travelling.SOURCE.protocol(travelling.FAMILY.variants[variant].over)
-    new = {symbol.name for symbol in travelling.SOURCE.protocol(variant).symbols} - {
-        symbol.name for symbol in base.symbols
-    }
+    base = SOURCE.protocol(FAMILY.variants[variant].over)
+    new = {symbol.name for symbol in SOURCE.protocol(variant).symbols} - {symbol.name for symbol in base.symbols}
     assert {"clock", "earlier", "limit", "evidence_end", "lease_end"} <= new
     assert not {s.name for action in base.actions for g in action.guards for s in symbols_of(g.formula)} & new
 
@@ -374,15 +370,15 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_planted_mistake_displeases_the_proof(mistake: str) -> None:
     action, change, _ = MISTAKES[mistake]
-    assert not travelling.kept(change(travelling.SOURCE.protocol(TIMED[1])), action)
+    assert not travelling.kept(change(SOURCE.protocol(TIMED[1])), action)
 
 
 @pytest.mark.parametrize("mistake", ["it saves past the limit", "it takes a late return"])
 def test_a_planted_mistake_is_seen_in_a_small_instance(mistake: str) -> None:
     """The others need a round or a session before."""
     _, change, falls = MISTAKES[mistake]
-    wrong = change(travelling.SOURCE.protocol(TIMED[1]))
-    against = [wrong.claim(name).checked for name in travelling.stated(wrong, "hypervisor")]
+    wrong = change(SOURCE.protocol(TIMED[1]))
+    against = [wrong.claim(name).checked for name in stated(wrong, "hypervisor")]
     found = travelling.explored(wrong, "hypervisor", against=lambda *_: against, stop_at_first=True, sizes={"limit": 1})
     assert set(found.violations) == {falls}
 
@@ -390,10 +386,10 @@ def test_a_planted_mistake_is_seen_in_a_small_instance(mistake: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_run_over_a_variant_checks_its_layer_too() -> None:
-    asked = carnet("verify", "gpu-travelling", "--variant", travelling.FAMILY.main[0], "--claim", "lease", "--json")
+    asked = carnet("verify", "gpu-travelling", "--variant", FAMILY.main[0], "--claim", "lease", "--json")
     assert asked.code == 2
     ran = carnet(
-        *("verify", "gpu-travelling", "--variant", travelling.FAMILY.main[0], "--claim", "bounded-custody"),
+        *("verify", "gpu-travelling", "--variant", FAMILY.main[0], "--claim", "bounded-custody"),
         *("--engine", "induction", "--jobs", "1", "--json"),
     )
     assert {(row["variant"], row["verdict"]) for row in ran.json["results"]} == {(TIMED[0], "PROVED")}

@@ -59,7 +59,7 @@ class Sample:
     """A protocol, an instance of it, and what to look for; it prints as people read it."""
 
     protocol: language.Protocol
-    instance: language.Instance
+    instance: Instance
     invariants: tuple[language.Invariant, ...]
     goals: tuple[language.Goal, ...]
 
@@ -174,12 +174,12 @@ def actions(draw: st.DrawFn, name: str) -> language.Action:
     """Draw an action: parameters, some of them fresh, guards, updates and a cost."""
     params = draw(_params(at_least=draw(st.sampled_from((1, 2, 0)))))
     conditions = draw(st.lists(st.one_of(_likely(params), _likely(params), formulas(params)), max_size=2))
-    guards = [language.Guard(f"guard {n}", condition) for n, condition in enumerate(conditions)]
+    guards = [Guard(f"guard {n}", condition) for n, condition in enumerate(conditions)]
     changes = [draw(updates(f"update {n}", params)) for n in range(draw(st.integers(1, 4)))]
     for var in params:
         if var.sort == KEY and draw(st.integers(0, 2)) > 0:
             fact = terms.Apply(USED, (var,))
-            guards.append(language.Guard(f"fresh {var.name}", terms.Not(fact), language.GuardKind.FRESH))
+            guards.append(Guard(f"fresh {var.name}", terms.Not(fact), GuardKind.FRESH))
             changes.append(language.Update(f"use {var.name}", USED, language.Effect.INSERT, (var,)))
     cost = draw(st.sampled_from((0, 0, 1)))
     return language.Action(name, ANYONE, params, tuple(guards), tuple(changes), name, "random", cost=cost)
@@ -189,9 +189,7 @@ def actions(draw: st.DrawFn, name: str) -> language.Action:
 def rules(draw: st.DrawFn, name: str) -> language.Action:
     """Draw a deduction: its premises never deny what deductions insert, and it inserts only that."""
     params = draw(_params())
-    guards = [
-        language.Guard(f"given {n}", draw(formulas(params, denied=False))) for n in range(draw(st.integers(1, 2)))
-    ]
+    guards = [Guard(f"given {n}", draw(formulas(params, denied=False))) for n in range(draw(st.integers(1, 2)))]
     changes = []
     for number in range(draw(st.integers(1, 2))):
         target = draw(applications(draw(st.sampled_from(DERIVED)), params))
@@ -209,7 +207,7 @@ def _params(draw: st.DrawFn, at_least: int = 0) -> tuple[terms.Var, ...]:
 
 
 @st.composite
-def instances(draw: st.DrawFn, protocol: language.Protocol) -> language.Instance:
+def instances(draw: st.DrawFn, protocol: language.Protocol) -> Instance:
     """Draw a small instance: elements, rigid facts, pools for some parameters, and a budget."""
     parties = tuple(f"p{n}" for n in range(draw(st.sampled_from((2, 1, 3)))))
     keys = tuple(f"k{n}" for n in range(draw(st.sampled_from((2, 1, 3)))))
@@ -217,7 +215,7 @@ def instances(draw: st.DrawFn, protocol: language.Protocol) -> language.Instance
     for action, var in itertools.chain.from_iterable(zip(itertools.repeat(a), a.params) for a in protocol.actions):
         if not action.deduction and var.sort == KEY and draw(st.integers(0, 2)) == 0:
             pools[action.name, var.name] = tuple(draw(st.permutations(keys)))[: draw(st.integers(1, 3))]
-    return language.Instance(
+    return Instance(
         elements={PARTY.name: parties, KEY.name: keys},
         relations={BAD.name: frozenset((party,) for party in parties if draw(st.booleans()))},
         functions={
@@ -278,7 +276,7 @@ def samples(draw: st.DrawFn) -> Sample:
     return Sample(protocol, draw(instances(protocol)), tuple(invariants), tuple(goals))
 
 
-def _lively(name: str, guards: tuple[language.Guard, ...], update: language.Update) -> language.Action:
+def _lively(name: str, guards: tuple[Guard, ...], update: language.Update) -> language.Action:
     return language.Action(name, ANYONE, (), guards, (update,), name, "random")
 
 
@@ -295,7 +293,7 @@ def lively_samples(draw: st.DrawFn) -> Sample:
     trigger = draw(st.one_of(_likely(()), _likely(()), st.just(terms.Not(response)), formulas((), 1)))
     if draw(st.booleans()):
         guards = draw(st.lists(st.one_of(st.just(trigger), st.just(terms.Not(response)), _likely(())), max_size=2))
-        serve = tuple(language.Guard(f"guard {n}", guard) for n, guard in enumerate(guards))
+        serve = tuple(Guard(f"guard {n}", guard) for n, guard in enumerate(guards))
         actions = (_lively("serve", serve, language.Update("serve", FLAG, language.Effect.INSERT, ())), *actions)
     else:
         response = draw(st.one_of(_likely(()), st.just(response), formulas((), 1)))
@@ -333,11 +331,11 @@ def staged_samples(draw: st.DrawFn) -> Sample:
     to = draw(st.sampled_from(("BUSY", "BUSY", "IDLE")))
     prepare = _lively(
         "prepare",
-        tuple(language.Guard(f"guard {n}", guard) for n, guard in enumerate((first, *guards))),
+        tuple(Guard(f"guard {n}", guard) for n, guard in enumerate((first, *guards))),
         language.Update("prepare", PHASE_NOW, language.Effect.ASSIGN, (), terms.Member(PHASE, to)),
     )
     finish = _lively(
-        "finish", (language.Guard("prepared", second),), language.Update("finish", FLAG, language.Effect.INSERT, ())
+        "finish", (Guard("prepared", second),), language.Update("finish", FLAG, language.Effect.INSERT, ())
     )
     others = sample.protocol.actions[: draw(st.sampled_from((0, 0, 1, 2)))]
     trigger = draw(st.one_of(_likely(()), st.just(terms.Not(response)), st.just(terms.TRUE)))

@@ -246,7 +246,6 @@ def formulas(draw: st.DrawFn, scope: Scope, depth: int = 4) -> Term:
 
 
 def rows(symbol: Symbol) -> list[Row]:
-    """Return every row that a symbol has in the instance."""
     return list(itertools.product(*(INSTANCE.of(sort) for sort in symbol.domain)))
 
 

@@ -29,10 +29,10 @@ from carnet_ref.systems.gpu_travelling.roles.gpu import InSession
 from carnet_ref.systems.gpu_travelling.roles.holder import Provides
 from carnet_ref.systems.gpu_travelling.roles.links import h2d_body
 from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, AwaitsRotationOut
-from carnet_ref.training import Outcome
+from carnet_ref.training import TrainingResult
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.node import Node
-from carnet_ref.transport.platform import Carried, Platform
+from carnet_ref.transport.platform import Delivery, Platform
 from tests.fixtures.memory import Memory
 from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, draws, world_of
 
@@ -55,7 +55,7 @@ class Remembering(ChainTrainer):
         first = self.first_model()
         self.made = {sha384(first).hex(): first}
 
-    def train(self, model: bytes, data: bytes) -> Outcome:
+    def train(self, model: bytes, data: bytes) -> TrainingResult:
         outcome = super().train(model, data)
         self.made[sha384(outcome.model).hex()] = outcome.model
         return outcome
@@ -71,17 +71,17 @@ class MarkedDeployment(FastDeployment):
 class Watched(Platform):
     """A hostile platform: it sees all, and takes no orders but the test's."""
 
-    def carry(self, frame: Frame) -> Carried:
+    def carry(self, frame: Frame) -> Delivery:
         self.see(frame)
         match frame.kind:
             case FrameKind.RESET:
-                return Carried((Frame(PLATFORM, GPU, FrameKind.RESET, frame.body, frame.clock),))
+                return Delivery((Frame(PLATFORM, GPU, FrameKind.RESET, frame.body, frame.clock),))
             case FrameKind.HOST_MEMORY:
                 self.host_memory.append(frame.body)
-                return Carried()
+                return Delivery()
             case FrameKind.ROUTE:
-                return Carried()
-        return Carried((frame,))
+                return Delivery()
+        return Delivery((frame,))
 
 
 class Custody(RuleBasedStateMachine):

@@ -44,50 +44,27 @@ from carnet_ref.datapath.schedules.speculation import (
     speculative,
 )
 from tests.fixtures import datapath
-from tests.fixtures.datapath import (
-    COSTS,
-    FREE,
-    JOURNEYS,
-    RINGS,
-    SCHEDULES,
-    SPECULATIONS,
-    Fault,
-    Meddler,
-    all_reduce,
-    critical_path,
-    critical_seconds,
-    deliver_with_retries,
-    infer,
-    longest_path_seconds,
-    low_rank_and_residual,
-    payload_of,
-    serve_speculatively,
-    servings,
-    simulate,
-    splits,
-    transfers,
-)
 
 
 @given(datapath.DELIVERIES, st.integers(0, 2**32))
 def test_every_chunk_arrives_once_in_order_and_unaltered(schedule: Schedule, seed: int) -> None:
-    payload = payload_of(schedule, seed)
+    payload = datapath.payload_of(schedule, seed)
     delivery = deliver(schedule, payload, random.Random(seed).randbytes)
     assert dict(delivery.delivered) == payload
     assert list(delivery.delivered) == sorted(payload)
 
 
-@given(datapath.DELIVERIES, st.sampled_from(Fault), st.integers(0, 2**32), st.data())
+@given(datapath.DELIVERIES, st.sampled_from(datapath.Fault), st.integers(0, 2**32), st.data())
 def test_whatever_the_platform_does_to_a_message_is_noticed(
-    schedule: Schedule, fault: Fault, seed: int, data: st.DataObject
+    schedule: Schedule, fault: datapath.Fault, seed: int, data: st.DataObject
 ) -> None:
-    payload = payload_of(schedule, seed)
-    honest = Meddler(fault, -2)
-    if fault is Fault.TRUNCATE:
-        honest = Meddler(Fault.DROP, -2)
+    payload = datapath.payload_of(schedule, seed)
+    honest = datapath.Meddler(fault, -2)
+    if fault is datapath.Fault.TRUNCATE:
+        honest = datapath.Meddler(datapath.Fault.DROP, -2)
     deliver(schedule, payload, random.Random(seed).randbytes, honest)
     assume(honest.seen)
-    meddler = Meddler(fault, data.draw(st.integers(0, len(honest.seen) - 1)))
+    meddler = datapath.Meddler(fault, data.draw(st.integers(0, len(honest.seen) - 1)))
     with pytest.raises(DeliveryError):
         deliver(schedule, payload, random.Random(seed).randbytes, meddler)
     assert meddler.acted
@@ -100,7 +77,7 @@ def model_of(schedule: Schedule) -> set[int | None]:
 
 @given(datapath.DELIVERIES)
 def test_a_computation_reads_only_what_was_released_and_a_scrub_leaves_the_model_alone(schedule: Schedule) -> None:
-    delivery = deliver(schedule, payload_of(schedule, 1), random.Random(1).randbytes)
+    delivery = deliver(schedule, datapath.payload_of(schedule, 1), random.Random(1).randbytes)
     computes = [position for position, task in enumerate(schedule.tasks) if task.stage is Stage.COMPUTE]
     for position, readable in zip(computes, delivery.used, strict=True):
         before = {task.chunk for task in schedule.tasks[:position] if task.stage is Stage.GPU_DECRYPT}
@@ -119,15 +96,15 @@ def test_a_computation_while_anything_waits_for_its_release_is_refused(journey: 
     later = [task._replace(after=tuple(before + (before >= at) for before in task.after)) for task in tasks[at:]]
     hasty = Schedule("hasty", (*tasks[:at], Task(Stage.COMPUTE, "GPU", 0.0), *later))
     with pytest.raises(UnverifiedUseError, match="not released"):
-        deliver(hasty, payload_of(hasty, 1), random.Random(1).randbytes)
+        deliver(hasty, datapath.payload_of(hasty, 1), random.Random(1).randbytes)
 
 
 def test_a_schedule_that_releases_before_it_verifies_is_refused() -> None:
-    schedule = conventional(Transfer(Size(8), Size(4)), FREE)
+    schedule = conventional(Transfer(Size(8), Size(4)), datapath.FREE)
     hasty = tuple(task for task in schedule.tasks if task.stage is not Stage.GPU_VERIFY)
     tasks = tuple(task._replace(after=()) for task in hasty)
     with pytest.raises(UnverifiedUseError):
-        deliver(replace(schedule, tasks=tasks), payload_of(schedule, 1), random.Random(1).randbytes)
+        deliver(replace(schedule, tasks=tasks), datapath.payload_of(schedule, 1), random.Random(1).randbytes)
 
 
 @given(datapath.transfers(), datapath.COSTS, st.integers(1, 5), st.integers(0, 2**32))
@@ -135,7 +112,7 @@ def test_rotations_in_mid_transfer_lose_nothing_and_reuse_no_iv(
     transfer: Transfer, costs: Costs, every: int, seed: int
 ) -> None:
     schedule = conventional(replace(transfer, rotate_every=every), costs)
-    payload, ledger = payload_of(schedule, seed), IvLedger()
+    payload, ledger = datapath.payload_of(schedule, seed), IvLedger()
     delivery = deliver(schedule, payload, random.Random(seed).randbytes, ledger=ledger)
     assert dict(delivery.delivered) == payload
     assert len(ledger) == 2 * len(payload)
@@ -144,26 +121,29 @@ def test_rotations_in_mid_transfer_lose_nothing_and_reuse_no_iv(
 
 
 def test_a_rotation_that_leaves_the_key_as_it_was_is_caught() -> None:
-    schedule = conventional(Transfer(Size(8), Size(1), rotate_every=4), FREE)
+    schedule = conventional(Transfer(Size(8), Size(1), rotate_every=4), datapath.FREE)
     with pytest.raises(IvReuseError):
-        deliver(schedule, payload_of(schedule, 1), bytes)
+        deliver(schedule, datapath.payload_of(schedule, 1), bytes)
 
 
-@given(datapath.DELIVERIES, st.lists(st.sampled_from(Fault), max_size=3), st.integers(0, 2**32))
-def test_retries_use_new_keys_and_reuse_no_iv(schedule: Schedule, faults: list[Fault], seed: int) -> None:
-    payload, ledger, once = payload_of(schedule, seed), IvLedger(), IvLedger()
+@given(datapath.DELIVERIES, st.lists(st.sampled_from(datapath.Fault), max_size=3), st.integers(0, 2**32))
+def test_retries_use_new_keys_and_reuse_no_iv(schedule: Schedule, faults: list[datapath.Fault], seed: int) -> None:
+    payload, ledger, once = datapath.payload_of(schedule, seed), IvLedger(), IvLedger()
     deliver(schedule, payload, random.Random(seed).randbytes, ledger=once)
-    platforms = [*(Meddler(fault, index) for index, fault in enumerate(faults)), Meddler(Fault.TAMPER, -2)]
-    delivery = deliver_with_retries(schedule, payload, random.Random(seed).randbytes, platforms, ledger)
+    platforms = [
+        *(datapath.Meddler(fault, index) for index, fault in enumerate(faults)),
+        datapath.Meddler(datapath.Fault.TAMPER, -2),
+    ]
+    delivery = datapath.deliver_with_retries(schedule, payload, random.Random(seed).randbytes, platforms, ledger)
     assert dict(delivery.delivered) == payload
     assert len(ledger) >= len(once)
 
 
 def test_a_retry_under_the_same_key_is_caught() -> None:
-    schedule = conventional(Transfer(Size(8), Size(1)), FREE)
-    platforms = [Meddler(Fault.TAMPER, 3), Meddler(Fault.TAMPER, -2)]
+    schedule = conventional(Transfer(Size(8), Size(1)), datapath.FREE)
+    platforms = [datapath.Meddler(datapath.Fault.TAMPER, 3), datapath.Meddler(datapath.Fault.TAMPER, -2)]
     with pytest.raises(IvReuseError):
-        deliver_with_retries(schedule, payload_of(schedule, 1), bytes, platforms, IvLedger())
+        datapath.deliver_with_retries(schedule, datapath.payload_of(schedule, 1), bytes, platforms, IvLedger())
 
 
 @given(datapath.JOURNEYS, datapath.COSTS, st.integers(0, 2**32))
@@ -171,7 +151,7 @@ def test_the_link_of_a_travelling_gpu_carries_each_byte_once_and_nothing_else(
     journey: Journey, costs: Costs, seed: int
 ) -> None:
     schedule = gpu_travelling(journey, costs)
-    payload, platform = payload_of(schedule, seed), Meddler(Fault.TAMPER, -2)
+    payload, platform = datapath.payload_of(schedule, seed), datapath.Meddler(datapath.Fault.TAMPER, -2)
     deliver(schedule, payload, random.Random(seed).randbytes, platform)
     assert [len(message) for message in platform.seen] == [len(chunk) + TAG_BYTES for chunk in payload.values()]
 
@@ -179,7 +159,7 @@ def test_the_link_of_a_travelling_gpu_carries_each_byte_once_and_nothing_else(
 @given(datapath.splits(), datapath.COSTS, st.integers(0, 2**32))
 def test_the_asymmetric_split_delivers_both_ways(split: Split, costs: Costs, seed: int) -> None:
     schedule = asymmetric(split, costs)
-    payload = payload_of(schedule, seed)
+    payload = datapath.payload_of(schedule, seed)
     assert dict(deliver(schedule, payload, random.Random(seed).randbytes).delivered) == payload
 
 
@@ -196,13 +176,13 @@ def networks(draw: st.DrawFn) -> tuple[Any, list[Any], int]:
 def test_what_has_a_low_rank_stays_in_the_tee(channels: int, values: int, rank: int, seed: int) -> None:
     source = np.random.default_rng(seed)
     activations = source.integers(-50, 50, (channels, rank)) @ source.integers(-50, 50, (rank, values))
-    low, residual = low_rank_and_residual(activations, rank)
+    low, residual = datapath.low_rank_and_residual(activations, rank)
     assert not residual.any()
     assert np.array_equal(low, activations)
 
 
 def test_what_has_a_higher_rank_leaves_its_strongest_part_in_the_tee() -> None:
-    low, residual = low_rank_and_residual(np.diag([100, 10, 1]), 1)
+    low, residual = datapath.low_rank_and_residual(np.diag([100, 10, 1]), 1)
     assert np.array_equal(low, np.diag([100, 0, 0]))
     assert np.array_equal(residual, np.diag([0, 10, 1]))
 
@@ -210,8 +190,8 @@ def test_what_has_a_higher_rank_leaves_its_strongest_part_in_the_tee() -> None:
 @given(networks(), datapath.COSTS)
 def test_tee_and_gpu_together_compute_what_one_machine_would(network: tuple[Any, list[Any], int], costs: Costs) -> None:
     activations, weights, rank = network
-    platform = Meddler(Fault.TAMPER, -2)
-    got = infer(activations, weights, rank, costs, random.Random(1).randbytes, platform)
+    platform = datapath.Meddler(datapath.Fault.TAMPER, -2)
+    got = datapath.infer(activations, weights, rank, costs, random.Random(1).randbytes, platform)
     expected = weights[0] @ activations
     for layer in weights[1:]:
         expected = layer @ np.maximum(expected, 0)
@@ -219,14 +199,14 @@ def test_tee_and_gpu_together_compute_what_one_machine_would(network: tuple[Any,
     assert [len(message) for message in platform.seen] == [activations.nbytes + TAG_BYTES] * (2 * len(weights))
 
 
-@given(networks(), datapath.COSTS, st.sampled_from(Fault), st.data())
+@given(networks(), datapath.COSTS, st.sampled_from(datapath.Fault), st.data())
 def test_what_is_altered_on_the_split_is_never_added(
-    network: tuple[Any, list[Any], int], costs: Costs, fault: Fault, data: st.DataObject
+    network: tuple[Any, list[Any], int], costs: Costs, fault: datapath.Fault, data: st.DataObject
 ) -> None:
     activations, weights, rank = network
-    meddler = Meddler(fault, data.draw(st.integers(0, 2 * len(weights) - 1)))
+    meddler = datapath.Meddler(fault, data.draw(st.integers(0, 2 * len(weights) - 1)))
     with pytest.raises(DeliveryError):
-        infer(activations, weights, rank, costs, random.Random(1).randbytes, meddler)
+        datapath.infer(activations, weights, rank, costs, random.Random(1).randbytes, meddler)
 
 
 def test_a_split_of_what_does_not_fit_is_refused() -> None:
@@ -237,13 +217,13 @@ def test_a_split_of_what_does_not_fit_is_refused() -> None:
         (square, [square], 3),
     ):
         with pytest.raises(QuantityError):
-            infer(activations, weights, rank, FREE, random.Random(1).randbytes)
+            datapath.infer(activations, weights, rank, datapath.FREE, random.Random(1).randbytes)
 
 
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 8), st.integers(0, 2**32))
 def test_low_rank_part_and_residual_add_up_exactly(channels: int, values: int, rank: int, seed: int) -> None:
     activations = np.random.default_rng(seed).integers(-128, 128, (channels, values))
-    low, residual = low_rank_and_residual(activations, rank)
+    low, residual = datapath.low_rank_and_residual(activations, rank)
     assert np.array_equal(low + residual, activations)
 
 
@@ -260,7 +240,7 @@ def test_speculation_serves_what_was_asked_for_and_reuses_no_iv(
 ) -> None:
     requests, expected = serving
     blocks = {block: bytes([block]) * 4 for block in range(6)}
-    served = serve_speculatively(requests, expected, blocks, random.Random(1).randbytes, speculation, writes)
+    served = datapath.serve_speculatively(requests, expected, blocks, random.Random(1).randbytes, speculation, writes)
     memory = dict(blocks)
     for request, got in enumerate(served):
         memory.update(writes[request] if request < len(writes) else {})
@@ -276,15 +256,17 @@ def test_speculation_goes_on_under_a_new_key_and_reuses_no_iv(
     blocks, ledger, source = {block: bytes([block]) * 4 for block in range(6)}, IvLedger(), random.Random(1).randbytes
     requests, expected = serving
     for part in (slice(at), slice(at, None)):
-        served = serve_speculatively(requests[part], expected[part], blocks, source, speculation, ledger=ledger)
+        served = datapath.serve_speculatively(
+            requests[part], expected[part], blocks, source, speculation, ledger=ledger
+        )
         assert list(served) == [blocks[block] for block in requests[part]]
 
 
 def test_speculation_that_goes_on_under_the_old_key_is_caught() -> None:
     ledger = IvLedger()
-    serve_speculatively([1], [1], {1: b"1"}, bytes, Speculation(), ledger=ledger)
+    datapath.serve_speculatively([1], [1], {1: b"1"}, bytes, Speculation(), ledger=ledger)
     with pytest.raises(IvReuseError):
-        serve_speculatively([1], [1], {1: b"1"}, bytes, Speculation(), ledger=ledger)
+        datapath.serve_speculatively([1], [1], {1: b"1"}, bytes, Speculation(), ledger=ledger)
 
 
 @given(datapath.servings(), datapath.SPECULATIONS)
@@ -311,16 +293,18 @@ def test_the_bus_carries_what_was_planned_and_sealed_in_the_order_of_its_ivs(
         assert at[Stage.RE_ENCRYPT, counter] < at[Stage.PCIE, counter] < at[Stage.GPU_VERIFY, counter]
 
 
-@given(datapath.servings(), datapath.SPECULATIONS, st.sampled_from(Fault), st.data())
+@given(datapath.servings(), datapath.SPECULATIONS, st.sampled_from(datapath.Fault), st.data())
 def test_whatever_the_platform_does_to_a_speculated_message_is_noticed(
-    serving: tuple[list[int], list[int]], speculation: Speculation, fault: Fault, data: st.DataObject
+    serving: tuple[list[int], list[int]], speculation: Speculation, fault: datapath.Fault, data: st.DataObject
 ) -> None:
     requests, expected = serving
     sent = sum(move.action is not Action.SPECULATE for move in plan(requests, expected, speculation))
-    meddler = Meddler(fault, data.draw(st.integers(0, sent - 1)))
+    meddler = datapath.Meddler(fault, data.draw(st.integers(0, sent - 1)))
     blocks = {block: bytes([block]) * 4 for block in range(6)}
     with pytest.raises(DeliveryError):
-        serve_speculatively(requests, expected, blocks, random.Random(1).randbytes, speculation, platform=meddler)
+        datapath.serve_speculatively(
+            requests, expected, blocks, random.Random(1).randbytes, speculation, platform=meddler
+        )
 
 
 SEALING_ONLY = Costs({stage: StageCost() for stage in Stage} | {Stage.RE_ENCRYPT: StageCost(Duration(1.0))})
@@ -351,18 +335,18 @@ def test_every_rank_ends_with_the_sum(ring: Ring, costs: Costs, seed: int) -> No
     source = random.Random(seed)
     gradients = [source.randbytes(ring.gradient.octets) for _ in range(ring.ranks)]
     total = np.sum([np.frombuffer(gradient, np.uint8) for gradient in gradients], axis=0, dtype=np.uint8).tobytes()
-    assert all_reduce(ring, costs, gradients, source.randbytes) == (total,) * ring.ranks
+    assert datapath.all_reduce(ring, costs, gradients, source.randbytes) == (total,) * ring.ranks
 
 
-@given(datapath.RINGS, datapath.COSTS, st.sampled_from(Fault), st.data())
+@given(datapath.RINGS, datapath.COSTS, st.sampled_from(datapath.Fault), st.data())
 def test_what_is_altered_on_the_ring_is_never_summed(
-    ring: Ring, costs: Costs, fault: Fault, data: st.DataObject
+    ring: Ring, costs: Costs, fault: datapath.Fault, data: st.DataObject
 ) -> None:
     gradients = [bytes([rank]) * ring.gradient.octets for rank in range(ring.ranks)]
     hops = ring.ranks * ring.sub_steps * len(ring.buckets)
-    meddler = Meddler(fault, data.draw(st.integers(0, hops - 1)))
+    meddler = datapath.Meddler(fault, data.draw(st.integers(0, hops - 1)))
     with pytest.raises(DeliveryError):
-        all_reduce(ring, costs, gradients, random.Random(1).randbytes, meddler)
+        datapath.all_reduce(ring, costs, gradients, random.Random(1).randbytes, meddler)
 
 
 @given(datapath.RINGS, datapath.COSTS)
@@ -376,29 +360,29 @@ def test_a_ring_takes_2n_minus_2_sub_steps_for_each_bucket(ring: Ring, costs: Co
 
 def test_a_ring_with_the_wrong_gradients_is_refused() -> None:
     with pytest.raises(QuantityError):
-        all_reduce(Ring(2, Size(4), Size(4)), FREE, [b"1234", b"123"], random.Random(1).randbytes)
+        datapath.all_reduce(Ring(2, Size(4), Size(4)), datapath.FREE, [b"1234", b"123"], random.Random(1).randbytes)
 
 
 # -- time on the data path: three ways to compute it agree, and it behaves as time should ----------------
 
 
-@given(SCHEDULES)
+@given(datapath.SCHEDULES)
 def test_simulation_task_graph_and_recurrence_give_the_same_time(schedule: Schedule) -> None:
-    simulated = simulate(schedule)
+    simulated = datapath.simulate(schedule)
     assert simulated == completion(schedule)
-    assert longest_path_seconds(schedule) == simulated.makespan
+    assert datapath.longest_path_seconds(schedule) == simulated.makespan
 
 
-@given(SCHEDULES)
+@given(datapath.SCHEDULES)
 def test_the_critical_path_accounts_for_the_whole_time(schedule: Schedule) -> None:
-    assert sum(critical_seconds(schedule).values()) == pytest.approx(makespan(schedule), abs=1e-12)
-    path = critical_path(schedule)
+    assert sum(datapath.critical_seconds(schedule).values()) == pytest.approx(makespan(schedule), abs=1e-12)
+    path = datapath.critical_path(schedule)
     assert sorted(path) == list(path)
 
 
-@given(SCHEDULES)
+@given(datapath.SCHEDULES)
 def test_no_resource_does_two_things_at_once(schedule: Schedule) -> None:
-    timing = simulate(schedule)
+    timing = datapath.simulate(schedule)
     free: dict[str, float] = {}
     for task, start, end in zip(schedule.tasks, timing.starts, timing.ends, strict=True):
         assert start >= free.get(task.resource, 0.0)
@@ -406,18 +390,18 @@ def test_no_resource_does_two_things_at_once(schedule: Schedule) -> None:
         free[task.resource] = end
 
 
-@given(transfers(), COSTS)
+@given(datapath.transfers(), datapath.COSTS)
 def test_pipelined_is_never_slower_than_serial_nor_faster_than_its_slowest_stage(
     transfer: Transfer, costs: Costs
 ) -> None:
-    pipelined = sharing.conventional(replace(transfer, overlap=Overlap.PIPELINED), costs)
-    serial = sharing.conventional(replace(transfer, overlap=Overlap.SERIAL), costs)
+    pipelined = conventional(replace(transfer, overlap=Overlap.PIPELINED), costs)
+    serial = conventional(replace(transfer, overlap=Overlap.SERIAL), costs)
     assert makespan(pipelined) <= makespan(serial)
     assert makespan(serial) == pytest.approx(serial.serial_seconds)
     assert makespan(pipelined) >= max(pipelined.busy_seconds.values()) * (1 - 1e-12)
 
 
-@given(transfers(4), st.integers(1, 2), st.integers(1, 2), COSTS)
+@given(datapath.transfers(4), st.integers(1, 2), st.integers(1, 2), datapath.COSTS)
 def test_a_pipelined_exchange_of_models_is_never_slower_than_a_serial_one(
     model: Transfer, holders: int, rounds: int, costs: Costs
 ) -> None:
@@ -429,23 +413,23 @@ def test_a_pipelined_exchange_of_models_is_never_slower_than_a_serial_one(
     assert makespan(serial) == pytest.approx(serial.serial_seconds)
 
 
-@given(JOURNEYS, COSTS)
-def test_a_pipelined_journey_is_never_slower_than_a_serial_one(journey: sharing.Journey, costs: Costs) -> None:
+@given(datapath.JOURNEYS, datapath.COSTS)
+def test_a_pipelined_journey_is_never_slower_than_a_serial_one(journey: Journey, costs: Costs) -> None:
     def whole(overlap: Overlap) -> float:
         legs = [replace(transfer, overlap=overlap) for transfer in journey.hand_overs]
         model = journey.model and replace(journey.model, overlap=overlap)
-        return makespan(sharing.gpu_travelling(replace(journey, hand_overs=legs, model=model), costs))
+        return makespan(gpu_travelling(replace(journey, hand_overs=legs, model=model), costs))
 
     assert whole(Overlap.PIPELINED) <= whole(Overlap.SERIAL)
 
 
-@given(transfers(), COSTS, st.integers(1, 6))
+@given(datapath.transfers(), datapath.COSTS, st.integers(1, 6))
 def test_fewer_bounce_buffers_never_help(transfer: Transfer, costs: Costs, buffers: int) -> None:
-    few, more = (makespan(sharing.conventional(replace(transfer, buffers=n), costs)) for n in (buffers, buffers + 1))
-    assert few >= more >= makespan(sharing.conventional(replace(transfer, buffers=None), costs))
+    few, more = (makespan(conventional(replace(transfer, buffers=n), costs)) for n in (buffers, buffers + 1))
+    assert few >= more >= makespan(conventional(replace(transfer, buffers=None), costs))
 
 
-@given(COSTS, st.integers(1, 40), st.integers(1, 4096))
+@given(datapath.COSTS, st.integers(1, 40), st.integers(1, 4096))
 def test_equal_chunks_follow_the_closed_form(costs: Costs, chunks: int, octets: int) -> None:
     transfer = Transfer(Size(chunks * octets), Size(octets))
     on = frozenset({Optimisation.DIRECT, Optimisation.OVERLAPPED})
@@ -454,7 +438,7 @@ def test_equal_chunks_follow_the_closed_form(costs: Costs, chunks: int, octets: 
     assert makespan(confidential(transfer, costs, Fastrack(on))) == pytest.approx(expected, rel=1e-9)
 
 
-@given(SCHEDULES, st.data())
+@given(datapath.SCHEDULES, st.data())
 def test_time_is_monotone_in_every_cost(schedule: Schedule, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, len(schedule.tasks) - 1))
     longer = schedule.tasks[position]._replace(seconds=schedule.tasks[position].seconds + data.draw(st.floats(0, 10)))
@@ -462,43 +446,43 @@ def test_time_is_monotone_in_every_cost(schedule: Schedule, data: st.DataObject)
     assert makespan(replace(schedule, tasks=tasks)) >= makespan(schedule)
 
 
-@given(transfers(), COSTS, st.sampled_from(Stage), st.floats(0, 10))
+@given(datapath.transfers(), datapath.COSTS, st.sampled_from(Stage), st.floats(0, 10))
 def test_time_is_monotone_in_the_cost_of_every_stage(
     transfer: Transfer, costs: Costs, stage: Stage, extra: float
 ) -> None:
     cost = costs.stages[stage]
     dearer = costs.changed({stage: StageCost(Duration(cost.fixed.seconds + extra), cost.rate)})
-    assert makespan(sharing.conventional(transfer, dearer)) >= makespan(sharing.conventional(transfer, costs))
+    assert makespan(conventional(transfer, dearer)) >= makespan(conventional(transfer, costs))
 
 
-@given(transfers(), COSTS, st.sampled_from(ladder()), st.integers(0, 10_000))
+@given(datapath.transfers(), datapath.COSTS, st.sampled_from(ladder()), st.integers(0, 10_000))
 def test_time_is_monotone_in_size(transfer: Transfer, costs: Costs, on: frozenset[Optimisation], more: int) -> None:
     larger = replace(transfer, total=transfer.total + Size(more))
-    assert makespan(sharing.conventional(larger, costs)) >= makespan(sharing.conventional(transfer, costs))
+    assert makespan(conventional(larger, costs)) >= makespan(conventional(transfer, costs))
     fastrack = Fastrack(on, 3)
     assert makespan(confidential(larger, costs, fastrack)) >= makespan(confidential(transfer, costs, fastrack))
     assert makespan(sharing.shared_model(larger, 1, 1, costs)) >= makespan(sharing.shared_model(transfer, 1, 1, costs))
 
 
-@given(JOURNEYS, COSTS, st.integers(0, 10_000), st.data())
+@given(datapath.JOURNEYS, datapath.COSTS, st.integers(0, 10_000), st.data())
 def test_a_journey_takes_longer_with_more_data_or_more_to_scrub(
-    journey: sharing.Journey, costs: Costs, more: int, data: st.DataObject
+    journey: Journey, costs: Costs, more: int, data: st.DataObject
 ) -> None:
-    now = makespan(sharing.gpu_travelling(journey, costs))
+    now = makespan(gpu_travelling(journey, costs))
     visit = data.draw(st.integers(0, len(journey.hand_overs) - 1))
     legs = list(journey.hand_overs)
     legs[visit] = replace(legs[visit], total=legs[visit].total + Size(more))
-    assert makespan(sharing.gpu_travelling(replace(journey, hand_overs=legs), costs)) >= now
-    assert makespan(sharing.gpu_travelling(replace(journey, scrubbed=journey.scrubbed + Size(more)), costs)) >= now
+    assert makespan(gpu_travelling(replace(journey, hand_overs=legs), costs)) >= now
+    assert makespan(gpu_travelling(replace(journey, scrubbed=journey.scrubbed + Size(more)), costs)) >= now
 
 
-@given(RINGS, COSTS, st.integers(0, 500))
+@given(datapath.RINGS, datapath.COSTS, st.integers(0, 500))
 def test_a_ring_takes_longer_with_a_larger_gradient(ring: Ring, costs: Costs, more: int) -> None:
     larger = replace(ring, gradient=ring.gradient + Size(more))
     assert makespan(ring_all_reduce(larger, costs)) >= makespan(ring_all_reduce(ring, costs))
 
 
-@given(servings(), SPECULATIONS, COSTS, st.integers(1, 4096), st.integers(0, 4096))
+@given(datapath.servings(), datapath.SPECULATIONS, datapath.COSTS, st.integers(1, 4096), st.integers(0, 4096))
 def test_serving_takes_longer_with_larger_blocks(
     serving: tuple[list[int], list[int]], speculation: Speculation, costs: Costs, octets: int, more: int
 ) -> None:
@@ -506,14 +490,16 @@ def test_serving_takes_longer_with_larger_blocks(
     assert makespan(larger) >= makespan(smaller)
 
 
-@given(splits(), COSTS, st.integers(0, 500))
+@given(datapath.splits(), datapath.COSTS, st.integers(0, 500))
 def test_a_split_takes_longer_with_larger_layers(split: Split, costs: Costs, more: int) -> None:
     larger = replace(split, layer=split.layer + Size(more))
     assert makespan(asymmetric(larger, costs)) >= makespan(asymmetric(split, costs))
     assert makespan(tee_only(larger, costs)) >= makespan(tee_only(split, costs))
 
 
-@given(transfers(), COSTS, st.sampled_from(ladder()), st.sampled_from(Optimisation), st.integers(1, 64))
+@given(
+    datapath.transfers(), datapath.COSTS, st.sampled_from(ladder()), st.sampled_from(Optimisation), st.integers(1, 64)
+)
 def test_without_overhead_one_more_fastrack_optimisation_never_hurts(
     transfer: Transfer, costs: Costs, on: frozenset[Optimisation], more: Optimisation, width: int
 ) -> None:
@@ -522,7 +508,7 @@ def test_without_overhead_one_more_fastrack_optimisation_never_hurts(
     assert after <= before * (1 + 1e-12)
 
 
-@given(transfers(), COSTS, st.sampled_from(ladder()[1:]), st.integers(1, 64))
+@given(datapath.transfers(), datapath.COSTS, st.sampled_from(ladder()[1:]), st.integers(1, 64))
 def test_the_break_even_overhead_is_where_fastrack_stops_paying(
     transfer: Transfer, costs: Costs, on: frozenset[Optimisation], width: int
 ) -> None:
@@ -541,12 +527,10 @@ def test_with_overhead_an_optimisation_can_hurt() -> None:
     assert makespan(confidential(transfer, costs, slow)) > makespan(confidential(transfer, costs, BASE))
 
 
-@given(JOURNEYS, COSTS)
-def test_gpu_travelling_moves_each_dataset_byte_over_the_link_exactly_once(
-    journey: sharing.Journey, costs: Costs
-) -> None:
+@given(datapath.JOURNEYS, datapath.COSTS)
+def test_gpu_travelling_moves_each_dataset_byte_over_the_link_exactly_once(journey: Journey, costs: Costs) -> None:
     """The model crosses before the first visit and after the last, and nothing else does, however many visits."""
-    schedule = sharing.gpu_travelling(journey, costs)
+    schedule = gpu_travelling(journey, costs)
     model = [journey.model] if journey.model else []
     sizes = [size.octets for transfer in (*model, *journey.hand_overs, *model) for size in transfer.chunks]
     assert schedule.carried(Stage.PCIE) == dict(enumerate(sizes))
@@ -555,9 +539,9 @@ def test_gpu_travelling_moves_each_dataset_byte_over_the_link_exactly_once(
     assert len(crossed) == len(set(crossed))
 
 
-@given(transfers(), COSTS)
+@given(datapath.transfers(), datapath.COSTS)
 def test_sending_the_data_takes_each_byte_over_the_network_and_over_the_link(transfer: Transfer, costs: Costs) -> None:
-    schedule = sharing.conventional(transfer, costs)
+    schedule = conventional(transfer, costs)
     sizes = dict(enumerate(size.octets for size in transfer.chunks))
     assert schedule.carried(Stage.NETWORK) == schedule.carried(Stage.PCIE) == sizes
     rotations = (len(sizes) - 1) // transfer.rotate_every if transfer.rotate_every else 0
@@ -566,6 +550,6 @@ def test_sending_the_data_takes_each_byte_over_the_network_and_over_the_link(tra
 
 def test_tasks_grow_linearly_with_chunks() -> None:
     costs = Costs({stage: StageCost(NO_TIME) for stage in Stage})
-    counts = [len(sharing.conventional(Transfer(Size(n), Size(1)), costs).tasks) for n in (100, 200, 400)]
+    counts = [len(conventional(Transfer(Size(n), Size(1)), costs).tasks) for n in (100, 200, 400)]
     assert counts[1] - counts[0] == 100 * len(sharing.CONVENTIONAL_PATH)
     assert counts[2] - counts[1] == 200 * len(sharing.CONVENTIONAL_PATH)

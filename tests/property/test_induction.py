@@ -27,8 +27,8 @@ from tests.fixtures.thorough import share
 from tests.property import random_protocols
 from tests.property.random_protocols import KEY, PARTY, PHASE, SYMBOLS, Sample, samples
 
-RELATIONS = [symbol for symbol in random_protocols.SYMBOLS if symbol.mutable and symbol.is_relation]
-FUNCTIONS = [symbol for symbol in random_protocols.SYMBOLS if symbol.mutable and not symbol.is_relation]
+RELATIONS = [symbol for symbol in SYMBOLS if symbol.mutable and symbol.is_relation]
+FUNCTIONS = [symbol for symbol in SYMBOLS if symbol.mutable and not symbol.is_relation]
 
 Transformer = Callable[[Iterable[Update]], Callable[[Term], Term]]
 relaxed = settings(max_examples=share(150), suppress_health_check=[HealthCheck.too_slow])
@@ -47,7 +47,7 @@ class Case:
 
     @property
     def protocol(self) -> Protocol:
-        return replace(Draft("small", "Small").protocol(), actions=(self.action,), symbols=random_protocols.SYMBOLS)
+        return replace(Draft("small", "Small").protocol(), actions=(self.action,), symbols=SYMBOLS)
 
     def judge(self) -> Interpreter:
         """The interpreter, with the constants that stand for parameters given their values."""
@@ -65,8 +65,7 @@ class Case:
 def cases(draw: st.DrawFn) -> Case:
     """Draw a step without guards, a state, and a formula whose variables may be called like parameters."""
     params = tuple(
-        Var(name, draw(st.sampled_from((random_protocols.PARTY, random_protocols.KEY))))
-        for name in ("party.0", "key.0")[: draw(st.integers(0, 2))]
+        Var(name, draw(st.sampled_from((PARTY, KEY)))) for name in ("party.0", "key.0")[: draw(st.integers(0, 2))]
     )
     changes = tuple(
         replace(draw(random_protocols.updates(f"update {n}", params)), defence=draw(st.sampled_from((None, "shield"))))
@@ -140,7 +139,7 @@ def test_a_structure_is_the_state_that_the_judge_goes_on_from(case: Case) -> Non
 
 def _structure(case: Case) -> Structure:
     told = case.judge().instance
-    rigid = [symbol for symbol in random_protocols.SYMBOLS if not symbol.mutable]
+    rigid = [symbol for symbol in SYMBOLS if not symbol.mutable]
     rigid += [stand_in(Purpose.PARAMETER, param).symbol for param in case.action.params]
     relations = {symbol: case.before.relations[symbol.name] for symbol in RELATIONS}
     functions = {symbol: case.before.functions[symbol.name] for symbol in FUNCTIONS}

@@ -27,21 +27,7 @@ from carnet_ref.systems.gpu_travelling.device import Firmware
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.keys import SCHEDULES, key_schedule
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.orders import (
-    ORDERS_LABEL,
-    REPORTS_LABEL,
-    Fence,
-    Fenced,
-    Logged,
-    Model,
-    Order,
-    Report,
-    Rotate,
-    Rotated,
-    Upload,
-    Write,
-    encode_copy,
-)
+from carnet_ref.systems.gpu_travelling.orders import Logged, Model, Upload, Write, encode_copy
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link, SessionKeys
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind, ProtocolError
 from carnet_ref.transport.node import Node
@@ -198,7 +184,7 @@ class Session:
         self.gpu = CopyEngines(key_schedule(schedule, theirs), limits)
         self.firmware = Firmware(theirs, self.gpu, Checks())
         self.keys = [self.link.keys]
-        self.own = [ours.key(label) for label in (ORDERS_LABEL, REPORTS_LABEL)]
+        self.own = [ours.key(label) for label in (orders.ORDERS_LABEL, orders.REPORTS_LABEL)]
         self.lost: set[bytes] = set()
 
     @property
@@ -206,15 +192,14 @@ class Session:
         """The keys that are on an engine now."""
         return list({keys.engine: keys for keys in self.keys}.values())
 
-    def order(self, order: Order) -> Report:
-        """Give an order inside the session, and take the report on it."""
+    def order(self, order: orders.Order) -> orders.Report:
         _, sealed = self.link.order(order)
         place, taken = self.firmware.open(sealed)
-        if isinstance(taken, Rotate):
+        if isinstance(taken, orders.Rotate):
             keys = self.gpu.accept(taken.key)
-            said: Report = Rotated(keys.epoch, self.gpu.live)
+            said: orders.Report = orders.Rotated(keys.epoch, self.gpu.live)
         else:
-            said = Fenced()
+            said = orders.Fenced()
         self.firmware.take(place, taken)
         return self.link.report(self.firmware.report(place, said)[1])
 
@@ -260,7 +245,6 @@ class CountedRun:
         self.check(session)
 
     def renewed(self) -> Session:
-        """Return a new session."""
         self.sessions.append(Session(self.schedule, self.chance.randbytes(32), self.limits))
         return self.sessions[-1]
 
@@ -282,7 +266,7 @@ class CountedRun:
             else:
                 link.count_borrowed(borrowed.count, sum(sizes))
         session.rotate(ORCHESTRATOR, chance)
-        session.order(Fence())
+        session.order(orders.Fence())
         session.cross(*link.seal(Upload(b"code", bytes(chance.choice((0, 100))))))
         for reply in (Logged(0.5), Model(bytes(chance.choice((0, 90)))))[: chance.randint(0, 2)]:
             link.open(session.gpu.seal(encode_copy(reply)).ciphertext)
@@ -439,12 +423,10 @@ class Run:
         raise AssertionError("the run does not end")
 
     def lose(self) -> None:
-        """Lose a frame."""
         if self.world.queue:
             del self.world.queue[self.chance.randrange(len(self.world.queue))]
 
     def reset(self) -> None:
-        """Reset the GPU."""
         self.world.deliver(Frame(PLATFORM, GPU, FrameKind.RESET, b"CONFIDENTIAL"))
 
     def pass_time(self) -> None:

@@ -48,7 +48,6 @@ Search = Callable[..., PackedSearch]
 
 
 def in_two_places(*asked: Any, **more: Any) -> PlacesSearch:
-    """Make a search in places of its own."""
     return PlacesSearch(*asked, **more, places=Here(2), hand_over_at=1)
 
 

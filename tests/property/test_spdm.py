@@ -16,25 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from carnet_ref.spdm import H100, Requester, Responder, secured
+from carnet_ref.spdm import H100, Requester, Responder, machine, secured
 from carnet_ref.spdm.errors import DowngradeError, SpdmError
 from carnet_ref.spdm.layout import MESSAGES, Layout, Message, Version
-from carnet_ref.spdm.machine import (
-    REFUSALS,
-    ApplicationData,
-    Begin,
-    Closed,
-    End,
-    Ended,
-    Measure,
-    Measured,
-    MeasuredOutside,
-    Opened,
-    Received,
-    Send,
-    SessionEffect,
-    UpdateKeys,
-)
 from carnet_ref.spdm.messages import (
     Algorithms,
     AlgorithmTable,
@@ -88,7 +72,6 @@ layouts = st.builds(
 
 
 def field_values(name: str, kind: object, of: type[Message]) -> st.SearchStrategy[Any]:
-    """Return values of a message's field."""
     if kind is bytes and name == "signature" and of is Finish:
         return st.sampled_from([b"", bytes(384)])
     if kind is bytes:
@@ -164,7 +147,6 @@ def _of_version(message: Message, layout: Layout, names: set[str]) -> dict[str, 
 
 
 def _slots(message: Digests, layout: Layout) -> Digests:
-    """Give a DIGESTS as many digests as slots."""
     count = message.slots.bit_count()
     keys = tuple(SlotKey(index, 1, 7) for index in range(count)) if layout.multi_key else ()
     return dataclasses.replace(message, digests=tuple(bytes([index]) * 48 for index in range(count)), keys=keys)
@@ -291,7 +273,7 @@ class Network(RuleBasedStateMachine):
     def open(self) -> None:
         """Open a session undisturbed."""
         self.ends: dict[str, Requester | Responder] = {FORWARD: responder(H100), BACK: requester(H100)}
-        deliver(self.ends[BACK], Begin(), self.ends[FORWARD])
+        deliver(self.ends[BACK], machine.Begin(), self.ends[FORWARD])
         self.wire: dict[str, list[bytes]] = {FORWARD: [], BACK: []}
         self.sent: dict[str, list[bytes]] = {FORWARD: [], BACK: []}
         self.arrived: dict[str, list[bytes]] = {FORWARD: [], BACK: []}
@@ -304,18 +286,18 @@ class Network(RuleBasedStateMachine):
 
     def _receive(self, way: str, message: bytes) -> None:
         end = self.ends[way]
-        if isinstance(end.state, Ended):
+        if isinstance(end.state, machine.Ended):
             return
-        for effect in end.handle(Received(message)):
+        for effect in end.handle(machine.Received(message)):
             match effect:
-                case Send(data):
+                case machine.Send(data):
                     self.wire[BACK if way == FORWARD else FORWARD].append(data)
-                case ApplicationData(payload):
+                case machine.ApplicationData(payload):
                     self.arrived[way].append(payload)
-                case Measured(report):
+                case machine.Measured(report):
                     self.reports.append(report.nonce)
-                case Closed(error):
-                    assert isinstance(error, REFUSALS)
+                case machine.Closed(error):
+                    assert isinstance(error, machine.REFUSALS)
                     self.dead.add(way)
                 case _:
                     pass
@@ -337,7 +319,7 @@ class Network(RuleBasedStateMachine):
         """Ask for a report."""
         self.nonces.append(nonce)
         self.wire[FORWARD] += [
-            effect.data for effect in self.ends[BACK].handle(Measure(nonce)) if isinstance(effect, Send)
+            effect.data for effect in self.ends[BACK].handle(machine.Measure(nonce)) if isinstance(effect, machine.Send)
         ]
 
     @precondition(lambda self: isinstance(self.ends[BACK].state, Established))
@@ -345,7 +327,9 @@ class Network(RuleBasedStateMachine):
     def update(self, both: bool) -> None:
         """Update the keys."""
         self.wire[FORWARD] += [
-            effect.data for effect in self.ends[BACK].handle(UpdateKeys(both)) if isinstance(effect, Send)
+            effect.data
+            for effect in self.ends[BACK].handle(machine.UpdateKeys(both))
+            if isinstance(effect, machine.Send)
         ]
 
     @rule(way=st.sampled_from([FORWARD, BACK]))
@@ -373,7 +357,7 @@ class Network(RuleBasedStateMachine):
             message = bytearray(self.wire[way].pop(0))
             message[bit // 8 % len(message)] ^= 1 << bit % 8
             self._receive(way, bytes(message))
-            assert way in self.dead or isinstance(self.ends[way].state, Ended)
+            assert way in self.dead or isinstance(self.ends[way].state, machine.Ended)
 
     @invariant()
     def what_arrives_is_a_beginning_of_what_was_sent(self) -> None:
@@ -385,7 +369,7 @@ class Network(RuleBasedStateMachine):
     @invariant()
     def a_dead_end_stays_dead(self) -> None:
         """An end that refused once is over."""
-        assert all(isinstance(self.ends[way].state, Ended) for way in self.dead)
+        assert all(isinstance(self.ends[way].state, machine.Ended) for way in self.dead)
 
 
 TestNetwork = Network.TestCase
@@ -403,20 +387,20 @@ class Seen:
     secrets: dict[int, bytes] = field(default_factory=dict)
     said: dict[int, list[bytes]] = field(default_factory=lambda: {0: [], 1: []})
 
-    def notice(self, place: int, effect: SessionEffect) -> None:
+    def notice(self, place: int, effect: machine.SessionEffect) -> None:
         """Keep what happened, and check what holds of it alone."""
         match effect:
-            case Opened(session, secret):
+            case machine.Opened(session, secret):
                 self.sessions[place], self.secrets[place] = session, secret.take()
-            case Measured(report):
+            case machine.Measured(report):
                 assert report.session is self.sessions[place]
                 report.check_signature(report.session.version, report.session.responder)
-            case MeasuredOutside(report):
+            case machine.MeasuredOutside(report):
                 report.check_signature(report.version, report.responder)
-            case ApplicationData(payload):
+            case machine.ApplicationData(payload):
                 self.said[place].append(payload)
-            case Closed(error):
-                assert error is None or isinstance(error, REFUSALS)
+            case machine.Closed(error):
+                assert error is None or isinstance(error, machine.REFUSALS)
             case _:
                 pass
 
@@ -485,4 +469,4 @@ def test_an_untouched_conversation_opens_a_session_and_ends_it(name: str) -> Non
     seen = tampered(name, -1, 0)
     assert agree(seen)
     assert seen.said == {0: [b"answer"], 1: [b"command"]}
-    assert isinstance(CONVERSATIONS[name].calls[-1][1], End)
+    assert isinstance(CONVERSATIONS[name].calls[-1][1], machine.End)

@@ -56,7 +56,6 @@ class Twins:
             raise
 
     def together(self, protocol: language.Protocol) -> language.Instance:
-        """Return the instance of the product."""
         names = {symbol.name for symbol in protocol.symbols}
         relations, functions = dict(self.left.relations), dict(self.left.functions)
         for symbol in self.secret:

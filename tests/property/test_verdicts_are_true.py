@@ -102,7 +102,6 @@ def axiom_about_state(recipe: Recipe) -> Recipe:
 
 
 def first_value_from_state(recipe: Recipe) -> Recipe:
-    """A first value reads what changes."""
     return _more(recipe, Parts((_act("write", (X,), (), _insert(SPOILT, X)),), initial=((SPOILT, (X,), _told(X)),)))
 
 
@@ -117,7 +116,6 @@ def rule_on_what_is_not_deduced(recipe: Recipe) -> Recipe:
 
 
 def claim_that_asks_for_a_deduction(recipe: Recipe) -> Recipe:
-    """A claim asks that something has been deduced."""
     rule = ActionRecipe("deduce", THIEF, (X,), (GuardRecipe("given", Equal(X, X)),), (_insert(TOLD, X),), rule=True)
     return _more(recipe, Parts((rule,), claims=(ClaimRecipe(("asked", (X,), _told(X))),)))
 
@@ -134,7 +132,6 @@ def stranger_in_a_claim(recipe: Recipe) -> Recipe:
 
 
 def two_claims_of_a_name(recipe: Recipe) -> Recipe:
-    """Two claims share a name."""
     claim = ClaimRecipe(("twice", (X,), Equal(X, X)))
     return _more(recipe, Parts((), claims=(claim, claim)))
 

@@ -160,7 +160,6 @@ ENCODINGS = [Path("spec/carnet_spec/language") / name for name in ("encoding.py"
 
 
 def names_and_texts(tree: ast.Module) -> Iterator[str]:
-    """Yield the names and the texts in a module."""
     yield from (text for _, text in texts(tree))
     for node in ast.walk(tree):
         match node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -114,19 +115,26 @@ def brought(by: list[str]) -> set[str]:
     return found
 
 
-BASE = brought(PROJECT["dependencies"])
-OTHERS = sorted(
-    module
-    for module, distributions in metadata.packages_distributions().items()
-    if module.isidentifier() and {"carnet", *BASE}.isdisjoint(map(canonicalize_name, distributions))
-)
-"""Modules that a base install lacks."""
+@functools.cache
+def base() -> set[str]:
+    return brought(PROJECT["dependencies"])
+
+
+@functools.cache
+def others() -> list[str]:
+    """Return the modules that a base install lacks."""
+    lacking = {
+        module
+        for module, distributions in metadata.packages_distributions().items()
+        if module.isidentifier() and {"carnet", *base()}.isdisjoint(map(canonicalize_name, distributions))
+    }
+    return sorted(lacking)
 
 
 def on_the_base_install(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     """Run a command of ``carnet`` where no other module can be imported, in this process or in those that it starts."""
     (folder / "site").mkdir(exist_ok=True)
-    (folder / "site" / "sitecustomize.py").write_text(f"import sys; sys.modules.update(dict.fromkeys({OTHERS}))")
+    (folder / "site" / "sitecustomize.py").write_text(f"import sys; sys.modules.update(dict.fromkeys({others()}))")
     program = "from carnet_check.cli import main; main(prog_name='carnet')"
     return subprocess.run(
         [sys.executable, "-c", program, *command.split()],
@@ -190,7 +198,7 @@ def test_the_doctor_knows_every_extra() -> None:
     tools = [*TOOLS, *(tool for engine in registered() for tool in engine.needs)]
     named = {extra for tool in tools for extra in re.findall(r"'carnet\[(\w+)\]'", tool.get)}
     assert set(PROJECT["optional-dependencies"]) - FOR_DEVELOPMENT <= named
-    assert {name for tool in tools if tool.required for name in tool.distributions} <= BASE
+    assert {name for tool in tools if tool.required for name in tool.distributions} <= base()
 
 
 def test_the_architecture_says_what_everything_is_for() -> None:

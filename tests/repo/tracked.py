@@ -16,7 +16,6 @@ def tracked_files() -> tuple[Path, ...]:
 
 
 def tracked_python() -> tuple[Path, ...]:
-    """List the tracked Python files."""
     return tuple(path for path in tracked_files() if path.suffix == ".py")
 
 

@@ -1,7 +1,5 @@
 """Each bond of the compositions holds, needs each claim that it names, and breaks when one of them is lost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace

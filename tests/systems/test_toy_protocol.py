@@ -1,7 +1,5 @@
 """A protocol is added by its folder and one registration: an entry point, as an installed package has it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -61,18 +59,12 @@ def carnet(installed: Path, *arguments: str, code: int = 0) -> Any:
     return json.loads(done.stdout)
 
 
-def test_it_is_listed(installed: Path) -> None:
+def test_it_is_listed_verified_by_its_id_and_attacked(installed: Path) -> None:
     assert [each["id"] for each in carnet(installed, "list")["protocols"]] == [*OWN, TOY]
-
-
-def test_it_is_verified_by_its_id(installed: Path) -> None:
     printed = carnet(installed, "verify", TOY, "--jobs", "1")
     assert printed["summary"]["as_expected"]
     claimed = {(row["engine"], row["verdict"]) for row in printed["results"] if row["claim"] == "sealed"}
     assert claimed == {("induction", "PROVED"), (command.FASTEST, "EXHAUSTED")}
-
-
-def test_an_attack_on_it_is_found(installed: Path) -> None:
     found = carnet(installed, "attack", TOY, "--without", "address-check", "--threat", "anyone", code=1)
     assert [step["action"] for step in found["steps"]] == ["deliver", "open_letter"]
 

@@ -70,8 +70,7 @@ def certificate_table(package: str, file: str) -> list[tuple[dict[str, str], x50
 def anchors_from_pem(data: bytes) -> Anchors:
     """Return anchors that replace the defaults: each certificate in ``data`` vouches for every role.
 
-    Raises:
-        MalformedError: ``data`` is not PEM certificates of authorities; evidence, which has others in it, is none.
+    Raises MalformedError if ``data`` is not PEM certificates of authorities; evidence, which has others in it, is none.
     """
     if not data.isascii():
         raise MalformedError("trust anchors", "PEM", "raw bytes")

@@ -8,15 +8,21 @@ Source: RFC 9334 (RATS architecture), sections 3 and 8.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final, NoReturn
+
+from cryptography import x509
+
+from carnet_ref.crypto.certificate_path import TIME, validity
 
 NOT_FRESH: Final = "not fresh"
 NO_REVOCATION: Final = "revocation not checked"
 NO_FIRMWARE: Final = "firmware not compared"
 NO_VTPM_QUOTE: Final = "vTPM quote not checked"
 """What acceptances lack most often, in the same words for every format."""
+X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 POLICY: Final = "policy"
 """The option that a step lacks which nobody takes unless a policy asks."""
 
@@ -40,7 +46,7 @@ class AppraisalStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnappraisedPart:
     """A part of a document that is not appraised: what it is, and what an acceptance lacks for it."""
 
     part: str
@@ -72,7 +78,7 @@ class Appraisal:
         """
         return tuple(dict.fromkeys(step.lacking for step in self.steps if step.ok is None and step.lacking))
 
-    def found_in(self, document: str | None, unread: Unread | None = None) -> Appraisal:
+    def found_in(self, document: str | None, unread: UnappraisedPart | None = None) -> Appraisal:
         """Return this appraisal with steps before its own that name the document which the evidence lay in.
 
         ``document`` is ``None`` where the evidence came alone; ``unread`` is a part of the document that counts
@@ -132,8 +138,7 @@ class Checklist:
     def adopt(self, appraisal: Appraisal, prefix: str) -> None:
         """List the steps of another appraisal, with ``prefix`` and a dot before their ids, and refuse if it refused.
 
-        Raises:
-            RefusedError: the other appraisal refused.
+        Raises RefusedError if the other appraisal refused.
         """
         steps = [replace(step, id=f"{prefix}.{step.id}") for step in appraisal.steps]
         self._steps.extend(steps)
@@ -168,6 +173,12 @@ class Checklist:
         if not condition:
             self.refuse(step, otherwise, source)
         self.passed(step, detail, source)
+
+    def require_valid(self, certificates: Sequence[x509.Certificate], at: datetime) -> None:
+        """Record that certificates are valid together at a time, or refuse; the step is ``validity``."""
+        start, end = validity(certificates)
+        period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
+        self.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
 
     def concluded(self, claims: Mapping[str, object]) -> Appraisal:
         """Return the appraisal; claims of refused evidence are dropped."""

@@ -173,11 +173,7 @@ def appraise_composite(
 
     Steps of the quote's and of the report's own appraisal are listed with ``quote.`` and ``gpu.`` before their ids.
 
-    Args:
-        evidence: what came, see `CompositeEvidence`.
-        expected: what the verifier knows of its channel and its job.
-        verifier: whom the verifier trusts and what it asks.
-        at: when the evidence is appraised; it has a time zone.
+    ``at`` is when it is appraised; it has a time zone.
     """
     steps = Checklist()
     try:

@@ -28,8 +28,7 @@ def decode(data: bytes, what: str, *, padded: bool = True) -> bytes:
     Hexadecimal text may begin with ``0x``. Base64 may be of either alphabet, and without its padding if ``padded`` is
     false, as in documents that say that a field is base64.
 
-    Raises:
-        MalformedError: ``data`` is text of another kind, or too long.
+    Raises MalformedError if ``data`` is text of another kind, or too long.
 
     Source: RFC 4648, sections 4, 5 and 8.
     """
@@ -51,8 +50,7 @@ def decode(data: bytes, what: str, *, padded: bool = True) -> bytes:
 def from_hexadecimal(text: str) -> bytes:
     """Return the bytes that hexadecimal digits stand for; ``0x`` may stand before them.
 
-    Raises:
-        ValueError: ``text`` is something else.
+    Raises ValueError if ``text`` is something else.
     """
     return bytes.fromhex(text.removeprefix(PREFIX))
 
@@ -89,8 +87,7 @@ class Document:
     def parse(cls, data: bytes, what: str) -> Document:
         """Read an object; ``what`` names it in errors.
 
-        Raises:
-            MalformedError: it is no JSON object, a name in it comes twice, or it is larger than a mebibyte.
+        Raises MalformedError if it is no JSON object, a name in it comes twice, or it is larger than a mebibyte.
         """
         value = _value(data, what)
         if not isinstance(value, dict):
@@ -105,9 +102,9 @@ class Document:
         """Return the names of the fields."""
         return tuple(self._fields)
 
-    def flag(self, name: str) -> bool:
-        """Return true or false."""
-        value = self._field(name)
+    def flag(self, name: str, *, default: bool | None = None) -> bool:
+        """Return true or false: ``default``, if there is one and the object has no such field."""
+        value = self._field(name) if default is None else self._fields.get(name, default)
         if not isinstance(value, bool):
             raise self._malformed(name, "true or false", value)
         return value
@@ -182,8 +179,7 @@ class Document:
 def parse_documents(data: bytes, what: str) -> tuple[Document, ...]:
     """Read a list of objects; ``what`` names it in errors.
 
-    Raises:
-        MalformedError: it is no JSON list of objects, a name in one comes twice, or it is larger than a mebibyte.
+    Raises MalformedError if it is no JSON list of objects, a name in one comes twice, or it is larger than a mebibyte.
     """
     value = _value(data, what)
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):

@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation.appraisal import NOT_FRESH, Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
+from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 from carnet_ref.attestation.results import (
     EXTENSION,
     PROFILE,
@@ -41,7 +41,8 @@ from carnet_ref.attestation.results import (
     tier_of,
     worst,
 )
-from carnet_ref.wire import MalformedError, json_value
+from carnet_ref.crypto.certificate_path import TIME
+from carnet_ref.wire import MalformedError, bounded_json, json_value
 
 ALGORITHMS: Final = {"secp256r1": "ES256", "secp384r1": "ES384"}
 """The algorithm of each curve. Source: RFC 7518, section 3.4."""
@@ -50,22 +51,18 @@ CURVES: Final = "an elliptic curve key on P-256 or P-384"
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """What signs tokens."""
+    """What signs tokens: a key on P-256 or P-384, and the algorithm by which it signs."""
 
     key: ec.EllipticCurvePrivateKey
-    """The key, on P-256 or P-384."""
     algorithm: str
-    """The algorithm by which it signs."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationKey:
-    """What tokens are verified with."""
+    """What tokens are verified with: a key on P-256 or P-384, and the only algorithm that it is used for."""
 
     key: ec.EllipticCurvePublicKey
-    """The key, on P-256 or P-384."""
     algorithm: str
-    """The only algorithm that it is used for."""
 
 
 def signing_key(pem: bytes) -> SigningKey:
@@ -115,14 +112,11 @@ class SignatureError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, read but not yet believed."""
+    """A token, read but not yet believed: its text, the algorithm its header names, and the JSON that is signed."""
 
     compact: str
-    """The token itself."""
     algorithm: str
-    """The algorithm that its header names."""
     payload: bytes
-    """What is signed, as JSON that nobody has read yet."""
 
 
 def parse_token(data: bytes) -> Token:
@@ -185,9 +179,7 @@ def _algorithm(header: Mapping[str, object]) -> str:
 def verify(token: Token, key: VerificationKey) -> None:
     """Insist that the key signed the token by its own algorithm.
 
-    Raises:
-        SignatureError: it did not.
-        UsageError: the library for tokens is not installed.
+    Raises SignatureError if it did not; UsageError if the library for tokens is not installed.
     """
     if token.algorithm != key.algorithm:
         named = ascii(token.algorithm)[:40]
@@ -205,8 +197,7 @@ def verify(token: Token, key: VerificationKey) -> None:
 def signed_token(claims: Mapping[str, object], key: SigningKey) -> str:
     """Return the token with these claims.
 
-    Raises:
-        UsageError: they are too many for a token, or the library for tokens is not installed.
+    Raises UsageError if they are too many for a token, or the library for tokens is not installed.
     """
     jws, jwk, _ = _library()
     payload = json.dumps(claims, separators=(",", ":"), allow_nan=False).encode()
@@ -245,38 +236,35 @@ NONCE_CHARACTERS: Final = range(8, 89)
 
 @dataclass(frozen=True, slots=True)
 class Submodule:
-    """The result about one attester."""
+    """The result about one attester, by the name that the verifier calls it.
+
+    ``nonce`` is the one in the evidence, as it is written; ``policies`` are the ids of the policies.
+    """
 
     name: str
-    """What the verifier calls it."""
     tier: Tier
-    """How far it is to be trusted."""
     vector: Mapping[TrustClaim, int]
     """The trustworthiness claims; empty where the verifier left them out."""
     nonce: str | None
-    """The nonce in the evidence, as it is written."""
     policies: tuple[str, ...]
-    """The ids of the policies."""
     told: Mapping[str, object]
     """Carnet's own extension; empty in results of other verifiers."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttestationResult:
-    """A result, read but believed only once its signature is verified."""
+    """A result about at least one attester, read but believed only once its signature is verified.
+
+    It counts from ``issued`` until ``expires``; ``verifier`` made it, with a build. ``stated`` is the overall tier,
+    where it has one, and ``nonce`` what the relying party asked with, as it is written.
+    """
 
     issued: datetime
-    """From when on it counts."""
     expires: datetime | None
-    """Until when; ``None`` where it does not say."""
     verifier: str
-    """Who made it, and with which build."""
     stated: Tier | None
-    """The overall tier, where it has one."""
     nonce: str | None
-    """What the relying party asked with, as it is written."""
     submodules: tuple[Submodule, ...]
-    """The attesters; at least one."""
 
     @property
     def tier(self) -> Tier:
@@ -308,12 +296,7 @@ def parse_claims(payload: bytes) -> AttestationResult:
 
 
 def _value(payload: bytes) -> object:
-    if len(payload) > LARGEST_TOKEN:
-        raise MalformedError(RESULT, f"at most {LARGEST_TOKEN} bytes", f"{len(payload)}")
-    try:
-        value = json_value(payload)
-    except ValueError as error:
-        raise MalformedError(RESULT, "JSON", " ".join(str(error).split())[:200]) from None
+    value = bounded_json(payload, RESULT, LARGEST_TOKEN)
     level: list[object] = [value]
     for _ in range(DEEPEST):
         level = [inner for each in level for inner in _inside(each)]
@@ -413,7 +396,6 @@ JWS: Final = "RFC 7515"
 EAR: Final = "draft-ietf-rats-ear-03"
 LEEWAY: Final = timedelta(seconds=60)
 """How far ahead the clock of a verifier may be."""
-TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 TRUSTED: Final = (Tier.AFFIRMING, Tier.WARNING)
 
 
@@ -422,17 +404,13 @@ class SignedResult:
     """A token, and the key that should have signed it."""
 
     token: Token
-    """The token."""
     key: VerificationKey
-    """The key of a verifier that is trusted."""
 
 
-def recognise(data: bytes, given: Given) -> SignedResult:
+def recognise(data: bytes, given: OptionValues) -> SignedResult:
     """Return the token and the key.
 
-    Raises:
-        MalformedError: ``data`` is no token.
-        UsageError: no key was given, or none that tokens are signed by.
+    Raises MalformedError if ``data`` is no token; UsageError if no key was given, or none that tokens are signed by.
     """
     pem = given.octets("key")
     if pem is None:
@@ -441,7 +419,7 @@ def recognise(data: bytes, given: Given) -> SignedResult:
     return SignedResult(parse_token(data), key)
 
 
-def appraise(signed: SignedResult, given: Given, against: Against[None]) -> Appraisal:
+def appraise(signed: SignedResult, given: OptionValues, against: AppraisalContext[None]) -> Appraisal:
     """Check the token, then what it says."""
     steps = Checklist()
     steps.passed("parse", f"a token of {len(signed.token.compact)} characters", JWS)

@@ -48,7 +48,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class OptionValues:
     """What was given with the evidence, by the names of options: files as their contents, an option left out as none.
 
     A format asks for each by the type it declared.
@@ -76,7 +76,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Against(Generic[Policy]):
+class AppraisalContext(Generic[Policy]):
     """What evidence is appraised against: a time, a policy, and the anchors that are trusted."""
 
     at: datetime
@@ -107,8 +107,8 @@ class Format(Generic[_Parsed, Policy]):
     help: str
     options: tuple[Option, ...]
     default_policy: Policy
-    recognise: Callable[[bytes, Given], _Parsed]
-    appraise: Callable[[_Parsed, Given, Against[Policy]], Appraisal]
+    recognise: Callable[[bytes, OptionValues], _Parsed]
+    appraise: Callable[[_Parsed, OptionValues, AppraisalContext[Policy]], Appraisal]
     parse_policy: Callable[[bytes], Policy] | None = None
     combine: Callable[[Sequence[_Parsed]], _Parsed] | None = None
     results: ResultProfile | None = None
@@ -116,14 +116,13 @@ class Format(Generic[_Parsed, Policy]):
 
 
 def appraise_files(
-    form: Format[_Parsed, Policy], files: Sequence[bytes], given: Given, against: Against[Policy]
+    form: Format[_Parsed, Policy], files: Sequence[bytes], given: OptionValues, against: AppraisalContext[Policy]
 ) -> Appraisal:
     """Appraise evidence out of files, of which there are several only where the format combines them.
 
     What cannot be parsed is refused.
 
-    Raises:
-        UsageError: something that the evidence needs was not given.
+    Raises UsageError if something that the evidence needs was not given.
     """
     from carnet_ref.attestation.appraisal import unparsable
     from carnet_ref.wire import MalformedError
@@ -137,7 +136,7 @@ def appraise_files(
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredFormat:
     """Where a format is, as ``module:name``, and what its subcommand does, in one line."""
 
     place: str
@@ -150,22 +149,22 @@ class Registered:
         return loaded
 
 
-FORMATS: Final[dict[str, Registered]] = {
-    "gpu": Registered(
+FORMATS: Final[dict[str, RegisteredFormat]] = {
+    "gpu": RegisteredFormat(
         "carnet_ref.attestation.nvidia.format:DEVICE_FORMAT", "Appraise the report of an NVIDIA GPU or NVSwitch."
     ),
-    "node": Registered(
+    "node": RegisteredFormat(
         "carnet_ref.attestation.nvidia.format:NODE_FORMAT", "Appraise every NVIDIA GPU and NVSwitch of a node."
     ),
-    "rim": Registered(
+    "rim": RegisteredFormat(
         "carnet_ref.attestation.nvidia.format:RIM_FORMAT", "Appraise NVIDIA's reference values by themselves."
     ),
-    "tdx": Registered(
+    "tdx": RegisteredFormat(
         "carnet_ref.attestation.intel.format:FORMAT", "Appraise the quote of an Intel TDX virtual machine."
     ),
-    "snp": Registered(
+    "snp": RegisteredFormat(
         "carnet_ref.attestation.amd.format:FORMAT", "Appraise the report of an AMD SEV-SNP virtual machine."
     ),
-    "ear": Registered("carnet_ref.attestation.ear:FORMAT", "Check a signed attestation result of a verifier."),
+    "ear": RegisteredFormat("carnet_ref.attestation.ear:FORMAT", "Check a signed attestation result of a verifier."),
 }
 """Every format, by the name of its subcommand; adding one is a module and a line here."""

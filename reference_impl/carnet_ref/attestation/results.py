@@ -87,7 +87,6 @@ class TrustRow:
     """How one claim comes about."""
 
     claim: TrustClaim
-    """The claim."""
     needs: Mapping[str, int]
     """The steps that have to hold to affirm it, each with the claim's value where it failed."""
     also: Mapping[str, int] = field(default_factory=dict)
@@ -140,7 +139,6 @@ class AttesterResult:
     """What an appraisal found of one attester."""
 
     tier: Tier
-    """How far it is to be trusted."""
     vector: Mapping[TrustClaim, int]
     """Claims with a value; at least one."""
     lacking: tuple[str, ...]
@@ -216,24 +214,22 @@ DEVELOPER: Final = "The Carnet authors"
 
 
 @dataclass(frozen=True, slots=True)
-class Appraised:
+class AppraisalRecord:
     """An appraisal with what it was made with."""
 
     appraisal: Appraisal
-    """What was found."""
     kind: str
     """The name of the format, or of the command, whose evidence this was."""
     at: datetime
     """As of when; the result counts from then on."""
     lasting: int
-    """For how many seconds."""
     nonce: bytes | None
     """What the relying party asked with, if it is known."""
     policies: Mapping[str, str]
     """An id of the policy by format."""
 
 
-def claims_set(appraised: Appraised, profiles: Profiles) -> dict[str, object]:
+def claims_set(appraised: AppraisalRecord, profiles: Profiles) -> dict[str, object]:
     """Return the claims set of a result about every attester."""
     appraisal = appraised.appraisal
     results = attester_results(appraisal, profiles, appraised.kind)
@@ -255,7 +251,7 @@ def encoded_nonce(nonce: bytes) -> str:
     return base64.urlsafe_b64encode(nonce).rstrip(b"=").decode()
 
 
-def _submodule(name: str, result: AttesterResult, appraised: Appraised, profiles: Profiles) -> dict[str, object]:
+def _submodule(name: str, result: AttesterResult, appraised: AppraisalRecord, profiles: Profiles) -> dict[str, object]:
     profile = profiles("" if name == appraised.kind else name)
     answered = None if profile is None else result.claims.get(profile.answered)
     nonce = {"eat_nonce": encoded_nonce(bytes.fromhex(answered))} if isinstance(answered, str) else {}

@@ -40,8 +40,7 @@ def parse_crl(data: bytes) -> x509.CertificateRevocationList:
 def parse_crl_file(data: bytes) -> x509.CertificateRevocationList:
     """Read a file with one list: PEM, DER, or DER in hexadecimal or base64.
 
-    Raises:
-        MalformedError: it is something else, or has more in it, which would be passed over.
+    Raises MalformedError if it is something else, or has more in it, which would be passed over.
     """
     if not data.lstrip().startswith(PEM_LIST):
         return parse_crl(decode(data, WHAT))

@@ -11,7 +11,7 @@ import click
 
 from carnet_command.files import require_apart
 from carnet_command.once import require_each_once
-from carnet_ref.attestation.formats import FORMATS, Against, Given, Option, Value, appraise_files
+from carnet_ref.attestation.formats import FORMATS, AppraisalContext, Option, OptionValues, Value, appraise_files
 from carnet_ref.commands.appraisals import (
     anchor_option,
     anchors_given,
@@ -28,7 +28,7 @@ from carnet_ref.commands.issuing import issuer_given, policy_id, with_ear_option
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.appraisal import Appraisal
-    from carnet_ref.attestation.results import Appraised, Profiles
+    from carnet_ref.attestation.results import AppraisalRecord, Profiles
 
 FURTHER: Final = {
     "live": ("carnet_ref.commands.live:live", "Collect the evidence of this machine and appraise it (also --live)."),
@@ -99,8 +99,8 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
         files, stands_for = tuple(map(contents, paths)), values(words)
         require_apart({"--ear": ear}, [*paths, *_files(words.values()), *_files((policy_file, trust_anchor))])
         issuer = issuer_given(ear, key)
-        against = Against(time, policy_given(form, policy_file), anchors_given(trust_anchor))
-        appraisal = appraise_files(form, files, Given(stands_for), against)
+        against = AppraisalContext(time, policy_given(form, policy_file), anchors_given(trust_anchor))
+        appraisal = appraise_files(form, files, OptionValues(stands_for), against)
         if issuer is not None:
             issuer.issue(*_result(name, form, appraisal, against, stands_for, policy_file))
         rerun = [str(word) for word in _rerun(words, policy_file, trust_anchor)]
@@ -133,18 +133,18 @@ def _result(
     name: str,
     form: AnyFormat,
     appraisal: Appraisal,
-    against: Against[Any],
+    against: AppraisalContext[Any],
     given: Mapping[str, Value],
     policy_file: Path | None,
-) -> tuple[Appraised, Profiles]:
+) -> tuple[AppraisalRecord, Profiles]:
     """Return what becomes the result of an appraisal."""
-    from carnet_ref.attestation.results import Appraised
+    from carnet_ref.attestation.results import AppraisalRecord
 
     profile = form.results
     assert profile is not None, "a format without results has no --ear"
     asked = given[profile.asked_with]
     assert asked is None or isinstance(asked, bytes), f"--{profile.asked_with} is bytes"
-    appraised = Appraised(
+    appraised = AppraisalRecord(
         appraisal, name, against.at, profile.lasting(against.policy), asked, {name: policy_id(name, policy_file)}
     )
     return appraised, lambda attester: profile if bool(attester) is profile.grouped else None

@@ -17,7 +17,7 @@ from carnet_ref.commands.appraisals import contents, readable
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.ear import SigningKey
-    from carnet_ref.attestation.results import Appraised, Profiles
+    from carnet_ref.attestation.results import AppraisalRecord, Profiles
 
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 """The times that a token can have; the last leaves room for an expiry."""
@@ -34,7 +34,7 @@ class Issuer:
     key: SigningKey
     """The key."""
 
-    def issue(self, appraised: Appraised, profiles: Profiles) -> None:
+    def issue(self, appraised: AppraisalRecord, profiles: Profiles) -> None:
         """Write the result. Raises UsageError if no token can have it, or it could not be written."""
         from carnet_ref.attestation.ear import signed_token
         from carnet_ref.attestation.results import claims_set

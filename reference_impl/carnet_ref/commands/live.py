@@ -14,19 +14,19 @@ import click
 from carnet_command.errors import UsageError
 from carnet_ref.attestation.appraisal import Appraisal, unparsable
 from carnet_ref.attestation.formats import FORMATS, Option
-from carnet_ref.attestation.live.appraisal import Terms, appraise_collection, lasting, live_profile
+from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection, live_profile, result_lifetime
 from carnet_ref.attestation.live.collection import (
     KINDS,
     NONCE_BYTES,
     PROVIDED,
     Collection,
     collect,
-    keep,
-    kept,
-    prepare,
+    prepare_folder,
+    read_collection,
     this_machine,
+    write_collection,
 )
-from carnet_ref.attestation.results import HOUR, Appraised
+from carnet_ref.attestation.results import HOUR, AppraisalRecord
 from carnet_ref.commands import appraisals
 from carnet_ref.commands.format_options import click_option, parameter, policy_given, said, values
 from carnet_ref.commands.issuing import issuer_given, policy_id, with_ear_options
@@ -75,18 +75,18 @@ def collected_and_appraised(
     _check_source(asked, out, kept_in, at)
     drawn = asked or secrets.token_bytes(NONCE_BYTES)
     itself = kept_in is None
-    terms = Terms(
+    terms = AppraisalTerms(
         appraisals.instant(at), appraisals.anchors_given(trust_anchor), _policies(policies), values(words), itself
     )
     issuer = issuer_given(ear, key)
     try:
-        collection = _collected(drawn, out, terms.at) if kept_in is None else kept(kept_in, drawn)
-        judged = _Judged(appraise_collection(collection, terms), lasting(collection, terms), collection.kinds)
+        collection = _collected(drawn, out, terms.at) if kept_in is None else read_collection(kept_in, drawn)
+        judged = _Judged(appraise_collection(collection, terms), result_lifetime(collection, terms), collection.kinds)
     except MalformedError as error:
         judged = _Judged(unparsable(str(error)))
     if issuer is not None:
         ids = {kind: policy_id(kind, dict(policies).get(kind)) for kind in judged.kinds}
-        issuer.issue(Appraised(judged.appraisal, "live", terms.at, judged.lasting, drawn, ids), live_profile)
+        issuer.issue(AppraisalRecord(judged.appraisal, "live", terms.at, judged.lasting, drawn, ids), live_profile)
     named = [word for kind, path in policies for word in ("--policy", kind, str(path))]
     anchor = [] if trust_anchor is None else ["--trust-anchor", str(trust_anchor)]
     folder = kept_in or out
@@ -102,7 +102,7 @@ class _Judged:
     """An appraisal, for how long its result counts, and the formats of what was appraised."""
 
     appraisal: Appraisal
-    lasting: int = HOUR
+    result_lifetime: int = HOUR
     kinds: tuple[str, ...] = ()
 
 
@@ -118,10 +118,10 @@ def _check_source(nonce: bytes | None, out: Path | None, kept_in: Path | None, a
 def _collected(nonce: bytes, out: Path | None, at: datetime) -> Collection:
     """Return what this machine answers, which is also kept if asked to."""
     if out is not None:
-        prepare(out)
+        prepare_folder(out)
     collection = collect(this_machine(), nonce)
     if out is not None:
-        keep(collection, out, at)
+        write_collection(collection, out, at)
     return collection
 
 

@@ -51,6 +51,8 @@ RSA_BITS = range(3072, 8193)
 """The upper end bounds what one verification costs."""
 LONGEST_NAME = 200
 """How many characters of a name are shown."""
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+"""How moments are shown."""
 SUBJECT_KEY = PublicFormat.SubjectPublicKeyInfo
 HASHES = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 UNDERSTOOD = {x509.BasicConstraints.oid, x509.KeyUsage.oid, x509.ExtendedKeyUsage.oid}
@@ -86,12 +88,9 @@ class PathError(ValueError):
 def parse_pem_chain(data: bytes, *, zero_serial: bool = False) -> tuple[x509.Certificate, ...]:
     """Return the certificates in ``data``, in its order: the one that is to be relied on first.
 
-    Args:
-        data: PEM.
-        zero_serial: whether a serial number may be 0.
+    ``data`` is PEM; ``zero_serial`` says whether a serial number may be 0.
 
-    Raises:
-        MalformedError: there are none, too many, or something else.
+    Raises MalformedError if there are none, too many, or something else.
     """
     _check_size(len(data))
     blocks = data.count(b"-----BEGIN ")
@@ -107,12 +106,9 @@ def parse_pem_chain(data: bytes, *, zero_serial: bool = False) -> tuple[x509.Cer
 def parse_der_chain(each: Sequence[bytes], *, zero_serial: bool = False) -> tuple[x509.Certificate, ...]:
     """Return the certificates whose DER encodings are ``each``.
 
-    Args:
-        each: DER, one certificate in each.
-        zero_serial: whether a serial number may be 0.
+    ``zero_serial`` says whether a serial number may be 0.
 
-    Raises:
-        MalformedError: there are none, too many, or something else.
+    Raises MalformedError if there are none, too many, or something else.
     """
     _check_size(sum(map(len, each)))
     _check_count(len(each))
@@ -157,8 +153,7 @@ def read_everything(certificate: x509.Certificate) -> None:
 def check_signature_is_whole(certificate: x509.Certificate) -> None:
     """Insist that a signature is not said to have unused bits: nobody signs that number, so it could be changed.
 
-    Raises:
-        MalformedError: it is said to have some.
+    Raises MalformedError if it is said to have some.
     """
     signed = asn1.decode_der(SignedCertificate, certificate.public_bytes(Encoding.DER))
     if signed.signature.padding_bits():
@@ -185,13 +180,9 @@ def check_path(
     The first must be of an end entity that may sign evidence. Validity in time is for the caller to look at: see
     `validity`.
 
-    Args:
-        certificates: the path, first the one to rely on.
-        anchors: whom to trust.
-        unstated_usage: whether the first may leave out what its key is for, as RFC 5280, section 4.2.1.3, allows.
+    ``unstated_usage`` says whether the first may leave out what its key is for, as RFC 5280, section 4.2.1.3, allows.
 
-    Raises:
-        PathError: they lead to none, a certificate on the way must not issue, or one is for something else.
+    Raises PathError if they lead to none, a certificate on the way must not issue, or one is for something else.
     """
     check_signer(certificates[0], unstated_usage=unstated_usage)
     last = certificates[-1]
@@ -214,19 +205,18 @@ def _issuer_among(anchors: Sequence[x509.Certificate], issued: x509.Certificate)
     named = [anchor for anchor in anchors if anchor.subject == issued.issuer]
     if not named:
         raise PathError(f"{name(issued)} is issued by {name_of(issued.issuer)}, which is no trust anchor")
-    return next((anchor for anchor in named if _is_issued_by(issued, anchor)), named[0])
+    return next((anchor for anchor in named if is_issued_by(issued, anchor)), named[0])
 
 
 def check_issued(issued: x509.Certificate, issuer: x509.Certificate) -> None:
     """Insist that ``issuer`` signed ``issued``, of which everything that matters is understood here.
 
-    Raises:
-        PathError: it did not, or something is not.
+    Raises PathError if it did not, or something is not.
     """
     if not isinstance(issued.signature_hash_algorithm, HASHES):
         raise PathError(f"{name(issued)} is signed with a hash that is not accepted")
     _check_understood(issued)
-    if not _is_issued_by(issued, issuer):
+    if not is_issued_by(issued, issuer):
         raise PathError(f"{name(issued)} is not issued by {name(issuer)}")
 
 
@@ -253,7 +243,8 @@ def _weakness(key: object) -> str | None:
             return f"an {type(key).__name__}"
 
 
-def _is_issued_by(issued: x509.Certificate, issuer: x509.Certificate) -> bool:
+def is_issued_by(issued: x509.Certificate, issuer: x509.Certificate) -> bool:
+    """Return whether ``issuer`` has the name of the issuer of ``issued``, and signed it."""
     try:
         issued.verify_directly_issued_by(issuer)
     except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
@@ -266,13 +257,10 @@ def check_signer(
 ) -> None:
     """Insist that ``certificate`` is one of an end entity whose key signs, so that no authority's key passes for it.
 
-    Args:
-        certificate: the signer's.
-        purpose: the extended key usage that stands for what was signed; ``None`` where there is none, as for evidence.
-        unstated_usage: whether it may leave out what its key is for.
+    ``purpose`` is the extended key usage that stands for what was signed; ``None`` where there is none, as for
+    evidence. ``unstated_usage`` says whether it may leave out what its key is for.
 
-    Raises:
-        PathError: it is one of an authority, of a key for something else, or of a key for nobody knows what.
+    Raises PathError if it is one of an authority, of a key for something else, or of a key for nobody knows what.
 
     Source: RFC 5280, sections 4.2.1.3, 4.2.1.9 and 4.2.1.12.
     """

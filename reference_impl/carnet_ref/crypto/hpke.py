@@ -71,8 +71,7 @@ class Context:
 def sender(recipient: bytes, ephemeral: bytes, info: bytes) -> tuple[bytes, Context]:
     """Return what is sent along for the recipient's public key, and the sender's context.
 
-    Raises:
-        KeyMaterialError: ``recipient`` is no public key, or ``ephemeral`` no private one.
+    Raises KeyMaterialError if ``recipient`` is no public key, or ``ephemeral`` no private one.
     """
     share = X25519Share(ephemeral)
     return share.public, Context(_shared(share.agree(recipient), share.public, recipient), info)

@@ -62,18 +62,14 @@ class KeyMaterialError(CryptoError):
         self.reason = reason
 
 
-class AesGcm:
-    """AES-GCM under one key with 96-bit nonces and whole 16-byte tags.
+class _Aead:
+    """An AEAD under one key with 96-bit nonces and whole 16-byte tags."""
 
-    Source: NIST SP 800-38D, section 8.2.1 (deterministic construction of 96-bit IVs).
-    """
+    __slots__ = ("_cipher", "_name")
 
-    __slots__ = ("_cipher",)
-
-    def __init__(self, key: bytes) -> None:
-        if len(key) not in {16, 24, 32}:
-            raise KeyMaterialError("AES key", f"{len(key)} bytes")
-        self._cipher = AESGCM(key)
+    def __init__(self, cipher: AESGCM | AESGCMSIV, name: str) -> None:
+        self._cipher = cipher
+        self._name = name
 
     def encrypt(self, nonce: bytes, plaintext: bytes, associated: bytes = b"") -> bytes:
         """Return ciphertext and tag. Raises KeyMaterialError if the nonce is not 12 bytes."""
@@ -83,15 +79,27 @@ class AesGcm:
     def decrypt(self, nonce: bytes, ciphertext: bytes, associated: bytes = b"") -> bytes:
         """Return the plaintext of ciphertext and tag.
 
-        Raises:
-            AuthenticationError: the tag does not verify.
-            KeyMaterialError: the nonce is not 12 bytes.
+        Raises AuthenticationError if the tag does not verify; KeyMaterialError if the nonce is not 12 bytes.
         """
         _check_nonce(nonce)
         try:
             return self._cipher.decrypt(nonce, ciphertext, associated)
         except InvalidTag:
-            raise AuthenticationError("AES-GCM tag") from None
+            raise AuthenticationError(f"{self._name} tag") from None
+
+
+class AesGcm(_Aead):
+    """AES-GCM under one key with 96-bit nonces and whole 16-byte tags.
+
+    Source: NIST SP 800-38D, section 8.2.1 (deterministic construction of 96-bit IVs).
+    """
+
+    __slots__ = ()
+
+    def __init__(self, key: bytes) -> None:
+        if len(key) not in {16, 24, 32}:
+            raise KeyMaterialError("AES key", f"{len(key)} bytes")
+        super().__init__(AESGCM(key), "AES-GCM")
 
     def encrypt_into(self, nonce: bytes, plaintext: Buffer, out: bytearray | memoryview) -> int:
         """Write ciphertext and tag to ``out``, which is 16 bytes longer than ``plaintext``; return how many bytes."""
@@ -100,8 +108,7 @@ class AesGcm:
     def decrypt_into(self, nonce: bytes, ciphertext: Buffer, out: bytearray | memoryview) -> int:
         """Write the plaintext to ``out``, which is 16 bytes shorter than ``ciphertext``; return how many bytes.
 
-        Raises:
-            AuthenticationError: the tag does not verify; ``out`` is cleared of what had been decrypted.
+        Raises AuthenticationError if the tag does not verify; ``out`` is cleared of what had been decrypted.
         """
         try:
             return self._cipher.decrypt_into(nonce, ciphertext, None, out)
@@ -110,36 +117,18 @@ class AesGcm:
             raise AuthenticationError("AES-GCM tag") from None
 
 
-class AesGcmSiv:
+class AesGcmSiv(_Aead):
     """AES-GCM-SIV under one key: for sealing state at rest, where a restored snapshot may repeat a nonce.
 
     Source: RFC 8452.
     """
 
-    __slots__ = ("_cipher",)
+    __slots__ = ()
 
     def __init__(self, key: bytes) -> None:
         if len(key) not in {16, 32}:
             raise KeyMaterialError("AES-GCM-SIV key", f"{len(key)} bytes")
-        self._cipher = AESGCMSIV(key)
-
-    def encrypt(self, nonce: bytes, plaintext: bytes, associated: bytes = b"") -> bytes:
-        """Return ciphertext and tag. Raises KeyMaterialError if the nonce is not 12 bytes."""
-        _check_nonce(nonce)
-        return self._cipher.encrypt(nonce, plaintext, associated)
-
-    def decrypt(self, nonce: bytes, ciphertext: bytes, associated: bytes = b"") -> bytes:
-        """Return the plaintext of ciphertext and tag.
-
-        Raises:
-            AuthenticationError: the tag does not verify.
-            KeyMaterialError: the nonce is not 12 bytes.
-        """
-        _check_nonce(nonce)
-        try:
-            return self._cipher.decrypt(nonce, ciphertext, associated)
-        except InvalidTag:
-            raise AuthenticationError("AES-GCM-SIV tag") from None
+        super().__init__(AESGCMSIV(key), "AES-GCM-SIV")
 
 
 def _check_nonce(nonce: bytes) -> None:
@@ -220,39 +209,62 @@ def _check_hkdf_length(algorithm: hashes.HashAlgorithm, length: int) -> None:
 def verify_p384(key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, what: str = "ECDSA signature") -> None:
     """Check a raw ECDSA P-384/SHA-384 signature: r and s, 48 bytes each, big-endian.
 
-    Raises:
-        AuthenticationError: it is not 96 bytes or does not verify.
-        KeyMaterialError: the key is on another curve.
+    Raises AuthenticationError if it is not 96 bytes or does not verify; KeyMaterialError if the curve is another.
     """
-    if not isinstance(key.curve, ec.SECP384R1):
-        raise KeyMaterialError("signature key", f"on {key.curve.name}, not secp384r1")
-    if len(signature) != 2 * P384_BYTES:
+    _check_p384(key.curve)
+    _verify_raw(key, signature, data, hashes.SHA384(), what)
+
+
+def verify_p256(key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, what: str) -> None:
+    """Check a raw ECDSA P-256/SHA-256 signature. Raises AuthenticationError unless it is 64 bytes and verifies."""
+    _verify_raw(key, signature, data, hashes.SHA256(), what)
+
+
+def sign_p384(key: ec.EllipticCurvePrivateKey, data: bytes, *, deterministic: bool = False) -> bytes:
+    """Return a raw ECDSA P-384/SHA-384 signature: r and s, 48 bytes each, big-endian.
+
+    Raises KeyMaterialError if the key is on another curve. Source: RFC 6979 (deterministic ECDSA).
+    """
+    _check_p384(key.curve)
+    return _sign_raw(key, data, hashes.SHA384(), deterministic)
+
+
+def sign_p256(key: ec.EllipticCurvePrivateKey, data: bytes) -> bytes:
+    """Return a raw ECDSA P-256/SHA-256 signature, the same for the same key and data. Source: RFC 6979."""
+    return _sign_raw(key, data, hashes.SHA256(), deterministic=True)
+
+
+def _check_p384(curve: ec.EllipticCurve) -> None:
+    if not isinstance(curve, ec.SECP384R1):
+        raise KeyMaterialError("signature key", f"on {curve.name}, not secp384r1")
+
+
+def _verify_raw(
+    key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, algorithm: hashes.HashAlgorithm, what: str
+) -> None:
+    """Check a signature whose halves are as long as the hash."""
+    half = algorithm.digest_size
+    if len(signature) != 2 * half:
         raise AuthenticationError(what)
-    r, s = (int.from_bytes(half, "big") for half in (signature[:P384_BYTES], signature[P384_BYTES:]))
+    r, s = int.from_bytes(signature[:half], "big"), int.from_bytes(signature[half:], "big")
     try:
-        key.verify(encode_dss_signature(r, s), data, ec.ECDSA(hashes.SHA384()))
+        key.verify(encode_dss_signature(r, s), data, ec.ECDSA(algorithm))
     except InvalidSignature:
         raise AuthenticationError(what) from None
 
 
-def sign_p384(key: ec.EllipticCurvePrivateKey, data: bytes) -> bytes:
-    """Return a raw ECDSA P-384/SHA-384 signature: r and s, 48 bytes each, big-endian.
-
-    Raises:
-        KeyMaterialError: the key is on another curve.
-    """
-    if not isinstance(key.curve, ec.SECP384R1):
-        raise KeyMaterialError("signature key", f"on {key.curve.name}, not secp384r1")
-    r, s = decode_dss_signature(key.sign(data, ec.ECDSA(hashes.SHA384())))
-    return r.to_bytes(P384_BYTES, "big") + s.to_bytes(P384_BYTES, "big")
+def _sign_raw(
+    key: ec.EllipticCurvePrivateKey, data: bytes, algorithm: hashes.HashAlgorithm, deterministic: bool
+) -> bytes:
+    half = algorithm.digest_size
+    r, s = decode_dss_signature(key.sign(data, ec.ECDSA(algorithm, deterministic_signing=deterministic)))
+    return r.to_bytes(half, "big") + s.to_bytes(half, "big")
 
 
 def verify_rsa_pss(key: rsa.RSAPublicKey, signature: bytes, data: bytes, what: str = "RSA-PSS signature") -> None:
     """Check an RSA-PSS signature of 3072 bits with SHA-384, whose salt is as long as the digest.
 
-    Raises:
-        AuthenticationError: it does not verify.
-        KeyMaterialError: the key has another size.
+    Raises AuthenticationError if it does not verify; KeyMaterialError if the key has another size.
     """
     _check_rsa(key.key_size)
     try:
@@ -264,8 +276,7 @@ def verify_rsa_pss(key: rsa.RSAPublicKey, signature: bytes, data: bytes, what: s
 def sign_rsa_pss(key: rsa.RSAPrivateKey, data: bytes) -> bytes:
     """Return an RSA-PSS signature of 3072 bits with SHA-384, whose salt is as long as the digest.
 
-    Raises:
-        KeyMaterialError: the key has another size.
+    Raises KeyMaterialError if the key has another size.
     """
     _check_rsa(key.key_size)
     return key.sign(data, _pss(), hashes.SHA384())
@@ -294,8 +305,7 @@ class P384Share:
     def agree(self, peer: bytes) -> bytes:
         """Return the x coordinate shared with the peer's point.
 
-        Raises:
-            KeyMaterialError: the peer's share is not a point of the curve.
+        Raises KeyMaterialError if the peer's share is not a point of the curve.
         """
         if len(peer) != 2 * P384_BYTES:
             raise KeyMaterialError("ECDHE share", f"{len(peer)} bytes, not {2 * P384_BYTES}")
@@ -324,8 +334,7 @@ class X25519Share:
     def agree(self, peer: bytes) -> bytes:
         """Return the secret shared with the peer.
 
-        Raises:
-            KeyMaterialError: the peer's share is not 32 bytes, or of low order, so that the secret would be zero.
+        Raises KeyMaterialError if the peer's share is not 32 bytes, or of low order, so that the secret would be zero.
         """
         if len(peer) != KEY_BYTES:
             raise KeyMaterialError("X25519 share", f"{len(peer)} bytes")

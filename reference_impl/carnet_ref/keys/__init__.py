@@ -21,7 +21,7 @@ from carnet_ref.keys.schedule import (
     engine_label,
     ratchet,
 )
-from carnet_ref.keys.usage import Budget, KeyLedger, KeyUsage, KeyUse, UsageLimits, UsageState
+from carnet_ref.keys.usage import Budget, KeyLedger, KeyUsage, KeyUsageRecord, UsageLimits, UsageState
 
 __all__ = [
     "CHUNK_BYTES",
@@ -37,7 +37,7 @@ __all__ = [
     "KeyLedger",
     "KeySchedule",
     "KeyUsage",
-    "KeyUse",
+    "KeyUsageRecord",
     "KeysError",
     "LinkDeadError",
     "LinkKeys",

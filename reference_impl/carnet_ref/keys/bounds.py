@@ -92,8 +92,7 @@ def one_key_units(exponent: int) -> int:
 def driver_units(exponent: int) -> int:
     """Return the work units that the driver allows one key for an advantage of 2^-exponent.
 
-    Raises:
-        KeyMaterialError: the driver has no limit for it.
+    Raises KeyMaterialError if the driver has no limit for it.
     """
     units = DRIVER_UNITS.get(exponent)
     if units is None:

@@ -88,8 +88,7 @@ class Direction(Enum):
 def engine_label(engine: int, direction: Direction) -> str:
     """Return the label of a copy engine's user key, such as ``Lce00_h2d_user``.
 
-    Raises:
-        KeyMaterialError: there is no such engine.
+    Raises KeyMaterialError if there is no such engine.
     """
     if not 0 <= engine < ENGINES:
         raise KeyMaterialError("copy engine", f"{engine}, not 0 to {ENGINES - 1}")
@@ -99,8 +98,7 @@ def engine_label(engine: int, direction: Direction) -> str:
 def ratchet(key: bytes, label: str) -> bytes:
     """Return the key that follows ``key``; no secret enters but ``key``, so whoever holds it can do this.
 
-    Raises:
-        KeyMaterialError: the key is not 32 bytes, or zero, which the driver takes as fatal.
+    Raises KeyMaterialError if the key is not 32 bytes, or zero, which the driver takes as fatal.
     """
     if len(key) != KEY_BYTES or not any(key):
         raise KeyMaterialError("link key", "not 32 bytes, or zero")
@@ -148,8 +146,7 @@ class H100KeySchedule:
     def key(self, label: str, epoch: int = 0) -> bytes:
         """Return the 32-byte key of ``label`` after ``epoch`` rotations.
 
-        Raises:
-            SecretTakenError: the EMK was wiped.
+        Raises SecretTakenError if the EMK was wiped.
         """
         if self._emk is None:
             raise SecretTakenError("the export master key was wiped")
@@ -231,8 +228,7 @@ class Iv:
 def counter_after(last: int, engine: int) -> int:
     """Return the channel counter that follows ``last`` on an engine.
 
-    Raises:
-        IvExhaustedError: there is none; a counter never wraps.
+    Raises IvExhaustedError if there is none; a counter never wraps.
     """
     if last >= LAST_CHANNEL:
         raise IvExhaustedError(f"engine {engine} has used all {LAST_CHANNEL} values of its channel counter")
@@ -278,8 +274,7 @@ class IvCounter:
     def skip_to(self, message: int) -> None:
         """Leave out every IV up to that of ``message``; a counter never goes back.
 
-        Raises:
-            KeyMaterialError: ``message`` lies behind, or past the end.
+        Raises KeyMaterialError if ``message`` lies behind, or past the end.
         """
         if not self.message <= message <= LAST_MESSAGE:
             raise KeyMaterialError(
@@ -338,7 +333,5 @@ class KeySchedule(Protocol):
     def follow(self, order: bytes) -> LinkKeys:
         """Rotate as ordered and return the new keys.
 
-        Raises:
-            MalformedError: it is no order of this schedule.
-            OrderRefusedError: this end refuses the order.
+        Raises MalformedError if it is no order of this schedule; OrderRefusedError if this end refuses the order.
         """

@@ -66,8 +66,7 @@ class UsageLimits:
     def for_advantage(cls, exponent: int = 60) -> UsageLimits:
         """Return the driver's limits for an attacker advantage of 2^-exponent against one key (`keys.bounds`).
 
-        Raises:
-            KeyMaterialError: the driver has no limit for that exponent.
+        Raises KeyMaterialError if the driver has no limit for that exponent.
         """
         upper = driver_units(exponent)
         return cls(upper - MARGIN, upper)
@@ -76,8 +75,7 @@ class UsageLimits:
     def for_messages(cls, messages: int) -> UsageLimits:
         """Return the driver's limits, with no more than so many messages under one key.
 
-        Raises:
-            KeyMaterialError: that is none.
+        Raises KeyMaterialError if that is none.
         """
         return replace(cls.for_advantage(), messages=messages)
 
@@ -85,8 +83,7 @@ class UsageLimits:
     def within(cls, budget: Budget) -> UsageLimits:
         """Return the limits of somebody who was lent a share of a key.
 
-        Raises:
-            KeyMaterialError: the share is nothing.
+        Raises KeyMaterialError if the share is nothing.
         """
         return cls(budget.units, budget.units, budget.messages)
 
@@ -161,8 +158,7 @@ class KeyUsage:
     def count(self, size: int, operations: int = 1) -> None:
         """Count ``operations`` that protect ``size`` bytes in all, before they are carried out.
 
-        Raises:
-            KeyExhaustedError: the key would be used past its limit; nothing is counted.
+        Raises KeyExhaustedError if the key would be used past its limit; nothing is counted.
         """
         self._count(size, operations, self._lent)
 
@@ -176,8 +172,7 @@ class KeyUsage:
     def settle(self, lent: Budget, size: int, operations: int) -> None:
         """Count what a borrower protected in the place of what it was lent.
 
-        Raises:
-            KeyExhaustedError: that is more than it was lent, and all of it still counts as used.
+        Raises KeyExhaustedError if that is more than it was lent, and all of it still counts as used.
         """
         units = size // BLOCK_BYTES + operations
         if operations > lent.messages:
@@ -200,7 +195,7 @@ _NAME_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class KeyUse:
+class KeyUsageRecord:
     """How much one AES key protected, as one end counts it; a key of no copy engine has no ``engine``."""
 
     engine: int | None
@@ -236,11 +231,11 @@ class KeyLedger:
         self._replaced: list[tuple[int, Direction, KeyUsage]] = []
 
     @property
-    def uses(self) -> list[KeyUse]:
+    def uses(self) -> list[KeyUsageRecord]:
         """How much each key protected so far, those that were replaced first."""
         live = [(*place, usage) for place, (_, usage) in self._accounts.items()]
-        links = [KeyUse(engine, way.value, usage.standing) for engine, way, usage in (*self._replaced, *live)]
-        return [*links, *(KeyUse(None, what, usage.standing) for what, usage in self.own.items())]
+        links = [KeyUsageRecord(engine, way.value, usage.standing) for engine, way, usage in (*self._replaced, *live)]
+        return [*links, *(KeyUsageRecord(None, what, usage.standing) for what, usage in self.own.items())]
 
     def usage(self, keys: LinkKeys, way: Direction) -> KeyUsage:
         """Return the count of the key of one direction; it begins with the key, and not with an epoch."""

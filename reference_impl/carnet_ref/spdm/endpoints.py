@@ -15,47 +15,38 @@ from carnet_ref.spdm.requester import AwaitBegin, RequesterConfig
 from carnet_ref.spdm.responder import AwaitGetVersion, ResponderConfig
 from carnet_ref.spdm.session import GpuSession, SessionReport
 
-Happened = TypeVar("Happened", machine.ApplicationData, machine.Measured)
+_Effect = TypeVar("_Effect", machine.ApplicationData, machine.Measured)
 
 
 class _Endpoint:
-    __slots__ = ("_secret", "_session", "_state")
+    __slots__ = ("_secret", "session", "state")
 
     def __init__(self, state: machine.SessionState) -> None:
-        self._state = state
-        self._session: GpuSession | None = None
-        self._secret: OneTimeSecret | None = None
-
-    @property
-    def state(self) -> machine.SessionState:
+        self.state = state
         """The state of the machine; it is named by what it awaits."""
-        return self._state
-
-    @property
-    def session(self) -> GpuSession | None:
+        self.session: GpuSession | None = None
         """The session, from when it was opened."""
-        return self._session
+        self._secret: OneTimeSecret | None = None
 
     @property
     def established(self) -> bool:
         """Whether the session was opened."""
-        return self._session is not None
+        return self.session is not None
 
     @property
     def label(self) -> str:
         """A name of the session that both ends know; empty before it was opened."""
-        return "" if self._session is None else self._session.label
+        return "" if self.session is None else self.session.label
 
     def handle(self, event: machine.SessionEvent) -> tuple[machine.SessionEffect, ...]:
         """Return what to do about an event.
 
-        Raises:
-            SpdmError: the event is a call that does not fit the state; nothing changed.
+        Raises SpdmError if the event is a call that does not fit the state; nothing changed.
         """
-        self._state, effects = self._state.handle(event)
+        self.state, effects = self.state.handle(event)
         for effect in effects:
             if isinstance(effect, machine.Opened):
-                self._session, self._secret = effect.session, effect.secret
+                self.session, self._secret = effect.session, effect.secret
             elif isinstance(effect, machine.Closed) and self._secret is not None:
                 self._secret.wipe()
         return effects
@@ -63,8 +54,7 @@ class _Endpoint:
     def exported_master_secret(self) -> bytes:
         """Return the session's exported secret, the first time.
 
-        Raises:
-            SecretTakenError: there is no session, it is over, or the secret was taken.
+        Raises SecretTakenError if there is no session, it is over, or the secret was taken.
         """
         if self._secret is None:
             raise SecretTakenError("there is no session to export a secret of")
@@ -86,8 +76,7 @@ class _Endpoint:
     def seal(self, payload: bytes) -> bytes:
         """Return the application's bytes as a record of the session.
 
-        Raises:
-            SpdmError: they are too many for one record, or the session is not open.
+        Raises SpdmError if they are too many for one record, or the session is not open.
         """
         (message,) = _sent(self._checked(machine.SendApplication(payload)))
         return message
@@ -95,12 +84,11 @@ class _Endpoint:
     def open(self, message: bytes) -> bytes:
         """Return the application's bytes that came in a record.
 
-        Raises:
-            SpdmError, CryptoError, MalformedError: the record ended the session, or holds something else.
+        Raises SpdmError or CryptoError or MalformedError if the record ended the session, or holds something else.
         """
         return self._only(machine.ApplicationData, message).payload
 
-    def _only(self, kind: type[Happened], message: bytes) -> Happened:
+    def _only(self, kind: type[_Effect], message: bytes) -> _Effect:
         effects = self._checked(machine.Received(message))
         for effect in effects:
             if isinstance(effect, kind):
@@ -139,15 +127,14 @@ class Requester(_Endpoint):
     def take_report(self, message: bytes) -> SessionReport:
         """Return the report that answers the request, as it came inside the session.
 
-        Raises:
-            SpdmError, CryptoError, MalformedError: the message ended the session, or holds something else.
+        Raises SpdmError or CryptoError or MalformedError if the message ended the session, or holds something else.
         """
         return self._only(machine.Measured, message).report
 
     @property
     def responder_key(self) -> bytes:
         """The public key that signed the key exchange, as DER; empty before the session was opened."""
-        return b"" if self._session is None else self._session.responder_key
+        return b"" if self.session is None else self.session.responder_key
 
 
 class Responder(_Endpoint):

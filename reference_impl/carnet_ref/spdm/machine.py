@@ -17,7 +17,7 @@ from carnet_ref.spdm.layout import Layout, Message
 from carnet_ref.spdm.messages import Error, PskExchange, PskExchangeRsp, PskFinish, PskFinishRsp, parse_message
 from carnet_ref.spdm.secured import SECURED, SPDM, VENDOR, RecordKeys, SecuredRecord
 from carnet_ref.spdm.session import Chain, DeviceReport, GpuSession, SessionReport
-from carnet_ref.spdm.transfer import Answering, Asking, Crossing
+from carnet_ref.spdm.transfer import RequesterTransfer, ResponderTransfer, TransferStep
 from carnet_ref.wire import MalformedError
 
 
@@ -153,8 +153,7 @@ class SessionState:
     def handle(self, event: SessionEvent) -> SessionStep:
         """Return the next state, and what to do.
 
-        Raises:
-            SpdmError: the event is a call that does not fit this state.
+        Raises SpdmError if the event is a call that does not fit this state.
         """
         if not isinstance(event, Received):
             return self.call(event)
@@ -189,17 +188,17 @@ class Ended(SessionState):
 
 
 @dataclass(frozen=True, slots=True)
-class Conversing(SessionState):
+class MessageState(SessionState):
     """A state in which messages cross: whole ones are the state's business, the rest is that of ``transfer``."""
 
     layout: Layout
-    transfer: Asking | Answering
+    transfer: RequesterTransfer | ResponderTransfer
 
     def receive(self, data: bytes) -> SessionStep:
         """Take a message of the peer, or a part of one."""
         return self.crossed(self.transfer.take(self.unwrap(data)))
 
-    def crossed(self, crossing: Crossing[Asking | Answering]) -> SessionStep:
+    def crossed(self, crossing: TransferStep[RequesterTransfer | ResponderTransfer]) -> SessionStep:
         """Go on after a message, or a part of one, crossed."""
         state = replace(self, transfer=crossing.transfer)
         if crossing.whole is not None:
@@ -222,9 +221,7 @@ class Conversing(SessionState):
     def unwrap(self, data: bytes) -> bytes:
         """Return the message that came in the clear.
 
-        Raises:
-            MalformedError: it is none.
-            UnexpectedMessageError: it belongs inside a session.
+        Raises MalformedError if it is none; UnexpectedMessageError if it belongs inside a session.
         """
         if data[:1] == bytes([SECURED]):
             raise UnexpectedMessageError(self.awaits, "a secured record")
@@ -255,7 +252,7 @@ def expect(kind: type[_Expected], message: Message) -> _Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Secured(Conversing):
+class SecuredState(MessageState):
     """A state inside a session: both directions of records, and what every such state does alike."""
 
     sending: RecordKeys
@@ -311,7 +308,7 @@ class Secured(Conversing):
         return self.random(self.random(1)[0] % 16 + 1)
 
 
-def becoming(kind: type[_State], state: SessionState, **changes: object) -> _State:
+def next_state(kind: type[_State], state: SessionState, **changes: object) -> _State:
     """Return a state of another kind that keeps what both kinds have, but for ``changes``."""
     kept = {each.name: getattr(state, each.name) for each in fields(kind) if hasattr(state, each.name)}
     return kind(**{**kept, **changes})

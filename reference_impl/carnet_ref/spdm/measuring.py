@@ -61,17 +61,14 @@ class Reporter(Protocol):
     def report(self, asked: MeasurementRequest) -> bytes:
         """Return the bytes of the MEASUREMENTS that answer a request, signed if that was asked.
 
-        Raises:
-            RequestRefusedError: there is no such measurement.
-            PutOffError: it takes time.
+        Raises RequestRefusedError if there is no such measurement; PutOffError if it takes time.
         """
         ...
 
     def summary(self, kind: Summary) -> bytes:
         """Return the digest of all measurements, or of those that the device is rooted in.
 
-        Raises:
-            PutOffError: it takes time.
+        Raises PutOffError if it takes time.
         """
         ...
 

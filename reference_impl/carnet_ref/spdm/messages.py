@@ -766,8 +766,7 @@ def parse_message(data: bytes, layout: Layout) -> Message:
 
     GET_VERSION and VERSION are of version 1.0 whatever is agreed on, and an ERROR may be.
 
-    Raises:
-        MalformedError: they are no message, one of another version, or there are more or fewer bytes than it has.
+    Raises MalformedError if they are no message, one of another version, or there are more or fewer bytes than it has.
     """
     reader = Reader(data, "SPDM message")
     version, code = reader.number(1, "version"), reader.number(1, "code")

@@ -137,8 +137,7 @@ class Profile:
     def answer(self, offered: messages.NegotiateAlgorithms, *, mutual: bool = False) -> messages.Algorithms:
         """Return what a responder chooses: its suite; ``mutual``: with an algorithm of the requester's.
 
-        Raises:
-            DowngradeError: the requester does not offer it.
+        Raises DowngradeError if the requester does not offer it.
         """
         wanted = self.negotiate(offered.version)
         tables = {table.kind: table.algorithms for table in offered.tables}
@@ -157,8 +156,7 @@ class Profile:
     def check_algorithms(self, chosen: messages.Algorithms, *, mutual: bool = False) -> None:
         """Check that the responder chose the suite that was offered; ``mutual``: with an algorithm of the requester's.
 
-        Raises:
-            DowngradeError: it chose something else.
+        Raises DowngradeError if it chose something else.
         """
         wanted = self._chosen(chosen.version)
         tables, ours = (_needed(each.tables, mutual=mutual) for each in (chosen, wanted))

@@ -92,7 +92,7 @@ from carnet_ref.spdm.session import (
     sign_finish,
     verify,
 )
-from carnet_ref.spdm.transfer import Asking, portion_of
+from carnet_ref.spdm.transfer import RequesterTransfer, portion_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +143,7 @@ def measure(version: Version, nonce: bytes, slot: int) -> GetMeasurements:
 def check_measurements(found: Measurements, request: GetMeasurements) -> None:
     """Check that a response is to this request.
 
-    Raises:
-        UnexpectedMessageError: it is signed by another slot, or to another context.
+    Raises UnexpectedMessageError if it is signed by another slot, or to another context.
     """
     if (found.slot & SLOT_MASK, found.context) != (request.slot, request.context):
         raise UnexpectedMessageError(
@@ -154,7 +153,7 @@ def check_measurements(found: Measurements, request: GetMeasurements) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Inside(machine.Secured):
+class _InSession(machine.SecuredState):
     """The session is open; ``slot`` is where the device's chain is, ``vca`` what was negotiated."""
 
     session: GpuSession
@@ -163,7 +162,7 @@ class _Inside(machine.Secured):
 
 
 @dataclass(frozen=True, slots=True)
-class Established(_Inside):
+class Established(_InSession):
     """The session is open and nothing was asked."""
 
     awaits: ClassVar[str] = "a call"
@@ -183,11 +182,11 @@ class Established(_Inside):
                 return self._ask(AwaitEndSessionAck, EndSession(version))
             case _:
                 # Secured.call by name: a slotted dataclass has no cell for super() without arguments.
-                return machine.Secured.call(self, event)
+                return machine.SecuredState.call(self, event)
 
-    def _ask(self, then: type[_Asked], request: Message) -> machine.SessionStep:
-        state, effects = machine.becoming(then, self, request=request).say(request.encode())
-        assert isinstance(state, _Asked)
+    def _ask(self, then: type[_AwaitAnswer], request: Message) -> machine.SessionStep:
+        state, effects = machine.next_state(then, self, request=request).say(request.encode())
+        assert isinstance(state, _AwaitAnswer)
         return state.after_sending(), effects
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
@@ -196,22 +195,22 @@ class Established(_Inside):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked(_Inside):
+class _AwaitAnswer(_InSession):
     """A request was sent inside the session."""
 
     request: Message
 
-    def after_sending(self) -> _Asked:
+    def after_sending(self) -> _AwaitAnswer:
         """Return this state once the request is sent."""
         return self
 
     def answered(self, *effects: machine.SessionEffect) -> machine.SessionStep:
         """Return to the open session."""
-        return machine.becoming(Established, self), effects
+        return machine.next_state(Established, self), effects
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitMeasurements(_Asked):
+class AwaitMeasurements(_AwaitAnswer):
     """GET_MEASUREMENTS was sent."""
 
     awaits: ClassVar[str] = "MEASUREMENTS"
@@ -228,7 +227,7 @@ class AwaitMeasurements(_Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitHeartbeatAck(_Asked):
+class AwaitHeartbeatAck(_AwaitAnswer):
     """HEARTBEAT was sent."""
 
     awaits: ClassVar[str] = "HEARTBEAT_ACK"
@@ -240,7 +239,7 @@ class AwaitHeartbeatAck(_Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitKeyUpdateAck(_Asked):
+class AwaitKeyUpdateAck(_AwaitAnswer):
     """KEY_UPDATE was sent; if it was for both directions, it is acknowledged under the responder's next key.
 
     Then what the responder's application sent before it saw the request still comes under ``before``.
@@ -271,7 +270,7 @@ class AwaitKeyUpdateAck(_Asked):
         """Take the acknowledgement, or the application's bytes that were under way when the keys were updated."""
         try:
             # Secured.receive by name: a slotted dataclass has no cell for super() without arguments.
-            return machine.Secured.receive(self, data)
+            return machine.SecuredState.receive(self, data)
         except (RecordError, SequenceError):
             if self.before is None:
                 raise
@@ -285,12 +284,12 @@ class AwaitKeyUpdateAck(_Asked):
         _check_update(machine.expect(KeyUpdateAck, message), self.request)
         version, tag = self.layout.version, self.random(1)[0]
         verifying = KeyUpdate(version, UpdateOperation.VERIFY_NEW_KEY, tag)
-        state = machine.becoming(AwaitNewKeyAck, self, request=verifying, sending=self.sending.updated())
+        state = machine.next_state(AwaitNewKeyAck, self, request=verifying, sending=self.sending.updated())
         return state.say(verifying.encode())
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitNewKeyAck(_Asked):
+class AwaitNewKeyAck(_AwaitAnswer):
     """The requester's next key was used."""
 
     awaits: ClassVar[str] = "KEY_UPDATE_ACK for the new key"
@@ -316,7 +315,7 @@ def _check_update(found: KeyUpdateAck, request: Message) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitEndSessionAck(_Asked):
+class AwaitEndSessionAck(_AwaitAnswer):
     """END_SESSION was sent."""
 
     awaits: ClassVar[str] = "END_SESSION_ACK"
@@ -335,7 +334,7 @@ _MOST_REQUESTS: Final = 256
 """How many requests a responder may make before the session is open."""
 
 
-def key_exchange(state: machine.Conversing, config: RequesterConfig, vca: bytes, chain: Chain) -> machine.SessionStep:
+def key_exchange(state: machine.MessageState, config: RequesterConfig, vca: bytes, chain: Chain) -> machine.SessionStep:
     """Send KEY_EXCHANGE."""
     draw, version = config.random, state.layout.version
     share, session = P384Share(draw), int.from_bytes(draw(2), "little")
@@ -357,7 +356,7 @@ def key_exchange(state: machine.Conversing, config: RequesterConfig, vca: bytes,
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitKeyExchangeRsp(machine.Conversing):
+class AwaitKeyExchangeRsp(machine.MessageState):
     """KEY_EXCHANGE was sent."""
 
     awaits: ClassVar[str] = "KEY_EXCHANGE_RSP"
@@ -411,18 +410,18 @@ class AwaitKeyExchangeRsp(machine.Conversing):
         }
         match response.mutual:
             case MutualRequest.ENCAPSULATED:
-                asking = machine.becoming(AwaitEncapsulatedRequest, self, **shared)
+                asking = machine.next_state(AwaitEncapsulatedRequest, self, **shared)
                 return asking.say(GetEncapsulatedRequest(self.layout.version).encode())
             case MutualRequest.DIGESTS:
-                return machine.becoming(AwaitEncapsulatedAck, self, **shared).answer(
+                return machine.next_state(AwaitEncapsulatedAck, self, **shared).answer(
                     _IMPLICIT, GetDigests(self.layout.version).encode()
                 )
             case _:
-                return machine.becoming(_Finishing, self, **shared).finish()
+                return machine.next_state(_Finishing, self, **shared).finish()
 
 
 @dataclass(frozen=True, slots=True)
-class _Finishing(machine.Secured):
+class _Finishing(machine.SecuredState):
     """The key exchange is over, and the handshake is not."""
 
     awaits: ClassVar[str] = ""
@@ -451,7 +450,7 @@ class _Finishing(machine.Secured):
             draft = replace(draft, signature=signature)
         transcript += draft.unsigned() + draft.signature
         finish = replace(draft, verify_data=self.secrets.request.verify_data(sha384(transcript)))
-        state = machine.becoming(AwaitFinishRsp, self, transcript=transcript + finish.verify_data)
+        state = machine.next_state(AwaitFinishRsp, self, transcript=transcript + finish.verify_data)
         return state.say(finish.encode())
 
 
@@ -464,7 +463,7 @@ class AwaitEncapsulatedRequest(_Finishing):
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Answer the responder's first request."""
         request = machine.expect(EncapsulatedRequest, message)
-        return machine.becoming(AwaitEncapsulatedAck, self).answer(request.request_id, request.carried)
+        return machine.next_state(AwaitEncapsulatedAck, self).answer(request.request_id, request.carried)
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,7 +527,7 @@ class AwaitFinishRsp(_Finishing):
         secrets = self.secrets.session(th2)
         own = None if self.identity is None else Chain.parse(self.identity.chain)
         session = GpuSession(self.sending.session, self.layout.version, th2, self.chain, MINT, own, self.summary)
-        established = machine.becoming(
+        established = machine.next_state(
             Established,
             self,
             sending=RecordKeys(session.id, secrets.request),
@@ -544,7 +543,7 @@ _LONGEST_CHAIN = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
-class _Handshake(machine.Conversing):
+class _Handshake(machine.MessageState):
     """A state before the session; ``vca`` is what was negotiated so far, which everything later is bound to."""
 
     config: RequesterConfig
@@ -565,13 +564,13 @@ class AwaitBegin(_Handshake):
     @classmethod
     def first(cls, config: RequesterConfig) -> AwaitBegin:
         """Return the state that a requester begins in."""
-        return cls(Layout(), Asking(), config, b"")
+        return cls(Layout(), RequesterTransfer(), config, b"")
 
     def call(self, event: machine.SessionEvent) -> machine.SessionStep:
         """Begin by asking for versions."""
         if not isinstance(event, machine.Begin):
             raise UnexpectedMessageError(self.awaits, type(event).__name__)
-        return machine.becoming(AwaitVersion, self).ask(GetVersion(Version.V1_0))
+        return machine.next_state(AwaitVersion, self).ask(GetVersion(Version.V1_0))
 
     def receive(self, data: bytes) -> machine.SessionStep:
         """Refuse: a responder does not speak first."""
@@ -589,7 +588,9 @@ class AwaitVersion(_Handshake):
         profile, mutual = self.config.profile, self.config.identity is not None
         version = profile.choose(machine.expect(VersionList, message))
         transfer = self.transfer.agreed(version)
-        state = machine.becoming(AwaitCapabilities, self, layout=Layout(version), transfer=transfer, vca=self.vca + raw)
+        state = machine.next_state(
+            AwaitCapabilities, self, layout=Layout(version), transfer=transfer, vca=self.vca + raw
+        )
         return state.ask(profile.get_capabilities(version, mutual=mutual))
 
 
@@ -608,7 +609,7 @@ class AwaitCapabilities(_Handshake):
             challenge=self.config.challenge,
         )
         transfer = self.transfer.agreed(version, sizes)
-        state = machine.becoming(AwaitAlgorithms, self, transfer=transfer, vca=self.vca + raw)
+        state = machine.next_state(AwaitAlgorithms, self, transfer=transfer, vca=self.vca + raw)
         return state.ask(profile.negotiate(version))
 
 
@@ -623,11 +624,13 @@ class AwaitAlgorithms(_Handshake):
         self.config.profile.check_algorithms(
             machine.expect(Algorithms, message), mutual=self.config.identity is not None
         )
-        return machine.becoming(AwaitDigests, self, vca=self.vca + raw, shown=b"").look(GetDigests(self.layout.version))
+        return machine.next_state(AwaitDigests, self, vca=self.vca + raw, shown=b"").look(
+            GetDigests(self.layout.version)
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class _Looking(_Handshake):
+class _Identifying(_Handshake):
     """A state in which the device shows who it is; ``shown`` is what was said of that, which a challenge is about."""
 
     shown: bytes
@@ -639,7 +642,7 @@ class _Looking(_Handshake):
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitDigests(_Looking):
+class AwaitDigests(_Identifying):
     """GET_DIGESTS was sent."""
 
     awaits: ClassVar[str] = "DIGESTS"
@@ -654,12 +657,12 @@ class AwaitDigests(_Looking):
         if not digests.slots >> slot & 1:
             raise UntrustedChainError(f"the device has no certificate in slot {slot}")
         digest = digests.digests[(digests.slots & ((1 << slot) - 1)).bit_count()]
-        state = machine.becoming(AwaitCertificate, self, digest=digest, slots=digests.slots, shown=self.shown + raw)
+        state = machine.next_state(AwaitCertificate, self, digest=digest, slots=digests.slots, shown=self.shown + raw)
         return state.look(GetCertificate(version, slot, 0, _PORTION))
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitCertificate(_Looking):
+class AwaitCertificate(_Identifying):
     """GET_CERTIFICATE was sent, and ``portions`` came so far."""
 
     awaits: ClassVar[str] = "CERTIFICATE"
@@ -688,14 +691,14 @@ class AwaitCertificate(_Looking):
         self.config.trust(chain.certificates)
         chain.device_key()
         if self.config.challenge:
-            return machine.becoming(AwaitChallengeAuth, self, chain=chain).challenge()
+            return machine.next_state(AwaitChallengeAuth, self, chain=chain).challenge()
         return identified(
-            machine.becoming(AwaitOpenSession, self, chain=chain), machine.Identified(chain, challenged=False)
+            machine.next_state(AwaitOpenSession, self, chain=chain), machine.Identified(chain, challenged=False)
         )
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitChallengeAuth(_Looking):
+class AwaitChallengeAuth(_Identifying):
     """CHALLENGE was sent."""
 
     awaits: ClassVar[str] = "CHALLENGE_AUTH"
@@ -727,7 +730,7 @@ class AwaitChallengeAuth(_Looking):
         key = self.chain.device_key()
         verify(key, self.layout.version, Purpose.CHALLENGE_AUTH, signed, proof.signature)
         found = machine.Identified(self.chain, challenged=True, summary=proof.summary)
-        return identified(machine.becoming(AwaitOpenSession, self), found)
+        return identified(machine.next_state(AwaitOpenSession, self), found)
 
 
 def identified(state: AwaitOpenSession, found: machine.Identified) -> machine.SessionStep:
@@ -753,7 +756,7 @@ class AwaitOpenSession(_Handshake):
                 return key_exchange(self, self.config, self.vca, self.chain)
             case machine.Measure(nonce):
                 request = measure(self.layout.version, nonce, self.config.slot)
-                return machine.becoming(AwaitReport, self, request=request).say(request.encode())
+                return machine.next_state(AwaitReport, self, request=request).say(request.encode())
             case _:
                 raise UnexpectedMessageError(self.awaits, type(event).__name__)
 
@@ -778,4 +781,4 @@ class AwaitReport(_Handshake):
         report = DeviceReport(
             self.request.nonce, self.request.encode(), raw, before, self.chain, self.layout.version, MINT
         )
-        return machine.becoming(AwaitOpenSession, self), (machine.MeasuredOutside(report),)
+        return machine.next_state(AwaitOpenSession, self), (machine.MeasuredOutside(report),)

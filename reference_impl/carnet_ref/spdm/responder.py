@@ -28,7 +28,7 @@ from carnet_ref.spdm.measuring import NO_MEASUREMENTS, Reporter, UnsignedMeasure
 from carnet_ref.spdm.profile import H100_DEVICE, Capability, Profile
 from carnet_ref.spdm.secured import HandshakeSecrets, RecordKeys, selected_version
 from carnet_ref.spdm.session import MINT, Chain, GpuSession, Purpose, Trust, encode_chain, sign, verify_finish
-from carnet_ref.spdm.transfer import Answering, Asking, Crossing, portion_of
+from carnet_ref.spdm.transfer import RequesterTransfer, ResponderTransfer, TransferStep, portion_of
 from carnet_ref.wire import MalformedError
 
 
@@ -95,16 +95,16 @@ def code_of(error: Exception) -> messages.ErrorCode:
             return messages.ErrorCode.UNSPECIFIED
 
 
-class Serves:
+class RequestHandling:
     """Takes a request, and answers it later or with an ERROR where that is all that happens."""
 
     __slots__ = ()
 
-    def take(self: machine.Conversing, raw: bytes) -> machine.SessionStep:  # type: ignore[misc]  # only states are mixed with it
+    def take(self: machine.MessageState, raw: bytes) -> machine.SessionStep:  # type: ignore[misc]  # only states are mixed with it
         """Take a whole request of the peer."""
-        assert isinstance(self.transfer, Answering)
+        assert isinstance(self.transfer, ResponderTransfer)
         try:
-            return machine.Conversing.take(self, raw)
+            return machine.MessageState.take(self, raw)
         except PutOffError as why:
             return self.crossed(self.transfer.put_off(raw, why))
         except RequestRefusedError as error:
@@ -112,7 +112,7 @@ class Serves:
 
 
 @dataclass(frozen=True, slots=True)
-class Plain(Serves, machine.Conversing):
+class ClearState(RequestHandling, machine.MessageState):
     """A state of the responder before the session."""
 
     awaits: ClassVar[str] = ""
@@ -125,7 +125,7 @@ class Plain(Serves, machine.Conversing):
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded(Serves, machine.Secured):
+class ResponderSecured(RequestHandling, machine.SecuredState):
     """A state of the responder inside the session.
 
     What does not authenticate is not answered, because it has no known sender. What does, and is refused, is answered
@@ -140,14 +140,14 @@ class Guarded(Serves, machine.Secured):
     def opened(self, raw: bytes) -> machine.SessionStep:
         """Take a request whose record authenticated."""
         try:
-            return machine.Secured.opened(self, raw)
+            return machine.SecuredState.opened(self, raw)
         except machine.REFUSALS as error:
             _, effects = self.wrapped(messages.Error(self.layout.version, code_of(error)).encode())
             return machine.Ended(), (*effects, machine.Closed(error))
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitRequest(Guarded):
+class AwaitRequest(ResponderSecured):
     """The session is open and nothing is under way; ``measured`` is what was measured and not signed yet."""
 
     awaits: ClassVar[str] = "GET_MEASUREMENTS, HEARTBEAT, KEY_UPDATE or END_SESSION"
@@ -175,14 +175,14 @@ class AwaitRequest(Guarded):
         """Move to the next keys; the acknowledgement comes under the next one, if the responder's is updated, too."""
         if request.operation is messages.UpdateOperation.VERIFY_NEW_KEY:
             raise RequestRefusedError(messages.ErrorCode.INVALID_REQUEST, "no key was updated that could be verified")
-        moved = machine.becoming(AwaitNewKey, self, receiving=self.receiving.updated())
+        moved = machine.next_state(AwaitNewKey, self, receiving=self.receiving.updated())
         if request.operation is messages.UpdateOperation.UPDATE_ALL_KEYS:
             moved = replace(moved, sending=self.sending.updated())
         return moved.say(messages.KeyUpdateAck(self.layout.version, request.operation, request.tag).encode())
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitNewKey(Guarded):
+class AwaitNewKey(ResponderSecured):
     """Keys were updated; the requester has to use its next one."""
 
     awaits: ClassVar[str] = "KEY_UPDATE that verifies the new key"
@@ -198,7 +198,7 @@ class AwaitNewKey(Guarded):
         if request.operation is not messages.UpdateOperation.VERIFY_NEW_KEY:
             raise UnexpectedMessageError(self.awaits, f"one of {request.operation.name}")
         ack = messages.KeyUpdateAck(self.layout.version, request.operation, request.tag)
-        state, effects = machine.becoming(AwaitRequest, self).say(ack.encode())
+        state, effects = machine.next_state(AwaitRequest, self).say(ack.encode())
         return state, (*effects, machine.KeysUpdated())
 
 
@@ -216,7 +216,7 @@ def summary_kind(asked: int) -> messages.Summary:
     return messages.Summary(asked)
 
 
-def key_exchange(state: Plain, vca: bytes, request: messages.KeyExchange, raw: bytes) -> machine.SessionStep:
+def key_exchange(state: ClearState, vca: bytes, request: messages.KeyExchange, raw: bytes) -> machine.SessionStep:
     """Answer KEY_EXCHANGE, signed.
 
     Raises:
@@ -252,21 +252,21 @@ def key_exchange(state: Plain, vca: bytes, request: messages.KeyExchange, raw: b
     session = request.session | unsigned.session << 16
     transcript = signed + signature + response.verify_data
     then = _after_exchange(state, vca, session, transcript, secrets, summary)
-    return machine.becoming(AwaitCollection, state, then=then).say(response.encode())
+    return machine.next_state(AwaitCollection, state, then=then).say(response.encode())
 
 
 def _after_exchange(
-    state: Plain, vca: bytes, session: int, transcript: bytes, secrets: HandshakeSecrets, summary: bytes
-) -> _Opening:
+    state: ClearState, vca: bytes, session: int, transcript: bytes, secrets: HandshakeSecrets, summary: bytes
+) -> _Handshake:
     """Return what is awaited inside the session: FINISH, or first who the requester is."""
     mutual = state.config.mutual
-    kind: type[_Opening] = AwaitFinish
+    kind: type[_Handshake] = AwaitFinish
     requester = None
     if mutual is not None and mutual.asked is messages.MutualRequest.PROVISIONED:
         requester = mutual.check(mutual.provisioned)
     elif mutual is not None:
         kind = AwaitDigests if mutual.asked is messages.MutualRequest.DIGESTS else AwaitGetEncapsulatedRequest
-    return machine.becoming(
+    return machine.next_state(
         kind,
         state,
         vca=vca,
@@ -281,23 +281,23 @@ def _after_exchange(
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitCollection(Plain):
+class AwaitCollection(ClearState):
     """KEY_EXCHANGE_RSP goes out, in the clear; if it does in pieces, they are awaited before anything else."""
 
     awaits: ClassVar[str] = "CHUNK_GET"
 
-    then: _Opening
+    then: _Handshake
 
-    def crossed(self, crossing: Crossing[Asking | Answering]) -> machine.SessionStep:
+    def crossed(self, crossing: TransferStep[RequesterTransfer | ResponderTransfer]) -> machine.SessionStep:
         """Go on inside the session once the last piece is out."""
-        _, effects = Plain.crossed(self, crossing)
+        _, effects = ClearState.crossed(self, crossing)
         if crossing.transfer.outgoing is None:
             return replace(self.then, transfer=crossing.transfer), effects
         return replace(self, transfer=crossing.transfer), effects
 
 
 @dataclass(frozen=True, slots=True)
-class _Opening(Guarded):
+class _Handshake(ResponderSecured):
     """The key exchange is over, and the handshake is not; ``requester`` is who has to sign FINISH."""
 
     awaits: ClassVar[str] = ""
@@ -324,7 +324,7 @@ class _Opening(Guarded):
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitGetEncapsulatedRequest(_Opening):
+class AwaitGetEncapsulatedRequest(_Handshake):
     """KEY_EXCHANGE_RSP was sent, and asked who the requester is."""
 
     awaits: ClassVar[str] = "GET_ENCAPSULATED_REQUEST"
@@ -332,12 +332,12 @@ class AwaitGetEncapsulatedRequest(_Opening):
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Ask for the requester's digests."""
         machine.expect(messages.GetEncapsulatedRequest, message)
-        state, version = machine.becoming(AwaitDigests, self, request_id=1), self.layout.version
+        state, version = machine.next_state(AwaitDigests, self, request_id=1), self.layout.version
         return state.say(messages.EncapsulatedRequest(version, 1, messages.GetDigests(version).encode()).encode())
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking(_Opening):
+class _AwaitEncapsulated(_Handshake):
     """The requester was asked for something, in the request of that number; 0 is one that nobody had to send."""
 
     awaits: ClassVar[str] = ""
@@ -357,7 +357,7 @@ class _Asking(_Opening):
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitDigests(_Asking):
+class AwaitDigests(_AwaitEncapsulated):
     """The requester's digests were asked for."""
 
     awaits: ClassVar[str] = "DIGESTS, encapsulated"
@@ -367,12 +367,12 @@ class AwaitDigests(_Asking):
         digests = machine.expect(messages.Digests, response)
         if not digests.slots & 1:
             raise UntrustedChainError("the requester has no certificate in slot 0")
-        state = machine.becoming(AwaitCertificate, self, digest=digests.digests[0], request_id=self.request_id + 1)
+        state = machine.next_state(AwaitCertificate, self, digest=digests.digests[0], request_id=self.request_id + 1)
         return state.acknowledge(self.request_id, messages.GetCertificate(self.layout.version, 0, 0, _PORTION))
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitCertificate(_Asking):
+class AwaitCertificate(_AwaitEncapsulated):
     """The requester's chain was asked for, and ``portions`` came so far."""
 
     awaits: ClassVar[str] = "CERTIFICATE, encapsulated"
@@ -398,11 +398,11 @@ class AwaitCertificate(_Asking):
             raise UntrustedChainError("the requester's chain has another digest than DIGESTS said")
         assert self.config.mutual is not None
         requester = self.config.mutual.check(chain)
-        return machine.becoming(AwaitFinish, self, requester=requester).acknowledge(self.request_id, None)
+        return machine.next_state(AwaitFinish, self, requester=requester).acknowledge(self.request_id, None)
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitFinish(_Opening):
+class AwaitFinish(_Handshake):
     """Nothing is missing but FINISH, which the requester signs if it was asked who it is."""
 
     awaits: ClassVar[str] = "FINISH"
@@ -424,15 +424,13 @@ class AwaitFinish(_Opening):
         before = transcript + raw[:-HASH_BYTES]
         self.secrets.request.check_verify_data(sha384(before), finish.verify_data, "RequesterVerifyData")
         response = messages.FinishRsp(self.layout.version).encode()
-        return self._open(sha384(before + finish.verify_data + response), response)
-
-    def _open(self, th2: bytes, response: bytes) -> machine.SessionStep:
+        th2 = sha384(before + finish.verify_data + response)
         answered, effects = self.say(response)
         assert isinstance(answered, AwaitFinish)
         secrets = self.secrets.session(th2)
         chain = Chain(self.config.certificates, sha384(self.config.chain))
         session = GpuSession(self.sending.session, self.layout.version, th2, chain, MINT, self.requester, self.summary)
-        established = machine.becoming(
+        established = machine.next_state(
             AwaitRequest,
             answered,
             sending=RecordKeys(session.id, secrets.response),
@@ -448,7 +446,7 @@ _MOST_SHOWN: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Negotiating(Plain):
+class _Negotiating(ClearState):
     """A state before algorithms are agreed; ``vca`` is what was negotiated so far."""
 
     vca: bytes
@@ -463,13 +461,13 @@ class AwaitGetVersion(_Negotiating):
     @classmethod
     def first(cls, config: ResponderConfig) -> AwaitGetVersion:
         """Return the state that a responder begins in."""
-        return cls(Layout(), Answering(), config, b"")
+        return cls(Layout(), ResponderTransfer(), config, b"")
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Say which versions there are."""
         machine.expect(messages.GetVersion, message)
         versions = self.config.profile.version_list().encode()
-        return machine.becoming(AwaitGetCapabilities, self, vca=raw + versions).say(versions)
+        return machine.next_state(AwaitGetCapabilities, self, vca=raw + versions).say(versions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -483,7 +481,7 @@ class AwaitGetCapabilities(_Negotiating):
         state = self
         if raw[1:2] == bytes([messages.GetCapabilities.CODE]):
             state = replace(self, layout=Layout(self.config.profile.check_version(raw[0])))
-        return Plain.take(state, raw)
+        return ClearState.take(state, raw)
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check the requester's abilities."""
@@ -491,7 +489,7 @@ class AwaitGetCapabilities(_Negotiating):
         sizes = profile.check_capabilities(machine.expect(messages.GetCapabilities, message), mutual=mutual)
         response = profile.capabilities(version, mutual=mutual).encode()
         transfer = self.transfer.agreed(version, sizes)
-        state = machine.becoming(AwaitNegotiateAlgorithms, self, transfer=transfer, vca=self.vca + raw + response)
+        state = machine.next_state(AwaitNegotiateAlgorithms, self, transfer=transfer, vca=self.vca + raw + response)
         return state.say(response)
 
 
@@ -505,7 +503,7 @@ class AwaitNegotiateAlgorithms(_Negotiating):
         """Choose the profile's suite."""
         offered, mutual = machine.expect(messages.NegotiateAlgorithms, message), self.config.mutual is not None
         response = self.config.profile.answer(offered, mutual=mutual).encode()
-        return machine.becoming(AwaitKeyExchange, self, vca=self.vca + raw + response).say(response)
+        return machine.next_state(AwaitKeyExchange, self, vca=self.vca + raw + response).say(response)
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,9 +170,7 @@ class RecordKeys:
     def seal(self, kind: int, payload: bytes, padding: bytes = b"") -> tuple[RecordKeys, bytes]:
         """Return the direction after it, and the record of a message of type ``kind``.
 
-        Raises:
-            RecordError: the payload is too long.
-            SequenceError: the direction has no sequence number left.
+        Raises RecordError if the payload is too long; SequenceError if the direction has no sequence number left.
         """
         if len(payload) + len(padding) > MAX_PAYLOAD:
             raise RecordError(f"{len(payload) + len(padding)} bytes do not fit a record of {MAX_PAYLOAD}")
@@ -241,9 +239,7 @@ def offered_versions(version: Version) -> bytes:
 def selected_version(version: Version, offered: bytes) -> bytes:
     """Return a responder's opaque data, which answers a requester's.
 
-    Raises:
-        MalformedError: the requester's is none.
-        DowngradeError: it offers no version that Carnet speaks.
+    Raises MalformedError if the requester's is none; DowngradeError if it offers no version that Carnet speaks.
     """
     reader = Reader(_data(version, offered, _SUPPORT), "secured message versions")
     versions = [reader.number(2, "version") for _ in range(reader.number(1, "version count"))]
@@ -257,9 +253,7 @@ def selected_version(version: Version, offered: bytes) -> bytes:
 def check_selected(version: Version, selected: bytes) -> None:
     """Check a responder's opaque data.
 
-    Raises:
-        MalformedError: it is none.
-        DowngradeError: it selects a version that was not offered.
+    Raises MalformedError if it is none; DowngradeError if it selects a version that was not offered.
     """
     reader = Reader(_data(version, selected, _SELECTION), "secured message selection")
     choice = reader.number(2, "version")

@@ -60,7 +60,14 @@ class Chain:
             raise MalformedError("certificate chain", f"a size of {len(data)}", str(size), 0)
         reader.number(2, "reserved")
         root = reader.take(SHA384_BYTES, "root digest")
-        encoded = _split(reader)
+        # The DER sequences that follow each other
+        parts = []
+        while reader.remaining:
+            head = reader.take(4, "certificate header")
+            if head[0] != 0x30 or head[1] != _LONG_FORM:
+                raise reader.malformed("a certificate of 256 to 65535 bytes", head.hex())
+            parts.append(head + reader.take(int.from_bytes(head[2:], "big"), "certificate"))
+        encoded = parts
         if not encoded or sha384(encoded[0]) != root:
             raise MalformedError("certificate chain", "the root it names, first", f"{len(encoded)} others", 4)
         return cls(parse_der_chain(encoded), sha384(data))
@@ -83,17 +90,6 @@ class Chain:
         if not isinstance(key, rsa.RSAPublicKey) or key.key_size != RSA_BITS:
             raise UntrustedChainError(f"the requester's key is no RSA key of {RSA_BITS} bits")
         return key
-
-
-def _split(reader: Reader) -> list[bytes]:
-    """Return the DER sequences that follow each other."""
-    parts = []
-    while reader.remaining:
-        head = reader.take(4, "certificate header")
-        if head[0] != 0x30 or head[1] != _LONG_FORM:
-            raise reader.malformed("a certificate of 256 to 65535 bytes", head.hex())
-        parts.append(head + reader.take(int.from_bytes(head[2:], "big"), "certificate"))
-    return parts
 
 
 _CONTEXT_BYTES: Final = 36
@@ -126,9 +122,7 @@ def verify(
 ) -> None:
     """Check the responder's signature over a transcript.
 
-    Raises:
-        AuthenticationError: it does not verify.
-        KeyMaterialError: the key is on another curve.
+    Raises AuthenticationError if it does not verify; KeyMaterialError if the key is on another curve.
     """
     what = f"{purpose.name} signature"
     verify_p384(key, signature, signed_bytes(version, purpose, transcript), what)
@@ -142,9 +136,7 @@ def sign_finish(key: rsa.RSAPrivateKey, version: Version, transcript: bytes) -> 
 def verify_finish(key: rsa.RSAPublicKey, version: Version, transcript: bytes, signature: bytes) -> None:
     """Check the requester's signature over a transcript that ends with FINISH.
 
-    Raises:
-        AuthenticationError: it does not verify.
-        KeyMaterialError: the key has another size than 3072 bits.
+    Raises AuthenticationError if it does not verify; KeyMaterialError if the key has another size than 3072 bits.
     """
     verify_rsa_pss(key, signature, signed_bytes(version, Purpose.FINISH, transcript), "FINISH signature")
 
@@ -213,9 +205,7 @@ class _Report:
     def check_signature(self, version: Version, responder: Chain) -> None:
         """Check that the device whose chain it is signed the report.
 
-        Raises:
-            AuthenticationError: it did not.
-            UntrustedChainError: its key is on another curve than devices have.
+        Raises AuthenticationError if it did not; UntrustedChainError if its key is on another curve than devices have.
         """
         signed, signature = self.response[:-SIGNATURE_BYTES], self.response[-SIGNATURE_BYTES:]
         transcript = self.before + self.request + signed

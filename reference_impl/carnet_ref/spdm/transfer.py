@@ -43,8 +43,7 @@ class Outgoing:
     def piece(self, kind: type[_Piece], version: Version) -> tuple[Outgoing, _Piece]:
         """Return what is left after the next piece, and the piece.
 
-        Raises:
-            TransferError: there are more pieces than numbers.
+        Raises TransferError if there are more pieces than numbers.
         """
         if self.sequence > _LAST_SEQUENCE:
             raise TransferError(f"a message of {len(self.data)} bytes in pieces of {self.transfer}")
@@ -119,7 +118,7 @@ _CODE_AT: Final = 1
 _Transfer_co = TypeVar("_Transfer_co", covariant=True)
 
 
-class Crossing(NamedTuple, Generic[_Transfer_co]):
+class TransferStep(NamedTuple, Generic[_Transfer_co]):
     """What came of a message: how things stand, what to send, and the message if it is whole."""
 
     transfer: _Transfer_co
@@ -155,7 +154,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Crossing:
+class _Transfer:
     """What both ends keep: the version that was agreed on, sizes, and messages in pieces."""
 
     version: Version = Version.V1_0
@@ -186,24 +185,24 @@ def _insist_plain(data: bytes) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking(_Crossing):
+class RequesterTransfer(_Transfer):
     """The requester's part: the request that is under way, and how often it was put off."""
 
     request: bytes = b""
     tries: int = 0
 
-    def put(self, request: bytes) -> Crossing[Asking]:
+    def put(self, request: bytes) -> TransferStep[RequesterTransfer]:
         """Send a request. Raises TransferError if it is too long for the peer."""
         return replace(self, request=request, tries=0, outgoing=None, incoming=None)._send()
 
-    def _send(self, after: int = 0) -> Crossing[Asking]:
+    def _send(self, after: int = 0) -> TransferStep[RequesterTransfer]:
         if self.sizes.fits(self.request):
-            return Crossing(self, self.request, after=after)
+            return TransferStep(self, self.request, after=after)
         outgoing, piece = self._in_pieces(self.request).piece(messages.ChunkSend, self.version)
         moved = replace(self, outgoing=outgoing, handle=self.handle + 1 & 0xFF)
-        return Crossing(moved, piece.encode(), after=after)
+        return TransferStep(moved, piece.encode(), after=after)
 
-    def take(self, data: bytes) -> Crossing[Asking]:
+    def take(self, data: bytes) -> TransferStep[RequesterTransfer]:
         """Take what the responder sent.
 
         Raises:
@@ -217,7 +216,7 @@ class Asking(_Crossing):
             return self._more(self.incoming, data)
         if _code(data) != messages.Error.CODE:
             _insist_plain(data)
-            return Crossing(self, whole=data)
+            return TransferStep(self, whole=data)
         error = self._read(data)
         assert isinstance(error, messages.Error)
         if error.code == messages.ErrorCode.BUSY:
@@ -230,14 +229,14 @@ class Asking(_Crossing):
             if len(error.extended) != 1:
                 raise TransferError(f"a large response whose handle has {len(error.extended)} bytes")
             return self._get(Incoming(error.extended[0], self.sizes.own_message))
-        return Crossing(self, whole=data)
+        return TransferStep(self, whole=data)
 
-    def _again(self) -> Asking:
+    def _again(self) -> RequesterTransfer:
         if self.tries == MOST_TRIES:
             raise TransferError(f"the peer put the same request off more than {MOST_TRIES} times")
         return replace(self, tries=self.tries + 1)
 
-    def _ask_later(self, late: messages.NotReady) -> Crossing[Asking]:
+    def _ask_later(self, late: messages.NotReady) -> TransferStep[RequesterTransfer]:
         if late.request_code != self.request[_CODE_AT]:
             raise UnexpectedMessageError(
                 f"request {self.request[_CODE_AT]:#04x}", f"{late.request_code:#04x} not ready"
@@ -247,13 +246,13 @@ class Asking(_Crossing):
                 f"a response after 2^{late.exponent} microseconds, kept {late.multiplier} times as long"
             )
         again = messages.RespondIfReady(self.version, late.request_code, late.token)
-        return Crossing(self._again(), again.encode(), after=1 << late.exponent)
+        return TransferStep(self._again(), again.encode(), after=1 << late.exponent)
 
-    def _acknowledged(self, outgoing: Outgoing, data: bytes) -> Crossing[Asking]:
+    def _acknowledged(self, outgoing: Outgoing, data: bytes) -> TransferStep[RequesterTransfer]:
         ack = self._read(data)
         if not isinstance(ack, messages.ChunkSendAck):
             if isinstance(ack, messages.Error):
-                return Crossing(replace(self, outgoing=None), whole=data)
+                return TransferStep(replace(self, outgoing=None), whole=data)
             raise UnexpectedMessageError("CHUNK_SEND_ACK", type(ack).__name__)
         if (ack.handle, ack.sequence) != (outgoing.handle, outgoing.sequence - 1):
             raise TransferError(f"an acknowledgement of piece {ack.sequence} of message {ack.handle}")
@@ -264,27 +263,27 @@ class Asking(_Crossing):
         if ack.response:
             raise UnexpectedMessageError("an acknowledgement of a piece", "a response before the last piece")
         moved, piece = outgoing.piece(messages.ChunkSend, self.version)
-        return Crossing(replace(self, outgoing=moved), piece.encode())
+        return TransferStep(replace(self, outgoing=moved), piece.encode())
 
-    def _get(self, incoming: Incoming) -> Crossing[Asking]:
+    def _get(self, incoming: Incoming) -> TransferStep[RequesterTransfer]:
         ask = messages.ChunkGet(self.version, incoming.handle, incoming.sequence)
-        return Crossing(replace(self, incoming=incoming), ask.encode())
+        return TransferStep(replace(self, incoming=incoming), ask.encode())
 
-    def _more(self, incoming: Incoming, data: bytes) -> Crossing[Asking]:
+    def _more(self, incoming: Incoming, data: bytes) -> TransferStep[RequesterTransfer]:
         piece = self._read(data)
         if not isinstance(piece, messages.ChunkResponse):
             if isinstance(piece, messages.Error):
-                return Crossing(replace(self, incoming=None), whole=data)
+                return TransferStep(replace(self, incoming=None), whole=data)
             raise UnexpectedMessageError("CHUNK_RESPONSE", type(piece).__name__)
         incoming = incoming.add(piece)
         if not incoming.finished:
             return self._get(incoming)
         _insist_plain(incoming.data)
-        return Crossing(replace(self, incoming=None), whole=incoming.data)
+        return TransferStep(replace(self, incoming=None), whole=incoming.data)
 
 
 @dataclass(frozen=True, slots=True)
-class Answering(_Crossing):
+class ResponderTransfer(_Transfer):
     """The responder's part: the request that is in pieces or waits, and the response that is collected in pieces."""
 
     acknowledging: messages.ChunkSend | None = None
@@ -294,7 +293,7 @@ class Answering(_Crossing):
     token: int = 0
     deferrals: int = 0
 
-    def take(self, data: bytes) -> Crossing[Answering]:
+    def take(self, data: bytes) -> TransferStep[ResponderTransfer]:
         """Take what the requester sent.
 
         Raises:
@@ -309,9 +308,9 @@ class Answering(_Crossing):
             incoming = (self.incoming or Incoming(piece.handle, self.sizes.own_message)).add(piece)
             if not incoming.finished:
                 ack = messages.ChunkSendAck(self.version, piece.handle, piece.sequence)
-                return Crossing(replace(self, incoming=incoming), ack.encode())
+                return TransferStep(replace(self, incoming=incoming), ack.encode())
             _insist_plain(incoming.data)
-            return Crossing(replace(self, incoming=None, acknowledging=piece), whole=incoming.data)
+            return TransferStep(replace(self, incoming=None, acknowledging=piece), whole=incoming.data)
         if code == messages.ChunkGet.CODE and self.outgoing is not None:
             return self._hand_out(self.outgoing, data)
         if code == messages.RespondIfReady.CODE and self.waiting:
@@ -319,30 +318,30 @@ class Answering(_Crossing):
         _insist_plain(data)
         if self.incoming is not None or self.outgoing is not None or self.waiting:
             raise UnexpectedMessageError("the rest of a message, or RESPOND_IF_READY", f"message {code}")
-        return Crossing(self, whole=data)
+        return TransferStep(self, whole=data)
 
-    def _hand_out(self, outgoing: Outgoing, data: bytes) -> Crossing[Answering]:
+    def _hand_out(self, outgoing: Outgoing, data: bytes) -> TransferStep[ResponderTransfer]:
         asked = self._read(data)
         assert isinstance(asked, messages.ChunkGet)
         if (asked.handle, asked.sequence) != (outgoing.handle, outgoing.sequence):
             raise TransferError(f"asked for piece {asked.sequence} of message {asked.handle}")
         moved, piece = outgoing.piece(messages.ChunkResponse, self.version)
-        return Crossing(replace(self, outgoing=None if moved.finished else moved), piece.encode())
+        return TransferStep(replace(self, outgoing=None if moved.finished else moved), piece.encode())
 
-    def _asked_again(self, data: bytes) -> Crossing[Answering]:
+    def _asked_again(self, data: bytes) -> TransferStep[ResponderTransfer]:
         asked = self._read(data)
         assert isinstance(asked, messages.RespondIfReady)
         if (asked.request_code, asked.token) != (_code(self.waiting), self.token):
             raise UnexpectedMessageError(
                 f"request {_code(self.waiting)}, token {self.token}", f"{asked.request_code}, token {asked.token}"
             )
-        return Crossing(replace(self, waiting=b""), whole=self.waiting)
+        return TransferStep(replace(self, waiting=b""), whole=self.waiting)
 
-    def put(self, response: bytes) -> Crossing[Answering]:
+    def put(self, response: bytes) -> TransferStep[ResponderTransfer]:
         """Send the response to the request that was taken last. Raises TransferError if it is too long for the peer."""
         return replace(self, deferrals=0)._answer(response)
 
-    def put_off(self, request: bytes, why: PutOffError) -> Crossing[Answering]:
+    def put_off(self, request: bytes, why: PutOffError) -> TransferStep[ResponderTransfer]:
         """Say that a request is answered later. Raises TransferError if it was put off too often."""
         if self.deferrals == MOST_TRIES or request[_CODE_AT] in _NEVER_LATE:
             raise TransferError(f"{why}, for request {request[_CODE_AT]:#04x}, {self.deferrals} times") from why
@@ -356,21 +355,21 @@ class Answering(_Crossing):
             messages.Error(self.version, messages.ErrorCode.RESPONSE_NOT_READY, extended=late.encode()).encode()
         )
 
-    def _answer(self, response: bytes) -> Crossing[Answering]:
+    def _answer(self, response: bytes) -> TransferStep[ResponderTransfer]:
         if self.acknowledging is None:
-            return Crossing(self, response) if self.sizes.fits(response) else self._announce(response)
+            return TransferStep(self, response) if self.sizes.fits(response) else self._announce(response)
         ack = messages.ChunkSendAck(self.version, self.acknowledging.handle, self.acknowledging.sequence, response)
         plain = replace(self, acknowledging=None)
         if self.sizes.fits(ack.encode()):
-            return Crossing(plain, ack.encode())
+            return TransferStep(plain, ack.encode())
         announced = plain._announce(response)
         assert announced.send is not None
         return announced._replace(send=replace(ack, response=announced.send).encode())
 
-    def _announce(self, response: bytes) -> Crossing[Answering]:
+    def _announce(self, response: bytes) -> TransferStep[ResponderTransfer]:
         error = messages.Error(self.version, messages.ErrorCode.LARGE_RESPONSE, extended=bytes([self.handle]))
         kept = replace(self, outgoing=self._in_pieces(response), handle=self.handle + 1 & 0xFF)
-        return Crossing(kept, error.encode())
+        return TransferStep(kept, error.encode())
 
 
 _HEADER_BYTES: Final = 8
@@ -383,8 +382,7 @@ def portion_of(
 ) -> messages.Certificate:
     """Return the portion that was asked for, or as much of it as the peer takes.
 
-    Raises:
-        MalformedError: there is no such portion.
+    Raises MalformedError if there is no such portion.
     """
     if request.slot or request.offset >= len(chain) or not request.length:
         raise MalformedError("GET_CERTIFICATE", "a portion of slot 0", f"{request.length} bytes at {request.offset}")

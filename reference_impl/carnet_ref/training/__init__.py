@@ -10,7 +10,7 @@ from carnet_command.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrainingResult:
     """What one round of training leaves: the next model, the mean loss, and what was derived from data on the way."""
 
     model: bytes = field(repr=False)
@@ -33,11 +33,10 @@ class Trainer(Protocol):
         """Return the model before any training, optimiser state included."""
         ...
 
-    def train(self, model: bytes, data: bytes) -> Outcome:
+    def train(self, model: bytes, data: bytes) -> TrainingResult:
         """Return what comes of training ``model`` on ``data``.
 
-        Raises:
-            MalformedError: ``model`` is no model of this trainer.
+        Raises MalformedError if ``model`` is no model of this trainer.
         """
         ...
 
@@ -52,9 +51,7 @@ MOST_HIDDEN: Final = 256
 def trainer_named(name: str, hidden: int | None = None) -> Trainer:
     """Return a trainer, with so many units in its hidden layer if that is said; the first one is always there.
 
-    Raises:
-        UsageError: what it is made of is not installed.
-        LookupError: there is none of that name.
+    Raises UsageError if what it is made of is not installed; LookupError if there is none of that name.
     """
     if name == "numpy":
         from carnet_ref.training.characters import CharacterModel
@@ -76,7 +73,7 @@ _WHEN = ("in the morning", "at noon", "before the visit", "after the meal", "dur
 _SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "ra", "se", "ti", "vo", "za", "fe")
 
 
-def text_of(writer: str, size: int) -> bytes:
+def sample_text(writer: str, size: int) -> bytes:
     """Return ``size`` bytes of text that ``writer`` alone has."""
     source = random.Random(f"text of {writer}")  # text for training, no secret of cryptography
     people = ["".join(source.choices(_SYLLABLES, k=4)) for _ in range(40)]

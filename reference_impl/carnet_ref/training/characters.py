@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from carnet_ref.training import Outcome
+from carnet_ref.training import TrainingResult
 from carnet_ref.wire import MalformedError
 
 Array = npt.NDArray[np.float32]
@@ -48,11 +48,10 @@ class CharacterModel:
         weights = [source.normal(0, 0.1, size=shape).astype(np.float32) for shape in self._shapes]
         return self._pack(0, [*weights, *(np.zeros_like(each) for each in weights * 2)])
 
-    def train(self, model: bytes, data: bytes) -> Outcome:
+    def train(self, model: bytes, data: bytes) -> TrainingResult:
         """Return the model after ``steps`` more updates, and the mean loss over them.
 
-        Raises:
-            MalformedError: ``model`` has the wrong length for this trainer.
+        Raises MalformedError if ``model`` has the wrong length for this trainer.
         """
         shapes = self._shapes * 3
         sizes = [int(np.prod(shape)) for shape in shapes]
@@ -74,7 +73,7 @@ class CharacterModel:
             losses.append(loss)
             residue = inputs.astype(np.uint8).tobytes() + hidden.tobytes() + gradients[0].tobytes()
         mean = float(np.mean(losses)) if losses else 0.0
-        return Outcome(self._pack(updates, arrays), mean, residue)
+        return TrainingResult(self._pack(updates, arrays), mean, residue)
 
     @property
     def _shapes(self) -> tuple[tuple[int, ...], ...]:

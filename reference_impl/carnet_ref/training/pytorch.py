@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from carnet_ref.training import Outcome
+from carnet_ref.training import TrainingResult
 from carnet_ref.training.characters import VOCABULARY, characters
 from carnet_ref.wire import MalformedError
 
@@ -43,11 +43,10 @@ class TorchModel:
         parameters = torch.nn.utils.parameters_to_vector(self._network().parameters()).detach()
         return self._pack(0, [parameters, *(torch.zeros_like(parameters) for _ in range(_COPIES - 1))])
 
-    def train(self, model: bytes, data: bytes) -> Outcome:
+    def train(self, model: bytes, data: bytes) -> TrainingResult:
         """Return the model after ``steps`` more updates, and the mean loss over them.
 
-        Raises:
-            MalformedError: ``model`` has the wrong length for this trainer.
+        Raises MalformedError if ``model`` has the wrong length for this trainer.
         """
         torch.set_num_threads(1)
         network = self._network()
@@ -61,7 +60,9 @@ class TorchModel:
             optimiser.step()
             losses.append(loss.item())
             residue = inputs.numpy().astype(np.uint8).tobytes() + network[0].weight.grad.numpy().tobytes()
-        return Outcome(self._saved(network, optimiser, updates + len(losses)), float(np.mean(losses or [0.0])), residue)
+        return TrainingResult(
+            self._saved(network, optimiser, updates + len(losses)), float(np.mean(losses or [0.0])), residue
+        )
 
     def _network(self) -> Any:
         """Return the network with its first parameters; nobody else's random numbers are touched."""

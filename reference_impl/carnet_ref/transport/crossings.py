@@ -24,7 +24,7 @@ _ENGINES: Final = frozenset({FrameKind.H2D, FrameKind.D2H, FrameKind.WORK, Frame
 _SESSION: Final = frozenset({FrameKind.SESSION, FrameKind.REPORT, FrameKind.FAULT})
 
 
-class Where(IntEnum):
+class DeviceLocation(IntEnum):
     """Where the device is: new to its owner, lent, or back."""
 
     SETUP = 0
@@ -33,7 +33,7 @@ class Where(IntEnum):
 
 
 @dataclass(slots=True)
-class Stretch:
+class TrafficPhase:
     """What crossed while the device was in one place, in bytes: ciphertext, tags, and what stands beside them.
 
     Attributes:
@@ -44,7 +44,7 @@ class Stretch:
         journey: which journey it belongs to, by the clock of the grant that sent the device on it; 0 before the first.
     """
 
-    where: Where
+    where: DeviceLocation
     link: int = 0
     session: int = 0
     last_home: int = 0
@@ -57,21 +57,26 @@ class Stretch:
 
 
 @dataclass(slots=True)
-class Crossings:
+class DeviceTraffic:
     """The stretches of a run so far, the present one last."""
 
     owner: str
     device: str
-    stretches: list[Stretch] = field(default_factory=lambda: [Stretch(Where.SETUP)])
+    stretches: list[TrafficPhase] = field(default_factory=lambda: [TrafficPhase(DeviceLocation.SETUP)])
 
     def note(self, frame: Frame) -> None:
         """Take notice of a frame that the platform carries."""
         present = self.stretches[-1]
         size = len(frame.body)
         if frame.kind is FrameKind.RESET:
-            self.stretches.append(Stretch(Where.SETUP))
+            self.stretches.append(TrafficPhase(DeviceLocation.SETUP))
         elif frame.kind is FrameKind.ROUTE:
-            self._routed(frame.body.decode("utf-8", "replace"), frame.clock)
+            # Begin a journey, or end one; the party that grants asks for the route at the same tick of its clock
+            agent = frame.body.decode("utf-8", "replace")
+            if agent != self.owner:
+                self.stretches.append(TrafficPhase(DeviceLocation.AWAY, journey=frame.clock))
+            elif self.stretches[-1].where is DeviceLocation.AWAY:
+                self.stretches.append(TrafficPhase(DeviceLocation.HOME, journey=self.stretches[-1].journey))
         elif frame.kind is FrameKind.SEMAPHORE and frame.source != self.device:
             return  # a word that somebody else on the bus wrote
         elif frame.kind in _ENGINES:
@@ -80,13 +85,6 @@ class Crossings:
             present.session += size
         if frame.kind is FrameKind.D2H:
             present.last_home = size
-
-    def _routed(self, agent: str, clock: int) -> None:
-        """Begin a journey, or end one; the party that grants asks for the route at the same tick of its clock."""
-        if agent != self.owner:
-            self.stretches.append(Stretch(Where.AWAY, journey=clock))
-        elif self.stretches[-1].where is Where.AWAY:
-            self.stretches.append(Stretch(Where.HOME, journey=self.stretches[-1].journey))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ class Traffic:
 
     messages: int
     octets: int
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[TrafficPhase, ...]
     told: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -131,7 +129,7 @@ class BytesMoved:
         return {"total": self.total, **parts, "session": self.session}
 
 
-def bytes_moved(stretches: Iterable[Stretch], saved: frozenset[int]) -> BytesMoved:
+def bytes_moved(stretches: Iterable[TrafficPhase], saved: frozenset[int]) -> BytesMoved:
     """Sum up what crossed; ``saved`` are the journeys after which the model came home, by the clocks of their grants.
 
     The platform cannot tell a model from a loss. The model is what the device sent last in such a hand-off.
@@ -140,12 +138,12 @@ def bytes_moved(stretches: Iterable[Stretch], saved: frozenset[int]) -> BytesMov
     handoffs: list[int] = []
     for stretch in stretches:
         session += stretch.session
-        if stretch.where is Where.SETUP:
+        if stretch.where is DeviceLocation.SETUP:
             setup += stretch.total
             continue
-        if stretch.where is Where.AWAY:
+        if stretch.where is DeviceLocation.AWAY:
             handoffs.append(0)
-        model = stretch.last_home if stretch.where is Where.HOME and stretch.journey in saved else 0
+        model = stretch.last_home if stretch.where is DeviceLocation.HOME and stretch.journey in saved else 0
         save += model
         handoffs[-1] += stretch.total - model
     return BytesMoved(setup, save, tuple(handoffs), session)
@@ -157,7 +155,7 @@ _STRETCHES: Final = "crossed"
 _STRETCH: Final = struct.Struct("<QQQQQ")
 
 
-class Tally:
+class TrafficCounts:
     """How many messages and bytes were carried, how far the logical clock came, and what crossed to the device.
 
     The first three are in a file of one fixed size; what crossed is in another, which gets a record for each stretch.
@@ -183,11 +181,10 @@ class Tally:
         os.close(self._file)
         os.close(self._crossed)
 
-    def note(self, messages: int, octets: int, clock: int, stretches: Sequence[Stretch] = ()) -> None:
+    def note(self, messages: int, octets: int, clock: int, stretches: Sequence[TrafficPhase] = ()) -> None:
         """Take down the numbers as they are now, and the last of the stretches since this process began.
 
-        Raises:
-            TraceFileError: they cannot be written.
+        Raises TraceFileError if they cannot be written.
         """
         self.messages, self.octets, self.clock = messages, octets, clock
         try:
@@ -198,10 +195,10 @@ class Tally:
             raise TraceFileError(f"cannot keep what the platform counts: {error.strerror}") from error
 
 
-def _packed(stretch: Stretch) -> bytes:
+def _packed(stretch: TrafficPhase) -> bytes:
     return _STRETCH.pack(stretch.where, stretch.link, stretch.session, stretch.last_home, stretch.journey)
 
 
-def _stretches(kept: bytes) -> list[Stretch]:
+def _stretches(kept: bytes) -> list[TrafficPhase]:
     whole = kept[: len(kept) // _STRETCH.size * _STRETCH.size]
-    return [Stretch(Where(where), *sizes) for where, *sizes in _STRETCH.iter_unpack(whole)]
+    return [TrafficPhase(DeviceLocation(where), *sizes) for where, *sizes in _STRETCH.iter_unpack(whole)]

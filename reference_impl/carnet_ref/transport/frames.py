@@ -154,8 +154,7 @@ def parse_frame(data: bytes) -> Frame:
 async def read_frame(reader: asyncio.StreamReader, largest: int = LARGEST_FRAME) -> Frame | None:
     """Return the next frame, or ``None`` at the end of the stream.
 
-    Raises:
-        MalformedError: what comes is no frame, or too long.
+    Raises MalformedError if what comes is no frame, or too long.
     """
     try:
         size = _checked(await reader.readexactly(_LENGTH), "frame", largest)
@@ -167,9 +166,7 @@ async def read_frame(reader: asyncio.StreamReader, largest: int = LARGEST_FRAME)
 async def receive_message(connection: socket.socket, largest: int) -> bytes:
     """Return the next message of a greeting, reading no byte beyond it.
 
-    Raises:
-        MalformedError: it is too long.
-        ConnectionError: the connection ends before it does.
+    Raises MalformedError if it is too long; ConnectionError if the connection ends before it does.
     """
     size = _checked(await _exactly(connection, _LENGTH), "greeting", largest)
     return await _exactly(connection, size)

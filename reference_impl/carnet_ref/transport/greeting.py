@@ -100,7 +100,7 @@ UNGREETED: Final = 256
 BACKLOG: Final = 1024
 """Connections that the system holds until they are accepted, at most."""
 
-Come = Callable[[str, socket.socket], Awaitable[None]]
+OnGreeted = Callable[[str, socket.socket], Awaitable[None]]
 """Takes a party's name and its connection, once it has greeted."""
 
 
@@ -114,7 +114,7 @@ class Acceptor:
     keys: Mapping[str, bytes]
     random: Random
     remark: Callable[[str], None]
-    come: Come
+    come: OnGreeted
     _waiting: dict[socket.socket, asyncio.Task[None]] = field(default_factory=dict)
     _inside: set[asyncio.Task[None]] = field(default_factory=set)
     _turned_away: int = 0

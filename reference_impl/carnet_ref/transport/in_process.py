@@ -21,7 +21,7 @@ class StuckError(Exception):
 
 
 @dataclass(slots=True)
-class World:
+class InProcessNetwork:
     """Nodes by name around one platform.
 
     ``queue`` holds the frames in flight; who drives the world may look at it, change it, or carry frames out of order.

@@ -42,7 +42,7 @@ class Party(Role, Protocol):
 
 
 @runtime_checkable
-class Telling(Protocol):
+class ReportsOutcome(Protocol):
     """A device that has something to say in the end."""
 
     def outcome(self) -> Mapping[str, Any]:
@@ -90,8 +90,7 @@ class RoleFactory(Protocol):
     def party(self, name: str, journal: Journal, random: Random) -> Party:
         """Return a party that goes on from what its journal says.
 
-        Raises:
-            MalformedError: the journal says something that no such party wrote.
+        Raises MalformedError if the journal says something that no such party wrote.
         """
 
     def journal_owner(self, name: str) -> bytes:

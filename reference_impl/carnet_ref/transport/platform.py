@@ -20,7 +20,7 @@ from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.recorder import Recorder, step
-from carnet_ref.transport.crossings import Crossings
+from carnet_ref.transport.crossings import DeviceTraffic
 from carnet_ref.transport.frames import LARGEST_FRAME, PLATFORM, Frame, FrameKind, encode_frame, read_frame
 from carnet_ref.transport.greeting import BACKLOG, Acceptor
 from carnet_ref.transport.node import Node
@@ -35,7 +35,7 @@ _TO_THE_DEVICE = frozenset({FrameKind.H2D, FrameKind.WORK})
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class Delivery:
     """What became of a frame: what is delivered instead of it, and the step that the platform took, if it took one."""
 
     frames: tuple[Frame, ...] = ()
@@ -58,26 +58,26 @@ class Platform:
     octets: int = 0
     host_memory: list[bytes] = field(default_factory=list)
     keep: Callable[[Frame], None] | None = None
-    crossings: Crossings = field(init=False)
+    crossings: DeviceTraffic = field(init=False)
 
     def __post_init__(self) -> None:
         self.mux = self.mux or self.owner
-        self.crossings = Crossings(self.owner, self.device)
+        self.crossings = DeviceTraffic(self.owner, self.device)
 
-    def carry(self, frame: Frame) -> Carried:
+    def carry(self, frame: Frame) -> Delivery:
         """Return what is delivered when ``frame`` arrives at the platform: nothing, from whom it cannot come."""
         self.see(frame)
         if not self._can_come(frame):
-            return Carried()
+            return Delivery()
         match frame.kind:
             case FrameKind.ROUTE:
                 return self.route(frame.body.decode("utf-8", "replace"))
             case FrameKind.RESET:
-                return Carried((Frame(PLATFORM, self.device, FrameKind.RESET, frame.body, frame.clock),))
+                return Delivery((Frame(PLATFORM, self.device, FrameKind.RESET, frame.body, frame.clock),))
             case FrameKind.HOST_MEMORY:
                 self.host_memory.append(frame.body)
-                return Carried()
-        return Carried((frame,))
+                return Delivery()
+        return Delivery((frame,))
 
     def see(self, frame: Frame) -> None:
         """Take notice of a frame."""
@@ -88,12 +88,12 @@ class Platform:
         if self.keep is not None:
             self.keep(frame)
 
-    def route(self, agent: str) -> Carried:
+    def route(self, agent: str) -> Delivery:
         """Wire the device to the agent's VM."""
         if agent == self.mux:
-            return Carried()
+            return Delivery()
         self.mux = agent
-        return Carried(step=step("switch_mux", PLATFORM, x=agent))
+        return Delivery(step=step("switch_mux", PLATFORM, x=agent))
 
     def _can_come(self, frame: Frame) -> bool:
         """Whether the frame's source can put such a frame on the bus."""
@@ -176,8 +176,7 @@ class Relay:
     async def _listen_to(self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry what a party sends, and read on once those it is for have taken enough of it.
 
-        Raises:
-            MalformedError: it sent what is no frame, or one whose clock cannot be.
+        Raises MalformedError if it sent what is no frame, or one whose clock cannot be.
         """
         writer.transport.set_write_buffer_limits(OUTGOING)
         while (frame := await read_frame(reader, self.largest)) is not None and self._writers.get(name) is writer:

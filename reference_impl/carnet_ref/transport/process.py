@@ -27,10 +27,10 @@ from carnet_command.exit_codes import ExitCode
 from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.journal import Journal
 from carnet_ref.recorder import Recorder, resumed
-from carnet_ref.transport.crossings import Tally
+from carnet_ref.transport.crossings import TrafficCounts
 from carnet_ref.transport.frames import LARGEST_FRAME, PLATFORM, Ended, Frame, FrameKind, Tick, encode_frame, read_frame
 from carnet_ref.transport.greeting import GREETING_SECONDS, introduce, key_of_party, over
-from carnet_ref.transport.node import Node, RoleFactory, Telling
+from carnet_ref.transport.node import Node, ReportsOutcome, RoleFactory
 from carnet_ref.transport.platform import OUTGOING, STALLED_SECONDS, Platform, Relay, listen
 from carnet_ref.wire import MalformedError
 
@@ -48,7 +48,7 @@ class ConnectionConfig:
     largest: int = LARGEST_FRAME
 
 
-async def take_part(node: Node, first: Iterable[Frame], config: ConnectionConfig) -> Ended:
+async def run_party(node: Node, first: Iterable[Frame], config: ConnectionConfig) -> Ended:
     """Connect to the platform, and go on until the role is done; a connection that is lost is made again, soon."""
     pending = list(first)
     lost = False
@@ -123,9 +123,7 @@ async def _converse(node: Node, reader: asyncio.StreamReader, writer: asyncio.St
 async def _taken(writer: asyncio.StreamWriter) -> None:
     """Wait until the platform took enough of what was sent to it.
 
-    Raises:
-        ConnectionError: it is gone.
-        TimeoutError: it takes nothing.
+    Raises ConnectionError if it is gone; TimeoutError if it takes nothing.
     """
     async with asyncio.timeout(STALLED_SECONDS):
         await writer.drain()
@@ -195,13 +193,13 @@ async def _platform(assignment: Assignment, last: list[Callable[[], None]]) -> d
     roles, folder = assignment.roles(), Path(assignment.folder)
     token = bytes.fromhex(assignment.token)
     clock, ends = resumed(_trace(folder, PLATFORM))
-    with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, Tally(folder) as tally:
+    with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, TrafficCounts(folder) as tally:
         recorder = Recorder(sink, max(clock, tally.clock), ends, design=roles.design)
         platform = Platform(roles.leader, roles.device, messages=tally.messages, octets=tally.octets)
         crossed = platform.crossings.stretches
         platform.keep = lambda _: tally.note(platform.messages, platform.octets, recorder.clock, crossed)
         device = Node(roles.device, roles.device_role(secrets.token_bytes), recorder, remark=_remark)
-        if isinstance(device.role, Telling):
+        if isinstance(device.role, ReportsOutcome):
             last.append(functools.partial(_write_down, folder / TOLD, device.role))
         keys = {name: key_of_party(token, name) for name in roles.parties}
         relay = Relay(platform, device, recorder, keys, secrets.token_bytes, _remark, roles.largest_frame)
@@ -220,7 +218,7 @@ async def _party(assignment: Assignment) -> dict[str, Any]:
     with path.open("a", encoding="utf-8") as sink:
         party = roles.party(name, journal, random)
         node = Node(name, party, Recorder(sink, clock, ends, design=roles.design), journal, _remark)
-        ended = await take_part(node, node.perform(party.begin(time.monotonic())), config)
+        ended = await run_party(node, node.perform(party.begin(time.monotonic())), config)
     return {**party.outcome(), "failure": ended.failure}
 
 
@@ -238,7 +236,7 @@ def _remark(text: str) -> None:
     sys.stderr.flush()
 
 
-def _write_down(path: Path, device: Telling) -> None:
+def _write_down(path: Path, device: ReportsOutcome) -> None:
     path.write_text(json.dumps(device.outcome()), "utf-8")
 
 

@@ -18,7 +18,7 @@ from carnet_command.exit_codes import ExitCode
 from carnet_command.interrupts import undisturbed
 from carnet_command.processes import environment, interpreter
 from carnet_ref.crypto.primitives import KEY_BYTES
-from carnet_ref.transport.crossings import Tally, Traffic
+from carnet_ref.transport.crossings import Traffic, TrafficCounts
 from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.node import RoleFactory
@@ -100,7 +100,7 @@ class Supervisor:
 
     def carried(self) -> Traffic:
         """Return what the platform carried."""
-        with Tally(self.folder) as tally:
+        with TrafficCounts(self.folder) as tally:
             return Traffic(tally.messages, tally.octets, tuple(tally.stretches), self._told())
 
     def _told(self) -> dict[str, Any]:
@@ -138,7 +138,10 @@ class Supervisor:
             if code == _REFUSED:
                 raise RefusedStartError(_reason(child))
             if child.name == self.roles.leader and code in {_DONE, _GAVE_UP}:
-                return _finished(child)
+                said = _words(child)
+                if said.get("failure") or "failure" not in said:
+                    raise ProcessError(said.get("failure") or f"the {child.name} ended without a word")
+                return said
             if code == _GAVE_UP:
                 raise ProcessError(f"{child.name}: {_reason(child)}")
             self.remark(f"{child.name} was killed" if code < 0 else f"{child.name} ended with exit code {code}")
@@ -217,13 +220,6 @@ def listening(
     for thread in (hear, pass_on):
         thread.start()
     return _Child(name, process, said, (hear, pass_on))
-
-
-def _finished(leader: _Child) -> dict[str, Any]:
-    said = _words(leader)
-    if said.get("failure") or "failure" not in said:
-        raise ProcessError(said.get("failure") or f"the {leader.name} ended without a word")
-    return said
 
 
 def _reason(child: _Child) -> str:

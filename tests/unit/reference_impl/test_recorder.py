@@ -1,7 +1,5 @@
 """Logs of separate processes merge into one order in which causes come before effects."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -58,13 +56,10 @@ def test_a_checked_trace_ends_with_where_its_logs_end(tmp_path: Path) -> None:
     assert [json.loads(line)["number"] for line in recorder.lines] == [0, 0, 1]
 
 
-def test_a_sink_gets_every_line_at_once() -> None:
+def test_a_trace_begins_with_its_header_and_a_sink_gets_every_line_at_once(tmp_path: Path) -> None:
     sink = io.StringIO()
     Recorder(sink).record(step("one", "gpu"), "gpu")
     assert actions(sink.getvalue().splitlines()) == ["one"]
-
-
-def test_a_trace_begins_with_its_header(tmp_path: Path) -> None:
     write_trace(tmp_path / "trace", HEADER, [])
     assert Header.from_json(json.loads((tmp_path / "trace").read_text())) == HEADER
     with pytest.raises(TraceFileError, match="cannot write"):

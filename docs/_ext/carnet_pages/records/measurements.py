@@ -7,7 +7,8 @@ from collections.abc import Mapping
 MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
     "seeded-faults": (
         *(3600, ("seeded-faults.csv",)),
-        "CARNET_SEEDED_FAULTS=docs/results/seeded-faults.csv pytest -q -m slow tests/faults/test_faults.py",
+        "CARNET_SEEDED_FAULTS=docs/results/seeded-faults.csv pytest -q -m slow tests/faults/test_faults.py "
+        "-k 'not exported'",
     ),
     "removed-checks": (
         *(7200, ("removed-checks.csv",)),
@@ -15,7 +16,7 @@ MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
     ),
     "coq-faults": (
         *(1800, ("coq-faults.csv",)),
-        "CARNET_COQ_FAULTS=docs/results/coq-faults.csv pytest -q -m slow tests/coq/test_faults.py",
+        "CARNET_COQ_FAULTS=docs/results/coq-faults.csv pytest -q -m slow tests/faults/test_faults.py -k exported",
     ),
     "random-protocols": (
         *(7200, ("random-protocols.csv",)),
@@ -55,7 +56,7 @@ MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
     "evidence-intel": (60, ("evidence-intel.csv", "agreement-intel.csv"), "python -m tests.evidence.intel_table"),
     "evidence-nvidia": (60, ("evidence-nvidia.csv",), "python -m tests.evidence.nvidia_table"),
     "spdm-recordings": (30, ("spdm-recordings.csv",), "python -m tests.evidence.spdm_table"),
-    "throughput-intel": (60, ("throughput-intel.csv",), "python -m tests.benchmarks.intel_throughput"),
-    "throughput-nvidia": (60, ("throughput-nvidia.csv",), "python -m tests.benchmarks.nvidia_throughput"),
+    "throughput-intel": (60, ("throughput-intel.csv",), "python -m tests.benchmarks.appraisals intel"),
+    "throughput-nvidia": (60, ("throughput-nvidia.csv",), "python -m tests.benchmarks.appraisals nvidia"),
 }
 """For each its cost in seconds on two cores, its files and a line of shell. ``faults.csv`` is written by hand."""

@@ -53,12 +53,11 @@ from carnet_ref.attestation.amd.report import (
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import NO_REVOCATION, NOT_FRESH, POLICY, Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.revocation_lists import crl_period, parse_crl_file
-from carnet_ref.crypto.certificate_path import PathError, common_name, name, name_of, validity
+from carnet_ref.crypto.certificate_path import TIME, PathError, common_name, name, name_of
 from carnet_ref.crypto.primitives import AuthenticationError, sha256, verify_p384
 from carnet_ref.wire import MalformedError
 
 CRL: Final = "RFC 5280, section 6.3.3"
-TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def check_revocation(
@@ -66,8 +65,7 @@ def check_revocation(
 ) -> None:
     """Look up the signing key, and the root itself, in every list that was given.
 
-    Raises:
-        RefusedError: a list is not by the path's root, does not count at ``at``, or revokes one of them.
+    Raises RefusedError if a list is not by the path's root, does not count at ``at``, or revokes one of them.
     """
     if not lists:
         steps.not_requested("revocation", "crl", CRL, lacking=NO_REVOCATION)
@@ -130,15 +128,10 @@ def check_guest(
 ) -> None:
     """Take the steps about what the guest is, which the report now proves.
 
-    Args:
-        steps: where to record them.
-        report: what the firmware signed.
-        policy: what is asked.
-        report_data: the 64 bytes that the guest should have asked with, if they are known.
-        runtime_data: what came with the report and should be bound to it, if anything.
+    ``report_data`` are the 64 bytes that the guest should have asked with, if they are known; ``runtime_data`` came
+    with the report and should be bound to it, if anything did.
 
-    Raises:
-        RefusedError: a step failed.
+    Raises RefusedError if a step failed.
     """
     _check_binding(steps, report, report_data, runtime_data)
     _check_powers_of_the_host(steps, report, policy)
@@ -243,7 +236,6 @@ def _check_keys(steps: Checklist, report: SnpReport, policy: Policy) -> None:
 
 
 X509_PATH: Final = "RFC 5280, section 6.1"
-X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 ABI_REPORT: Final = "AMD 56860, table 23"
 ABI_TCB: Final = "AMD 56860, SNP_CONFIG and SNP_COMMIT"
 KEY_PROFILE: Final = "AMD 57230, chapter 3"
@@ -281,13 +273,9 @@ def appraise_report(
 ) -> Appraisal:
     """Appraise the report of an SNP guest.
 
-    Args:
-        evidence: the report, with its certificates: the endorsement key's suffices.
-        at: when the evidence is appraised; it has a time zone.
-        policy: what is asked beyond the report being genuine.
-        anchors: whom to trust.
-        report_data: the 64 bytes that the verifier expects the guest to have asked with, if it knows.
-        crls: revocation lists of the root, which say whether a key above was revoked.
+    Of certificates, the endorsement key's suffices. ``at`` is when it is appraised, with a time zone. ``report_data``
+    are the 64 bytes that the verifier expects the guest to have asked with, if it knows; ``crls`` are revocation lists
+    of the root, which say whether a key above was revoked.
     """
     steps = Checklist()
     try:
@@ -326,9 +314,7 @@ def _check_chain(steps: Checklist, evidence: _Evidence, at: datetime, anchors: A
         steps.refuse("chain", str(error), X509_PATH)
     shown = " up to ".join(name(certificate) for certificate in path.certificates)
     steps.passed("chain", f"{shown}, each signed with RSASSA-PSS and SHA-384", X509_PATH)
-    start, end = validity(path.certificates)
-    period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
-    steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
+    steps.require_valid(path.certificates, at)
     check_revocation(steps, path, evidence.lists, at)
     return path
 

@@ -22,7 +22,7 @@ from functools import cache
 from typing import Final, TypeVar
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
@@ -36,6 +36,7 @@ from carnet_ref.crypto.certificate_path import (
     check_path,
     check_signature_is_whole,
     is_authority,
+    is_issued_by,
     name,
     name_of,
     parse_der_chain,
@@ -60,8 +61,7 @@ SEQUENCE: Final = b"\x30\x82"
 def parse_certificates(data: bytes) -> tuple[x509.Certificate, ...]:
     """Return the certificates in a file, in its order.
 
-    Raises:
-        MalformedError: it has none, or something else is in it.
+    Raises MalformedError if it has none, or something else is in it.
     """
     raw = data if PEM in data else decode(data, AMD_CERTIFICATES)
     if len(raw) > LARGEST_FILE:
@@ -190,8 +190,7 @@ def known_authorities() -> tuple[x509.Certificate, ...]:
 def endorsement_key(certificates: Sequence[x509.Certificate], kind: KeyKind | None) -> EndorsementKey:
     """Return the endorsement key among ``certificates``; where both kinds are given, the one of the kind asked for.
 
-    Raises:
-        MalformedError: there is none, it is not clear which one counts, or it does not follow AMD's profile.
+    Raises MalformedError if there is none, it is not clear which one counts, or it does not follow AMD's profile.
     """
     keys = [parse_endorsement_key(each) for each in certificates if not is_authority(each)]
     chosen = keys if len(keys) == 1 else [key for key in keys if key.kind is kind]
@@ -203,8 +202,7 @@ def endorsement_key(certificates: Sequence[x509.Certificate], kind: KeyKind | No
 def parse_endorsement_key(certificate: x509.Certificate) -> EndorsementKey:
     """Read the extensions of an endorsement key's certificate.
 
-    Raises:
-        MalformedError: one is missing, or not as specified, or the key is not on P-384.
+    Raises MalformedError if one is missing, or not as specified, or the key is not on P-384.
     """
     check_signature_is_whole(certificate)
     found = {extension.oid.dotted_string: extension.value for extension in certificate.extensions}
@@ -270,11 +268,13 @@ def endorsement_path(
 ) -> EndorsementPath:
     """Follow an endorsement key to a root that is trusted, over a signing key that was given or is AMD's.
 
-    Raises:
-        PathError: the key leads to none, or a link is not signed as AMD signs.
+    Raises PathError if the key leads to none, or a link is not signed as AMD signs.
     """
     certificate = leaf.certificate
-    authority = _issuer_of(certificate, (*given, *known_authorities(), *anchors))
+    # The candidate that signed ``issued``, or else the first that has its issuer's name
+    candidates = (*given, *known_authorities(), *anchors)
+    named = [each for each in candidates if each.subject == certificate.issuer]
+    authority = next((each for each in named if is_issued_by(certificate, each)), named[0] if named else None)
     if authority is None:
         raise PathError(
             f"{name(certificate)} is issued by {name_of(certificate.issuer)}, which is not AMD's, nor given"
@@ -284,20 +284,6 @@ def endorsement_path(
     for issued in path.certificates[:-1]:
         _check_algorithm(issued)
     return path
-
-
-def _issuer_of(issued: x509.Certificate, candidates: Sequence[x509.Certificate]) -> x509.Certificate | None:
-    """Return the candidate that signed ``issued``, or else the first that has its issuer's name."""
-    named = [each for each in candidates if each.subject == issued.issuer]
-    return next((each for each in named if _signed(issued, each)), named[0] if named else None)
-
-
-def _signed(issued: x509.Certificate, issuer: x509.Certificate) -> bool:
-    try:
-        issued.verify_directly_issued_by(issuer)
-    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
-        return False
-    return True
 
 
 def _check_algorithm(certificate: x509.Certificate) -> None:

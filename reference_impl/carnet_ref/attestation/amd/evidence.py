@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from carnet_ref.attestation.amd.report import REPORT_BYTES
-from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, Unread
+from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, UnappraisedPart
 from carnet_ref.attestation.documents import PEM, Document, decode
 from carnet_ref.wire import MalformedError, Reader
 
@@ -23,7 +23,7 @@ HCL: Final = "Azure HCL document"
 CONTAINER: Final = f"an {HCL}"
 JSON: Final = "an object with the report of an AMD SEV-SNP virtual machine"
 AZURE: Final = "Azure's evidence of an AMD SEV-SNP virtual machine with a vTPM"
-VTPM: Final = Unread("the quote of the vTPM whose key the run-time data has", NO_VTPM_QUOTE)
+VTPM: Final = UnappraisedPart("the quote of the vTPM whose key the run-time data has", NO_VTPM_QUOTE)
 HCL_MAGIC: Final = b"HCLA"
 HCL_VERSION: Final = 1
 HCL_REQUEST: Final = 2
@@ -46,14 +46,13 @@ class SnpEvidence:
     runtime_data: bytes | None = None
     container: str | None = None
     found_in: str | None = None
-    unread: Unread | None = None
+    unread: UnappraisedPart | None = None
 
 
 def parse_evidence(data: bytes) -> SnpEvidence:
     """Find the report in raw bytes, hexadecimal, base64, JSON or an HCL document.
 
-    Raises:
-        MalformedError: the evidence is of another kind, which is named if it is known, or has no known form.
+    Raises MalformedError if the evidence is of another kind, which is named if it is known, or has no known form.
     """
     if data.lstrip()[:1] == b"{":
         return _in_json(Document.parse(data, WHAT))

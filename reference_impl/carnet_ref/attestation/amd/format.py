@@ -10,52 +10,46 @@ from dataclasses import replace
 from typing import Final
 
 from carnet_command.errors import UsageError
+from carnet_ref.attestation import results
 from carnet_ref.attestation.amd.appraisal import appraise_report
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY, Policy, parse_policy
 from carnet_ref.attestation.amd.report import DEBUG
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
-from carnet_ref.attestation.results import (
-    BOOTED,
-    CONTRADICTED,
-    NOT_VERIFIED,
-    UNRECOGNISED,
-    ResultProfile,
-    TrustClaim,
-    TrustRow,
-)
+from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 
 
-def _noted(claims: Mapping[str, object]) -> Mapping[TrustClaim, int]:
+def _noted(claims: Mapping[str, object]) -> Mapping[results.TrustClaim, int]:
     words = claims["guest_policy"]
     assert isinstance(words, list), "the guest's policy is told as words"
-    return {TrustClaim.RUNTIME_OPAQUE: CONTRADICTED} if DEBUG in words else {}
+    return {results.TrustClaim.RUNTIME_OPAQUE: results.CONTRADICTED} if DEBUG in words else {}
 
 
 PLATFORM: Final = ("product", "certificate-tcb", "tcb-order", "minimum-tcb")
-RESULTS: Final = ResultProfile(
+RESULTS: Final = results.ResultProfile(
     (
-        TrustRow(
-            TrustClaim.HARDWARE,
+        results.TrustRow(
+            results.TrustClaim.HARDWARE,
             {
-                "chain": UNRECOGNISED,
-                **dict.fromkeys(("validity", "signature", "signing-key"), NOT_VERIFIED),
-                **dict.fromkeys(PLATFORM, CONTRADICTED),
+                "chain": results.UNRECOGNISED,
+                **dict.fromkeys(("validity", "signature", "signing-key"), results.NOT_VERIFIED),
+                **dict.fromkeys(PLATFORM, results.CONTRADICTED),
             },
-            dict.fromkeys(("chip-id", "revocation"), CONTRADICTED),
+            dict.fromkeys(("chip-id", "revocation"), results.CONTRADICTED),
         ),
-        TrustRow(
-            TrustClaim.EXECUTABLES,
-            {"measurement": CONTRADICTED},
-            dict.fromkeys(("guest-svn", "id-keys"), CONTRADICTED),
-            affirmed=BOOTED,
+        results.TrustRow(
+            results.TrustClaim.EXECUTABLES,
+            {"measurement": results.CONTRADICTED},
+            dict.fromkeys(("guest-svn", "id-keys"), results.CONTRADICTED),
+            affirmed=results.BOOTED,
         ),
-        TrustRow(TrustClaim.RUNTIME_OPAQUE, dict.fromkeys(("debug", "migration"), CONTRADICTED)),
-        TrustRow(
-            TrustClaim.CONFIGURATION,
-            dict.fromkeys(("guest-policy", "platform-info"), CONTRADICTED),
-            dict.fromkeys(("vmpl", "host-data"), CONTRADICTED),
+        results.TrustRow(
+            results.TrustClaim.RUNTIME_OPAQUE, dict.fromkeys(("debug", "migration"), results.CONTRADICTED)
+        ),
+        results.TrustRow(
+            results.TrustClaim.CONFIGURATION,
+            dict.fromkeys(("guest-policy", "platform-info"), results.CONTRADICTED),
+            dict.fromkeys(("vmpl", "host-data"), results.CONTRADICTED),
         ),
     ),
     "report-data",
@@ -68,12 +62,10 @@ RESULTS: Final = ResultProfile(
 REPORT_DATA_BYTES: Final = 64
 
 
-def recognise(data: bytes, given: Given) -> SnpEvidence:
+def recognise(data: bytes, given: OptionValues) -> SnpEvidence:
     """Return the report, with the certificates that were given, or else with those that came with it.
 
-    Raises:
-        MalformedError: ``data`` has no known form.
-        UsageError: it is not said where the certificates are.
+    Raises MalformedError if ``data`` has no known form; UsageError if it is not said where the certificates are.
     """
     evidence = parse_evidence(data)
     chain = given.octets("chain")
@@ -84,7 +76,7 @@ def recognise(data: bytes, given: Given) -> SnpEvidence:
     return evidence
 
 
-def appraise(evidence: SnpEvidence, given: Given, against: Against[Policy]) -> Appraisal:
+def appraise(evidence: SnpEvidence, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
     """Appraise the report and its certificates."""
     appraisal = appraise_report(
         evidence,

@@ -116,18 +116,17 @@ DEFAULT_POLICY: Final = Policy(require=DEFAULT_STEPS)
 def parse_policy(data: bytes) -> Policy:
     """Read a policy from a JSON object whose keys are the attributes of `Policy`; bytes are hexadecimal.
 
-    Raises:
-        MalformedError: it is something else.
+    Raises MalformedError if it is something else.
     """
     document = Document.parse(data, WHAT)
     _check_words("key", document.names(), KEYS)
     return Policy(
         require=_words(document, "require", STEPS),
-        allow_debug=_flag(document, "allow_debug", False),
-        allow_migration_agent=_flag(document, "allow_migration_agent", False),
-        allow_smt=_flag(document, "allow_smt", True),
-        allow_cxl=_flag(document, "allow_cxl", True),
-        allow_masked_chip_id=_flag(document, "allow_masked_chip_id", False),
+        allow_debug=document.flag("allow_debug", default=False),
+        allow_migration_agent=document.flag("allow_migration_agent", default=False),
+        allow_smt=document.flag("allow_smt", default=True),
+        allow_cxl=document.flag("allow_cxl", default=True),
+        allow_masked_chip_id=document.flag("allow_masked_chip_id", default=False),
         required_guest_policy=_words(document, "required_guest_policy", PROTECTING),
         required_platform_info=_words(document, "required_platform_info", tuple(report.PLATFORM_BITS.values())),
         maximum_vmpl=_vmpl(document),
@@ -139,10 +138,6 @@ def parse_policy(data: bytes) -> Policy:
         id_key_digests=_values(document, "id_key_digests", 48),
         author_key_digests=_values(document, "author_key_digests", 48),
     )
-
-
-def _flag(document: Document, name: str, otherwise: bool) -> bool:
-    return document.flag(name) if document.has(name) else otherwise
 
 
 def _words(document: Document, name: str, allowed: tuple[str, ...]) -> frozenset[str]:

@@ -78,8 +78,7 @@ def tcb_parts(product: Product) -> tuple[str, ...]:
 def parse_tcb(data: bytes, product: Product) -> TcbVersion:
     """Read the TCB_VERSION of a processor of this line.
 
-    Raises:
-        MalformedError: it is not eight bytes, or a reserved one is not zero.
+    Raises MalformedError if it is not eight bytes, or a reserved one is not zero.
     """
     if len(data) != TCB_BYTES:
         raise MalformedError("TCB_VERSION", f"{TCB_BYTES} bytes", f"{len(data)}")

@@ -30,7 +30,6 @@ from carnet_ref.attestation.intel.certificates import (
     p256_key,
     p256_point,
     parse_pck_chain,
-    verify_p256,
 )
 from carnet_ref.attestation.intel.collateral import (
     TD_QUOTING_ENCLAVE,
@@ -49,14 +48,13 @@ from carnet_ref.attestation.intel.event_log import NO_ACTION, RUNTIME_RTMR, Meas
 from carnet_ref.attestation.intel.policy import Policy
 from carnet_ref.attestation.intel.quote import EnclaveReport, TdReport, TdxQuote, WrongKindError, parse_quote
 from carnet_ref.attestation.revocation_lists import crl_period
-from carnet_ref.crypto.certificate_path import PathError, check_path, common_name, name, name_of, validity
-from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sha256
+from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, common_name, name, name_of, validity
+from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sha256, verify_p256
 from carnet_ref.wire import MalformedError
 
 QE_IDENTITY: Final = "qe-identity"
 PCS_API: Final = "Intel SGX and TDX Provisioning Certification Service API, version 4"
 CRL: Final = "RFC 5280, section 5"
-TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 _Part = TypeVar("_Part")
 
@@ -64,8 +62,7 @@ _Part = TypeVar("_Part")
 def check_quoting_enclave(steps: Checklist, report: EnclaveReport, policy: Policy) -> None:
     """Insist that a report is of Intel's quoting enclave for TDs, or of one like it by a signer that the policy names.
 
-    Raises:
-        RefusedError: it is of another enclave.
+    Raises RefusedError if it is of another enclave.
     """
     named = report.mrsigner in policy.quoting_enclave_signers
     expected = replace(TD_QUOTING_ENCLAVE, mrsigner=report.mrsigner) if named else TD_QUOTING_ENCLAVE
@@ -89,8 +86,7 @@ class PlatformAppraisal:
     def level(self, quote: TdxQuote) -> Level:
         """Take the steps in order and return the TCB level of platform, TDX module and quoting enclave together.
 
-        Raises:
-            RefusedError: a step failed.
+        Raises RefusedError if a step failed.
         """
         self._check_signatures()
         # Insist that the TCB info is about platforms of this kind
@@ -229,7 +225,6 @@ class PlatformAppraisal:
 
 
 X509_PATH: Final = "RFC 5280, section 6.1"
-X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 TDX_QUOTE: Final = "Intel TDX DCAP Quoting Library API, appendix A.3"
 TD_ATTRIBUTES: Final = "Intel TDX Module ABI specification, TD_ATTRIBUTES"
 EVENT_LOG: Final = "TCG PC Client Platform Firmware Profile 1.06, section 10"
@@ -267,15 +262,10 @@ def appraise_quote(
 ) -> Appraisal:
     """Appraise the quote of a TD.
 
-    Args:
-        quote: the quote, with at most zeros behind it.
-        at: when the evidence is appraised; it has a time zone.
-        policy: what is asked beyond the quote being genuine.
-        anchors: whom to trust.
-        collateral: what Intel publishes about the platform, as JSON.
-        report_data: the 64 bytes that the verifier expects the TD to have asked with, if it knows.
-        event_log: the TD's log of what was measured into its run-time registers.
-        log_beside: such a log that lay beside the quote; it is replayed whether or not another is given.
+    At most zeros follow the quote. ``at`` is when it is appraised, with a time zone; ``collateral`` is what Intel
+    publishes about the platform, as JSON. ``report_data`` are the 64 bytes that the verifier expects the TD to have
+    asked with, if it knows. ``event_log`` is the TD's log of what was measured into its run-time registers; one that
+    lay beside the quote, ``log_beside``, is replayed whether or not another is given.
     """
     steps = Checklist()
     try:
@@ -325,9 +315,7 @@ def _check_chain(steps: Checklist, quote: TdxQuote, at: datetime, anchors: Ancho
     if names[0] != PCK_CERTIFICATE or names[1] not in PCK_AUTHORITIES:
         steps.refuse("pck-chain", f"no PCK certificate of a PCK authority: {names[0]!r} of {names[1]!r}", X509_PATH)
     steps.passed("pck-chain", f"{name(chain.leaf.certificate)} up to {name(anchor)}", X509_PATH)
-    start, end = validity(chain.certificates)
-    period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
-    steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
+    steps.require_valid(chain.certificates, at)
     return chain
 
 
@@ -455,7 +443,7 @@ def _claims(evidence: _Evidence, chain: PckChain, level: Level | None) -> dict[s
         "tee": "TDX",
         "quote_version": evidence.quote.version,
         "fmspc": chain.leaf.fmspc.hex(),
-        "platform": _serial(chain.leaf.certificate),
+        "platform": f"{chain.leaf.certificate.serial_number:x}",
         "debug": report.attributes.debug,
         "sept_ve_disable": report.attributes.sept_ve_disable,
         "tee_tcb_svn": report.tee_tcb_svn.hex(),
@@ -483,7 +471,3 @@ def _runtime_events(events: Sequence[MeasuredEvent]) -> list[dict[str, str]]:
         for event in events
         if event.rtmr == RUNTIME_RTMR and event.type != NO_ACTION
     ]
-
-
-def _serial(certificate: x509.Certificate) -> str:
-    return f"{certificate.serial_number:x}"

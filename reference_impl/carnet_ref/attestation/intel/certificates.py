@@ -11,18 +11,13 @@ from dataclasses import dataclass, fields
 from typing import Final, TypeVar
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat import asn1
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_ref.crypto.certificate_path import check_signature_is_whole, name, parse_pem_chain
-from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
+from carnet_ref.crypto.primitives import KeyMaterialError
 from carnet_ref.wire import MalformedError
-
-HALF: Final = 32
 
 
 def p256_point(raw: bytes) -> ec.EllipticCurvePublicKey:
@@ -36,26 +31,6 @@ def p256_point(raw: bytes) -> ec.EllipticCurvePublicKey:
 def raw_point(key: ec.EllipticCurvePublicKey) -> bytes:
     """Return x and y of a key's point."""
     return key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)[1:]
-
-
-def verify_p256(key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, what: str) -> None:
-    """Check a raw signature. Raises AuthenticationError if it is not 64 bytes or does not verify."""
-    if len(signature) != 2 * HALF:
-        raise AuthenticationError(what)
-    r, s = (int.from_bytes(half, "big") for half in (signature[:HALF], signature[HALF:]))
-    try:
-        key.verify(encode_dss_signature(r, s), data, ec.ECDSA(hashes.SHA256()))
-    except InvalidSignature:
-        raise AuthenticationError(what) from None
-
-
-def sign_p256(key: ec.EllipticCurvePrivateKey, data: bytes) -> bytes:
-    """Return a raw signature, the same for the same key and data.
-
-    Source: RFC 6979 (deterministic ECDSA).
-    """
-    r, s = decode_dss_signature(key.sign(data, ec.ECDSA(hashes.SHA256(), deterministic_signing=True)))
-    return r.to_bytes(HALF, "big") + s.to_bytes(HALF, "big")
 
 
 SGX_EXTENSION: Final = "1.2.840.113741.1.13.1"
@@ -110,8 +85,7 @@ def parse_pck_chain(pem: bytes) -> PckChain:
     One NUL may end the text. The text must be exactly the PEM encoding of the certificates, so that no bit of it can
     be changed without notice.
 
-    Raises:
-        MalformedError: it is something else.
+    Raises MalformedError if it is something else.
     """
     text = pem.removesuffix(b"\0")
     if not text.startswith(PEM):
@@ -132,8 +106,7 @@ def parse_issuer_chain(pem: bytes) -> tuple[x509.Certificate, ...]:
     Of the samples of Intel's library, those for TDX have it the other way round. One order is read, so that no two
     readers differ about the signer.
 
-    Raises:
-        MalformedError: they are something else, or the root stands first.
+    Raises MalformedError if they are something else, or the root stands first.
     """
     certificates = parse_pem_chain(pem)
     if len(certificates) > 1 and certificates[0].subject == certificates[0].issuer:
@@ -145,8 +118,7 @@ def parse_issuer_chain(pem: bytes) -> tuple[x509.Certificate, ...]:
 def parse_pck_certificate(certificate: x509.Certificate) -> PckCertificate:
     """Read the SGX extension of a PCK certificate.
 
-    Raises:
-        MalformedError: it has none, or one that is not as specified.
+    Raises MalformedError if it has none, or one that is not as specified.
     """
     try:
         extension = certificate.extensions.get_extension_for_oid(x509.ObjectIdentifier(SGX_EXTENSION)).value

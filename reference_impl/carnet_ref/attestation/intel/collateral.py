@@ -152,8 +152,7 @@ def platform_level(info: TcbInfo, tcb: PlatformTcb, report: TdReport) -> Level:
 
     The first two TDX versions are left to the identity of the TDX module where the module has one (TDX 1.5).
 
-    Raises:
-        NoMatchError: the platform reaches none.
+    Raises NoMatchError if the platform reaches none.
     """
     first = 2 if report.tee_tcb_svn[1] > 0 else 0
     for entry in info.levels:
@@ -173,8 +172,7 @@ def _reaches(versions: Sequence[int], needed: Sequence[int]) -> bool:
 def module_level(info: TcbInfo, report: TdReport) -> Level | None:
     """Return the level of the TDX module that measured the TD; ``None`` for TDX 1.0, whose platform level covers it.
 
-    Raises:
-        NoMatchError: the module's version, signer or attributes are none that Intel publishes.
+    Raises NoMatchError if the module's version, signer or attributes are none that Intel publishes.
     """
     isvsvn, version = report.tee_tcb_svn[0], report.tee_tcb_svn[1]
     if version == 0:
@@ -210,8 +208,7 @@ def check_enclave(identity: EnclaveIdentity, report: EnclaveReport) -> None:
 def qe_level(identity: QeIdentity, report: EnclaveReport) -> Level:
     """Return the level of the quoting enclave.
 
-    Raises:
-        NoMatchError: it is not the enclave that Intel publishes, or is older than every version published.
+    Raises NoMatchError if it is not the enclave that Intel publishes, or is older than every version published.
     """
     check_enclave(identity, report)
     return _svn_level(identity.levels, report.isvsvn, "quoting enclave")
@@ -291,8 +288,7 @@ def parse_collateral(data: bytes) -> Collateral:
     ``tcb_info`` and ``qe_identity`` are either the signed value with its ``…_signature`` beside it, or Intel's whole
     reply, which has both. ``pck_crl_issuer_chain`` may be empty.
 
-    Raises:
-        MalformedError: it is something else.
+    Raises MalformedError if it is something else.
     """
     document = Document.parse(data, "collateral")
     tcb_info = _signed(document, "tcb_info", "tcbInfo")
@@ -320,8 +316,7 @@ def _signed(document: Document, name: str, key: str) -> SignedDocument:
 def split_reply(reply: bytes, key: str) -> SignedDocument:
     """Take Intel's reply ``{"KEY":{…},"signature":"…"}`` apart without changing a byte of the signed value.
 
-    Raises:
-        MalformedError: the reply is laid out in another way.
+    Raises MalformedError if the reply is laid out in another way.
     """
     before, between = f'{{"{key}":'.encode(), b',"signature":"'
     text = reply.strip()
@@ -355,8 +350,7 @@ def parse_tcb_info(body: bytes) -> TcbInfo:
 def parse_qe_identity(body: bytes) -> QeIdentity:
     """Read the identity of the quoting enclave for TDs.
 
-    Raises:
-        MalformedError: it is something else, such as the identity of the enclave for SGX.
+    Raises MalformedError if it is something else, such as the identity of the enclave for SGX.
     """
     document = Document.parse(body, "QE identity")
     _expect(document, "TD_QE", QE_IDENTITY_VERSION, "QE identity")
@@ -441,8 +435,7 @@ def collateral_of(files: Sequence[bytes]) -> bytes:
 
     A part may come twice if it is the same, byte for byte.
 
-    Raises:
-        MalformedError: a file is something else, a part is missing, or two files differ about the same part.
+    Raises MalformedError if a file is something else, a part is missing, or two files differ about the same part.
     """
     if len(files) == 1 and _is_bundle(files[0]):
         return files[0]
@@ -480,7 +473,10 @@ def _part(data: bytes) -> tuple[str, str]:
     if text.lstrip().startswith(PEM_LIST):
         return _list(crl_in_pem(text))
     if text.lstrip().startswith(PEM):
-        return _chain(text)
+        subject = common_name(parse_issuer_chain(text)[0])
+        if subject != TCB_SIGNING and subject not in PCK_AUTHORITIES:
+            raise MalformedError(WHAT, EXPECTED, f"certificates that begin with {subject!r}")
+        return "tcb_info_issuer_chain" if subject == TCB_SIGNING else PCK_CHAIN, text.decode("ascii", "replace")
     der = decode(text, WHAT)
     if der[:1] != b"\x30":
         raise MalformedError(WHAT, EXPECTED, kind_of(data))
@@ -490,10 +486,3 @@ def _part(data: bytes) -> tuple[str, str]:
 def _list(der: bytes) -> tuple[str, str]:
     issuer = only_common_name(parse_crl(der).issuer)
     return "pck_crl" if issuer in PCK_AUTHORITIES else "root_ca_crl", der.hex()
-
-
-def _chain(pem: bytes) -> tuple[str, str]:
-    subject = common_name(parse_issuer_chain(pem)[0])
-    if subject != TCB_SIGNING and subject not in PCK_AUTHORITIES:
-        raise MalformedError(WHAT, EXPECTED, f"certificates that begin with {subject!r}")
-    return "tcb_info_issuer_chain" if subject == TCB_SIGNING else PCK_CHAIN, pem.decode("ascii", "replace")

@@ -17,24 +17,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, Appraisal, Unread
+from carnet_ref.attestation import results
+from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, Appraisal, UnappraisedPart
 from carnet_ref.attestation.documents import LARGEST, decode
-from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
+from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus, collateral_of
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, Policy, parse_policy
 from carnet_ref.attestation.kinds import OTHER_TEXT, SGX_QUOTE, TDX_QUOTE, kind_of_value, known_kind
-from carnet_ref.attestation.results import (
-    BOOTED,
-    CONTRADICTED,
-    NOT_VERIFIED,
-    UNRECOGNISED,
-    VULNERABLE,
-    ResultProfile,
-    TrustClaim,
-    TrustRow,
-)
-from carnet_ref.wire import MalformedError, json_value
+from carnet_ref.wire import MalformedError, bounded_json
 
 WHAT: Final = "TDX quote"
 EXPECTED: Final = "a quote, or JSON that has one as quote, intel_quote, td_quote or vm_attestation_quote"
@@ -46,8 +37,8 @@ CONTAINERS: Final = "the evidence of a Confidential Containers guest"
 OTHER: Final = "an object with a quote"
 
 
-VTPM: Final = Unread("the vTPM quote and the HCL report beside it", NO_VTPM_QUOTE)
-LOGS: Final = Unread("the event logs beside it", "event log not replayed")
+VTPM: Final = UnappraisedPart("the vTPM quote and the HCL report beside it", NO_VTPM_QUOTE)
+LOGS: Final = UnappraisedPart("the event logs beside it", "event log not replayed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +55,17 @@ class QuoteEvidence:
     quote: bytes
     found_in: str | None = None
     event_log: bytes | None = None
-    unread: Unread | None = None
+    unread: UnappraisedPart | None = None
 
 
 def quote_evidence(data: bytes) -> QuoteEvidence:
     """Return the quote in ``data``: raw, hexadecimal or base64, or inside of a known JSON document.
 
-    Raises:
-        MalformedError: ``data`` is another document, evidence of another kind, or text of no known form.
+    Raises MalformedError if ``data`` is another document, evidence of another kind, or text of no known form.
     """
     if data.lstrip()[:1] not in (b"{", b"["):
         return QuoteEvidence(_quote(data, WHAT))
-    if len(data) > LARGEST:
-        raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
-    try:
-        document = json_value(data)
-    except ValueError as error:
-        raise MalformedError(WHAT, "a quote or JSON", " ".join(str(error).split())[:200]) from None
+    document = bounded_json(data, WHAT, LARGEST, "a quote or JSON")
     match document:
         case {"platform": str(), "evidence": Mapping() as inner}:
             return _known(inner)
@@ -143,32 +128,37 @@ def _event_log(document: Mapping[str, object], what: str) -> bytes | None:
             raise MalformedError(what, "event_log as a list or as text", kind_of_value(other))
 
 
-def _noted(claims: Mapping[str, object]) -> Mapping[TrustClaim, int]:
+def _noted(claims: Mapping[str, object]) -> Mapping[results.TrustClaim, int]:
     """Tell of a TD that its host may read, and of a platform with known vulnerabilities."""
-    noted = {TrustClaim.RUNTIME_OPAQUE: CONTRADICTED} if claims["debug"] else {}
+    noted = {results.TrustClaim.RUNTIME_OPAQUE: results.CONTRADICTED} if claims["debug"] else {}
     if claims["tcb_status"] not in (None, TcbStatus.UP_TO_DATE) or claims["advisories"]:
-        noted[TrustClaim.HARDWARE] = VULNERABLE
+        noted[results.TrustClaim.HARDWARE] = results.VULNERABLE
     return noted
 
 
 SIGNATURES: Final = ("validity", "qe-report-signature", "qe-report-binding", "quote-signature", "collateral-signature")
 PLATFORM: Final = ("fmspc", "collateral-validity", "qe-identity", "tdx-module", "tcb-status")
-RESULTS: Final = ResultProfile(
+RESULTS: Final = results.ResultProfile(
     (
-        TrustRow(
-            TrustClaim.HARDWARE,
+        results.TrustRow(
+            results.TrustClaim.HARDWARE,
             {
-                "pck-chain": UNRECOGNISED,
-                **dict.fromkeys(SIGNATURES, NOT_VERIFIED),
-                **dict.fromkeys(PLATFORM, CONTRADICTED),
+                "pck-chain": results.UNRECOGNISED,
+                **dict.fromkeys(SIGNATURES, results.NOT_VERIFIED),
+                **dict.fromkeys(PLATFORM, results.CONTRADICTED),
             },
         ),
-        TrustRow(TrustClaim.INSTANCE_IDENTITY, {"revocation": CONTRADICTED}),
-        TrustRow(TrustClaim.EXECUTABLES, {"measurements": CONTRADICTED}, {"event-log": CONTRADICTED}, affirmed=BOOTED),
-        TrustRow(
-            TrustClaim.RUNTIME_OPAQUE,
-            dict.fromkeys(("debug", "attributes"), CONTRADICTED),
-            {"isolation": CONTRADICTED},
+        results.TrustRow(results.TrustClaim.INSTANCE_IDENTITY, {"revocation": results.CONTRADICTED}),
+        results.TrustRow(
+            results.TrustClaim.EXECUTABLES,
+            {"measurements": results.CONTRADICTED},
+            {"event-log": results.CONTRADICTED},
+            affirmed=results.BOOTED,
+        ),
+        results.TrustRow(
+            results.TrustClaim.RUNTIME_OPAQUE,
+            dict.fromkeys(("debug", "attributes"), results.CONTRADICTED),
+            {"isolation": results.CONTRADICTED},
         ),
     ),
     "report-data",
@@ -189,17 +179,16 @@ class TdxEvidence:
     collateral: bytes | None
 
 
-def recognise(data: bytes, given: Given) -> TdxEvidence:
+def recognise(data: bytes, given: OptionValues) -> TdxEvidence:
     """Return the quote, raw, out of any form or document that is known, and the collateral, out of its files.
 
-    Raises:
-        MalformedError: ``data`` or the collateral is something else.
+    Raises MalformedError if ``data`` or the collateral is something else.
     """
     collateral = given.files("collateral")
     return TdxEvidence(quote_evidence(data), collateral_of(collateral) if collateral else None)
 
 
-def appraise(evidence: TdxEvidence, given: Given, against: Against[Policy]) -> Appraisal:
+def appraise(evidence: TdxEvidence, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
     """Appraise the quote; a log that lay beside it is replayed, and so is one that was given."""
     found = evidence.found
     appraisal = appraise_quote(

@@ -50,17 +50,6 @@ DEFAULT_STATUSES: Final = frozenset(
 )
 """A platform that misses a security update is accepted only where a policy says so."""
 REGISTERS: Final = ("mrtd", "mrseam", "rtmr0", "rtmr1", "rtmr2", "rtmr3", "mrservicetd")
-KEYS: Final = (
-    "require",
-    "allow_debug",
-    "require_sept_ve_disable",
-    "measurements",
-    "tcb_statuses",
-    "rejected_advisories",
-    "minimum_evaluation_number",
-    "collateral_ttl",
-    "quoting_enclave_signers",
-)
 REGISTER_BYTES: Final = 48
 SIGNER_BYTES: Final = 32
 
@@ -94,14 +83,14 @@ class Policy:
     quoting_enclave_signers: frozenset[bytes] = frozenset()
 
 
+KEYS: Final = tuple(Policy.__dataclass_fields__)
 DEFAULT_POLICY: Final = Policy(require=DEFAULT_STEPS)
 
 
 def parse_policy(data: bytes) -> Policy:
     """Read a policy from a JSON object whose keys are the attributes of `Policy`; register values are hexadecimal.
 
-    Raises:
-        MalformedError: it is something else.
+    Raises MalformedError if it is something else.
     """
     document = Document.parse(data, "policy")
     _check_words("key", document.names(), KEYS)
@@ -112,8 +101,8 @@ def parse_policy(data: bytes) -> Policy:
     number, ttl = "minimum_evaluation_number", "collateral_ttl"
     return Policy(
         frozenset(require),
-        _flag(document, "allow_debug", default=False),
-        _flag(document, "require_sept_ve_disable", default=True),
+        document.flag("allow_debug", default=False),
+        document.flag("require_sept_ve_disable", default=True),
         _measurements(document.document("measurements")) if document.has("measurements") else (),
         frozenset(TcbStatus(status) for status in statuses),
         frozenset(document.texts("rejected_advisories")),
@@ -121,10 +110,6 @@ def parse_policy(data: bytes) -> Policy:
         document.number(ttl) if document.has(ttl) else None,
         _values(document, "quoting_enclave_signers", SIGNER_BYTES),
     )
-
-
-def _flag(document: Document, name: str, *, default: bool) -> bool:
-    return document.flag(name) if document.has(name) else default
 
 
 def _measurements(document: Document) -> tuple[tuple[str, frozenset[bytes]], ...]:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from carnet_ref.attestation import formats
 from carnet_ref.attestation.anchors import Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.formats import FORMATS, Against, Format, Given, OptionKind, Value, appraise_files
 from carnet_ref.attestation.live.collection import KINDS, NODE, Collection, Part
-from carnet_ref.attestation.live.sources import StatedGpu
+from carnet_ref.attestation.live.sources import GpuStatement
 from carnet_ref.attestation.nvidia.policy import NodePolicy
 from carnet_ref.attestation.results import ResultProfile
 
@@ -28,31 +28,28 @@ NVML: Final = "NVML API Reference, Confidential Computing"
 ITSELF: Final = "appraised by the machine itself"
 LACKING: Final = {"gpus": "GPUs not appraised", "vm": "virtual machine not appraised"}
 NO_SWITCHES: Final = "switches not appraised"
-EMPTY: Final[Mapping[OptionKind, Value]] = {OptionKind.FILES: ()}
+EMPTY: Final[Mapping[formats.OptionKind, formats.Value]] = {formats.OptionKind.FILES: ()}
 """What an option stands for that nobody gave, where that is not ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class AppraisalTerms:
     """What the evidence is appraised against, besides the policies that formats have by default."""
 
     at: datetime
-    """When it is appraised; it has a time zone."""
     anchors: Anchors
-    """Whom to trust."""
     policies: Mapping[str, object]
     """Policies by the names of formats; evidence of each of these has to be there."""
-    given: Mapping[str, Value]
+    given: Mapping[str, formats.Value]
     """What was given besides, by the names of formats' options, such as reference values."""
     itself: bool = True
     """Whether the machine appraises its own evidence."""
 
 
-def appraise_collection(collection: Collection, terms: Terms) -> Appraisal:
+def appraise_collection(collection: Collection, terms: AppraisalTerms) -> Appraisal:
     """Appraise every part, then what all are together.
 
-    Raises:
-        UsageError: a part needs something that was not given, such as certificates.
+    Raises UsageError if a part needs something that was not given, such as certificates.
     """
     steps = Checklist()
     claims: dict[str, object] = {}
@@ -68,7 +65,12 @@ def appraise_collection(collection: Collection, terms: Terms) -> Appraisal:
         if missing is not None:
             steps.refuse("expected", f"a policy asks for evidence of the format {missing}, and there is none")
         for part in collection.parts:
-            appraisal = _appraised(part, terms)
+            form: formats.Format[Any, Any] = formats.FORMATS[part.kind].load()
+            given = formats.OptionValues(_values(form, part, terms))
+            against = formats.AppraisalContext(
+                terms.at, terms.policies.get(part.kind, form.default_policy), terms.anchors
+            )
+            appraisal = formats.appraise_files(form, [part.evidence], given, against)
             steps.adopt(appraisal, part.kind)
             claims[part.kind] = dict(appraisal.claims)
             if part.kind == NODE:
@@ -79,16 +81,9 @@ def appraise_collection(collection: Collection, terms: Terms) -> Appraisal:
     return steps.concluded({"nonce": collection.nonce.hex(), **claims})
 
 
-def _appraised(part: Part, terms: Terms) -> Appraisal:
-    form: Format[Any, Any] = FORMATS[part.kind].load()
-    given = Given(_values(form, part, terms))
-    against = Against(terms.at, terms.policies.get(part.kind, form.default_policy), terms.anchors)
-    return appraise_files(form, [part.evidence], given, against)
-
-
-def _values(form: Format[Any, Any], part: Part, terms: Terms) -> dict[str, Value]:
+def _values(form: formats.Format[Any, Any], part: Part, terms: AppraisalTerms) -> dict[str, formats.Value]:
     """Return what every option of the format stands for; certificates that were given count before collected ones."""
-    values: dict[str, Value] = {}
+    values: dict[str, formats.Value] = {}
     for option in form.options:
         values[option.name] = terms.given.get(option.name, EMPTY.get(option.kind))
         if option.name == "chain" and values["chain"] is None:
@@ -96,7 +91,7 @@ def _values(form: Format[Any, Any], part: Part, terms: Terms) -> dict[str, Value
     return {**values, **part.asked}
 
 
-def _check_driver(steps: Checklist, collection: Collection, appraisal: Appraisal, terms: Terms) -> None:
+def _check_driver(steps: Checklist, collection: Collection, appraisal: Appraisal, terms: AppraisalTerms) -> None:
     """Compare the driver's words with the reports; they are nobody's signed word, so they can only speak against it."""
     driver = collection.driver
     devices = appraisal.claims["devices"]
@@ -114,7 +109,7 @@ def _check_driver(steps: Checklist, collection: Collection, appraisal: Appraisal
     steps.passed("driver", f"{driver.version}, and it states the versions that are in the reports", NVML)
 
 
-def _disagreement(gpu: StatedGpu, stated: Mapping[str, str], device: Mapping[str, object]) -> str | None:
+def _disagreement(gpu: GpuStatement, stated: Mapping[str, str], device: Mapping[str, object]) -> str | None:
     for name, value in stated.items():
         reported = str(device[name])
         if reported.lower() != value.lower():
@@ -134,13 +129,13 @@ def _check_binding(steps: Checklist, collection: Collection) -> None:
 def live_profile(attester: str) -> ResultProfile | None:
     """Return how what was found of an attester becomes a result: of a device, or of the virtual machine."""
     kind, _, device = attester.partition(".")
-    profile = FORMATS[kind].load().results if kind in KINDS else None
+    profile = formats.FORMATS[kind].load().results if kind in KINDS else None
     return profile if profile is not None and bool(device) is profile.grouped else None
 
 
-def lasting(collection: Collection, terms: Terms) -> int:
+def result_lifetime(collection: Collection, terms: AppraisalTerms) -> int:
     """Return for how many seconds all policies let a result be relied on."""
-    forms = {part.kind: FORMATS[part.kind].load() for part in collection.parts}
+    forms = {part.kind: formats.FORMATS[part.kind].load() for part in collection.parts}
     return min(
         form.results.lasting(terms.policies.get(kind, form.default_policy))
         for kind, form in forms.items()

@@ -45,12 +45,10 @@ _BINDING: Final = b"carnet live binding 1\0"
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where evidence is looked for."""
+    """Where evidence is looked for: what returns the binding of NVML, or raises AbsentError, and configfs-tsm."""
 
     nvml: Callable[[], sources.Nvml]
-    """Returns the binding of NVML, or raises ``AbsentError``."""
     tsm: sources.TsmFolder
-    """The folder of configfs-tsm."""
 
 
 def this_machine() -> Machine:
@@ -60,14 +58,11 @@ def this_machine() -> Machine:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Evidence of one format, as a file that its subcommand of ``carnet attest`` reads."""
+    """Evidence of the format ``kind``, as a ``file`` that its subcommand of ``carnet attest`` reads."""
 
     kind: str
-    """The name of the format."""
     file: str
-    """What the file is called where it is kept."""
     evidence: bytes
-    """The contents of the file."""
     asked: Mapping[str, bytes]
     """What it was asked with, by the option that says so."""
     chain: bytes | None = None
@@ -76,14 +71,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Everything that was collected, and what was looked for and is not here."""
+    """All that was collected with a nonce of 32 bytes, at least one part, and what was looked for and is not here."""
 
     nonce: bytes
-    """The 32 bytes that everything was asked with."""
-    driver: sources.DriverWords | None
+    driver: sources.DriverStatement | None
     """What the driver says of the GPUs; ``None`` where there are none."""
     parts: tuple[Part, ...]
-    """The evidence to appraise, at least one."""
     absent: Mapping[str, str]
     """Why there is no evidence of ``gpus`` or of the ``vm``."""
 
@@ -96,8 +89,7 @@ class Collection:
 def collect(machine: Machine, nonce: bytes) -> Collection:
     """Collect all evidence that this machine can give.
 
-    Raises:
-        CollectionError: there is none, or something that is there did not answer; then nothing is appraised.
+    Raises CollectionError if there is none, or something that is there did not answer; then nothing is appraised.
     """
     absent: dict[str, str] = {}
     gpus, vm = None, None
@@ -117,10 +109,10 @@ def collect(machine: Machine, nonce: bytes) -> Collection:
         raise sources.CollectionError(
             f"no evidence on this machine. GPUs: {absent['gpus']}. Virtual machine: {absent['vm']}"
         )
-    return assembled(nonce, gpus, vm, absent)
+    return assemble(nonce, gpus, vm, absent)
 
 
-def assembled(
+def assemble(
     nonce: bytes, gpus: sources.CollectedGpus | None, vm: sources.CollectedVm | None, absent: Mapping[str, str]
 ) -> Collection:
     """Return evidence that should have been asked for with the nonce, as parts to appraise."""
@@ -155,19 +147,18 @@ def _of_vm(vm: sources.CollectedVm, asked: bytes) -> Part:
     return Part(kind, VM_FILE.format(kind), vm.report, {"report-data": asked}, vm.auxiliary)
 
 
-WORDS: Final = "collected.json"
+STATEMENTS: Final = "collected.json"
 """What is not evidence: the nonce, and what the driver and the kernel say."""
 WHAT: Final = "collected evidence"
 CHAIN: Final = "{}-chain.bin"
 LARGEST: Final = 16 * sources.LARGEST_BLOB
-NOT_KEPT: Final = "it is not in the folder"
+NOT_IN_FOLDER: Final = "it is not in the folder"
 
 
-def prepare(folder: Path) -> None:
+def prepare_folder(folder: Path) -> None:
     """Make the folder before anything is collected, or take one that is empty.
 
-    Raises:
-        UsageError: something is in it, or it cannot be made.
+    Raises UsageError if something is in it, or it cannot be made.
     """
     try:
         folder.mkdir(exist_ok=True)
@@ -177,11 +168,11 @@ def prepare(folder: Path) -> None:
         raise UsageError(f"cannot keep evidence in '{folder}': {reason(error)}") from None
 
 
-def keep(collection: Collection, folder: Path, at: datetime) -> None:
+def write_collection(collection: Collection, folder: Path, at: datetime) -> None:
     """Write every part. Raises UsageError if a file could not be written."""
     files = {part.file: part.evidence for part in collection.parts}
     files |= {CHAIN.format(part.kind): part.chain for part in collection.parts if part.chain is not None}
-    files[WORDS] = json.dumps(_words(collection, at), indent=2).encode()
+    files[STATEMENTS] = json.dumps(_words(collection, at), indent=2).encode()
     try:
         for name, data in files.items():
             create_durably(folder / name, data)
@@ -194,18 +185,18 @@ def _words(collection: Collection, at: datetime) -> dict[str, object]:
     return {"nonce": collection.nonce.hex(), "at": at.isoformat(), "driver": driver, "absent": dict(collection.absent)}
 
 
-def kept(folder: Path, nonce: bytes) -> Collection:
+def read_collection(folder: Path, nonce: bytes) -> Collection:
     """Return what is in the folder, as evidence that should have been asked for with the nonce.
 
     Raises:
-        MalformedError: a file is none of those that `keep` writes, or two of them contradict each other.
+        MalformedError: a file is none of those that `write_collection` writes, or two of them contradict each other.
         UsageError: there is no such folder, or a file cannot be read.
     """
-    words = _file(folder, WORDS)
+    words = _file(folder, STATEMENTS)
     if words is None:
-        raise UsageError(f"'{folder}' has no {WORDS}: it is no folder of --out")
+        raise UsageError(f"'{folder}' has no {STATEMENTS}: it is no folder of --out")
     document = _file(folder, GPUS_FILE)
-    gpus = None if document is None else _gpus(parse_driver_words(words), device_evidence(document))
+    gpus = None if document is None else _gpus(parse_driver_statement(words), device_evidence(document))
     reports = {kind: _file(folder, VM_FILE.format(kind)) for kind in PROVIDERS.values()}
     found = [kind for kind, report in reports.items() if report is not None]
     if len(found) > 1:
@@ -214,8 +205,8 @@ def kept(folder: Path, nonce: bytes) -> Collection:
     vm = next(iter(vms), None)
     if gpus is None and vm is None:
         raise MalformedError(WHAT, f"{GPUS_FILE}, or the evidence of a virtual machine", "neither")
-    absent = {what: NOT_KEPT for what, part in (("gpus", gpus), ("vm", vm)) if part is None}
-    return assembled(nonce, gpus, vm, absent)
+    absent = {what: NOT_IN_FOLDER for what, part in (("gpus", gpus), ("vm", vm)) if part is None}
+    return assemble(nonce, gpus, vm, absent)
 
 
 def _vm(folder: Path, provider: str, report: bytes | None) -> sources.CollectedVm:
@@ -223,14 +214,16 @@ def _vm(folder: Path, provider: str, report: bytes | None) -> sources.CollectedV
     return sources.CollectedVm(provider, report, _file(folder, CHAIN.format(PROVIDERS[provider])))
 
 
-def parse_driver_words(data: bytes) -> sources.DriverWords:
-    """Read what the driver said, out of ``WORDS``. Raises MalformedError if it is something else."""
+def parse_driver_statement(data: bytes) -> sources.DriverStatement:
+    """Read what the driver said, out of ``STATEMENTS``. Raises MalformedError if it is something else."""
     driver = Document.parse(data, WHAT).document("driver")
-    gpus = tuple(sources.StatedGpu(each.text("uuid"), each.text("vbios_version")) for each in driver.documents("gpus"))
-    return sources.DriverWords(driver.text("version"), driver.flag("devtools"), gpus)
+    gpus = tuple(
+        sources.GpuStatement(each.text("uuid"), each.text("vbios_version")) for each in driver.documents("gpus")
+    )
+    return sources.DriverStatement(driver.text("version"), driver.flag("devtools"), gpus)
 
 
-def _gpus(driver: sources.DriverWords, devices: Sequence[DeviceEvidence]) -> sources.CollectedGpus:
+def _gpus(driver: sources.DriverStatement, devices: Sequence[DeviceEvidence]) -> sources.CollectedGpus:
     if len(driver.gpus) != len(devices):
         raise MalformedError(WHAT, f"{len(driver.gpus)} GPUs, as the driver counted", f"{len(devices)}")
     return sources.CollectedGpus(

@@ -47,45 +47,36 @@ Nvml = Any
 
 
 @dataclass(frozen=True, slots=True)
-class StatedGpu:
-    """What the driver says of one GPU."""
+class GpuStatement:
+    """What the driver says of one GPU: its name for the device, and the VBIOS version."""
 
     uuid: str
-    """Its name for the device."""
     vbios_version: str
-    """The VBIOS version."""
 
 
 @dataclass(frozen=True, slots=True)
-class DriverWords:
-    """What the driver says of the system."""
+class DriverStatement:
+    """What the driver says: its version, whether developer tools may look into the GPUs, and the GPUs, in its order."""
 
     version: str
-    """Its own version."""
     devtools: bool
-    """Whether developer tools may look into the GPUs."""
-    gpus: tuple[StatedGpu, ...]
-    """The GPUs, in its order."""
+    gpus: tuple[GpuStatement, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedGpu:
-    """One GPU's answer."""
+    """One GPU's answer: the report, as the device made it, and its certificates in PEM, attestation key first."""
 
     report: bytes
-    """The report, as the device made it."""
     chain: bytes
-    """Its certificates in PEM, attestation key first."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedGpus:
-    """The answers of all GPUs, and the driver's words."""
+    """The answers of all GPUs, at least one, in the driver's order, and what the driver says of as many."""
 
     devices: tuple[CollectedGpu, ...]
-    """At least one, in the driver's order."""
-    driver: DriverWords
-    """What the driver says, of as many GPUs."""
+    driver: DriverStatement
 
 
 def this_nvml() -> Nvml:
@@ -111,7 +102,7 @@ def collect_gpus(nvml: Nvml, nonce: bytes) -> CollectedGpus:
         devtools = _devtools(nvml, count)
         driver = _asked(nvml, "the driver's version", nvml.nvmlSystemGetDriverVersion)
         found = [_gpu(nvml, index, nonce) for index in range(count)]
-        words = DriverWords(driver, devtools, tuple(stated for stated, _ in found))
+        words = DriverStatement(driver, devtools, tuple(stated for stated, _ in found))
         return CollectedGpus(tuple(collected for _, collected in found), words)
 
 
@@ -177,7 +168,7 @@ def _unknown_to_drivers(nvml: Nvml) -> tuple[int, ...]:
     )
 
 
-def _gpu(nvml: Nvml, index: int, nonce: bytes) -> tuple[StatedGpu, CollectedGpu]:
+def _gpu(nvml: Nvml, index: int, nonce: bytes) -> tuple[GpuStatement, CollectedGpu]:
     name = f"GPU {index}"
     handle = _asked(nvml, name, lambda: nvml.nvmlDeviceGetHandleByIndex(index))
     uuid = _asked(nvml, f"the UUID of {name}", lambda: nvml.nvmlDeviceGetUUID(handle))
@@ -192,7 +183,7 @@ def _gpu(nvml: Nvml, index: int, nonce: bytes) -> tuple[StatedGpu, CollectedGpu]
     report = _filled(answer.attestationReport, answer.attestationReportSize, f"the report of {name}")
     size = certificate.attestationCertChainSize
     chain = _filled(certificate.attestationCertChain, size, f"the certificates of {name}")
-    return StatedGpu(uuid, vbios), CollectedGpu(report, chain)
+    return GpuStatement(uuid, vbios), CollectedGpu(report, chain)
 
 
 def _filled(array: ctypes.Array[ctypes.c_uint8], size: int, what: str) -> bytes:

@@ -29,10 +29,9 @@ from carnet_ref.attestation.appraisal import (
     Checklist,
     RefusedError,
 )
-from carnet_ref.attestation.nvidia.certificates import firmware_id, product, unit
+from carnet_ref.attestation.nvidia.certificates import firmware_id, product, ueid
 from carnet_ref.attestation.nvidia.ocsp import (
     OCSP,
-    TIME,
     OcspReply,
     check_replies,
     device_pairs,
@@ -92,15 +91,10 @@ def appraise_gpu(
 ) -> Appraisal:
     """Appraise the report of a GPU or switch.
 
-    Args:
-        report: the report, as the device made it.
-        chain: the device's certificates in PEM, attestation key first.
-        at: when the evidence is appraised; it has a time zone.
-        policy: what is asked beyond the report being genuine.
-        anchors: whom to trust.
-        nonce: the 32 bytes that the verifier asked with, if it knows.
-        rims: the reference values of the driver and of the VBIOS, either or both.
-        ocsp: OCSP replies in DER, about certificates of the device or of RIM signers.
+    ``chain`` has the device's certificates in PEM, attestation key first; ``at`` is when it is appraised, with a time
+    zone. ``nonce`` are the 32 bytes that the verifier asked with, if it knows. ``rims`` are the reference values of the
+    driver and of the VBIOS, either or both; ``ocsp`` are replies in DER, about certificates of the device or of RIM
+    signers.
     """
     steps = Checklist()
     try:
@@ -114,16 +108,14 @@ def appraise_gpu(
     return steps.concluded(_claims(evidence))
 
 
-def counts_until(
+def valid_until(
     chain: Sequence[x509.Certificate], rims: Sequence[bytes], ocsp: Sequence[bytes], anchors: Anchors
 ) -> datetime:
     """Return until when accepted evidence counts: until the first thing runs out that its appraisal looked at.
 
     That is a certificate of the device, of a signer of reference values or of a responder, a root, or an OCSP reply.
 
-    Raises:
-        MalformedError: a RIM or a reply is none.
-        PathError: certificates lead to no root.
+    Raises MalformedError if a RIM or a reply is none; PathError if certificates lead to no root.
     """
     replies = [parse_ocsp(reply) for reply in ocsp]
     paths = [(chain, AnchorRole.NVIDIA_DEVICE)]
@@ -165,9 +157,7 @@ def _check_device(steps: Checklist, evidence: _Evidence, at: datetime, anchors: 
     if length != PATH_LENGTH:
         steps.refuse("chain", f"a device's path has {PATH_LENGTH} certificates, this one {length}", X509_PATH)
     steps.passed("chain", f"{name(evidence.chain[0])} up to {name(anchor)}", X509_PATH)
-    start, end = validity([*evidence.chain, anchor])
-    period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
-    steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", "RFC 5280, section 4.1.2.5")
+    steps.require_valid([*evidence.chain, anchor], at)
     _check_revocation(steps, evidence, at, anchor, anchors)
 
 
@@ -196,7 +186,7 @@ def _check_report(steps: Checklist, evidence: _Evidence, nonce: bytes | None) ->
         _is_signed(report, evidence.chain[0]),
         "signature",
         f"ECDSA P-384 over {len(report.signed)} bytes",
-        f"the signature does not verify with the key of {name(evidence.chain[0])}, unit {unit(evidence.chain[0])}",
+        f"the signature does not verify with the key of {name(evidence.chain[0])}, unit {ueid(evidence.chain[0])}",
         SPDM_SIGNATURE,
     )
     _check_firmware_id(steps, evidence)
@@ -353,7 +343,7 @@ def _claims(evidence: _Evidence) -> dict[str, object]:
     return {
         "kind": report.kind.value,
         "product": product(leaf),
-        "ueid": unit(leaf),
+        "ueid": ueid(leaf),
         "nonce": report.nonce.hex(),
         "driver_version": report.driver_version,
         "vbios_version": report.vbios_version,

@@ -57,8 +57,7 @@ def firmware_id(leaf: x509.Certificate) -> bytes | None:
 
     Where the extension lists several, the first is the firmware's; the others are zero on the devices seen.
 
-    Raises:
-        MalformedError: the extension is not what its number says.
+    Raises MalformedError if the extension is not what its number says.
     """
     found = _extension(leaf, BLACKWELL_DICE), _extension(leaf, HOPPER_DICE)
     try:
@@ -91,6 +90,6 @@ def product(leaf: x509.Certificate) -> str:
     return words[0].replace("_", "") if words else ""
 
 
-def unit(leaf: x509.Certificate) -> str:
+def ueid(leaf: x509.Certificate) -> str:
     """Return the number of the unit in decimal, as NVIDIA's attestation service writes ``ueid``: the serial number."""
     return str(leaf.serial_number)

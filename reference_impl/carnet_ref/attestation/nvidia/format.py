@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from carnet_command.errors import UsageError
+from carnet_ref.attestation import results
 from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.documents import decode, decode_pem
-from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
+from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.node import appraise_node
 from carnet_ref.attestation.nvidia.policy import (
@@ -27,20 +28,11 @@ from carnet_ref.attestation.nvidia.policy import (
 )
 from carnet_ref.attestation.nvidia.rim import appraise_rim
 from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, DeviceEvidence, device_evidence
-from carnet_ref.attestation.results import (
-    BOOTED,
-    CONTRADICTED,
-    NOT_VERIFIED,
-    UNRECOGNISED,
-    ResultProfile,
-    TrustClaim,
-    TrustRow,
-)
 from carnet_ref.wire import MalformedError
 
 
-def _noted(claims: Mapping[str, object]) -> Mapping[TrustClaim, int]:
-    return {TrustClaim.RUNTIME_OPAQUE: CONTRADICTED} if claims["debugged"] else {}
+def _noted(claims: Mapping[str, object]) -> Mapping[results.TrustClaim, int]:
+    return {results.TrustClaim.RUNTIME_OPAQUE: results.CONTRADICTED} if claims["debugged"] else {}
 
 
 def _lasting(policy: Policy) -> int:
@@ -53,14 +45,19 @@ def _lasting_of_node(policy: NodePolicy) -> int:
 
 FIRMWARE: Final = ("firmware-id", "driver-rim", "vbios-rim", "rim-revocation", "measurements")
 ROWS: Final = (
-    TrustRow(TrustClaim.HARDWARE, {"chain": UNRECOGNISED, "validity": NOT_VERIFIED, "signature": NOT_VERIFIED}),
-    TrustRow(TrustClaim.INSTANCE_IDENTITY, {"revocation": CONTRADICTED}),
-    TrustRow(TrustClaim.EXECUTABLES, dict.fromkeys(FIRMWARE, CONTRADICTED), affirmed=BOOTED),
-    TrustRow(TrustClaim.CONFIGURATION, dict.fromkeys(("mode", "debug"), CONTRADICTED)),
+    results.TrustRow(
+        results.TrustClaim.HARDWARE,
+        {"chain": results.UNRECOGNISED, "validity": results.NOT_VERIFIED, "signature": results.NOT_VERIFIED},
+    ),
+    results.TrustRow(results.TrustClaim.INSTANCE_IDENTITY, {"revocation": results.CONTRADICTED}),
+    results.TrustRow(
+        results.TrustClaim.EXECUTABLES, dict.fromkeys(FIRMWARE, results.CONTRADICTED), affirmed=results.BOOTED
+    ),
+    results.TrustRow(results.TrustClaim.CONFIGURATION, dict.fromkeys(("mode", "debug"), results.CONTRADICTED)),
 )
-DEVICE: Final = ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting)
+DEVICE: Final = results.ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting)
 """Of one device."""
-NODE: Final = ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting_of_node, grouped=True)
+NODE: Final = results.ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting_of_node, grouped=True)
 """Of every device of a node."""
 
 
@@ -82,7 +79,7 @@ class ReportEvidence:
     found_in: str | None
 
 
-def recognise_report(data: bytes, given: Given) -> ReportEvidence:
+def recognise_report(data: bytes, given: OptionValues) -> ReportEvidence:
     """Return the report that is asked for, with its certificates.
 
     Raises:
@@ -98,7 +95,7 @@ def recognise_report(data: bytes, given: Given) -> ReportEvidence:
     return ReportEvidence(device.report, certificates, replies, device.found_in)
 
 
-def appraise_report(evidence: ReportEvidence, given: Given, against: Against[Policy]) -> Appraisal:
+def appraise_report(evidence: ReportEvidence, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
     """Appraise the report, its certificates and the replies."""
     appraisal = appraise_gpu(
         evidence.report,
@@ -155,7 +152,7 @@ class NodeEvidence:
     ocsp: tuple[bytes, ...]
 
 
-def recognise_node(data: bytes, given: Given) -> NodeEvidence:
+def recognise_node(data: bytes, given: OptionValues) -> NodeEvidence:
     """Return the devices in one file.
 
     Raises:
@@ -176,7 +173,9 @@ def combine_nodes(files: Sequence[NodeEvidence]) -> NodeEvidence:
     return NodeEvidence(devices, files[0].ocsp)
 
 
-def appraise_node_evidence(evidence: NodeEvidence, given: Given, against: Against[NodePolicy]) -> Appraisal:
+def appraise_node_evidence(
+    evidence: NodeEvidence, given: OptionValues, against: AppraisalContext[NodePolicy]
+) -> Appraisal:
     """Appraise the devices and what they are together."""
     return appraise_node(
         evidence.devices,
@@ -213,13 +212,13 @@ NODE_FORMAT: Final = Format(
 """Nodes of NVIDIA devices."""
 
 
-def recognise_rim(data: bytes, given: Given) -> bytes:
+def recognise_rim(data: bytes, given: OptionValues) -> bytes:
     """Return the manifest as it is: the appraisal reads it in its first step."""
     del given
     return data
 
 
-def appraise_rim_file(evidence: bytes, given: Given, against: Against[None]) -> Appraisal:
+def appraise_rim_file(evidence: bytes, given: OptionValues, against: AppraisalContext[None]) -> Appraisal:
     """Appraise the manifest: its certificates and its signature."""
     del given
     return appraise_rim(evidence, at=against.at, anchors=against.anchors.of(AnchorRole.NVIDIA_RIM))

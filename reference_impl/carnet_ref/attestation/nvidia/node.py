@@ -27,7 +27,7 @@ from cryptography import x509
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.certificates import product, unit
+from carnet_ref.attestation.nvidia.certificates import product, ueid
 from carnet_ref.attestation.nvidia.ocsp import OcspReply, device_pairs, parse_ocsp, rim_pairs
 from carnet_ref.attestation.nvidia.policy import NodePolicy
 from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, Mode, OpaqueType, parse_report
@@ -55,8 +55,7 @@ def check_links(steps: Checklist, gpus: Sequence[GpuReport], switches: Sequence[
 
     Where no GPU names a switch, or no switch is here, the step is left out.
 
-    Raises:
-        RefusedError: devices differ about their links, or do not say how they are linked.
+    Raises RefusedError if devices differ about their links, or do not say how they are linked.
     """
     named = [_identifiers(steps, gpu.field(OpaqueType.SWITCH_PDI) or b"") for gpu in gpus]
     if not any(named):
@@ -173,14 +172,9 @@ def appraise_node(
 
     The steps of a device's own appraisal are listed with its name and a dot before their ids, such as ``gpu0.nonce``.
 
-    Args:
-        devices: their evidence, in any order.
-        at: when the evidence is appraised; it has a time zone.
-        policy: what is asked of each device, and of all.
-        anchors: whom to trust.
-        nonce: the 32 bytes that the verifier asked every device with, if it knows.
-        rims: the reference values of drivers and VBIOSes.
-        ocsp: OCSP replies in DER, about certificates of devices or of RIM signers.
+    ``at`` is when they are appraised, with a time zone; ``nonce`` are the 32 bytes that the verifier asked every device
+    with, if it knows. ``rims`` are reference values of drivers and VBIOSes; ``ocsp`` are replies in DER, about
+    certificates of devices or of RIM signers.
     """
     steps = Checklist()
     claims: list[Mapping[str, object]] = []
@@ -306,7 +300,7 @@ def _check_together(steps: Checklist, node: Sequence[_Device]) -> None:
     for place, device in enumerate(node):
         known = next((other for other in node[:place] if device.is_the_same_as(other)), None)
         if known is not None:
-            steps.refuse("distinct", f"{device.name} and {known.name} are one device, unit {unit(device.chain[0])}")
+            steps.refuse("distinct", f"{device.name} and {known.name} are one device, unit {ueid(device.chain[0])}")
     steps.passed("distinct", f"{len(node)} devices, no serial number or key twice")
     gpus = [device for device in node if device.is_gpu]
     products = {product(gpu.chain[0]) for gpu in gpus}

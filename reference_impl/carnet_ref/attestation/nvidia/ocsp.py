@@ -26,6 +26,7 @@ from carnet_ref.attestation.appraisal import Checklist
 from carnet_ref.attestation.nvidia.rim import Rim
 from carnet_ref.crypto.certificate_path import (
     HASHES,
+    TIME,
     UNREADABLE,
     PathError,
     check_issued,
@@ -40,7 +41,6 @@ from carnet_ref.wire import MalformedError
 WHAT = "OCSP reply"
 LARGEST = 64 * 1024
 OCSP_SIGNING = x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING
-TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class RevocationError(ValueError):
@@ -127,8 +127,7 @@ def _read(response: ocsp.OCSPResponse) -> OcspReply:
 def check_not_revoked(reply: OcspReply, certificate: x509.Certificate, issuer: x509.Certificate, at: datetime) -> None:
     """Insist that ``reply`` says, for whoever asks at ``at``, that ``certificate`` is good.
 
-    Raises:
-        RevocationError: it does not, or nobody entitled to say so signed it.
+    Raises RevocationError if it does not, or nobody entitled to say so signed it.
     """
     _check_signed(reply, issuer, at)
     if reply.status is not ocsp.OCSPCertStatus.GOOD:
@@ -216,8 +215,7 @@ def check_replies(
 
     ``lacking`` is what an acceptance lacks without them, and ``without`` options that would make more needed.
 
-    Raises:
-        RefusedError: a reply does not say that its certificate is good.
+    Raises RefusedError if a reply does not say that its certificate is good.
     """
     given = [(reply, pair) for reply in replies for pair in needed if reply.is_about(*pair)]
     if not given:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from carnet_ref.attestation.nvidia.report import Mode
-from carnet_ref.wire import MalformedError, json_value
+from carnet_ref.wire import MalformedError, bounded_json
 
 WHAT = "policy"
 LARGEST = 64 * 1024
@@ -76,20 +76,14 @@ DEFAULT_POLICY = Policy(require=DEFAULT_STEPS)
 def parse_policy(data: bytes) -> Policy:
     """Read a policy from a JSON object whose keys are the attributes of `Policy`.
 
-    Raises:
-        MalformedError: ``data`` is something else.
+    Raises MalformedError if ``data`` is something else.
     """
     return policy_of(policy_object(data))
 
 
 def policy_object(data: bytes) -> dict[str, object]:
     """Read the JSON object that every policy is. Raises MalformedError if ``data`` is something else."""
-    if len(data) > LARGEST:
-        raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
-    try:
-        given = json_value(data)
-    except ValueError as error:
-        raise MalformedError(WHAT, "a JSON object", " ".join(str(error).split())[:200]) from None
+    given = bounded_json(data, WHAT, LARGEST, "a JSON object")
     if not isinstance(given, dict):
         raise MalformedError(WHAT, "a JSON object", type(given).__name__)
     return given
@@ -98,8 +92,7 @@ def policy_object(data: bytes) -> dict[str, object]:
 def policy_of(given: dict[str, object]) -> Policy:
     """Return the policy with these attributes.
 
-    Raises:
-        MalformedError: one is unknown, or has a value that it cannot have.
+    Raises MalformedError if one is unknown, or has a value that it cannot have.
     """
     unknown = sorted(set(given) - set(Policy.__dataclass_fields__))
     if unknown:
@@ -195,8 +188,7 @@ DEFAULT_NODE_POLICY: Final = NodePolicy()
 def parse_node_policy(data: bytes) -> NodePolicy:
     """Read a policy from a JSON object with the keys of `carnet_ref.attestation.nvidia.policy.Policy` and ``KEYS``.
 
-    Raises:
-        MalformedError: ``data`` is something else.
+    Raises MalformedError if ``data`` is something else.
     """
     given = policy_object(data)
     of_device = {key: value for key, value in given.items() if key not in NODE_KEYS}

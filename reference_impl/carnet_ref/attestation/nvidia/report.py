@@ -79,8 +79,7 @@ class DeviceMode:
 def parse_device_mode(value: bytes) -> DeviceMode:
     """Read the value of the measurement block.
 
-    Raises:
-        MalformedError: it is something else; a bit that stands for nothing could hide a state, so it is refused.
+    Raises MalformedError if it is something else; a bit that stands for nothing could hide a state, so it is refused.
     """
     reader = Reader(value, _MODE)
     names = ("operational capabilities", "operational state", "debug capabilities", "debug state")

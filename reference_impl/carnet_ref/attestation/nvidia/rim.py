@@ -34,7 +34,7 @@ from cryptography import x509
 from lxml import etree
 
 from carnet_ref.attestation.appraisal import NO_REVOCATION, Appraisal, Checklist, RefusedError
-from carnet_ref.crypto.certificate_path import PathError, check_path, name, parse_der_chain, validity
+from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, name, parse_der_chain, validity
 from carnet_ref.wire import MalformedError
 
 LARGEST: Final = 1 << 20
@@ -58,8 +58,7 @@ _DOCUMENT_TYPE: Final = b"<!DOCTYPE"
 def parse_bounded(data: bytes, what: str) -> etree._Element:
     """Return the root of an XML document in UTF-8, without a document type, which keeps to ``LIMITS``.
 
-    Raises:
-        MalformedError: ``data`` is something else; the error calls it ``what``.
+    Raises MalformedError if ``data`` is something else; the error calls it ``what``.
     """
     if len(data) > LARGEST:
         raise MalformedError(what, f"at most {LARGEST} bytes", f"{len(data)}")
@@ -275,10 +274,8 @@ def _check_parts(signature: etree._Element) -> None:
 def appraise_rim(rim: bytes, *, at: datetime, anchors: Sequence[x509.Certificate]) -> Appraisal:
     """Appraise one RIM by itself: parse, chain, validity, signature.
 
-    Args:
-        rim: the tag.
-        at: the time at which the signer's certificates must be valid; it has a time zone.
-        anchors: the roots that may sign RIMs.
+    The signer's certificates must be valid ``at`` a time with a time zone, under one of the ``anchors`` that may sign
+    RIMs.
     """
     steps = Checklist()
     try:
@@ -304,8 +301,7 @@ def _parsed_or_refused(steps: Checklist, rim: bytes) -> Rim:
 def check_rim(steps: Checklist, rim: Rim, *, at: datetime, anchors: Sequence[x509.Certificate]) -> None:
     """Check that ``rim`` is signed by whom ``anchors`` let sign, with certificates valid at ``at``.
 
-    Raises:
-        RefusedError: it is not; the step says why.
+    Raises RefusedError if it is not; the step says why.
     """
     try:
         anchor = check_path(rim.certificates, anchors)
@@ -313,10 +309,8 @@ def check_rim(steps: Checklist, rim: Rim, *, at: datetime, anchors: Sequence[x50
         steps.refuse("chain", str(error), "RFC 5280, section 6.1")
     steps.passed("chain", f"{name(rim.certificates[0])} up to {name(anchor)}", "RFC 5280, section 6.1")
     start, end = validity([*rim.certificates, anchor])
-    period = f"valid from {start:%Y-%m-%dT%H:%M:%SZ} to {end:%Y-%m-%dT%H:%M:%SZ}"
-    steps.require(
-        start <= at <= end, "validity", period, f"{period}, not at {at:%Y-%m-%dT%H:%M:%SZ}", "RFC 5280, 4.1.2.5"
-    )
+    period = f"valid from {start:{TIME}} to {end:{TIME}}"
+    steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", "RFC 5280, 4.1.2.5")
     problem = _signature_problem(rim, within=start)
     if problem is not None:
         steps.refuse("signature", problem, "W3C XML Signature 1.1, section 3.2")
@@ -329,9 +323,7 @@ def _signature_problem(rim: Rim, within: datetime) -> str | None:
     An element without text makes the verifier of `signxml` raise TypeError and the like: they too say that nothing
     was verified. Only bytes that cannot be decoded say nothing about the document, which was read before.
 
-    Args:
-        rim: what was read.
-        within: a time at which the signer's certificate is valid; `validity` has been judged before.
+    ``within`` is a time at which the signer's certificate is valid; `validity` has been judged before.
     """
     from cryptography.exceptions import InvalidSignature
     from signxml.algorithms import DigestAlgorithm, SignatureMethod

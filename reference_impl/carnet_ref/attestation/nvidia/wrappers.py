@@ -15,7 +15,7 @@ from typing import Final
 
 from carnet_ref.attestation.documents import LARGEST, decode, decode_pem
 from carnet_ref.attestation.kinds import NVIDIA_REPORT, OTHER_TEXT, kind_of_value, known_kind
-from carnet_ref.wire import MalformedError, json_value
+from carnet_ref.wire import MalformedError, bounded_json
 
 MOST_DEVICES: Final = 256
 """Of a document; the largest machines at hand have twelve."""
@@ -65,12 +65,11 @@ class _Found:
 def device_evidence(data: bytes) -> tuple[DeviceEvidence, ...]:
     """Return the reports in ``data``, with their certificates if it is a JSON document.
 
-    Raises:
-        MalformedError: ``data`` is another document, evidence of another kind, or text of no known form.
+    Raises MalformedError if ``data`` is another document, evidence of another kind, or text of no known form.
     """
     if data.lstrip()[:1] not in (b"{", b"["):
         return (_alone(data),)
-    found = _found(_parsed(data, "evidence document"))
+    found = _found(bounded_json(data, "evidence document", LARGEST))
     if not found.devices:
         raise MalformedError(found.document, "at least one device", "none")
     return tuple(_device(found, place) for place in range(len(found.devices)))
@@ -94,15 +93,6 @@ def _device(found: _Found, place: int) -> DeviceEvidence:
     )
 
 
-def _parsed(data: str | bytes, what: str) -> object:
-    if len(data) > LARGEST:
-        raise MalformedError(what, f"at most {LARGEST} bytes", f"{len(data)}")
-    try:
-        return json_value(data)
-    except ValueError as error:
-        raise MalformedError(what, "JSON", " ".join(str(error).split())[:200]) from None
-
-
 def _found(document: object) -> _Found:
     """Return the devices of any document that is known."""
     if isinstance(document, list) or not isinstance(document, Mapping):
@@ -119,7 +109,7 @@ def _found(document: object) -> _Found:
             return _by_kind(document)
         case ["nvidia_payload"]:
             payload = document["nvidia_payload"]
-            inner = _parsed(payload, "nvidia_payload") if isinstance(payload, str) else payload
+            inner = bounded_json(payload, "nvidia_payload", LARGEST) if isinstance(payload, str) else payload
             found = _plain(inner)
             return _Found(f"{PAYLOAD}, {found.document}", found.devices)
         case _:

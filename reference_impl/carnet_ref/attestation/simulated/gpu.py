@@ -21,7 +21,6 @@ from cryptography import x509
 from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509 import ocsp
 from lxml import etree
@@ -39,6 +38,7 @@ from carnet_ref.attestation.nvidia.report import (
     OpaqueType,
 )
 from carnet_ref.attestation.simulated.authority import NO_END, Authority, Issued, derived
+from carnet_ref.crypto.primitives import sign_p384
 from carnet_ref.spdm.measuring import Block
 from carnet_ref.wire import Reader
 
@@ -190,7 +190,6 @@ def answer(
     return builder.sign(responder.key, responder.hash).public_bytes(Encoding.DER)
 
 
-HALF: Final = 48
 NORMAL_OPERATION: Final = 4
 """The bit of an operational mode that is neither manufacturing nor recovery. Source: DMTF DSP0274 1.2.1."""
 OFF: Final = b"\x55"
@@ -282,16 +281,14 @@ class SimulatedGpu:
     def report(self, request: bytes) -> bytes:
         """Return a report: the GET_MEASUREMENTS request and the answer to it.
 
-        Raises:
-            MalformedError: the request is none for all blocks with a signature.
+        Raises MalformedError if the request is none for all blocks with a signature.
         """
         return request + self.answer(request)
 
     def answer(self, request: bytes) -> bytes:
         """Answer a GET_MEASUREMENTS request with a MEASUREMENTS response, signed together with the request.
 
-        Raises:
-            MalformedError: the request is none for all blocks with a signature.
+        Raises MalformedError if the request is none for all blocks with a signature.
         """
         reader = Reader(request, "GET_MEASUREMENTS request")
         reader.constant(gpu_request(bytes(NONCE_LENGTH))[:4], "header")
@@ -311,7 +308,7 @@ class SimulatedGpu:
                 opaque,
             )
         )
-        return response + self._signature(request + response)
+        return response + sign_p384(self._leaf.key, request + response, deterministic=True)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -334,11 +331,6 @@ class SimulatedGpu:
         return b"".join(
             kind.to_bytes(2, "little") + len(value).to_bytes(2, "little") + value for kind, value in fields.items()
         )
-
-    def _signature(self, signed: bytes) -> bytes:
-        algorithm = ec.ECDSA(hashes.SHA384(), deterministic_signing=True)
-        r, s = decode_dss_signature(self._leaf.key.sign(signed, algorithm))
-        return r.to_bytes(HALF, "big") + s.to_bytes(HALF, "big")
 
     def _dice(self, boot_rom: Issued) -> bytes:
         """Return the extension that binds the attestation key to the firmware."""

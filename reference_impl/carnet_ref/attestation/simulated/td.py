@@ -27,7 +27,6 @@ from carnet_ref.attestation.intel.certificates import (
     SgxItem,
     TcbSequence,
     raw_point,
-    sign_p256,
 )
 from carnet_ref.attestation.intel.collateral import TD_QUOTING_ENCLAVE, TcbStatus
 from carnet_ref.attestation.intel.quote import (
@@ -40,7 +39,7 @@ from carnet_ref.attestation.intel.quote import (
 )
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR
 from carnet_ref.attestation.simulated.authority import Authority, Issued, derived, derived_key, revocation_list
-from carnet_ref.crypto.primitives import sha256
+from carnet_ref.crypto.primitives import sha256, sign_p256
 
 ROOT: Final = "TEST root of simulated TDX platforms"
 PCK_AUTHORITY: Final = "Intel SGX PCK Platform CA"

@@ -23,7 +23,7 @@ from carnet_ref.attestation.simulated.gpu import CURRENT, OUTDATED, SimulatedGpu
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.device import Mode
-from carnet_ref.journal import Journal, Remembered
+from carnet_ref.journal import Journal, JournalStore
 from carnet_ref.keys import UsageLimits
 from carnet_ref.marks import enforces
 from carnet_ref.spdm.session import key_bytes
@@ -34,7 +34,7 @@ from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu, Hardware
 from carnet_ref.systems.gpu_travelling.roles.holder import Holder, HolderSetup
 from carnet_ref.systems.gpu_travelling.roles.job import EMPTY_BOOKS, Books, Checkpoint, Terms, Tools
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Orchestrator, Procedures
-from carnet_ref.training import Trainer, text_of, trainer_named
+from carnet_ref.training import Trainer, sample_text, trainer_named
 from carnet_ref.training.characters import CharacterModel
 from carnet_ref.transport.platform import Platform
 from carnet_ref.wire import MalformedError, join, number
@@ -209,14 +209,14 @@ class Deployment:
 
     def dataset(self, holder: str) -> tuple[bytes, ...]:
         """Return the chunks that are the holder's dataset."""
-        text = text_of(holder, self.chunks * self.chunk_bytes)
+        text = sample_text(holder, self.chunks * self.chunk_bytes)
         return tuple(text[start : start + self.chunk_bytes] for start in range(0, len(text), self.chunk_bytes))
 
     def enrolment_key(self, holder: str) -> ec.EllipticCurvePrivateKey:
         """Return the key that the holder is enrolled with."""
         return derived_key(self.seed, f"enrolment of {holder}", ec.SECP384R1())
 
-    def orchestrator_from(self, journal: Remembered, random: Random) -> Orchestrator:
+    def orchestrator_from(self, journal: JournalStore, random: Random) -> Orchestrator:
         """Return the orchestrator that goes on from what its journal says.
 
         Raises MalformedError if the journal says something that no orchestrator wrote.
@@ -238,7 +238,7 @@ class Deployment:
             journal.append("instance", random(INSTANCE_BYTES))
         return replace(self, instance=self._instance_in(journal, random))
 
-    def _instance_in(self, journal: Remembered, random: Random) -> bytes:
+    def _instance_in(self, journal: JournalStore, random: Random) -> bytes:
         """Return which instance a journal is of; one that starts without a journal is another than was agreed on."""
         kept = journal.last("instance")
         if kept is None:

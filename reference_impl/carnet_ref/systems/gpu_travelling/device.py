@@ -21,7 +21,7 @@ from carnet_ref.marks import enforces
 from carnet_ref.systems.gpu_travelling import orders
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR as OWNER
-from carnet_ref.training import Outcome, Trainer
+from carnet_ref.training import Trainer, TrainingResult
 from carnet_ref.transport.frames import FrameKind, ProtocolError
 from carnet_ref.wire import MalformedError
 
@@ -136,7 +136,7 @@ class Device:
             return ()
 
     @enforces("REQ-TRAIN-02")
-    def train(self) -> Outcome:
+    def train(self) -> TrainingResult:
         """Train; what is derived from the data, the model excepted, goes where every scrub reaches it.
 
         Whatever else is in code memory runs too, and goes on running. Raises MalformedError if there is no code that

@@ -196,7 +196,7 @@ class GpuVerifier:
         shown = self._shown(appraisal.claims)
         known: dict[str, object] = {"device": self.names.get(key, "unknown GPU"), "mode": shown.value, "key": key}
         if appraisal.accepted:
-            known["seconds_left"] = (nvidia.counts_until(chain, rims, replies, roots) - at).total_seconds()
+            known["seconds_left"] = (nvidia.valid_until(chain, rims, replies, roots) - at).total_seconds()
         return Appraisal(appraisal.steps, {**appraisal.claims, **known})
 
     def policy(self) -> GpuPolicy:

@@ -28,7 +28,7 @@ from carnet_ref.systems.teechain.chain import draw_key
 from carnet_ref.systems.teechain.custody import CustodyLog, found, go_on, take_over
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import Replica, is_poll
-from carnet_ref.transport.in_process import World
+from carnet_ref.transport.in_process import InProcessNetwork
 from carnet_ref.transport.node import Node
 
 MOMENTS_PER_ROUND = 8
@@ -365,7 +365,7 @@ class ReplicaGroup:
 
 
 @dataclass(slots=True, kw_only=True)
-class FailoverWorld(World):
+class FailoverWorld(InProcessNetwork):
     """A world whose orchestrator is a group of replicas."""
 
     deployment: Deployment
@@ -388,7 +388,7 @@ class FailoverWorld(World):
         """
         while True:
             try:
-                return World.run(self, limit)
+                return InProcessNetwork.run(self, limit)
             except InstanceLostError as error:
                 self._succeed(error)
 

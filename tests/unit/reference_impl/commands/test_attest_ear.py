@@ -1,7 +1,5 @@
 """Signed results at the command: ``--ear`` for every format, and ``carnet attest ear``, which checks them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shlex
@@ -10,24 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from carnet_check.cli import main
 from carnet_ref.attestation.formats import FORMATS
 from carnet_ref.attestation.results import EXTENSION
 from carnet_ref.attestation.simulated.gpu import gpu_request
-from tests.fixtures.command_words import with_defaults
-from tests.fixtures.ear_tokens import (
-    NONCE,
-    OTHER,
-    P384,
-    RESULT,
-    mac_token,
-    private_pem,
-    public_pem,
-    result,
-    token,
-)
+from tests.fixtures.command_words import attest, found, with_defaults, written
+from tests.fixtures.ear_tokens import NONCE, OTHER, P384, RESULT, mac_token, private_pem, public_pem, result, token
 from tests.fixtures.simulated_machine import (
     SINCE,
     SimulatedNvml,
@@ -41,16 +27,7 @@ from tests.fixtures.simulated_machine import (
 )
 
 WHEN = "2026-01-01T00:30:00Z"
-ODD = {"developer": "\x1b[1m", "build": "\ud800"}
 KINDS = [name for name, registered in FORMATS.items() if registered.load().results is not None]
-
-
-def attest(*words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", *words])
-
-
-def found(*words: str) -> Any:
-    return json.loads(attest(*words, "--json").stdout)
 
 
 def payload(path: str) -> Any:
@@ -88,13 +65,8 @@ def files(tmp_path: Path) -> dict[str, str]:
             claims=result(eat_nonce="\ud800" * 8, ear_verifier_id={"developer": "\x1b[1m", "build": "\ud800"})
         ),
     }
-    for name, data in made.items():
-        (tmp_path / name).write_bytes(data)
-    return {
-        **{name: str(tmp_path / name) for name in made},
-        "roots": roots(tmp_path / "roots"),
-        "out": str(tmp_path / "out.jwt"),
-    }
+    others = {"roots": roots(tmp_path / "roots"), "out": str(tmp_path / "out.jwt")}
+    return written(tmp_path, made) | others
 
 
 def entry(number: int) -> dict[str, str]:
@@ -174,15 +146,12 @@ def test_a_folder_of_kept_evidence_that_is_wrong_has_a_result(files: dict[str, s
     assert payload(files["out"])["submods"]["live"]["ear_status"] == "contraindicated"
 
 
-def test_the_time_of_the_appraisal_is_that_of_the_result(files: dict[str, str]) -> None:
+def test_the_time_of_a_result_is_that_of_the_appraisal_and_the_policy_says_for_how_long(files: dict[str, str]) -> None:
     past = f"{SINCE:%Y-%m-%dT%H:%M:%SZ}"
     assert attest("gpu", files["gpu"], *issuing(files, "--at", past)).exit_code == 0
     assert payload(files["out"])["iat"] == int(SINCE.timestamp())
     assert found("ear", files["out"], "--key", files["public"])["failed_step"] == "expiry"
     assert found("ear", files["out"], "--key", files["public"], "--at", past)["accepted"]
-
-
-def test_the_policy_says_for_how_long_and_has_an_id(files: dict[str, str]) -> None:
     words = ["--policy", files["policy"], *asked("gpu")]
     assert attest("gpu", files["gpu"], *issuing(files, *words)).exit_code == 0
     made = payload(files["out"])
@@ -190,10 +159,14 @@ def test_the_policy_says_for_how_long_and_has_an_id(files: dict[str, str]) -> No
     assert made["submods"]["gpu"]["ear_appraisal_policy_ids"][0].startswith("sha-256:")
 
 
-def test_the_other_curve_signs_by_its_own_algorithm(files: dict[str, str]) -> None:
+def test_the_other_curve_signs_reference_values_have_no_result_and_text_is_harmless(files: dict[str, str]) -> None:
     assert attest("gpu", files["gpu"], *issuing(files, "--key", files["private384"])).exit_code == 0
     assert "ok      signature             ES384" in attest("ear", files["out"], "--key", files["public384"]).stdout
     assert attest("ear", files["out"], "--key", files["public"]).exit_code == 1
+    assert "No such option '--ear'" in attest("rim", files["text"], "--ear", files["out"]).stderr
+    assert "No such option '--trust-anchor'" in attest("ear", files["token"], "--trust-anchor", files["roots"]).stderr
+    result = attest(*checking(files, "odd"))
+    assert (result.exit_code, "\x1b" in result.stdout) == (0, False)
 
 
 @pytest.mark.parametrize(
@@ -213,11 +186,6 @@ def test_bad_usage_exits_2_and_writes_nothing(files: dict[str, str], words: list
     result = attest("gpu", files["gpu"], "--trust-anchor", files["roots"], *(word.format(**files) for word in words))
     assert (result.exit_code, why in result.stderr) == (2, True), result.output
     assert not Path(files["out"]).exists()
-
-
-def test_reference_values_have_no_result(files: dict[str, str]) -> None:
-    assert "No such option '--ear'" in attest("rim", files["text"], "--ear", files["out"]).stderr
-    assert "No such option '--trust-anchor'" in attest("ear", files["token"], "--trust-anchor", files["roots"]).stderr
 
 
 def test_without_the_library_the_extra_is_named(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,11 +252,6 @@ def test_a_token_that_does_not_hold_exits_1(files: dict[str, str], name: str, wo
 def test_a_token_that_holds_says_what_it_lacks(files: dict[str, str], words: list[str], lacking: list[str]) -> None:
     shown = found(*checking(files, words[0], *words[1:]))
     assert (shown["accepted"], shown["not_compared"]) == (True, lacking)
-
-
-def test_text_of_a_token_does_nothing_to_a_terminal(files: dict[str, str]) -> None:
-    result = attest(*checking(files, "odd"))
-    assert (result.exit_code, "\x1b" in result.stdout) == (0, False)
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,25 @@
 """``carnet attest gpu``: exit codes, the JSON that callers rely on, and a last line that does it again."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from carnet_check.cli import main
 from carnet_ref.attestation.nvidia.policy import STEPS
-from tests.fixtures.command_words import with_defaults
+from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES
+from tests.fixtures import command_words
+from tests.fixtures.command_words import with_defaults, written
+from tests.fixtures.nvidia_node import GPUS, SWITCHES, members
 from tests.fixtures.nvidia_pki import AT, NONCE, pem, report, world
+from tests.fixtures.wrapped_evidence import entries, entry, request
 
+attest, found = partial(command_words.attest, "gpu"), partial(command_words.found, "gpu")
 W = world()
 WHEN = f"{AT:%Y-%m-%dT%H:%M:%SZ}"
 
@@ -41,9 +44,7 @@ def files(tmp_path: Path) -> dict[str, str]:
         "half": rb'{"\udafb": 1}',
         **{f"ocsp{place}": base64.b64encode(reply) for place, reply in enumerate(W.replies())},
     }
-    for name, data in made.items():
-        (tmp_path / name).write_bytes(data)
-    return {name: str(tmp_path / name) for name in made}
+    return written(tmp_path, made)
 
 
 def _bundle() -> bytes:
@@ -51,23 +52,19 @@ def _bundle() -> bytes:
     return json.dumps([{key: base64.b64encode(value).decode() for key, value in device.items()}] * 2).encode()
 
 
-def attest(*words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", "gpu", *words])
-
-
-def found(*words: str) -> Any:
-    return json.loads(attest(*words, "--json").stdout)
-
-
 def usual(files: dict[str, str], *further: str) -> list[str]:
     defaults = {"--chain": files["chain"], "--at": WHEN, "--trust-anchor": files["roots"]}
     return [files["report"], *with_defaults(defaults, further)]
 
 
-def test_good_evidence_is_accepted(files: dict[str, str]) -> None:
+def test_good_evidence_is_accepted_and_the_json_has_the_promised_keys(files: dict[str, str]) -> None:
     result = attest(*usual(files))
     assert result.exit_code == 0
     assert "ACCEPTED" in result.stdout
+    given = found(*usual(files))
+    assert (given["accepted"], given["failed_step"], given["claims"]["product"]) == (True, None, "GH100")
+    assert [step["id"] for step in given["steps"]] == list(STEPS)
+    assert all({"id", "ok", "detail"} <= set(step) for step in given["steps"])
 
 
 def test_text_fits_eighty_columns_and_says_what_is_not_stated(files: dict[str, str]) -> None:
@@ -83,13 +80,6 @@ def test_the_numbers_of_unread_fields_are_listed(files: dict[str, str], monkeypa
     monkeypatch.setattr("carnet_ref.attestation.nvidia.appraisal.OpaqueType", ())
     value = [line for line in attest(*usual(files)).stdout.splitlines() if " unread_fields " in line]
     assert re.search(r"  \d+(, \d+)+$", value[0])
-
-
-def test_the_json_is_one_object_with_the_promised_keys(files: dict[str, str]) -> None:
-    given = found(*usual(files))
-    assert (given["accepted"], given["failed_step"], given["claims"]["product"]) == (True, None, "GH100")
-    assert [step["id"] for step in given["steps"]] == list(STEPS)
-    assert all({"id", "ok", "detail"} <= set(step) for step in given["steps"])
 
 
 def test_everything_that_can_be_given_is_looked_at(files: dict[str, str]) -> None:
@@ -175,12 +165,103 @@ def test_a_wrong_option_or_an_unreadable_file_is_a_usage_error(
     assert (result.exit_code, error["kind"], message in error["message"]) == (2, "usage", True), error
 
 
-def test_a_report_alone_needs_a_chain(files: dict[str, str]) -> None:
+def test_a_report_alone_needs_a_chain_and_reference_values_have_no_policy(
+    files: dict[str, str], tmp_path: Path
+) -> None:
     result = attest(files["report"])
     assert (result.exit_code, "--chain" in result.stderr) == (2, True)
-
-
-def test_the_kinds_of_evidence_are_listed_without_importing_them() -> None:
-    result = CliRunner().invoke(main, ["attest", "--help"])
+    result = command_words.attest("--help")
     assert (result.exit_code, "gpu" in result.stdout, "tdx" in result.stdout) == (0, True, True)
-    assert CliRunner().invoke(main, ["attest", "snp"]).exit_code == 2
+    assert command_words.attest("snp").exit_code == 2
+    result = attest_rim(tmp_path, SIGNED, "--policy", "any")
+    assert result.exit_code == 2
+    assert "No such option" in result.stderr
+
+
+DEVICES = [(each.evidence().report, each.device.chain()) for each in members()]
+
+
+@pytest.fixture
+def node_files(tmp_path: Path) -> dict[str, str]:
+    """Write the node in one file, and in two of different kinds."""
+    made = {
+        "all": json.dumps(entries(DEVICES)),
+        "gpus": json.dumps(request(DEVICES[:GPUS])),
+        "switches": json.dumps(entries(DEVICES[GPUS:])),
+        "policy": json.dumps({"require": ["nonce"], "gpus": GPUS, "switches": SWITCHES, "require_links": True}),
+        "many": json.dumps([entry(DEVICES[0])] * MOST_DEVICES),
+        "report": DEVICES[0][0].hex(),
+        "text": "no node",
+    }
+    for name, text in made.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "roots").write_bytes(pem([W.root.certificate, W.rim_root.certificate]))
+    return {name: str(tmp_path / name) for name in (*made, "roots")}
+
+
+def usual_node(node_files: dict[str, str], *further: str) -> list[str]:
+    return ["--trust-anchor", node_files["roots"], "--at", f"{AT:%Y-%m-%dT%H:%M:%SZ}", *further]
+
+
+@pytest.mark.parametrize("given", [["all"], ["gpus", "switches"], ["switches", "gpus"]])
+def test_a_node_is_accepted_from_one_file_or_several(node_files: dict[str, str], given: list[str]) -> None:
+    words = [
+        *(node_files[name] for name in given),
+        *usual_node(node_files, "--nonce", NONCE.hex(), "--policy", node_files["policy"]),
+    ]
+    shown = command_words.found("node", *words)
+    assert (shown["accepted"], shown["claims"]["gpus"], shown["claims"]["switches"]) == (True, GPUS, SWITCHES)
+    assert [step["id"].partition(".")[2] for step in shown["steps"]][4] == "document"
+    result = command_words.attest("node", *words)
+    assert result.exit_code == 0
+    assert "claim   devices 5" in result.stdout
+    again = shlex.split(result.stdout.splitlines()[-1].removeprefix("rerun"))
+    assert command_words.attest("node", *again[3:]).stdout == result.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "step"),
+    [
+        (["all", "gpus"], "distinct"),
+        (["gpus", "gpus"], "distinct"),
+        (["switches"], "count"),
+        (["many", "many"], "parse"),
+        (["all", "text"], "parse"),
+    ],
+)
+def test_a_node_that_does_not_hold_is_refused(node_files: dict[str, str], given: list[str], step: str) -> None:
+    words = [*(node_files[name] for name in given), *usual_node(node_files)]
+    assert command_words.attest("node", *words).exit_code == 1
+    assert command_words.found("node", *words)["failed_step"] == step
+
+
+@pytest.mark.parametrize(
+    ("words", "why"), [([], "Missing argument"), (["report"], "a report alone has no certificates")]
+)
+def test_bad_usage_exits_2(node_files: dict[str, str], words: list[str], why: str) -> None:
+    result = command_words.attest("node", *(node_files[word] for word in words), *usual_node(node_files))
+    assert (result.exit_code, why in result.stderr) == (2, True)
+
+
+SIGNED = W.rims()[0]
+
+
+def attest_rim(folder: Path, rim: bytes, *words: str) -> Result:
+    (folder / "rim").write_bytes(rim)
+    (folder / "roots").write_bytes(pem([W.root.certificate, W.rim_root.certificate]))
+    given = [str(folder / "rim"), "--trust-anchor", str(folder / "roots"), "--at", WHEN, *words]
+    return command_words.attest("rim", *given)
+
+
+@pytest.mark.parametrize(
+    ("rim", "code", "step"),
+    [(SIGNED, 0, None), (SIGNED.replace(b'index="9"', b'index="90"', 1), 1, "signature"), (b"<no rim/>", 1, "parse")],
+    ids=["signed", "altered", "none"],
+)
+def test_reference_values_are_accepted_as_their_vendor_signed_them(
+    tmp_path: Path, rim: bytes, code: int, step: str | None
+) -> None:
+    result = attest_rim(tmp_path, rim, "--json")
+    shown = json.loads(result.stdout)
+    assert (result.exit_code, shown["failed_step"]) == (code, step)
+    assert bool(shown["claims"]) is (code == 0)

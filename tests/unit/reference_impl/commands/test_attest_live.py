@@ -1,45 +1,19 @@
 """``carnet attest live``: what it prints and exits with, and that what it keeps is appraised elsewhere."""
 
-from __future__ import annotations
-
 import errno
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pynvml
 import pytest
-from click.testing import CliRunner, Result
 
-from carnet_check.cli import main
 from carnet_ref.attestation.live.collection import Machine
 from carnet_ref.attestation.live.sources import TsmFolder
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from tests.fixtures.simulated_machine import (
-    NO_NVML,
-    NONCE,
-    NOW,
-    PLATFORM,
-    SINCE,
-    VENDOR,
-    SimulatedNvml,
-    SimulatedTsm,
-    gpu,
-    machine,
-    quote,
-    roots,
-    snp_report,
-    td,
-)
-
-
-def attest(*words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", *words])
-
-
-def found(*words: str) -> Any:
-    return json.loads(attest(*words, "--json").stdout)
+from tests.fixtures import simulated_machine
+from tests.fixtures.command_words import attest, found
+from tests.fixtures.simulated_machine import SimulatedNvml, SimulatedTsm
 
 
 @pytest.fixture
@@ -50,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def usual(tmp_path: Path) -> list[str]:
-    return ["--trust-anchor", roots(tmp_path / "roots.pem")]
+    return ["--trust-anchor", simulated_machine.roots(tmp_path / "roots.pem")]
 
 
 def on(monkeypatch: pytest.MonkeyPatch, host: Machine) -> None:
@@ -59,13 +33,13 @@ def on(monkeypatch: pytest.MonkeyPatch, host: Machine) -> None:
 
 @pytest.fixture
 def nvml() -> SimulatedNvml:
-    return SimulatedNvml([gpu(0), gpu(1)])
+    return SimulatedNvml([simulated_machine.gpu(0), simulated_machine.gpu(1)])
 
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, folder: Path, nvml: SimulatedNvml) -> SimulatedTsm:
-    tsm = td(folder)
-    on(monkeypatch, machine(nvml, tsm))
+    tsm = simulated_machine.td(folder)
+    on(monkeypatch, simulated_machine.machine(nvml, tsm))
     return tsm
 
 
@@ -82,33 +56,31 @@ def test_a_machine_is_accepted_by_either_name(here: SimulatedTsm, usual: list[st
 def test_a_nonce_is_drawn_each_time_unless_one_is_given(here: SimulatedTsm, usual: list[str]) -> None:
     drawn = {found("live", *usual)["claims"]["nonce"] for _ in range(2)}
     assert len(drawn) == 2
-    assert NONCE.hex() not in drawn
-    assert found("live", *usual, "--nonce", NONCE.hex())["claims"]["nonce"] == NONCE.hex()
-    assert here.asked[-1][:32] == NONCE
+    assert simulated_machine.NONCE.hex() not in drawn
+    assert (
+        found("live", *usual, "--nonce", simulated_machine.NONCE.hex())["claims"]["nonce"]
+        == simulated_machine.NONCE.hex()
+    )
+    assert here.asked[-1][:32] == simulated_machine.NONCE
 
 
 @pytest.mark.parametrize("provider", ["tdx_guest", "sev_guest"])
 def test_what_is_kept_is_appraised_elsewhere(
-    monkeypatch: pytest.MonkeyPatch,
-    folder: Path,
-    nvml: SimulatedNvml,
-    tmp_path: Path,
-    usual: list[str],
-    provider: str,
+    monkeypatch: pytest.MonkeyPatch, folder: Path, nvml: SimulatedNvml, tmp_path: Path, usual: list[str], provider: str
 ) -> None:
-    reporting = quote if provider == "tdx_guest" else snp_report
-    on(monkeypatch, machine(nvml, SimulatedTsm(folder, provider, reporting)))
+    reporting = simulated_machine.quote if provider == "tdx_guest" else simulated_machine.snp_report
+    on(monkeypatch, simulated_machine.machine(nvml, SimulatedTsm(folder, provider, reporting)))
     (tmp_path / "policy.json").write_text(json.dumps({"require": ["nonce"], "gpus": 2}))
-    (tmp_path / "collateral.json").write_bytes(PLATFORM.published(SINCE))
+    (tmp_path / "collateral.json").write_bytes(simulated_machine.PLATFORM.published(simulated_machine.SINCE))
     further = [*usual, "--policy", "node", str(tmp_path / "policy.json")]
     if provider == "tdx_guest":
         further += ["--collateral", str(tmp_path / "collateral.json")]
     out = tmp_path / "kept"
-    shown = found("live", "--nonce", NONCE.hex(), "--out", str(out), *further)
+    shown = found("live", "--nonce", simulated_machine.NONCE.hex(), "--out", str(out), *further)
     assert shown["accepted"]
-    on(monkeypatch, machine(None, TsmFolder(folder / "nowhere")))
+    on(monkeypatch, simulated_machine.machine(None, TsmFolder(folder / "nowhere")))
     again = shlex.split(shown["rerun"])[2:]
-    assert again[:5] == ["live", "--from", str(out), "--nonce", NONCE.hex()]
+    assert again[:5] == ["live", "--from", str(out), "--nonce", simulated_machine.NONCE.hex()]
     elsewhere = found(*again)
     assert (elsewhere["accepted"], elsewhere["claims"]) == (True, shown["claims"])
     assert elsewhere["rerun"] == shown["rerun"]
@@ -121,16 +93,19 @@ def test_parts_that_are_kept_are_files_that_other_subcommands_read(
     here: SimulatedTsm, tmp_path: Path, usual: list[str]
 ) -> None:
     out = tmp_path / "kept"
-    assert attest("live", *usual, "--out", str(out), "--nonce", NONCE.hex()).exit_code == 0
-    assert found("node", str(out / "gpus.json"), "--nonce", NONCE.hex(), *usual)["accepted"]
+    assert attest("live", *usual, "--out", str(out), "--nonce", simulated_machine.NONCE.hex()).exit_code == 0
+    assert found("node", str(out / "gpus.json"), "--nonce", simulated_machine.NONCE.hex(), *usual)["accepted"]
     assert found("tdx", str(out / "tdx.bin"), "--report-data", here.asked[0].hex(), *usual)["accepted"]
 
 
 def test_what_is_kept_of_refused_evidence_is_refused_elsewhere(
     monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path, usual: list[str]
 ) -> None:
-    foreign = SimulatedPlatform(b"another", SINCE).td()
-    on(monkeypatch, machine(None, SimulatedTsm(folder, "tdx_guest", lambda asked: (foreign.quote(asked), None))))
+    foreign = SimulatedPlatform(b"another", simulated_machine.SINCE).td()
+    on(
+        monkeypatch,
+        simulated_machine.machine(None, SimulatedTsm(folder, "tdx_guest", lambda asked: (foreign.quote(asked), None))),
+    )
     result = attest("live", *usual, "--out", str(tmp_path / "kept"))
     assert (result.exit_code, "REFUSED at tdx.pck-chain" in result.stdout) == (1, True)
     again = shlex.split(result.stdout.splitlines()[-1])
@@ -142,11 +117,13 @@ def test_what_is_kept_of_refused_evidence_is_refused_elsewhere(
 
 def test_reference_values_are_taken(here: SimulatedTsm, tmp_path: Path, usual: list[str]) -> None:
     (tmp_path / "rims").mkdir()
-    for number, rim in enumerate(VENDOR.reference_values()):
+    for number, rim in enumerate(simulated_machine.VENDOR.reference_values()):
         (tmp_path / "rims" / f"{number}").write_bytes(rim)
     replies = [tmp_path / f"reply{number}" for number in range(2)]
     for path, number in zip(replies, range(2), strict=True):
-        path.write_bytes(VENDOR.answers(gpu(number).certificates, since=NOW)[0])
+        path.write_bytes(
+            simulated_machine.VENDOR.answers(simulated_machine.gpu(number).certificates, since=simulated_machine.NOW)[0]
+        )
     shown = found("live", *usual, "--rim", str(tmp_path / "rims"))
     assert shown["accepted"]
     assert "firmware not compared" not in shown["not_compared"]
@@ -157,7 +134,7 @@ def test_reference_values_are_taken(here: SimulatedTsm, tmp_path: Path, usual: l
 def test_a_policy_for_what_is_not_here_refuses(
     monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path, usual: list[str]
 ) -> None:
-    on(monkeypatch, machine(None, td(folder)))
+    on(monkeypatch, simulated_machine.machine(None, simulated_machine.td(folder)))
     (tmp_path / "policy").write_text(json.dumps({"require": ["nonce"]}))
     result = attest("live", *usual, "--policy", "node", str(tmp_path / "policy"))
     assert (result.exit_code, "REFUSED at expected" in result.stdout) == (1, True)
@@ -167,10 +144,12 @@ def test_a_policy_for_what_is_not_here_refuses(
 def test_a_machine_without_evidence_exits_3_with_one_line(
     monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path, as_json: bool
 ) -> None:
-    on(monkeypatch, machine(None, TsmFolder(folder / "nowhere")))
+    on(monkeypatch, simulated_machine.machine(None, TsmFolder(folder / "nowhere")))
     result = attest("--live", "--out", str(tmp_path / "kept"), *(["--json"] if as_json else []))
     assert (result.exit_code, len(result.stderr.splitlines())) == (3, 1)
-    assert result.stderr.startswith(f"carnet: no evidence on this machine. GPUs: {NO_NVML}. Virtual machine: no conf")
+    assert result.stderr.startswith(
+        f"carnet: no evidence on this machine. GPUs: {simulated_machine.NO_NVML}. Virtual machine: no conf"
+    )
     if as_json:
         assert json.loads(result.stdout)["error"]["kind"] == "unknown"
     assert not list((tmp_path / "kept").iterdir())
@@ -188,8 +167,8 @@ def test_a_machine_without_evidence_exits_3_with_one_line(
 def test_what_does_not_answer_exits_3(
     monkeypatch: pytest.MonkeyPatch, folder: Path, failing: dict[str, int], blocked: dict[str, int], why: str
 ) -> None:
-    tsm = SimulatedTsm(folder, "tdx_guest", quote, failing=blocked)
-    on(monkeypatch, machine(SimulatedNvml([gpu()], failing=failing), tsm))
+    tsm = SimulatedTsm(folder, "tdx_guest", simulated_machine.quote, failing=blocked)
+    on(monkeypatch, simulated_machine.machine(SimulatedNvml([simulated_machine.gpu()], failing=failing), tsm))
     result = attest("live")
     assert (result.exit_code, result.stdout, why in result.stderr) == (3, "", True)
     assert (len(result.stderr.splitlines()), list(folder.iterdir())) == (1, [])
@@ -232,8 +211,5 @@ def test_the_group_names_it_and_takes_its_other_name_only_first() -> None:
     assert "live  Collect the evidence of this machine" in attest("--help").stdout
     assert attest("--live", "--help").stdout == attest("live", "--help").stdout
     assert attest("gpu", "--live").exit_code == 2
-
-
-def test_an_option_of_another_subcommand_comes_once() -> None:
     result = attest("tdx", "quote", "--report-data", "00", "--report-data", "11")
     assert (result.exit_code, "--report-data takes one value" in result.stderr) == (2, True)

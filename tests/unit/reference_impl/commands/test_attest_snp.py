@@ -1,46 +1,36 @@
 """``carnet attest snp``: exit codes, the JSON that callers rely on, and a last line that does it again."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shlex
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_check.cli import main
 from carnet_ref.attestation.amd.certificates import ARK, ASK, VCEK, KeyKind
 from carnet_ref.attestation.amd.policy import STEPS
 from carnet_ref.attestation.amd.report import GuestPolicy, Product
 from carnet_ref.attestation.results import EXTENSION
 from carnet_ref.crypto.primitives import sha256
-from tests.fixtures.command_words import with_defaults
+from tests.fixtures import command_words
+from tests.fixtures import simulated_snp as simulated
+from tests.fixtures.command_words import with_defaults, written
 from tests.fixtures.ear_tokens import private_pem
 from tests.fixtures.simulated_quotes import QUOTE
-from tests.fixtures.simulated_snp import (
-    NOW,
-    REPORT_DATA,
-    RUNTIME,
-    amd,
-    certificate_table,
-    chain,
-    changed,
-    chip,
-    der,
-    endorsement,
-    hcl,
-    pem,
-    signed,
-)
+from tests.fixtures.simulated_snp import chain
 
-WHEN = f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
-REPORT, LEAF, AUTHORITY, ROOT = signed(), endorsement(), amd().authority(KeyKind.VCEK), amd().root
-AZURE = hcl(report=changed(report_data=sha256(RUNTIME) + bytes(32)))
-DEBUG = changed(policy=GuestPolicy(0xB001F))
+attest, found = partial(command_words.attest, "snp"), partial(command_words.found, "snp")
+WHEN = f"{simulated.NOW:%Y-%m-%dT%H:%M:%SZ}"
+REPORT, LEAF, AUTHORITY, ROOT = (
+    simulated.signed(),
+    simulated.endorsement(),
+    simulated.amd().authority(KeyKind.VCEK),
+    simulated.amd().root,
+)
+AZURE = simulated.hcl(report=simulated.changed(report_data=sha256(simulated.RUNTIME) + bytes(32)))
+DEBUG = simulated.changed(policy=GuestPolicy(0xB001F))
 
 
 @pytest.fixture
@@ -54,8 +44,8 @@ def files(tmp_path: Path) -> dict[str, str]:
         "json": json.dumps({"platform": "snp", "evidence": text}).encode(),
         "hcl": AZURE,
         "azure": json.dumps({"platform": "az-snp", "evidence": _azure()}).encode(),
-        "crl": amd().revocation_list().public_bytes(Encoding.PEM),
-        "revoked": amd().revocation_list(AUTHORITY).public_bytes(Encoding.DER),
+        "crl": simulated.amd().revocation_list().public_bytes(Encoding.PEM),
+        "revoked": simulated.amd().revocation_list(AUTHORITY).public_bytes(Encoding.DER),
         "longer": REPORT + b"\1",
         "version": b"\6" + REPORT[1:],
         "tampered": REPORT[:0x90] + b"\0" + REPORT[0x91:],
@@ -63,21 +53,21 @@ def files(tmp_path: Path) -> dict[str, str]:
         "empty": b"",
         "quote": QUOTE,
         "debug": DEBUG,
-        "turin": signed(Product.TURIN),
-        "chain": pem(LEAF, AUTHORITY),
-        "der": der(ROOT, LEAF, AUTHORITY),
-        "table": certificate_table([(VCEK.bytes, der(LEAF)), (ASK.bytes, der(AUTHORITY)), (ARK.bytes, der(ROOT))]),
-        "other": der(chip(seed=b"another chip").endorsement(), AUTHORITY),
-        "roots": pem(*(amd(product).root for product in Product)),
+        "turin": simulated.signed(Product.TURIN),
+        "chain": simulated.pem(LEAF, AUTHORITY),
+        "der": simulated.der(ROOT, LEAF, AUTHORITY),
+        "table": simulated.certificate_table(
+            [(VCEK.bytes, simulated.der(LEAF)), (ASK.bytes, simulated.der(AUTHORITY)), (ARK.bytes, simulated.der(ROOT))]
+        ),
+        "other": simulated.der(simulated.chip(seed=b"another chip").endorsement(), AUTHORITY),
+        "roots": simulated.pem(*(simulated.amd(product).root for product in Product)),
         "strict": json.dumps({"require": ["measurement"], "measurements": [REPORT[0x90:0xC0].hex()]}).encode(),
         "newer": b'{"require": ["minimum-tcb"], "minimum_tcb": {"Milan": {"snp": 25}}}',
         "lenient": b'{"require": ["signature"], "allow_debug": true}',
         "nothing": b"{}",
         "wrong": b'{"require": "everything"}',
     }
-    for name, data in made.items():
-        (tmp_path / name).write_bytes(data)
-    return {name: str(tmp_path / name) for name in made}
+    return written(tmp_path, made)
 
 
 def _azure() -> dict[str, object]:
@@ -86,14 +76,6 @@ def _azure() -> dict[str, object]:
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-def attest(*words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", "snp", *words])
-
-
-def found(*words: str) -> Any:
-    return json.loads(attest(*words, "--json").stdout)
 
 
 def usual(files: dict[str, str], *further: str, report: str = "report", chain: str = "chain") -> list[str]:
@@ -111,9 +93,14 @@ def test_certificates_are_taken_in_every_form(files: dict[str, str], form: str) 
     assert attest(*usual(files, chain=form)).exit_code == 0
 
 
-def test_json_brings_its_own_certificates(files: dict[str, str]) -> None:
+def test_json_brings_its_own_certificates_and_policies_are_met_where_they_can_be(files: dict[str, str]) -> None:
     assert attest(files["json"], "--at", WHEN, "--trust-anchor", files["roots"]).exit_code == 0
     assert found(*usual(files, report="json", chain="other"))["failed_step"] == "signature"
+    assert found(files["report"], "--chain", files["der"], "--at", WHEN)["failed_step"] == "chain"
+    assert attest(*usual(files, "--policy", files["strict"])).exit_code == 0
+    assert attest(*usual(files, "--policy", files["lenient"], report="debug")).exit_code == 0
+    (step,) = found(*usual(files, report="version"))["steps"]
+    assert step["detail"] == "SNP report at byte 0: expected version 2 to 5, found 6"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +140,7 @@ def test_a_signed_result_says_too_that_the_quote_of_the_vtpm_was_not_read(
 
 
 def test_the_json_has_the_fields_that_callers_rely_on(files: dict[str, str]) -> None:
-    shown = found(*usual(files, "--report-data", REPORT_DATA.hex()))
+    shown = found(*usual(files, "--report-data", simulated.REPORT_DATA.hex()))
     assert (shown["accepted"], shown["failed_step"]) == (True, None)
     assert [step["id"] for step in shown["steps"]] == list(STEPS)
     assert shown["claims"]["reported_tcb"] == {"bootloader": 4, "tee": 0, "snp": 24, "microcode": 219}
@@ -198,20 +185,6 @@ def test_refused_reports_exit_1_and_name_the_step(files: dict[str, str], words: 
     assert (shown["accepted"], shown["failed_step"], shown["claims"]) == (False, step, {})
 
 
-def test_an_unknown_version_is_one_clear_error(files: dict[str, str]) -> None:
-    (step,) = found(*usual(files, report="version"))["steps"]
-    assert step["detail"] == "SNP report at byte 0: expected version 2 to 5, found 6"
-
-
-def test_simulated_reports_are_refused_with_the_production_roots(files: dict[str, str]) -> None:
-    assert found(files["report"], "--chain", files["der"], "--at", WHEN)["failed_step"] == "chain"
-
-
-def test_policies_are_met_where_they_can_be(files: dict[str, str]) -> None:
-    assert attest(*usual(files, "--policy", files["strict"])).exit_code == 0
-    assert attest(*usual(files, "--policy", files["lenient"], report="debug")).exit_code == 0
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -237,7 +210,7 @@ def test_bad_usage_exits_2_with_one_line(files: dict[str, str], words: list[str]
 
 
 def test_the_last_line_does_it_again(files: dict[str, str]) -> None:
-    given = usual(files, "--report-data", REPORT_DATA.hex())
+    given = usual(files, "--report-data", simulated.REPORT_DATA.hex())
     last = attest(*given).stdout.strip().splitlines()[-1]
     again = shlex.split(last.removeprefix("rerun"))
     assert again[:3] == ["carnet", "attest", "snp"]

@@ -1,7 +1,5 @@
 """``carnet run`` runs, says what came of it in text and JSON, goes on from journals, and refuses what it cannot do."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -12,20 +10,25 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
+from carnet_check.conformance.recorded import check_extent
 from carnet_ref.attestation.nvidia.policy import STEPS
 from carnet_ref.recorder import TraceFileError, write_trace
 from carnet_ref.systems.gpu_travelling.commands import running
+from carnet_ref.systems.gpu_travelling.commands.run import MOST_HOLDERS, MOST_ROUNDS
 from carnet_ref.systems.gpu_travelling.commands.run import SCHEDULES as OFFERED
-from carnet_ref.systems.gpu_travelling.commands.running import RunRequest
+from carnet_ref.systems.gpu_travelling.commands.running import MOST_PROCESSES, RunRequest
+from carnet_ref.systems.gpu_travelling.deployment import Deployment
 from carnet_ref.systems.gpu_travelling.keys import SCHEDULES
+from carnet_spec.protocols.gpu_travelling.instances import FRESH_SIZES
 from carnet_spec.trace import Header
 from tests.repo.tracked import ROOT
 
@@ -87,7 +90,7 @@ def test_a_run_under_a_lowered_limit_renews_its_session_and_conforms(how: tuple[
     assert fields["lost"] == []
 
 
-def test_a_limit_that_is_too_low_is_one_error() -> None:
+def test_a_limit_is_part_of_the_command_or_one_error_and_what_cannot_be_is_refused_at_once() -> None:
     result = carnet(*SMALL, "--key-limit", "1", "--json")
     assert result.exit_code == 3
     error = json.loads(result.stdout)["error"]
@@ -95,6 +98,11 @@ def test_a_limit_that_is_too_low_is_one_error() -> None:
     assert error["message"] == (
         "the key limit is too low for one hand-over: orchestrator's h2d key has 0 messages left, and 1 are needed"
     )
+    lines = carnet("--holders", "1", "--rounds", "1", "--key-limit", "50").stdout.splitlines()
+    assert "--key-limit 50" in lines[-1]
+    ran = carnet("--holders", "8")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.splitlines() == ["carnet: engine-per-holder has engines for 7 holders, not for 8"]
 
 
 def test_the_books_are_part_of_the_outcome() -> None:
@@ -104,11 +112,6 @@ def test_the_books_are_part_of_the_outcome() -> None:
     assert [entry["parent"] for entry in ledger[1:]] == [entry["model"] for entry in ledger[:-1]]
     assert (fields["kept"], fields["lost"]) == (ledger[-1]["model"], [])
     assert fields["kept"] == fields["model"]
-
-
-def test_a_limit_is_part_of_the_command_that_does_it_again() -> None:
-    lines = carnet("--holders", "1", "--rounds", "1", "--key-limit", "50").stdout.splitlines()
-    assert "--key-limit 50" in lines[-1]
 
 
 def test_backups_take_over_and_the_run_says_how_often() -> None:
@@ -122,12 +125,6 @@ def test_backups_take_over_and_the_run_says_how_often() -> None:
     assert result.stdout.splitlines()[-1].endswith("--backup 2 --mishaps 3 --seed 5")
     tally = json.loads(carnet(*befallen, "--json").stdout)["backup"]
     assert sum(tally.values()) >= 3
-
-
-def test_what_cannot_be_is_refused_before_anything_is_said() -> None:
-    ran = carnet("--holders", "8")
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.splitlines() == ["carnet: engine-per-holder has engines for 7 holders, not for 8"]
 
 
 def test_one_round_is_counted_as_one_and_large_numbers_are_grouped() -> None:
@@ -197,18 +194,15 @@ def test_what_cannot_be_done_is_said_in_one_line(args: tuple[str, ...], said: st
     assert "Traceback" not in result.stderr
 
 
-def test_a_port_in_use_is_said() -> None:
+def test_processes_come_to_the_same_model_as_one_process_and_say_of_a_port_in_use() -> None:
+    models = [json.loads(carnet(*SMALL, *more, "--json").stdout)["model"] for more in ((), ("--processes",))]
+    assert models[0] == models[1]
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         result = carnet(*SMALL, "--processes", "--port", str(taken.getsockname()[1]))
     assert result.exit_code == 2
     assert "cannot listen on port" in result.stderr
-
-
-def test_processes_come_to_the_same_model_as_one_process() -> None:
-    models = [json.loads(carnet(*SMALL, *more, "--json").stdout)["model"] for more in ((), ("--processes",))]
-    assert models[0] == models[1]
 
 
 CARNET = (sys.executable, "-c", "import sys; from carnet_check.cli import main; main(sys.argv[1:])", "run")
@@ -376,3 +370,154 @@ def test_the_name_of_a_trace_is_only_shown(tmp_path: Path) -> None:
     assert trace.exists()
     assert all(line.isprintable() for line in result.stdout.splitlines())
     assert r"a\u202e\x9bb" in result.stdout
+
+
+CARNET_PROGRAM = (sys.executable, "-c", "from carnet_check.cli import main; main()")
+ENDLESS = {
+    "run": (("run", "--rounds", "100000"), 1),
+    "run in processes": (("run", "--rounds", "100000", "--processes"), 6),
+    "sweep": (("sweep", "--configurations", "200000", "--jobs", "2", "--out", "outcomes.csv"), 3),
+}
+"""Commands that would go on for long, and how many processes they are, once all of them work."""
+LEFT = {"run": "the run is not over, and nothing of it is kept", "sweep": "the work is not finished"}
+
+
+def in_session(session: int) -> list[int]:
+    """Return the processes of a session that live."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, belongs = stat.read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(belongs) == session and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.mends("N9")
+@pytest.mark.mends("L3")
+@pytest.mark.parametrize(
+    ("command", "given", "send"),
+    [
+        ("run", signal.SIGHUP, os.killpg),
+        ("run in processes", signal.SIGHUP, os.killpg),
+        ("run in processes", signal.SIGTERM, os.kill),
+        ("sweep", signal.SIGINT, os.killpg),
+        ("sweep", signal.SIGTERM, os.kill),
+        ("sweep", signal.SIGHUP, os.killpg),
+    ],
+)
+def test_a_command_that_is_stopped_leaves_nothing(
+    command: str, given: signal.Signals, send: Callable[[int, int], None], tmp_path: Path
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    words, processes = ENDLESS[command]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        (*CARNET_PROGRAM, *words),
+        cwd=tmp_path,
+        env=environment,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        start_new_session=True,
+    ) as started:
+        stream = started.stderr if command == "sweep" else started.stdout
+        assert stream is not None
+        next(line for line in stream if "round 2 of" in line or "timing" in line)
+        while len(in_session(started.pid)) < processes:
+            time.sleep(0.01)
+        told_at = time.monotonic()
+        send(started.pid, given)
+        send(started.pid, given)
+        told, said = started.communicate(timeout=60)
+    assert started.returncode == 130, said
+    assert time.monotonic() - told_at < 20
+    assert said.splitlines()[-1:] == [f"carnet: interrupted: {LEFT[command.split(maxsplit=1)[0]]}"]
+    assert "Traceback" not in told + said
+    while in_session(started.pid):  # the last ones end when they see that their parent has
+        assert time.monotonic() - told_at < 20
+        time.sleep(0.01)
+    assert [path.name for path in tmp_path.rglob("*")] == ["temporary"]
+
+
+@pytest.mark.mends("L9")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--holders", "1000000"), f"1000000 is not in the range 1<=x<={MOST_HOLDERS}"),
+        (("--holders", "1000000", "--key-schedule", "ratchet"), f"1000000 is not in the range 1<=x<={MOST_HOLDERS}"),
+        (("--rounds", "1000000000"), f"1000000000 is not in the range 1<=x<={MOST_ROUNDS}"),
+        (
+            ("--holders", str(MOST_PROCESSES + 1), "--key-schedule", "ratchet", "--processes"),
+            f"at most {MOST_PROCESSES} holders in processes of their own, not {MOST_PROCESSES + 1}",
+        ),
+    ],
+)
+def test_a_run_that_would_never_end_is_refused_at_once(words: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(main, ["run", *words])
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_trace_of_the_largest_run_can_be_judged() -> None:
+    holders = tuple(f"holder {number}" for number in range(MOST_HOLDERS))
+    check_extent(Deployment(holders, MOST_ROUNDS).header(), FRESH_SIZES)
+
+
+@pytest.mark.slow
+@pytest.mark.mends("L9")
+@pytest.mark.timeout(300)
+def test_a_run_of_as_many_holders_as_may_be_ends() -> None:
+    words = ["--holders", str(MOST_HOLDERS), "--rounds", "2", "--key-schedule", "ratchet"]
+    assert CliRunner().invoke(main, ["run", *words]).exit_code == 0
+
+
+ENDS = ("orchestrator", "gpu")
+
+
+def usage(*args: object) -> list[dict[str, Any]]:
+    ran = CliRunner().invoke(main, ["run", *map(str, args), "--json"])
+    assert ran.exit_code == 0, ran.stderr
+    told: list[dict[str, Any]] = json.loads(ran.stdout)["key_usage"]
+    return told
+
+
+def agreed(told: list[dict[str, Any]]) -> None:
+    """Insist that nothing is over its limit, and that both ends counted the same under each key."""
+    assert all(use["within"] and use["units"] <= use["most_units"] for use in told)
+    assert all(use["most_messages"] is None or use["messages"] <= use["most_messages"] for use in told)
+    counted = [{_key(use) for use in told if use["end"] == end} for end in ENDS]
+    assert counted[0] == counted[1]
+
+
+def _key(use: dict[str, Any]) -> tuple[object, ...]:
+    return use["engine"], use["direction"], use["messages"], use["units"]
+
+
+def test_both_ends_count_the_same_for_each_key_of_each_engine() -> None:
+    told = usage("--holders", 2, "--rounds", 4)
+    agreed(told)
+    places = sorted((str(use["engine"]), use["direction"]) for use in told if use["end"] == "gpu")
+    engines = [(str(engine), way) for engine in range(3) for way in ("d2h", "h2d")]
+    assert places == sorted([*engines, ("None", "orders"), ("None", "reports")])
+    chunks = [use["messages"] for use in told if use["direction"] == "h2d" and use["engine"] in (1, 2)]
+    assert chunks == [6, 6, 6, 6], "two visits of three chunks, under one key"
+
+
+def test_keys_that_reach_their_limit_are_followed_by_others_each_of_which_is_told() -> None:
+    told = usage("--holders", 1, "--rounds", 3, "--key-schedule", "sealed-under-master")
+    agreed(told)
+    assert sum(use["direction"] == "h2d" for use in told if use["end"] == "gpu") > 3
+    told = usage("--holders", 1, "--rounds", 4, "--key-limit", 5)
+    agreed(told)
+    assert {use["most_messages"] for use in told if use["engine"] is not None} == {5}
+    assert sum(use["direction"] == "orders" for use in told if use["end"] == "gpu") > 1, "in several sessions"
+
+
+@pytest.mark.slow
+def test_processes_tell_of_the_keys_at_both_ends_too() -> None:
+    agreed(usage("--holders", 1, "--rounds", 2, "--processes"))

@@ -107,13 +107,10 @@ def test_the_deck_s_bare_m_is_no_megabyte() -> None:
     assert 7.9 < octets.volume.octets / bits.volume.octets < 8.5
 
 
-def test_the_link_for_seven_seconds_saves_seven_seconds() -> None:
+def test_the_link_for_seven_seconds_saves_as_many_and_a_cell_is_the_same_on_three_clocks() -> None:
     fitted = gpu_travelling.fit()
     link = gpu_travelling.link_for_seven_seconds(fitted)
     assert fitted.saved(gpu_travelling.BUFFER, link, scaled=True) == pytest.approx(7.0, abs=1e-6)
-
-
-def test_a_cell_of_the_deck_is_the_same_on_three_clocks() -> None:
     schedule = gpu_travelling.conventional_schedule(Size.parse("64 MiB"), Rate.parse("4 Mbit/s"), Duration(7.0))
     assert simulate(schedule).makespan == longest_path_seconds(schedule) == makespan(schedule)
 
@@ -127,34 +124,25 @@ def test_the_share_of_the_box_is_counted_over_all_headline_ratios(name: str) -> 
     assert len(box.each) == 3
 
 
-def test_the_recurrence_over_buckets_is_the_schedule_of_all_ranks() -> None:
+def test_buckets_are_scheduled_over_all_ranks_and_larger_ones_save_sub_steps() -> None:
     here = ddp.node(ddp.NOMINAL, 1e-3)
     for octets, bucket in ((4 * 25, 25 * 4), (4 * 1000, 4 * 96), (4 * 2**20, 4 * 2**15)):
         ring = Ring(4, Size(octets), Size(bucket))
         costs = here.costs(Duration(0.01), ring.gradient)
         assert ddp.ring_seconds(ring, costs) == pytest.approx(makespan(ring_all_reduce(ring, costs)), rel=1e-9)
-
-
-def test_a_larger_bucket_saves_what_every_sub_step_costs() -> None:
     here = ddp.node(ddp.NOMINAL, 1e-2)
     ratios = [ddp.ratio(here, Size(2**28), Size(2**power), Duration(0.1)) for power in (20, 22, 24, 26, 28)]
     assert ratios == sorted(ratios, reverse=True)
-
-
-def test_the_study_s_average_needs_more_models_than_gpt_2_has_sizes() -> None:
     assert ddp.least_benchmarks(8.68, 41.6) == 6
     assert ddp.least_benchmarks(20.8, 41.6) == 3
     with pytest.raises(QuantityError):
         ddp.least_benchmarks(1.0, 41.6)
 
 
-def test_speculation_needs_threads_as_well_as_guesses() -> None:
+def test_speculation_needs_threads_and_solving_says_where_there_is_no_place() -> None:
     here = pipellm.server(pipellm.NOMINAL)
     alone = pipellm.server({**pipellm.NOMINAL, "workers": 1.0})
     assert here.lost(1e-5, here.speculation) < 0.5 * alone.lost(1e-5, alone.speculation)
-
-
-def test_solving_finds_the_place_or_says_there_is_none() -> None:
     assert solve(lambda value: -value, -3.0, 0.0, 10.0) == pytest.approx(3.0)
     with pytest.raises(QuantityError, match="no value between"):
         solve(lambda value: value, 11.0, 0.0, 10.0)

@@ -1,27 +1,48 @@
-"""What a responder measures: counts, blocks one by one, or all; signed or not; in a session or outside of any."""
+"""What a responder measures, signed or not, inside a session or outside, and what it proves when challenged."""
 
-from __future__ import annotations
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from carnet_ref import spdm
 from carnet_ref.crypto.primitives import AuthenticationError, sha384
-from carnet_ref.spdm import CURRENT, H100, H100_DEVICE, UnexpectedMessageError
-from carnet_ref.spdm.layout import Layout, Version
-from carnet_ref.spdm.machine import Begin, Closed, Ended, Measure, Measured, MeasuredOutside, Opened, Received, Send
+from carnet_ref.spdm import machine
+from carnet_ref.spdm.layout import Layout, Message, Version
+from carnet_ref.spdm.machine import Ended
 from carnet_ref.spdm.measuring import LONGEST_RUN, summary_of
 from carnet_ref.spdm.messages import (
+    Certificate,
+    Challenge,
+    ChallengeAuth,
     Digests,
     Error,
     ErrorCode,
+    GetCertificate,
     GetDigests,
     GetMeasurements,
     Heartbeat,
     HeartbeatAck,
     Measurements,
     Summary,
+    parse_message,
 )
+from carnet_ref.spdm.profile import Capability
 from carnet_ref.spdm.session import Purpose, verify
-from tests.fixtures.spdm import BLOCKS, ByHand, Draws, deliver, inside, key, negotiated, reporter, requester, responder
+from tests.fixtures.spdm import (
+    BLOCKS,
+    ByHand,
+    Draws,
+    carry,
+    deliver,
+    inside,
+    key,
+    negotiated,
+    reporter,
+    requester,
+    responder,
+)
 
 VERSIONS = [Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4]
 NONCE = bytes(range(32))
@@ -73,16 +94,13 @@ def test_a_signature_covers_what_was_measured_without_one_before(version: Versio
     verify(key(3).public_key(), version, Purpose.MEASUREMENTS, fresh, again.signature)
 
 
-def test_any_other_request_begins_anew_what_a_signature_covers() -> None:
+def test_any_other_request_begins_anew_what_a_signature_covers_inside_a_session_too() -> None:
     hand, vca = negotiated()
     measured(hand, 1)
     hand.say(GetDigests(Version.V1_2))
     last = measured(hand, 2, signed=True)
     signed = vca + asking(Version.V1_2, 2, signed=True).encode() + hand.last[:-96]
     verify(key(3).public_key(), Version.V1_2, Purpose.MEASUREMENTS, signed, last.signature)
-
-
-def test_inside_a_session_too_any_other_request_begins_anew() -> None:
     hand = inside()
     measured(hand, 1)
     assert isinstance(hand.say(Heartbeat(Version.V1_1)), HeartbeatAck)
@@ -93,10 +111,7 @@ def test_inside_a_session_too_any_other_request_begins_anew() -> None:
 
 def test_a_measurement_that_is_not_there_gets_an_error_and_changes_nothing() -> None:
     for hand in (negotiated(Version.V1_1)[0], inside()):
-        for wrong in (
-            asking(Version.V1_1, 99, signed=False),
-            GetMeasurements(Version.V1_1, 1, 0xFF, NONCE, slot=1),
-        ):
+        for wrong in (asking(Version.V1_1, 99, signed=False), GetMeasurements(Version.V1_1, 1, 0xFF, NONCE, slot=1)):
             assert hand.say(wrong) == Error(Version.V1_1, ErrorCode.INVALID_REQUEST)
             assert not hand.over
         assert measured(hand, 1).record == BLOCKS[0].encode()
@@ -114,12 +129,12 @@ def test_a_run_of_unsigned_measurements_has_an_end() -> None:
 
 
 @pytest.mark.mends("E2")
-@pytest.mark.parametrize("profile", [H100_DEVICE, H100, CURRENT])
+@pytest.mark.parametrize("profile", [spdm.H100_DEVICE, spdm.H100, spdm.CURRENT])
 def test_a_requester_takes_a_report_outside_of_any_session_and_checks_who_signed_it(profile: object) -> None:
-    ours, theirs = requester(CURRENT if profile is CURRENT else H100, session=False), responder(profile)  # type: ignore[arg-type]
-    deliver(ours, Begin(), theirs)
-    (found,) = deliver(ours, Measure(NONCE), theirs)
-    assert isinstance(found, MeasuredOutside)
+    ours, theirs = requester(spdm.CURRENT if profile is spdm.CURRENT else spdm.H100, session=False), responder(profile)  # type: ignore[arg-type]
+    deliver(ours, machine.Begin(), theirs)
+    (found,) = deliver(ours, machine.Measure(NONCE), theirs)
+    assert isinstance(found, machine.MeasuredOutside)
     assert found.report.nonce == NONCE
     found.report.check_signature(found.report.version, found.report.responder)
     assert not ours.established
@@ -127,32 +142,32 @@ def test_a_requester_takes_a_report_outside_of_any_session_and_checks_who_signed
 
 def test_a_report_outside_of_any_session_that_another_key_signed_is_refused() -> None:
     ours, theirs = requester(session=False), responder(reporter=reporter(key(9)))
-    deliver(ours, Begin(), theirs)
-    (closed,) = deliver(ours, Measure(NONCE), theirs)
-    assert isinstance(closed, Closed)
+    deliver(ours, machine.Begin(), theirs)
+    (closed,) = deliver(ours, machine.Measure(NONCE), theirs)
+    assert isinstance(closed, machine.Closed)
     assert isinstance(closed.error, AuthenticationError)
 
 
 @pytest.mark.parametrize("place", [3, 60])
 def test_a_report_of_another_slot_or_altered_is_refused(place: int) -> None:
-    ours, theirs = requester(CURRENT, session=False), responder(CURRENT)
-    deliver(ours, Begin(), theirs)
-    (asked,) = (effect for effect in ours.handle(Measure(NONCE)) if isinstance(effect, Send))
+    ours, theirs = requester(spdm.CURRENT, session=False), responder(spdm.CURRENT)
+    deliver(ours, machine.Begin(), theirs)
+    (asked,) = (effect for effect in ours.handle(machine.Measure(NONCE)) if isinstance(effect, machine.Send))
     answer = bytearray(theirs.receive(asked.data)[0])
     answer[1 + place] ^= 1
-    (closed,) = ours.handle(Received(bytes(answer)))
-    assert isinstance(closed, Closed)
-    assert isinstance(closed.error, UnexpectedMessageError if place == 3 else AuthenticationError)
+    (closed,) = ours.handle(machine.Received(bytes(answer)))
+    assert isinstance(closed, machine.Closed)
+    assert isinstance(closed.error, spdm.UnexpectedMessageError if place == 3 else AuthenticationError)
     assert isinstance(ours.state, Ended)
 
 
 @pytest.mark.mends("E16")
-@pytest.mark.parametrize("profile", [H100, CURRENT])
+@pytest.mark.parametrize("profile", [spdm.H100, spdm.CURRENT])
 def test_a_reporter_sees_what_was_negotiated_so_that_it_signs_by_itself(profile: object) -> None:
     ours, theirs = requester(profile), responder(profile)  # type: ignore[arg-type]
-    deliver(ours, Begin(), theirs)
-    (found,) = deliver(ours, Measure(NONCE), theirs)
-    assert isinstance(found, Measured)
+    deliver(ours, machine.Begin(), theirs)
+    (found,) = deliver(ours, machine.Measure(NONCE), theirs)
+    assert isinstance(found, machine.Measured)
     assert ours.session is not None
     assert found.report.before[:1] == b"\x10"
     found.report.check_signature(ours.session.version, ours.session.responder)
@@ -161,9 +176,11 @@ def test_a_reporter_sees_what_was_negotiated_so_that_it_signs_by_itself(profile:
 @pytest.mark.mends("E14")
 @pytest.mark.parametrize("kind", Summary)
 def test_both_ends_have_the_summary_of_measurements_that_was_asked_for(kind: Summary) -> None:
-    ours, theirs = requester(CURRENT, summary=kind), responder(CURRENT)
-    happened = deliver(ours, Begin(), theirs)
-    assert [each.session.summary for each in happened if isinstance(each, Opened)] == [summary_of(BLOCKS, kind)] * 2
+    ours, theirs = requester(spdm.CURRENT, summary=kind), responder(spdm.CURRENT)
+    happened = deliver(ours, machine.Begin(), theirs)
+    assert [each.session.summary for each in happened if isinstance(each, machine.Opened)] == [
+        summary_of(BLOCKS, kind)
+    ] * 2
     rooted = b"".join(block.encode() for block in BLOCKS if block.index % 2 == 0)
     expected = {Summary.NONE: b"", Summary.ROOTED: sha384(rooted)}
     expected[Summary.ALL] = sha384(b"".join(block.encode() for block in BLOCKS))
@@ -174,7 +191,144 @@ def test_the_blocks_that_are_measured_are_those_of_the_moment() -> None:
     blocks = list(BLOCKS)
     source = reporter(seed="moment")
     changing = type(source)(key(3), lambda: tuple(blocks), Draws("moment"))
-    hand, _ = negotiated(theirs=responder(CURRENT, reporter=changing))
+    hand, _ = negotiated(theirs=responder(spdm.CURRENT, reporter=changing))
     assert measured(hand, 0).total == len(BLOCKS)
     blocks.pop()
     assert measured(hand, 0).total == len(BLOCKS) - 1
+
+
+Alter = Callable[[Any], Message]
+
+
+def able(version: Version) -> spdm.Profile:
+    return spdm.Profile(version.label, (version,), Capability.CHAL)
+
+
+@pytest.mark.mends("E14")
+@pytest.mark.parametrize("kind", Summary)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_challenged_device_is_identified_before_any_session(version: Version, kind: Summary) -> None:
+    ours = requester(able(version), challenge=True, session=False, summary=kind)
+    theirs = responder(able(version))
+    (found,) = deliver(ours, machine.Begin(), theirs)
+    assert isinstance(found, machine.Identified)
+    assert found.challenged
+    assert found.summary == summary_of(BLOCKS, kind)
+    assert not ours.established
+    assert [type(each) for each in deliver(ours, machine.OpenSession(), theirs)] == [
+        machine.Opened,
+        machine.Opened,
+    ]
+
+
+def test_a_device_that_is_not_challenged_has_proved_nothing_and_is_refused_where_it_has_to() -> None:
+    (found,) = deliver(requester(session=False), machine.Begin(), responder())
+    assert isinstance(found, machine.Identified)
+    assert not found.challenged
+    (closed, *_) = deliver(requester(spdm.H100, challenge=True), machine.Begin(), responder(spdm.H100))
+    assert isinstance(closed, machine.Closed)
+    assert isinstance(closed.error, spdm.DowngradeError)
+    assert "CHAL" in str(closed.error)
+    hand, _ = negotiated(Version.V1_1, responder(spdm.H100))
+    assert hand.say(Challenge(Version.V1_1, 0, 0, bytes(32))) == Error(Version.V1_1, ErrorCode.UNEXPECTED_REQUEST)
+    assert hand.over
+
+
+def refused(alter: Alter, kind: type[Message], version: Version = Version.V1_3) -> Exception:
+    """Return why the requester refused a challenge in which a message of one kind was altered on its way."""
+    ours = requester(able(version), challenge=True, session=False, summary=Summary.ALL)
+
+    def on_the_way(data: bytes, _: bool) -> bytes:
+        if data[2] != kind.CODE:
+            return data
+        return b"\x05" + alter(parse_message(data[1:], Layout(version, summary=True))).encode()
+
+    happened = carry((ours, responder(able(version))), [(0, machine.Begin())], on_the_way)
+    assert not any(isinstance(each, machine.Identified) for each in happened)
+    error = next(each.error for each in happened if isinstance(each, machine.Closed))
+    assert error is not None
+    return error
+
+
+def twisted(name: str) -> Alter:
+    return lambda message: replace(
+        message, **{name: bytes([getattr(message, name)[0] ^ 1]) + getattr(message, name)[1:]}
+    )
+
+
+ROWS: dict[str, tuple[Alter, type[Message], type[Exception]]] = {
+    "another slot answers": (lambda m: replace(m, slot=1), ChallengeAuth, spdm.UntrustedChainError),
+    "it says that other slots have certificates": (
+        lambda m: replace(m, slots=3),
+        ChallengeAuth,
+        spdm.UntrustedChainError,
+    ),
+    "it names another chain": (twisted("chain_hash"), ChallengeAuth, spdm.UntrustedChainError),
+    "it answers in another context": (twisted("context"), ChallengeAuth, spdm.UnexpectedMessageError),
+    "it asks for the requester's proof": (lambda m: replace(m, slot=0x80), ChallengeAuth, spdm.UnexpectedMessageError),
+    "its nonce is altered": (twisted("nonce"), ChallengeAuth, AuthenticationError),
+    "its summary is altered": (twisted("summary"), ChallengeAuth, AuthenticationError),
+    "its signature is altered": (twisted("signature"), ChallengeAuth, AuthenticationError),
+    "opaque data is added": (lambda m: replace(m, opaque=b"x"), ChallengeAuth, AuthenticationError),
+    "the challenge's nonce is altered": (twisted("nonce"), Challenge, AuthenticationError),
+    "the challenge's context is altered": (twisted("context"), Challenge, spdm.UnexpectedMessageError),
+    "rooted measurements are asked for instead": (lambda m: replace(m, summary=1), Challenge, AuthenticationError),
+    "a slot is hidden": (lambda m: replace(m, supported=3), Digests, AuthenticationError),
+    "the request for the chain is altered": (lambda m: replace(m, length=0x0FFE), GetCertificate, AuthenticationError),
+    "what is said of the certificate is altered": (
+        lambda m: replace(m, certificate=1),
+        Certificate,
+        AuthenticationError,
+    ),
+}
+
+
+@pytest.mark.parametrize("row", sorted(ROWS))
+def test_a_challenge_is_over_all_that_was_said(row: str) -> None:
+    alter, kind, error = ROWS[row]
+    assert type(refused(alter, kind)) is error
+
+
+def test_a_device_without_the_key_of_its_certificate_is_not_identified() -> None:
+    theirs = responder(able(Version.V1_2))
+    state: Any = theirs.state
+    theirs = type(theirs)(replace(state.config, key=key(9)))
+    (closed, *_) = deliver(requester(able(Version.V1_2), challenge=True), machine.Begin(), theirs)
+    assert isinstance(closed, machine.Closed)
+    assert isinstance(closed.error, AuthenticationError)
+
+
+@pytest.mark.parametrize("between", [False, True])
+def test_what_was_shown_counts_until_something_else_is_asked(between: bool) -> None:
+    version = Version.V1_3
+    hand, vca = negotiated(version)
+    shown = b""
+    for asked in (GetDigests(version), GetDigests(version), GetCertificate(version, 0, 0, 0x400)):
+        hand.say(asked)
+        shown = (b"" if isinstance(asked, GetDigests) else shown) + asked.encode() + hand.last
+    if between:
+        hand.say(GetMeasurements(version, 0, 0, context=bytes(8)), Layout(version, signed=False))
+        shown = b""
+    challenge = Challenge(version, 0, 0, bytes(32), bytes(8))
+    proof = hand.say(challenge)
+    assert isinstance(proof, ChallengeAuth)
+    signed = vca + shown + challenge.encode() + hand.last[:-96]
+    verify(key(3).public_key(), version, Purpose.CHALLENGE_AUTH, signed, proof.signature)
+
+
+@pytest.mark.parametrize(("slot", "summary"), [(1, 0), (0, 2)])
+def test_a_challenge_of_no_kind_that_there_is_is_refused(slot: int, summary: int) -> None:
+    hand, _ = negotiated(Version.V1_2, responder(spdm.CURRENT))
+    asked = Challenge(Version.V1_2, slot, summary, bytes(32))
+    assert hand.say(asked) == Error(Version.V1_2, ErrorCode.INVALID_REQUEST)
+    assert hand.over
+
+
+def test_a_requester_that_asks_for_certificates_without_end_is_refused() -> None:
+    hand, _ = negotiated()
+    asked = GetCertificate(Version.V1_2, 0, 0, 0xFFFF)
+    for _ in range((1 << 20) // 1000):
+        if hand.say(asked) == Error(Version.V1_2, ErrorCode.UNEXPECTED_REQUEST):
+            break
+    assert hand.over
+    assert isinstance(hand.error, spdm.UnexpectedMessageError)

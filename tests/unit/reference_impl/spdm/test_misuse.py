@@ -1,22 +1,21 @@
-"""What is reordered, replayed, truncated, altered or downgraded ends a session with the error that says so."""
-
-from __future__ import annotations
+"""What is reordered, replayed, truncated, altered or downgraded ends a session with a typed error."""
 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import carnet_ref.spdm.requester
-import carnet_ref.spdm.responder
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
 from carnet_ref.spdm import (
     CURRENT,
     H100,
+    H100_DEVICE,
     DowngradeError,
     PeerError,
     Profile,
@@ -27,43 +26,68 @@ from carnet_ref.spdm import (
     TransferError,
     UnexpectedMessageError,
     UntrustedChainError,
+    profile,
+    secured,
 )
+from carnet_ref.spdm import requester as requester_module
+from carnet_ref.spdm import responder as responder_module
 from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.machine import (
     REFUSALS,
     Begin,
     Closed,
-    Conversing,
     Ended,
+    Measure,
+    MessageState,
+    Opened,
     Received,
-    Secured,
+    SecuredState,
     Send,
     SessionEvent,
     SessionState,
+    UpdateKeys,
 )
 from carnet_ref.spdm.messages import (
     Algorithms,
     Capabilities,
     Certificate,
     ChunkSend,
+    DeliverEncapsulatedResponse,
     Digests,
+    EncapsulatedRequest,
+    EncapsulatedResponseAck,
     Error,
     Finish,
     GetCapabilities,
+    HeartbeatAck,
     KeyExchange,
     KeyExchangeRsp,
+    KeyUpdate,
+    KeyUpdateAck,
     NegotiateAlgorithms,
+    NotReady,
     PskExchange,
     PskExchangeRsp,
     PskFinish,
+    UpdateOperation,
     VersionList,
     parse_message,
 )
 from carnet_ref.spdm.profile import Capability
+from carnet_ref.spdm.secured import check_selected, offered_versions, selected_version
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm import CONVERSATIONS, requester, responder, trace
-
-Alter = Callable[[bytes], bytes]
+from tests.fixtures.spdm import (
+    CONVERSATIONS,
+    chain,
+    deliver,
+    established,
+    key,
+    of_p256,
+    requester,
+    responder,
+    trace,
+    trust,
+)
 
 
 def psk_messages() -> list[bytes]:
@@ -112,16 +136,15 @@ def ending(state: SessionState, message: bytes) -> Exception | None:
     return closed[0] if closed else None
 
 
-def acceptable(state: Conversing, awaited: bytes, message: bytes) -> bool:
+def acceptable(state: MessageState, awaited: bytes, message: bytes) -> bool:
     """Whether a message may go on in a state, as far as its kind tells."""
-    if message[:1] != b"\x05" or isinstance(state, Secured):
+    if message[:1] != b"\x05" or isinstance(state, SecuredState):
         return message == awaited
     return message[2] in awaited_codes()[type(state)]
 
 
 def test_the_conversations_visit_every_state_that_awaits_the_peer() -> None:
-    spdm = carnet_ref.spdm
-    names = (*vars(spdm.requester), *vars(spdm.responder))
+    names = (*vars(requester_module), *vars(responder_module))
     states = {name for name in names if name.startswith("Await")} | {"Established"}
     visited = {type(state).__name__ for name in CONVERSATIONS for state, _ in trace(name)}
     assert states - visited == {"AwaitBegin", "AwaitOpenSession"}
@@ -130,7 +153,7 @@ def test_the_conversations_visit_every_state_that_awaits_the_peer() -> None:
 @pytest.mark.parametrize(("name", "position"), PLACES)
 def test_every_message_in_every_state_is_the_awaited_one_or_ends_the_session(name: str, position: int) -> None:
     state, awaited = trace(name)[position]
-    assert isinstance(state, Conversing)
+    assert isinstance(state, MessageState)
     for message in corpus():
         error = ending(state, message)
         if error is None:
@@ -152,7 +175,7 @@ def test_every_truncation_is_malformed_and_so_is_every_appended_byte(name: str, 
 @given(st.sampled_from(PLACES), st.binary(max_size=200))
 def test_any_bytes_in_any_state_end_the_session_with_a_typed_error(place: tuple[str, int], data: bytes) -> None:
     state, awaited = trace(place[0])[place[1]]
-    assert isinstance(state, Conversing)
+    assert isinstance(state, MessageState)
     assert ending(state, data) is not None or acceptable(state, awaited, data)
 
 
@@ -278,3 +301,190 @@ def test_the_requester_itself_refuses_another_verify_data() -> None:
     found = meddle(KeyExchangeRsp, twisted("verify_data"), H100, H100)
     assert isinstance(found, AuthenticationError)
     assert found.what == "ResponderVerifyData"
+
+
+def responding(**changes: Any) -> Responder:
+    """Return a responder that differs from an honest one in some of its settings."""
+    state: Any = responder().state
+    return Responder(replace(state.config, **changes))
+
+
+def refusals(ours: Requester, theirs: Responder) -> list[Exception | None]:
+    """Run a handshake that opens no session, and return why either end closed it."""
+    effects = deliver(ours, Begin(), theirs)
+    assert not any(isinstance(effect, Opened) for effect in effects)
+    return [effect.error for effect in effects if isinstance(effect, Closed)]
+
+
+DEVICES: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "another key than its certificate's": ({"key": key(9)}, AuthenticationError, ""),
+    "a key of another curve": ({"certificates": (*chain()[:2], of_p256())}, UntrustedChainError, "no P-384 key"),
+    "another root": ({"certificates": chain()[1:]}, UntrustedChainError, ""),
+}
+
+
+@pytest.mark.parametrize("what", DEVICES)
+def test_a_device_with_another_key_curve_or_root_than_its_certificates_is_refused(what: str) -> None:
+    changes, error, said = DEVICES[what]
+    first, *_ = refusals(requester(), responding(**changes))
+    assert isinstance(first, error)
+    assert said in str(first)
+    with pytest.raises(UntrustedChainError):
+        trust(chain()[1:])
+
+
+class Twisted(Finish):
+    def encode(self) -> bytes:
+        return Finish.encode(self)[:-1] + bytes([self.verify_data[-1] ^ 1])
+
+
+def selecting(version: Version, offered: bytes) -> bytes:
+    return secured.selected_version(version, offered).replace(b"\x00\x12", b"\x00\x10")
+
+
+def signing(version: Version, slot: int, signature: bytes, verify_data: bytes) -> Finish:
+    return Finish(version, slot, signature or bytes(384), verify_data)
+
+
+DISHONEST: dict[str, tuple[str, Any, type[Exception]]] = {
+    "a device that asks for mutual authentication": (
+        "responder.messages.KeyExchangeRsp",
+        lambda *fields: replace(KeyExchangeRsp(*fields), mutual=1),
+        UnexpectedMessageError,
+    ),
+    "a device that selects records of another version": (
+        "responder.selected_version",
+        selecting,
+        DowngradeError,
+    ),
+    "a requester that proves another transcript": ("requester.Finish", Twisted, AuthenticationError),
+    "a requester that signs its finish": ("requester.Finish", signing, UnexpectedMessageError),
+}
+
+
+@pytest.mark.parametrize("what", DISHONEST)
+def test_a_dishonest_peer_is_refused(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, value, error = DISHONEST[what]
+    monkeypatch.setattr(f"carnet_ref.spdm.{name}", value)
+    first, *_ = refusals(requester(), responder())
+    assert isinstance(first, error)
+    assert value is not Twisted or getattr(first, "what", "") == "RequesterVerifyData"
+
+
+@pytest.mark.parametrize("operation", UpdateOperation)
+def test_an_update_acknowledged_with_another_tag_ends_the_session(
+    operation: UpdateOperation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def acknowledging(version: Version, asked: UpdateOperation, tag: int) -> KeyUpdateAck:
+        return KeyUpdateAck(version, asked, tag ^ (asked is operation))
+
+    ours, theirs = established()
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyUpdateAck", acknowledging)
+    closed = [effect for effect in deliver(ours, UpdateKeys(), theirs) if isinstance(effect, Closed)]
+    assert bool(closed) is (operation is not UpdateOperation.UPDATE_KEY)
+    assert all(isinstance(effect.error, UnexpectedMessageError) for effect in closed)
+
+
+def test_only_the_end_of_a_handshake_opens_a_session_and_only_measurements_are_a_report(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reporter = SimpleNamespace(report=lambda asked: HeartbeatAck(Version.V1_1).encode())
+    ours, theirs = requester(), responding(reporter=reporter)
+    deliver(ours, Begin(), theirs)
+    (closed,) = deliver(ours, Measure(bytes(32)), theirs)
+    assert isinstance(closed, Closed)
+    assert isinstance(closed.error, UnexpectedMessageError)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.FinishRsp", HeartbeatAck)
+    ours, theirs = requester(), responder()
+    first, *_ = [each for each in deliver(ours, Begin(), theirs) if isinstance(each, Closed)]
+    assert isinstance(first.error, UnexpectedMessageError)
+    assert not ours.established
+
+
+def test_the_default_device_profile_speaks_1_1_alone() -> None:
+    assert H100_DEVICE.versions == (Version.V1_1,)
+    with pytest.raises(DowngradeError):
+        CURRENT.choose(H100_DEVICE.version_list())
+
+
+V = Version.V1_2
+
+
+def altered(place: int, value: int) -> bytes:
+    """Return NEGOTIATE_ALGORITHMS with one byte altered."""
+    raw = bytearray(profile.CURRENT.negotiate(V).encode())
+    raw[place] = value
+    return bytes(raw)
+
+
+ACK = bytes([V, EncapsulatedResponseAck.CODE])
+MALFORMED: dict[str, tuple[bytes, str]] = {
+    "ENCAPSULATED_REQUEST without one": (bytes([V, EncapsulatedRequest.CODE, 1, 0]), "an encapsulated message"),
+    "DELIVER_ENCAPSULATED_RESPONSE without one": (
+        bytes([V, DeliverEncapsulatedResponse.CODE, 1, 0]),
+        "an encapsulated message",
+    ),
+    "an acknowledgement of no kind": (ACK + bytes([0, 3]) + bytes(4), "a kind of payload"),
+    "an acknowledgement without a payload that has one": (ACK + bytes([0, 0]) + bytes(5), "a payload of its kind"),
+    "an acknowledgement with half a slot": (ACK + bytes([0, 2]) + bytes(4), "a payload of its kind"),
+    "an acknowledgement with two slots": (ACK + bytes([0, 2]) + bytes(6), "a payload of its kind"),
+    "an acknowledgement that does not say of what": (ACK + bytes([0, 0]), "acknowledged request id"),
+    "an ERROR that says too much": (bytes([V, Error.CODE, 1, 0]) + bytes(33), "32 bytes at most"),
+    "an update of no kind": (bytes([V, KeyUpdate.CODE, 0, 0]), "an update operation"),
+    "a piece that is shorter than it says": (ChunkSend(V, 0, 1, False, bytes(40)).encode()[:-1], "40 bytes of chunk"),
+    "a first piece that does not say how long the whole is": (
+        ChunkSend(V, 0, 0, False, b"").encode(),
+        "size of the large message",
+    ),
+    "algorithms that are shorter than they say": (altered(4, 49), "a length of 48"),
+    "external signature algorithms": (altered(28, 1), "no external asymmetric algorithms"),
+    "external hash algorithms": (altered(29, 1), "no external hash algorithms"),
+    "a table of algorithms in three bytes": (altered(33, 0x30), "two bytes of algorithms"),
+    "a message of no code": (bytes([V, 0x40, 0, 0]), "a known code"),
+}
+
+
+@pytest.mark.parametrize("row", sorted(MALFORMED))
+def test_a_message_is_malformed(row: str) -> None:
+    data, expected = MALFORMED[row]
+    with pytest.raises(MalformedError, match=expected):
+        parse_message(data, Layout(V))
+
+
+@pytest.mark.parametrize("size", [0, 3, 5])
+def test_when_a_response_is_ready_is_said_in_four_bytes(size: int) -> None:
+    with pytest.raises(MalformedError, match="four bytes"):
+        NotReady.of(Error(V, 0x42, extended=bytes(size)))
+
+
+def test_post_quantum_algorithms_are_reserved_bytes_before_1_4() -> None:
+    for version, found in ((V, 0), (Version.V1_4, 5)):
+        raw = bytearray(profile.CURRENT.negotiate(version).encode())
+        raw[16] = 5
+        message = parse_message(bytes(raw), Layout(version))
+        assert isinstance(message, NegotiateAlgorithms)
+        assert message.post_quantum == found
+
+
+NEW = Version.V1_2
+OFFERED = offered_versions(NEW)
+SELECTED = selected_version(NEW, OFFERED)
+
+
+def longer(opaque: bytes) -> bytes:
+    """Return the same opaque data, the one element of which has a word more."""
+    head, rest = opaque[:6], opaque[8:]
+    size = int.from_bytes(opaque[6:8], "little")
+    return head + (size + 4).to_bytes(2, "little") + rest[:size] + bytes(4) + rest[size:]
+
+
+def test_nothing_may_follow_the_elements_of_opaque_data_nor_anything_within_one() -> None:
+    check_selected(NEW, SELECTED)
+    with pytest.raises(MalformedError, match="opaque data"):
+        selected_version(NEW, OFFERED + bytes(4))
+    with pytest.raises(MalformedError, match="opaque data"):
+        check_selected(NEW, SELECTED + bytes(4))
+    with pytest.raises(MalformedError, match="secured message versions"):
+        selected_version(NEW, longer(OFFERED))
+    with pytest.raises(MalformedError, match="secured message selection"):
+        check_selected(NEW, longer(SELECTED))

@@ -1,7 +1,5 @@
 """The optional trainer learns, repeats itself, and says when it is not installed."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys
@@ -10,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from carnet_check.cli import main
-from carnet_ref.training import MOST_HIDDEN, TRAINERS, text_of, trainer_named
+from carnet_ref.training import MOST_HIDDEN, TRAINERS, sample_text, trainer_named
 from carnet_ref.training.characters import CharacterModel
 from carnet_ref.wire import MalformedError
 
@@ -42,7 +40,7 @@ def test_the_loss_falls_from_holder_to_holder() -> None:
     trainer = trainer_named("torch")
     model, losses = trainer.first_model(), []
     for holder in ("alice", "anna", "anton") * 2:
-        outcome = trainer.train(model, text_of(holder, 2048))
+        outcome = trainer.train(model, sample_text(holder, 2048))
         model = outcome.model
         losses.append(outcome.loss)
     assert losses[-1] < losses[0] * 0.8
@@ -50,7 +48,7 @@ def test_the_loss_falls_from_holder_to_holder() -> None:
 
 @needs_torch
 def test_training_repeats_itself_and_goes_on_where_it_was() -> None:
-    trainer, text = trainer_named("torch"), text_of("alice", 512)
+    trainer, text = trainer_named("torch"), sample_text("alice", 512)
     once = trainer.train(trainer.first_model(), text)
     assert once == trainer.train(trainer.first_model(), text)
     assert once.residue

@@ -1,8 +1,7 @@
-"""A hostile platform costs availability and nothing else: every move, at many places, on every path."""
-
-from __future__ import annotations
+"""A hostile platform costs availability and nothing else, and what crosses to the device and back is counted."""
 
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +9,7 @@ from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.training import Trainer
+from carnet_ref.transport.crossings import DeviceLocation, DeviceTraffic, TrafficCounts, TrafficPhase, bytes_moved
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.platform import Platform
 from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
@@ -69,12 +69,9 @@ def test_a_gpu_in_open_mode_is_refused_until_it_is_not() -> None:
     assert world.orchestrator.job.kept.model == expected()
 
 
-def test_a_gpu_that_is_reset_boots_as_it_was_booted_before() -> None:
+def test_a_gpu_that_stays_open_and_an_attack_without_end_end_the_run_with_a_reason() -> None:
     world, _, _ = run(OPENED)
     assert "sessions failed, the last one because of the GPU's report is refused: mode" in world.failure
-
-
-def test_an_attack_without_end_ends_the_run_with_a_reason() -> None:
     acts = [Act(Cue(FrameKind.SESSION, ORCHESTRATOR, nth=nth), Move.DROP) for nth in range(200)]
     world, _, _ = run(*acts)
     assert "sessions failed" in world.failure
@@ -98,19 +95,13 @@ def test_an_honest_platform_routes_as_asked_and_records_it_once() -> None:
     assert platform.mux == "alice"
 
 
-def test_an_honest_platform_carries_from_whom_the_gpu_is_wired_to() -> None:
+def test_an_honest_platform_carries_from_whom_the_gpu_is_wired_to_and_resets_for_one_only() -> None:
     platform = Platform(ORCHESTRATOR, GPU, mux="alice")
     for source, carried in (("alice", True), (ORCHESTRATOR, True), ("anna", False)):
         assert bool(platform.carry(Frame(source, GPU, FrameKind.H2D, b"")).frames) is carried
-
-
-def test_nobody_but_the_orchestrator_has_the_gpu_reset() -> None:
     platform = Platform(ORCHESTRATOR, GPU)
     assert not platform.carry(Frame("alice", PLATFORM, FrameKind.RESET, b"OPEN")).frames
     assert platform.carry(Frame(ORCHESTRATOR, PLATFORM, FrameKind.RESET, b"CONFIDENTIAL")).frames
-
-
-def test_who_wants_the_frames_gets_them() -> None:
     kept: list[Frame] = []
     platform = Platform(ORCHESTRATOR, GPU, keep=kept.append)
     platform.carry(Frame("alice", GPU, FrameKind.H2D, b"body"))
@@ -138,3 +129,116 @@ def test_a_hostile_platform_keeps_what_it_may_replay() -> None:
     kept = {path: len(frames) for path, frames in platform.seen.items()}
     assert max(kept.values()) == 3
     assert sum(kept.values()) < platform.messages / 2
+
+
+OWNER, DEVICE = "owner", "device"
+
+
+def route(agent: str, clock: int = 0) -> Frame:
+    return Frame(OWNER, PLATFORM, FrameKind.ROUTE, agent.encode(), clock)
+
+
+def down(source: str, size: int, kind: FrameKind = FrameKind.H2D) -> Frame:
+    return Frame(source, DEVICE, kind, bytes(size))
+
+
+def up(size: int, kind: FrameKind = FrameKind.D2H) -> Frame:
+    return Frame(DEVICE, OWNER, kind, bytes(size))
+
+
+FIRST, SECOND = 11, 22
+"""When the device was granted, by the clock of its owner."""
+RESET = Frame(OWNER, PLATFORM, FrameKind.RESET, b"CONFIDENTIAL")
+TWO_VISITS = [
+    *(down(OWNER, 10, FrameKind.SESSION), up(20, FrameKind.SESSION), down(OWNER, 1_000)),
+    *(route("ana", FIRST), down("ana", 300), route(OWNER), up(7), up(2_000)),
+    *(route("bo", SECOND), down("bo", 400), route(OWNER), down(OWNER, 5, FrameKind.SESSION), up(8)),
+]
+
+
+def carried(*frames: Frame) -> Platform:
+    platform = Platform(OWNER, DEVICE)
+    for frame in frames:
+        platform.carry(frame)
+    return platform
+
+
+def test_a_hand_off_is_all_that_crosses_from_leaving_until_leaving_again() -> None:
+    stretches = carried(*TWO_VISITS).crossings.stretches
+    assert [stretch.where for stretch in stretches] == [
+        DeviceLocation.SETUP,
+        DeviceLocation.AWAY,
+        DeviceLocation.HOME,
+        DeviceLocation.AWAY,
+        DeviceLocation.HOME,
+    ]
+    moved = bytes_moved(stretches, saved=frozenset({FIRST}))
+    assert moved.to_json() == {"total": 3_750, "setup": 1_030, "save": 2_000, "per_handoff": [307, 413], "session": 35}
+    moved = bytes_moved(carried(*TWO_VISITS).crossings.stretches, saved=frozenset())
+    assert (moved.save, moved.per_handoff, moved.total) == (0, (2_307, 413), 3_750)
+    (stretch,) = carried(up(8, FrameKind.SEMAPHORE)).crossings.stretches
+    assert (stretch.link, stretch.session) == (8, 0)
+
+
+def test_a_grant_that_led_to_no_journey_moves_no_number() -> None:
+    """Its owner died before it asked for the route, or the platform lost that; another grant follows."""
+    lost, granted = 5, 9
+    stretches = carried(
+        RESET, route("ana", granted), down("ana", 300), route(OWNER), up(7), up(2_000)
+    ).crossings.stretches
+    moved = bytes_moved(stretches, saved=frozenset({granted}))
+    assert (moved.save, moved.per_handoff) == (2_000, (307,))
+    assert bytes_moved(stretches, saved=frozenset({lost})).per_handoff == (2_307,)
+
+
+def test_each_grant_begins_a_journey_and_a_reset_another_set_up() -> None:
+    stretches = carried(route("ana", FIRST), down("ana", 3), route("bo", SECOND), down("bo", 4)).crossings.stretches
+    assert [(each.where, each.journey, each.total) for each in stretches[1:]] == [
+        (DeviceLocation.AWAY, FIRST, 3),
+        (DeviceLocation.AWAY, SECOND, 4),
+    ]
+    platform = carried(route("ana"), down("ana", 3), RESET, route(OWNER), down(OWNER, 90, FrameKind.SESSION))
+    assert [(stretch.where, stretch.total) for stretch in platform.crossings.stretches] == [
+        (DeviceLocation.SETUP, 0),
+        (DeviceLocation.AWAY, 3),
+        (DeviceLocation.SETUP, 90),
+    ]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        down("mallory", 50),
+        Frame("mallory", DEVICE, FrameKind.SESSION, bytes(50)),
+        Frame("ana", OWNER, FrameKind.CHANNEL, bytes(50)),
+        Frame("mallory", OWNER, FrameKind.SEMAPHORE, bytes(50)),
+        Frame("mallory", PLATFORM, FrameKind.ROUTE, b"mallory"),
+        Frame("mallory", PLATFORM, FrameKind.RESET, b"OPEN"),
+    ],
+)
+def test_what_does_not_reach_the_device_is_not_counted(frame: Frame) -> None:
+    assert carried(frame).crossings.stretches == [TrafficPhase(DeviceLocation.SETUP)]
+
+
+def test_what_crossed_is_kept_through_a_restart(tmp_path: Path) -> None:
+    def log_step(*frames: Frame) -> list[TrafficPhase]:
+        with TrafficCounts(tmp_path) as tally:
+            crossings = DeviceTraffic(OWNER, DEVICE)
+            for frame in frames:
+                crossings.note(frame)
+                tally.note(0, 0, 0, crossings.stretches)
+        return crossings.stretches
+
+    before = list(log_step(*TWO_VISITS))
+    after = list(log_step(RESET, down(OWNER, 9)))
+    with TrafficCounts(tmp_path) as tally:
+        assert tally.stretches == [*before, *after]
+
+
+def test_half_a_record_is_left_aside(tmp_path: Path) -> None:
+    with TrafficCounts(tmp_path) as tally:
+        tally.note(0, 0, 0, [TrafficPhase(DeviceLocation.SETUP, 1, 2, 3)])
+    (crossed,) = tmp_path.glob("crossed")
+    crossed.write_bytes(crossed.read_bytes() + b"half")
+    with TrafficCounts(tmp_path) as tally:
+        assert tally.stretches == [TrafficPhase(DeviceLocation.SETUP, 1, 2, 3)]

@@ -1,12 +1,10 @@
 """Errors of readers name the field that is wrong: by what was expected, what was found, and where it begins."""
 
-from __future__ import annotations
-
 import pytest
 
 from carnet_ref.attestation.intel.event_log import parse_event_log
 from carnet_ref.attestation.intel.quote import parse_quote
-from carnet_ref.wire import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader, number, to_number
 from tests.fixtures.simulated_quotes import QUOTE, edited, of_tdx_15
 
 DATA = bytes(range(10))
@@ -20,15 +18,12 @@ def test_an_error_is_at_the_field_that_was_read_last() -> None:
     assert reader.malformed("less", str(value)).offset == 2
 
 
-def test_what_is_missing_is_missing_where_the_field_begins() -> None:
+def test_what_is_missing_or_too_much_is_told_where_it_begins() -> None:
     reader = Reader(DATA, "thing")
     reader.take(8, "first")
     with pytest.raises(MalformedError) as error:
         reader.take(4, "second")
     assert error.value.offset == 8
-
-
-def test_what_is_too_much_begins_behind_what_was_read() -> None:
     reader = Reader(DATA, "thing")
     reader.take(8, "first")
     with pytest.raises(MalformedError) as error:
@@ -63,3 +58,13 @@ def test_errors_in_event_logs_are_where_the_field_is() -> None:
     with pytest.raises(MalformedError) as error:
         parse_event_log(bytes(4) + b"\7\0\0\0" + bytes(60))
     assert error.value.offset == 4
+
+
+def test_a_counter_is_read_as_it_was_written() -> None:
+    assert to_number(number(7), "a message", "count") == 7
+
+
+@pytest.mark.parametrize("size", [0, 7, 9])
+def test_a_counter_of_another_size_is_malformed(size: int) -> None:
+    with pytest.raises(MalformedError, match="a message"):
+        to_number(bytes(size), "a message", "count")

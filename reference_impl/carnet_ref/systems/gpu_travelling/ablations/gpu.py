@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, Random
-from carnet_ref.device import CopyEngines, Opened, Region
+from carnet_ref.device import CopyEngines, OpenedMessage, Region
 from carnet_ref.keys import Direction, EngineChannel, IvCounter, LinkKeys, Opener, Sealer
 from carnet_ref.keys.usage import KeyUsage
 from carnet_ref.systems.gpu_travelling.device import Device, Firmware
@@ -85,7 +85,7 @@ class EngineKeepsSending(CopyEngines):
 class BelievesCounters(CopyEngines):
     """Messages are opened at the counter value that their sender claims."""
 
-    def open(self, engine: int, ciphertext: bytes, claimed: int) -> Opened:
+    def open(self, engine: int, ciphertext: bytes, claimed: int) -> OpenedMessage:
         """Decrypt at the claimed counter value."""
         receiving = self._live(engine)
         receiving.opener = self._opener(receiving.keys, claimed)

@@ -19,7 +19,7 @@ from carnet_command.files import require_writable_file, same
 from carnet_command.interrupts import stoppable
 from carnet_command.text import counted
 from carnet_ref.crypto.primitives import KEY_BYTES
-from carnet_ref.journal import BESIDE, Journal, kept_key
+from carnet_ref.journal import BESIDE, Journal, load_or_make_key
 from carnet_ref.keys.schedule import ENGINES
 from carnet_ref.recorder import Recorder, merged, write_trace
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
@@ -28,8 +28,8 @@ from carnet_ref.systems.gpu_travelling.replica_group import FailoverWorld, Fault
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.training import TRAINERS, trainer_named
 from carnet_ref.transport.crossings import Traffic, bytes_moved
-from carnet_ref.transport.in_process import World
-from carnet_ref.transport.node import Node, Telling
+from carnet_ref.transport.in_process import InProcessNetwork
+from carnet_ref.transport.node import Node, ReportsOutcome
 from carnet_ref.transport.supervisor import ProcessError, Supervisor
 
 CONFORM = "carnet.conform"
@@ -281,7 +281,9 @@ def _key(plan: RunRequest, deployment: Deployment) -> bytes:
     """Return the key that seals journals, from outside them: from its file, or for this run only."""
     if plan.journal_key is None:
         return secrets.token_bytes(KEY_BYTES)
-    return kept_key(plan.journal_key, [] if plan.journal is None else _parties(_journal_of(plan, Path()), deployment))
+    return load_or_make_key(
+        plan.journal_key, [] if plan.journal is None else _parties(_journal_of(plan, Path()), deployment)
+    )
 
 
 def _journal_of(plan: RunRequest, folder: Path) -> Callable[[str], Path]:
@@ -328,7 +330,9 @@ def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder
         raise ProcessError(ended.failure)
     platform = world.platform
     stretches, gpu = tuple(platform.crossings.stretches), world.nodes[GPU].role
-    traffic = Traffic(platform.messages, platform.octets, stretches, gpu.outcome() if isinstance(gpu, Telling) else {})
+    traffic = Traffic(
+        platform.messages, platform.octets, stretches, gpu.outcome() if isinstance(gpu, ReportsOutcome) else {}
+    )
     return {**orchestrator.outcome(), "backup": group and group.tally.to_json()}, recorder.lines, traffic
 
 
@@ -340,8 +344,8 @@ def _group(plan: RunRequest, deployment: Deployment, say: Say) -> ReplicaGroup:
     return group
 
 
-def _world(deployment: Deployment, recorder: Recorder, group: ReplicaGroup | None) -> World:
+def _world(deployment: Deployment, recorder: Recorder, group: ReplicaGroup | None) -> InProcessNetwork:
     platform = deployment.platform()
     if group is None:
-        return World(platform, recorder)
+        return InProcessNetwork(platform, recorder)
     return FailoverWorld(platform, recorder, deployment=deployment, group=group, random=secrets.token_bytes)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from carnet_ref.crypto.primitives import SHA384_BYTES, CryptoError, sha384, verify_hmac_sha384
-from carnet_ref.device import CopyEngines, Mode, Opened, Sealed, Verb, mode_asked
+from carnet_ref.device import CopyEngines, Mode, OpenedMessage, SealedMessage, Verb, requested_mode
 from carnet_ref.keys import H100KeySchedule, KeyLedger, KeySchedule, KeysError, LinkKeys, UsageLimits
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
@@ -226,7 +226,7 @@ class InSession(GpuState):
         """Return the engines that take the session's keys, each once and in order, and use none past its limit."""
         return self.gpu.hardware.engines(schedule, self.gpu.limits)
 
-    def _stored(self, opened: Opened, command: Write | Start | Upload) -> list[frames.RoleEffect]:
+    def _stored(self, opened: OpenedMessage, command: Write | Start | Upload) -> list[frames.RoleEffect]:
         """Return what is recorded of a copy: which chunk went where, or that code was uploaded."""
         about = {"g": self.gpu.name, "k": self._name(opened.keys), "v": opened.slot}
         match command:
@@ -238,7 +238,7 @@ class InSession(GpuState):
                 return [log_step(step("gpu_receive", names.GPU, **about, **known, b=names.address_name(address)))]
         return []
 
-    def _send_home(self, reply: Reply) -> tuple[Sealed, frames.Send]:
+    def _send_home(self, reply: Reply) -> tuple[SealedMessage, frames.Send]:
         sealed = self.engines.seal(encode_copy(reply))
         checks, use = self.gpu.hardware.checks, self.engines.standing
         told = "the key of what goes home is used past its limit"
@@ -335,7 +335,7 @@ class Gpu:
     @enforces("REQ-STOP-02")
     def _reset(self, body: bytes) -> Transition:
         """Lose session, keys and memory, and boot again: in the mode that is asked for, or as before."""
-        mode = mode_asked(body, self.device.mode)
+        mode = requested_mode(body, self.device.mode)
         self.device = self._boot(mode)
         if body == names.FOR_JOURNEY:
             gone = step("reset_before_travel", names.GPU, g=self.name)

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import SHA384_BYTES, Random, sha384
 from carnet_ref.device import TRAINING_CODE
-from carnet_ref.keys import Budget, KeyUse, LinkKeys, UsageLimits
+from carnet_ref.keys import Budget, KeyUsageRecord, LinkKeys, UsageLimits
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.names import GPU
 from carnet_ref.systems.gpu_travelling.orders import Command, Order, Place
@@ -341,7 +341,7 @@ class Job:
     books: Books = field(default_factory=Books)
     needs: Mapping[str, Budget] = field(default_factory=dict)
     opened: frozenset[str] = frozenset()
-    used: list[KeyUse] = field(default_factory=list)
+    used: list[KeyUsageRecord] = field(default_factory=list)
     session: Requester | None = None
     link: Link | None = None
     attested: GpuAttested | None = None

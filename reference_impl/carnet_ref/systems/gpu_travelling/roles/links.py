@@ -17,7 +17,7 @@ from carnet_ref.keys import (
     KeyLedger,
     KeySchedule,
     KeyUsage,
-    KeyUse,
+    KeyUsageRecord,
     LinkKeys,
     Opener,
     Sealer,
@@ -206,7 +206,7 @@ class Link:
         return self._ledger.own
 
     @property
-    def uses(self) -> list[KeyUse]:
+    def uses(self) -> list[KeyUsageRecord]:
         """How much each key protected, of the link and of the session itself."""
         return self._ledger.uses
 

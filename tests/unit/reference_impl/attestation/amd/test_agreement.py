@@ -3,8 +3,6 @@
 Carnet accepts more in two ways that the other cannot read: Turin's layout, and clouds' keys.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

@@ -1,36 +1,29 @@
-"""Reports: what is built is parsed, and no byte goes unread but those that the layout leaves open."""
+"""Reports, their TCB versions and the files they come in: whole or not at all, each line and kind by its own layout."""
 
-from __future__ import annotations
-
+import base64
+import json
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.attestation.amd.report import (
-    REPORT_BYTES,
-    SIGNED_BYTES,
-    VERSIONS,
-    Cpuid,
-    FirmwareVersion,
-    GuestPolicy,
-    PlatformInfo,
-    SigningKey,
-    SnpReport,
-    parse_report,
-)
+from carnet_ref.attestation.amd import report as amd_report
+from carnet_ref.attestation.amd.evidence import AZURE, CONTAINER, HCL, JSON, VTPM, SnpEvidence, parse_evidence
+from carnet_ref.attestation.amd.report import LAYOUTS, Product, TcbVersion, parse_tcb, product_of, tcb_parts
+from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.wire import MalformedError
-from tests.fixtures.simulated_snp import encode_report, signed
+from tests.fixtures.simulated_quotes import QUOTE
+from tests.fixtures.simulated_snp import NOW, RUNTIME, chain, changed, encode_report, endorsement, hcl, pem, signed
 
-UNSIGNED_NUMBERS = [*range(0x2A0, 0x2A0 + 48), *range(0x2E8, 0x2E8 + 48)]
 RESERVED = {
     2: [*range(0x4C, 0x50), *range(0x188, 0x1A0), 0x1EB, 0x1EF, *range(0x1F8, 0x2A0)],
     3: [*range(0x4C, 0x50), *range(0x18B, 0x1A0), 0x1EB, 0x1EF, *range(0x1F8, 0x2A0)],
     4: [*range(0x4C, 0x50), *range(0x18B, 0x1A0), 0x1EB, 0x1EF, *range(0x208, 0x2A0)],
     5: [*range(0x4C, 0x50), *range(0x18B, 0x1A0), 0x1EB, 0x1EF, *range(0x208, 0x2A0)],
 }
-TAIL = [*range(0x2A0 + 48, 0x2E8), *range(0x2E8 + 48, REPORT_BYTES)]
+TAIL = [*range(0x2A0 + 48, 0x2E8), *range(0x2E8 + 48, amd_report.REPORT_BYTES)]
 
 
 def octets(size: int) -> st.SearchStrategy[bytes]:
@@ -41,27 +34,27 @@ def number(size: int) -> st.SearchStrategy[int]:
     return st.integers(0, (1 << 8 * size) - 1)
 
 
-FIRMWARE = st.builds(FirmwareVersion, number(1), number(1), number(1))
+FIRMWARE = st.builds(amd_report.FirmwareVersion, number(1), number(1), number(1))
 
 
 @st.composite
-def reports(draw: st.DrawFn) -> SnpReport:
-    version = draw(st.sampled_from(VERSIONS))
+def reports(draw: st.DrawFn) -> amd_report.SnpReport:
+    version = draw(st.sampled_from(amd_report.VERSIONS))
     vectors = number(8) if version >= 5 else st.none()
     return draw(
         st.builds(
-            SnpReport,
+            amd_report.SnpReport,
             version=st.just(version),
             guest_svn=number(4),
-            policy=st.builds(GuestPolicy, number(8)),
+            policy=st.builds(amd_report.GuestPolicy, number(8)),
             family_id=octets(16),
             image_id=octets(16),
             vmpl=number(4),
             current_tcb=octets(8),
-            platform=st.builds(PlatformInfo, number(8)),
+            platform=st.builds(amd_report.PlatformInfo, number(8)),
             author_key_enabled=st.booleans(),
             chip_key_masked=st.booleans(),
-            signing_key=st.sampled_from(SigningKey),
+            signing_key=st.sampled_from(amd_report.SigningKey),
             report_data=octets(64),
             measurement=octets(48),
             host_data=octets(32),
@@ -70,7 +63,7 @@ def reports(draw: st.DrawFn) -> SnpReport:
             report_id=octets(32),
             migration_agent_report_id=octets(32),
             reported_tcb=octets(8),
-            cpuid=st.builds(Cpuid, number(1), number(1), number(1)) if version >= 3 else st.none(),
+            cpuid=st.builds(amd_report.Cpuid, number(1), number(1), number(1)) if version >= 3 else st.none(),
             chip_id=octets(64),
             committed_tcb=octets(8),
             current_version=FIRMWARE,
@@ -83,21 +76,21 @@ def reports(draw: st.DrawFn) -> SnpReport:
 
 
 @given(report=reports(), r=octets(48), s=octets(48))
-def test_what_is_built_is_parsed(report: SnpReport, r: bytes, s: bytes) -> None:
+def test_a_report_that_is_built_is_parsed(report: amd_report.SnpReport, r: bytes, s: bytes) -> None:
     encoded = encode_report(report)
-    parsed = parse_report(encoded + r + bytes(24) + s + bytes(24 + 368))
+    parsed = amd_report.parse_report(encoded + r + bytes(24) + s + bytes(24 + 368))
     assert (parsed.signed, parsed.report, parsed.r, parsed.s) == (encoded, report, r, s)
 
 
 def test_a_field_is_where_the_specification_has_it() -> None:
     """Every byte of the signed part has another value, and reserved ones are zero."""
-    data = bytearray(random.Random(0).randbytes(SIGNED_BYTES))
+    data = bytearray(random.Random(0).randbytes(amd_report.SIGNED_BYTES))
     for place in RESERVED[5]:
         data[place] = 0
     data[:4] = (5).to_bytes(4, "little")
     data[0x34:0x38] = (1).to_bytes(4, "little")
     data[0x48:0x4C] = bytes([0b00111, 0, 0, 0])
-    report = parse_report(bytes(data) + bytes(512)).report
+    report = amd_report.parse_report(bytes(data) + bytes(512)).report
     places = {
         "family_id": (0x10, 16),
         "image_id": (0x20, 16),
@@ -126,64 +119,66 @@ def test_a_field_is_where_the_specification_has_it() -> None:
     }
     for field, (value, place, size) in numbers.items():
         assert value == int.from_bytes(data[place : place + size], "little"), field
-    assert report.cpuid == Cpuid(*data[0x188:0x18B])
-    assert report.current_version == FirmwareVersion(data[0x1EA], data[0x1E9], data[0x1E8])
-    assert report.committed_version == FirmwareVersion(data[0x1EE], data[0x1ED], data[0x1EC])
+    assert report.cpuid == amd_report.Cpuid(*data[0x188:0x18B])
+    assert report.current_version == amd_report.FirmwareVersion(data[0x1EA], data[0x1E9], data[0x1E8])
+    assert report.committed_version == amd_report.FirmwareVersion(data[0x1EE], data[0x1ED], data[0x1EC])
     flags = (report.author_key_enabled, report.chip_key_masked, report.signing_key)
-    assert flags == (True, True, SigningKey.VLEK)
+    assert flags == (True, True, amd_report.SigningKey.VLEK)
 
 
 def test_what_a_version_does_not_have_is_not_made_up() -> None:
-    found = {version: parse_report(signed(version=version)).report for version in VERSIONS}
-    assert [found[version].cpuid is None for version in VERSIONS] == [True, False, False, False]
-    assert [found[version].launch_mitigations is None for version in VERSIONS] == [True, True, True, False]
-    assert [found[version].current_mitigations is None for version in VERSIONS] == [True, True, True, False]
+    found = {version: amd_report.parse_report(signed(version=version)).report for version in amd_report.VERSIONS}
+    assert [found[version].cpuid is None for version in amd_report.VERSIONS] == [True, False, False, False]
+    assert [found[version].launch_mitigations is None for version in amd_report.VERSIONS] == [True, True, True, False]
+    assert [found[version].current_mitigations is None for version in amd_report.VERSIONS] == [True, True, True, False]
+    data = signed(version=4)
+    report = amd_report.parse_report(data[:0x1F8] + b"\xff" * 16 + data[0x208:]).report
+    assert (report.launch_mitigations, report.current_mitigations) == (None, None)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", amd_report.VERSIONS)
 def test_no_reserved_byte_goes_unread(version: int) -> None:
     data = signed(version=version)
     for place in [*RESERVED[version], *TAIL]:
         with pytest.raises(MalformedError, match=f"byte {place}:"):
-            parse_report(data[:place] + b"\1" + data[place + 1 :])
+            amd_report.parse_report(data[:place] + b"\1" + data[place + 1 :])
 
 
-def test_the_vectors_of_the_unpublished_version_may_have_any_value_and_none_is_claimed() -> None:
-    data = signed(version=4)
-    report = parse_report(data[:0x1F8] + b"\xff" * 16 + data[0x208:]).report
-    assert (report.launch_mitigations, report.current_mitigations) == (None, None)
-
-
-@pytest.mark.parametrize("version", [0, 1, 6, 7, 256, 0xFFFFFFFF])
-def test_another_version_is_one_clear_error(version: int) -> None:
-    with pytest.raises(MalformedError, match=f"expected version 2 to 5, found {version}$"):
-        parse_report(version.to_bytes(4, "little") + signed()[4:])
-
-
-@pytest.mark.parametrize("size", [4, 32, SIGNED_BYTES, REPORT_BYTES - 1, REPORT_BYTES + 1, 2 * REPORT_BYTES])
+@pytest.mark.parametrize(
+    "size",
+    [
+        4,
+        32,
+        amd_report.SIGNED_BYTES,
+        amd_report.REPORT_BYTES - 1,
+        amd_report.REPORT_BYTES + 1,
+        2 * amd_report.REPORT_BYTES,
+    ],
+)
 def test_a_report_has_1184_bytes(size: int) -> None:
     with pytest.raises(MalformedError, match=f"expected 1184 bytes, found {size}"):
-        parse_report(signed().ljust(size, b"\0")[:size])
+        amd_report.parse_report(signed().ljust(size, b"\0")[:size])
 
 
-@pytest.mark.parametrize("algorithm", [0, 2, 0x01000000])
-def test_another_signature_algorithm_is_refused(algorithm: int) -> None:
-    with pytest.raises(MalformedError, match="signature algorithm"):
-        parse_report(signed()[:0x34] + algorithm.to_bytes(4, "little") + signed()[0x38:])
-
-
-@pytest.mark.parametrize("flags", [2 << 2, 6 << 2, 1 << 5, 1 << 31])
-def test_reserved_key_flags_are_refused(flags: int) -> None:
-    with pytest.raises(MalformedError, match="key"):
-        parse_report(signed()[:0x48] + flags.to_bytes(4, "little") + signed()[0x4C:])
+@pytest.mark.parametrize(
+    ("place", "value", "why"),
+    [
+        *((0, each, f"expected version 2 to 5, found {each}$") for each in (0, 1, 6, 7, 256, 0xFFFFFFFF)),
+        *((0x34, each, "signature algorithm") for each in (0, 2, 0x01000000)),
+        *((0x48, each, "key") for each in (2 << 2, 6 << 2, 1 << 5, 1 << 31)),
+    ],
+)
+def test_another_version_algorithm_or_kind_of_key_is_one_clear_error(place: int, value: int, why: str) -> None:
+    with pytest.raises(MalformedError, match=why):
+        amd_report.parse_report(signed()[:place] + value.to_bytes(4, "little") + signed()[place + 4 :])
 
 
 def test_a_guest_policy_is_told_in_words() -> None:
-    policy = GuestPolicy(0x0B011F)
+    policy = amd_report.GuestPolicy(0x0B011F)
     assert policy.words == {"SMT", "DEBUG"}
     assert policy.minimum_abi == (1, 31)
     assert policy.unknown == ()
-    assert GuestPolicy(0x1FF0000 | 1 << 25).words == {
+    assert amd_report.GuestPolicy(0x1FF0000 | 1 << 25).words == {
         "SMT",
         "MIGRATE_MA",
         "DEBUG",
@@ -198,11 +193,178 @@ def test_a_guest_policy_is_told_in_words() -> None:
 
 @pytest.mark.parametrize(("bits", "unknown"), [(0, (17,)), (1 << 17 | 1 << 26, (26,)), (1 << 63, (17, 63))])
 def test_reserved_bits_of_a_guest_policy_are_unknown(bits: int, unknown: tuple[int, ...]) -> None:
-    assert GuestPolicy(bits).unknown == unknown
+    assert amd_report.GuestPolicy(bits).unknown == unknown
 
 
 def test_bits_of_the_platform_without_a_name_are_kept() -> None:
     """A genuine Turin says 65h."""
-    platform = PlatformInfo(0x65)
+    platform = amd_report.PlatformInfo(0x65)
     assert platform.words == {"SMT_EN", "ECC_EN", "ALIAS_CHECK_COMPLETE"}
     assert platform.unknown == (6,)
+
+
+def test_a_tcb_is_laid_out_by_its_line_and_compared_part_by_part() -> None:
+    """The TCB of a genuine Turin: FMC 1, boot loader 1, TEE 1, SNP 4, microcode 81."""
+    raw = bytes.fromhex("0101010400000051")
+    turin = parse_tcb(raw, Product.TURIN)
+    assert turin.parts == {"fmc": 1, "bootloader": 1, "tee": 1, "snp": 4, "microcode": 81}
+    with pytest.raises(MalformedError):
+        parse_tcb(raw, Product.MILAN)
+    for product in (Product.MILAN, Product.GENOA):
+        tcb = parse_tcb(bytes.fromhex("03000000000008d2"), product)
+        assert tcb.parts == {"bootloader": 3, "tee": 0, "snp": 8, "microcode": 0xD2}
+        assert str(tcb) == "bootloader 3, tee 0, snp 8, microcode 210"
+    tcb = parse_tcb(bytes.fromhex("04000000000018db"), Product.MILAN)
+    assert tcb.below({"bootloader": 4, "snp": 24}) is None
+    assert tcb.below({"bootloader": 3, "microcode": 0xDC}) == "microcode 219 < 220"
+    assert tcb.below({}) is None
+
+
+@pytest.mark.parametrize("product", Product)
+@given(versions=st.binary(min_size=8, max_size=8))
+def test_a_tcb_that_is_built_is_parsed(product: Product, versions: bytes) -> None:
+    parts = dict(zip(tcb_parts(product), versions, strict=False))
+    tcb = TcbVersion(product, parts)
+    assert parse_tcb(tcb.encode(), product) == tcb
+
+
+@pytest.mark.parametrize(
+    ("product", "place"),
+    [(product, place) for product in Product for place, part in enumerate(LAYOUTS[product]) if part is None],
+)
+def test_a_reserved_byte_is_zero(product: Product, place: int) -> None:
+    with pytest.raises(MalformedError):
+        parse_tcb(bytes(place) + b"\1" + bytes(7 - place), product)
+
+
+@pytest.mark.parametrize("size", [0, 7, 9])
+def test_a_tcb_has_eight_bytes(size: int) -> None:
+    with pytest.raises(MalformedError):
+        parse_tcb(bytes(size), Product.MILAN)
+
+
+@pytest.mark.parametrize(
+    ("family", "model", "product"),
+    [
+        (0x19, 0x01, Product.MILAN),
+        (0x19, 0x0F, Product.MILAN),
+        (0x19, 0x10, Product.GENOA),
+        (0x19, 0x11, Product.GENOA),
+        (0x19, 0xA0, Product.GENOA),
+        (0x19, 0xAF, Product.GENOA),
+        (0x1A, 0x02, Product.TURIN),
+        (0x1A, 0x11, Product.TURIN),
+        (0x19, 0x20, None),
+        (0x19, 0xB0, None),
+        (0x1A, 0x20, None),
+        (0x17, 0x01, None),
+        (0, 0, None),
+    ],
+)
+def test_a_line_is_told_by_family_and_model(family: int, model: int, product: Product | None) -> None:
+    assert product_of(family, model) is product
+
+
+REPORT = signed()
+
+
+def document(platform: str = "snp", **evidence: Any) -> bytes:
+    return json.dumps({"platform": platform, "evidence": evidence}).encode()
+
+
+def text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def url_text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [REPORT, REPORT.hex().encode(), b" 0x" + REPORT.hex().encode() + b"\n", base64.encodebytes(REPORT)],
+    ids=["raw", "hexadecimal", "0x", "base64"],
+)
+def test_a_report_alone_is_read_in_every_form(data: bytes) -> None:
+    assert parse_evidence(data) == SnpEvidence(REPORT)
+
+
+def test_json_has_a_report_and_its_key_and_another_kind_is_named() -> None:
+    data = document(attestation_report=text(REPORT), cert_chain={"vcek": text(chain())})
+    assert parse_evidence(data) == SnpEvidence(REPORT, chain(), found_in=JSON)
+    alone = SnpEvidence(REPORT, found_in=JSON)
+    assert parse_evidence(document(attestation_report=text(REPORT))) == alone
+    assert parse_evidence(document(attestation_report=text(REPORT), cert_chain={})) == alone
+    with pytest.raises(MalformedError, match="a quote of Intel TDX or SGX"):
+        parse_evidence(document(attestation_report=text(QUOTE)))
+
+
+def test_azures_documents_have_a_report_and_what_it_is_bound_to() -> None:
+    found = SnpEvidence(REPORT, None, RUNTIME, HCL, CONTAINER, VTPM)
+    assert parse_evidence(hcl()) == found
+    assert parse_evidence(hcl(behind=b"")) == found
+    assert parse_evidence(base64.b64encode(hcl())) == found
+    data = document("az-snp", version=1, tpm_quote={}, hcl_report=url_text(hcl()), vcek=url_text(chain()))
+    assert parse_evidence(data) == SnpEvidence(REPORT, chain(), RUNTIME, HCL, AZURE, VTPM)
+    report = changed(report_data=(b"\xffTCG\x80\x18" * 11)[:64])
+    assert parse_evidence(report) == SnpEvidence(report)
+
+
+GPU = SimulatedGpu(b"a gpu", NOW).report(gpu_request(bytes(32)))
+NAMED = {
+    "Intel TDX or SGX": QUOTE,
+    "an NVIDIA device": GPU,
+    "a quote of a TPM": b"\xffTCG\x80\x18" + bytes(100),
+    "a certificate": chain(),
+    "PEM": pem(endorsement()),
+    "Intel TDX": hcl(kind=4),
+    "a report of kind 3": hcl(kind=3),
+    "'tdx'": document("tdx", quote=text(QUOTE)),
+    "'az-tdx'": document("az-tdx", hcl_report=text(hcl(kind=4))),
+    "other text": b"no report at all",
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_evidence_of_another_kind_is_called_by_its_name(name: str) -> None:
+    with pytest.raises(MalformedError, match=f"found .*{name}"):
+        parse_evidence(NAMED[name])
+
+
+def _changed(place: int, value: bytes) -> bytes:
+    whole = hcl()
+    return whole[:place] + value + whole[place + len(value) :]
+
+
+MALFORMED = {
+    "another version": _changed(4, b"\2"),
+    "another size": _changed(8, b"\0"),
+    "another request": _changed(12, b"\3"),
+    "a status": _changed(16, b"\1"),
+    "a reserved byte": _changed(31, b"\1"),
+    "another size of the run-time data": _changed(32 + 1184, b"\0"),
+    "another version of the run-time data": _changed(32 + 1184 + 4, b"\2"),
+    "another hash": hcl(algorithm=2),
+    "a longer length": _changed(32 + 1184 + 16, b"\xff\xff\xff\xff"),
+    "something behind": hcl(behind=b"\1"),
+    "cut short": hcl(behind=b"")[:-1],
+    "a header alone": hcl()[:40],
+    "JSON of nothing": b"{}",
+    "JSON without evidence": b'{"platform": "snp"}',
+    "JSON without a report": document(),
+    "JSON with a number for a report": document(attestation_report=5),
+    "JSON with the fields of a report": document(attestation_report={"version": 2}),
+    "JSON with a report that is no base64": document(attestation_report="!"),
+    "JSON with characters": document(attestation_report="é"),
+    "JSON with a list of certificates": document(attestation_report=text(REPORT), cert_chain=[]),
+    "JSON of Azure without a key": document("az-snp", hcl_report=text(hcl())),
+    "JSON of Azure with a report alone": document("az-snp", hcl_report=text(REPORT), vcek=text(chain())),
+    "JSON with a name twice": b'{"platform": "snp", "platform": "snp"}',
+    "JSON that is cut short": document(attestation_report=text(REPORT))[:-1],
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+def test_what_is_no_evidence_is_one_typed_error(what: str) -> None:
+    with pytest.raises(MalformedError):
+        parse_evidence(MALFORMED[what])

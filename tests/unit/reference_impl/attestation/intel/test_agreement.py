@@ -1,7 +1,5 @@
 """Another verifier is asked about simulated platforms: same status, and it refuses whatever is refused here."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

@@ -1,7 +1,6 @@
-"""The appraisal of a quote: each step refuses what it is there for."""
+"""The appraisal of a quote: each step refuses what it is there for, and a policy accepts nothing by accident."""
 
-from __future__ import annotations
-
+import json
 from dataclasses import fields, replace
 from datetime import timedelta
 
@@ -11,12 +10,13 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.intel.certificates import PCK_CERTIFICATE, SGX_EXTENSION, sign_p256
-from carnet_ref.attestation.intel.collateral import TD_QUOTING_ENCLAVE, EnclaveIdentity, parse_qe_identity
-from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, Policy
+from carnet_ref.attestation.intel.certificates import PCK_CERTIFICATE, SGX_EXTENSION
+from carnet_ref.attestation.intel.collateral import TD_QUOTING_ENCLAVE, EnclaveIdentity, TcbStatus, parse_qe_identity
+from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, DEFAULT_STATUSES, KEYS, STEPS, Policy, parse_policy
 from carnet_ref.attestation.simulated.authority import Authority, Issued
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from carnet_ref.crypto.primitives import sha256
+from carnet_ref.crypto.primitives import sha256, sign_p256
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import (
     CODE_SIGNING,
     NOW,
@@ -51,9 +51,6 @@ def test_a_quote_alone_is_accepted_and_says_what_nobody_vouched_for() -> None:
     open_steps = [step.id for step in appraisal.steps if step.ok is None]
     assert {"fmspc", "revocation", "tcb-status", "report-data", "measurements"} <= set(open_steps)
     assert appraisal.claims["tcb_status"] is None
-
-
-def test_with_collateral_the_claims_say_the_tcb_status() -> None:
     assert appraised(collateral=PLATFORM.collateral).claims["tcb_status"] == "UpToDate"
 
 
@@ -108,8 +105,13 @@ def with_chain(chain: str) -> bytes:
     return quote
 
 
-def test_the_signer_of_collateral_is_no_platform_though_it_leads_to_the_same_root() -> None:
+def test_the_signer_of_collateral_is_no_platform_and_a_platform_s_key_is_for_nothing_else() -> None:
     assert appraised(with_chain(pem(PLATFORM.tcb_signer, ROOT))).failed_step == "pck-chain"
+    maker = Authority(b"another", ec.SECP256R1(), hashes.SHA256(), NOW, NOW + DAY)
+    above = maker.issue("Intel SGX PCK Platform CA", ROOT, authority=True, path_length=0)
+    platform = maker.issue(PCK_CERTIFICATE, above, authority=False, extensions=[SGX, CODE_SIGNING])
+    appraisal = appraised(with_chain(pem(platform, above, ROOT)))
+    assert (appraisal.failed_step, "codeSigning" in appraisal.steps[-1].detail) == ("pck-chain", True)
 
 
 @pytest.mark.parametrize(
@@ -128,15 +130,6 @@ def test_a_platform_has_a_pck_certificate_of_a_pck_authority(leaf: str, authorit
     assert appraised(with_chain(pem(platform, above, ROOT))).failed_step == step
 
 
-def test_a_platform_s_key_is_for_nothing_else() -> None:
-    """RFC 5280, section 4.2.1.12: whoever lists purposes is for those alone."""
-    maker = Authority(b"another", ec.SECP256R1(), hashes.SHA256(), NOW, NOW + DAY)
-    above = maker.issue("Intel SGX PCK Platform CA", ROOT, authority=True, path_length=0)
-    platform = maker.issue(PCK_CERTIFICATE, above, authority=False, extensions=[SGX, CODE_SIGNING])
-    appraisal = appraised(with_chain(pem(platform, above, ROOT)))
-    assert (appraisal.failed_step, "codeSigning" in appraisal.steps[-1].detail) == ("pck-chain", True)
-
-
 @pytest.mark.parametrize("days", [-1, 3651])
 def test_certificates_are_valid_when_the_quote_is_appraised(days: int) -> None:
     assert appraised(at=NOW + days * DAY).failed_step == "validity"
@@ -149,11 +142,12 @@ def test_report_data_is_compared_where_it_is_known(report_data: bytes, step: str
     assert appraised(report_data=report_data).failed_step == step
 
 
-def test_a_policy_may_allow_debugging() -> None:
+def test_a_policy_may_allow_debugging_and_a_refused_quote_makes_no_claims() -> None:
     debug = PLATFORM.td(debug=True).quote(REPORT_DATA)
     appraisal = appraised(debug, policy=replace(DEFAULT_POLICY, allow_debug=True))
     assert appraisal.accepted
     assert appraisal.claims["debug"] is True
+    assert appraised(PLATFORM.td(debug=True).quote(REPORT_DATA)).claims == {}
 
 
 SEPT_VE_DISABLE = 1 << 28
@@ -265,8 +259,10 @@ def test_intel_s_quoting_enclave_is_the_one_that_it_publishes() -> None:
     assert EnclaveIdentity(*(getattr(published, each.name) for each in fields(EnclaveIdentity))) == TD_QUOTING_ENCLAVE
 
 
-def test_a_register_that_a_quote_does_not_have_is_none_of_the_values_accepted() -> None:
+def test_a_register_that_is_not_there_or_for_which_no_value_is_accepted_refuses() -> None:
     policy = replace(DEFAULT_POLICY, measurements=(("mrservicetd", frozenset({bytes(48)})),))
+    assert appraised(policy=policy).failed_step == "measurements"
+    policy = replace(DEFAULT_POLICY, measurements=(("mrtd", frozenset()),))
     assert appraised(policy=policy).failed_step == "measurements"
 
 
@@ -280,20 +276,76 @@ def test_measurements_are_among_those_that_the_policy_accepts(register: str) -> 
         assert appraised(quote, policy=policy).failed_step == step
 
 
-def test_a_register_for_which_no_value_is_accepted_refuses() -> None:
-    policy = replace(DEFAULT_POLICY, measurements=(("mrtd", frozenset()),))
-    assert appraised(policy=policy).failed_step == "measurements"
-
-
 @pytest.mark.parametrize("step", ["revocation", "tcb-status", "report-data", "measurements", "event-log"])
 def test_a_step_that_a_policy_asks_for_is_not_left_open(step: str) -> None:
     assert appraised(policy=Policy(require=frozenset({step}))).failed_step == "policy"
 
 
-def test_a_refused_quote_makes_no_claims() -> None:
-    assert appraised(PLATFORM.td(debug=True).quote(REPORT_DATA)).claims == {}
-
-
 def test_the_attestation_key_is_named_by_the_digest_of_key_and_authentication_data() -> None:
     key, authentication = QUOTE[SIGNATURE + 64 : SIGNATURE + 128], QUOTE[QE_REPORT + 450 : QE_REPORT + 482]
     assert QUOTE[QE_REPORT + 320 : QE_REPORT + 384] == sha256(key + authentication) + bytes(32)
+
+
+def test_a_policy_is_read_from_json() -> None:
+    written = {
+        "require": ["quote-signature", "tcb-status"],
+        "allow_debug": True,
+        "require_sept_ve_disable": False,
+        "measurements": {"mrtd": ["00" * 48], "rtmr2": ["11" * 48, "0x" + "22" * 48]},
+        "tcb_statuses": ["UpToDate"],
+        "rejected_advisories": ["INTEL-SA-00837"],
+        "minimum_evaluation_number": 17,
+        "collateral_ttl": 86400,
+        "quoting_enclave_signers": ["33" * 32],
+    }
+    assert parse_policy(json.dumps(written).encode()) == Policy(
+        require=frozenset({"quote-signature", "tcb-status"}),
+        allow_debug=True,
+        require_sept_ve_disable=False,
+        measurements=(("mrtd", frozenset({bytes(48)})), ("rtmr2", frozenset({b"\x11" * 48, b"\x22" * 48}))),
+        tcb_statuses=frozenset({TcbStatus.UP_TO_DATE}),
+        rejected_advisories=frozenset({"INTEL-SA-00837"}),
+        minimum_evaluation_number=17,
+        collateral_ttl=86400,
+        quoting_enclave_signers=frozenset({b"\x33" * 32}),
+    )
+
+
+def test_an_empty_policy_asks_for_nothing_allows_nothing_and_accepts_nothing() -> None:
+    assert parse_policy(b"{}") == Policy()
+    assert not Policy().allow_debug
+    assert Policy().require_sept_ve_disable
+    assert not DEFAULT_STATUSES & {status for status in TcbStatus if "OutOfDate" in status or "Revoked" in status}
+    assert set(KEYS) == set(Policy.__dataclass_fields__)
+    assert appraised(policy=parse_policy(b"{}"), collateral=PLATFORM.collateral).failed_step == "policy"
+
+
+def test_every_step_of_an_appraisal_can_be_asked_for_and_no_other() -> None:
+    assert tuple(step.id for step in appraised(collateral=PLATFORM.collateral).steps) == STEPS
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        b"",
+        b"[]",
+        b'{"required": []}',
+        b'{"require": ["everything"]}',
+        b'{"require": "parse"}',
+        b'{"allow_debug": 1}',
+        b'{"require_sept_ve_disable": "no"}',
+        b'{"measurements": []}',
+        b'{"measurements": {"rtmr4": []}}',
+        b'{"measurements": {"mrtd": ["00"]}}',
+        b'{"measurements": {"mrtd": "00"}}',
+        b'{"tcb_statuses": ["Fine"]}',
+        b'{"collateral_ttl": "a day"}',
+        b'{"quoting_enclave_signers": ["33"]}',
+        b'{"quoting_enclave_signers": "' + b"33" * 32 + b'"}',
+        b'{"minimum_evaluation_number": -1}',
+        b'{"require": [], "require": ["parse"]}',
+    ],
+)
+def test_a_policy_with_anything_unknown_is_malformed(policy: bytes) -> None:
+    with pytest.raises(MalformedError):
+        parse_policy(policy)

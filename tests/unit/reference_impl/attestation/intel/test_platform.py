@@ -1,11 +1,9 @@
-"""The steps that need collateral: who published it, about whom, when, and what it says."""
-
-from __future__ import annotations
+"""The steps that need collateral: who published it, about whom, when, and which TCB level is reached."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
@@ -14,12 +12,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
+from carnet_ref.attestation.intel import collateral as tcb
 from carnet_ref.attestation.intel.appraisal import appraise_quote
-from carnet_ref.attestation.intel.certificates import TCB_SIGNING, sign_p256
-from carnet_ref.attestation.intel.collateral import TcbStatus
+from carnet_ref.attestation.intel.certificates import TCB_SIGNING, PlatformTcb
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
+from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.simulated.authority import Authority, Issued, revocation_list
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
+from carnet_ref.crypto.primitives import sign_p256
 from tests.fixtures.simulated_quotes import CODE_SIGNING, NOW, PLATFORM, QUOTE, VERSIONS, appraised, edited, of_tdx_15
 
 PCK, PCK_AUTHORITY, ROOT = PLATFORM.pck_chain
@@ -74,19 +74,19 @@ def test_collateral_of_another_platform_is_refused_naming_both() -> None:
 
 
 @pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
-def test_a_document_written_anew_has_lost_its_signature(name: str) -> None:
+def test_neither_a_platform_nor_another_root_nor_another_purpose_signs_collateral(name: str) -> None:
     text = json.loads(PLATFORM.collateral)[name]
     assert appraised(collateral=published(**{name: text + " "})).failed_step == "collateral-signature"
-
-
-@pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
-def test_a_platform_cannot_sign_collateral_for_itself(name: str) -> None:
-    """Its certification key leads to the root too, and is in the platform's hands."""
     body = json.loads(PLATFORM.collateral)[name].encode()
     own = {f"{name}_signature": sign_p256(PCK.key, body).hex(), f"{name}_issuer_chain": pem(*PLATFORM.pck_chain)}
     appraisal = appraised(collateral=published(**own))
     assert appraisal.failed_step == "collateral-signature"
     assert "Intel SGX TCB Signing" in appraisal.steps[-1].detail
+    theirs = fields_of(IMPOSTOR.collateral, (name, f"{name}_signature", f"{name}_issuer_chain"))
+    assert appraised(collateral=published(**theirs)).failed_step == "collateral-signature"
+    signer = another_signer(extensions=[CODE_SIGNING])
+    appraisal = appraised(collateral=published(**signed_by(signer, name, ROOT)))
+    assert (appraisal.failed_step, "codeSigning" in appraisal.steps[-1].detail) == ("collateral-signature", True)
 
 
 @pytest.mark.parametrize("name", ["root_ca_crl", "pck_crl"])
@@ -112,15 +112,15 @@ def test_an_authority_that_may_not_sign_lists_signs_none(monkeypatch: pytest.Mon
     assert "may not sign revocation lists" in appraisal.steps[-1].detail
 
 
-def test_the_two_revocation_lists_are_not_exchangeable() -> None:
+def test_each_revocation_list_is_of_its_own_issuer() -> None:
     lists = json.loads(PLATFORM.collateral)
     swapped = published(root_ca_crl=lists["pck_crl"], pck_crl=lists["root_ca_crl"])
     assert appraised(collateral=swapped).failed_step == "collateral-signature"
-
-
-def test_the_list_comes_with_the_certificate_of_its_issuer() -> None:
     other = json.loads(PLATFORM.collateral)["tcb_info_issuer_chain"]
     assert appraised(collateral=published(pck_crl_issuer_chain=other)).failed_step == "collateral-signature"
+    renamed = replace(ROOT, certificate=PLATFORM.tcb_signer.certificate)
+    crl = revocation_list(renamed, NOW, MONTH, []).public_bytes(Encoding.DER).hex()
+    assert appraised(collateral=published(root_ca_crl=crl)).failed_step == "collateral-signature"
 
 
 @pytest.mark.mends("E6")
@@ -138,19 +138,16 @@ def test_a_revoked_certificate_is_refused(issued: Issued) -> None:
     assert appraised(collateral=collateral).failed_step == "revocation"
 
 
-def test_a_revoked_signer_of_collateral_is_refused() -> None:
+def test_a_revoked_signer_of_collateral_and_collateral_before_its_time_are_refused() -> None:
     signer = PLATFORM.tcb_signer.certificate
     assert appraised(collateral=PLATFORM.published(NOW, revoked=[signer])).failed_step == "revocation"
+    collateral = PLATFORM.published(NOW + 10 * DAY)
+    assert appraised(collateral=collateral, at=NOW + DAY).failed_step == "collateral-validity"
 
 
 @pytest.mark.parametrize(("days", "step"), [(0, None), (30, None), (31, "collateral-validity")])
 def test_collateral_is_current_when_it_is_used(days: int, step: str | None) -> None:
     assert appraised(collateral=PLATFORM.collateral, at=NOW + days * DAY).failed_step == step
-
-
-def test_collateral_is_not_used_before_it_was_issued() -> None:
-    collateral = PLATFORM.published(NOW + 10 * DAY)
-    assert appraised(collateral=collateral, at=NOW + DAY).failed_step == "collateral-validity"
 
 
 @pytest.mark.parametrize(("days", "step"), [(1, None), (2, "collateral-validity")])
@@ -166,29 +163,25 @@ def test_collateral_is_as_old_as_its_oldest_document(part: str) -> None:
     assert appraised(collateral=older, policy=policy).failed_step == "collateral-validity"
 
 
-LATE = {TcbStatus.OUT_OF_DATE, TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED, TcbStatus.REVOKED}
-ANY_BUT_REVOKED = replace(DEFAULT_POLICY, tcb_statuses=frozenset(TcbStatus) - {TcbStatus.REVOKED})
+LATE = {tcb.TcbStatus.OUT_OF_DATE, tcb.TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED, tcb.TcbStatus.REVOKED}
+ANY_BUT_REVOKED = replace(DEFAULT_POLICY, tcb_statuses=frozenset(tcb.TcbStatus) - {tcb.TcbStatus.REVOKED})
 
 
 @pytest.mark.mends("E4")
-@pytest.mark.parametrize("status", list(TcbStatus))
-def test_a_platform_that_misses_an_update_is_refused_by_default(status: TcbStatus) -> None:
+@pytest.mark.parametrize("status", list(tcb.TcbStatus))
+def test_a_platform_that_misses_an_update_is_refused_by_default(status: tcb.TcbStatus) -> None:
     appraisal = appraised(collateral=PLATFORM.published(NOW, status=status))
     assert appraisal.failed_step == ("tcb-status" if status in LATE else None)
     assert appraisal.claims.get("tcb_status") == (None if status in LATE else status.value)
 
 
-@pytest.mark.parametrize("status", list(TcbStatus))
-def test_a_policy_names_the_statuses_that_it_accepts(status: TcbStatus) -> None:
+@pytest.mark.parametrize("status", list(tcb.TcbStatus))
+def test_a_policy_names_the_statuses_that_it_accepts(status: tcb.TcbStatus) -> None:
     appraisal = appraised(collateral=PLATFORM.published(NOW, status=status), policy=ANY_BUT_REVOKED)
-    assert appraisal.claims.get("tcb_status") == (None if status is TcbStatus.REVOKED else status.value)
-
-
-@pytest.mark.parametrize("status", list(TcbStatus))
-def test_a_strict_policy_accepts_current_platforms_alone(status: TcbStatus) -> None:
-    policy = replace(DEFAULT_POLICY, tcb_statuses=frozenset({TcbStatus.UP_TO_DATE}))
+    assert appraisal.claims.get("tcb_status") == (None if status is tcb.TcbStatus.REVOKED else status.value)
+    policy = replace(DEFAULT_POLICY, tcb_statuses=frozenset({tcb.TcbStatus.UP_TO_DATE}))
     appraisal = appraised(collateral=PLATFORM.published(NOW, status=status), policy=policy)
-    assert appraisal.accepted == (status is TcbStatus.UP_TO_DATE)
+    assert appraisal.accepted == (status is tcb.TcbStatus.UP_TO_DATE)
 
 
 @pytest.mark.parametrize(("number", "step"), [(1, None), (2, "tcb-status")])
@@ -198,34 +191,23 @@ def test_a_policy_may_want_a_later_evaluation(number: int, step: str | None) -> 
 
 
 def test_a_policy_may_reject_advisories() -> None:
-    collateral = PLATFORM.published(NOW, status=TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
+    collateral = PLATFORM.published(NOW, status=tcb.TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
     policy = replace(DEFAULT_POLICY, rejected_advisories=frozenset({"INTEL-SA-1"}))
     assert appraised(collateral=collateral).claims["advisories"] == ["INTEL-SA-1"]
     assert appraised(collateral=collateral, policy=policy).failed_step == "tcb-status"
 
 
 @pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
-def test_a_signer_under_another_root_is_refused_whatever_its_name(name: str) -> None:
-    theirs = fields_of(IMPOSTOR.collateral, (name, f"{name}_signature", f"{name}_issuer_chain"))
-    assert appraised(collateral=published(**theirs)).failed_step == "collateral-signature"
-
-
-@pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
-def test_a_certificate_for_something_else_signs_no_collateral(name: str) -> None:
-    """RFC 5280, section 4.2.1.12: whoever lists purposes is for those alone."""
-    signer = another_signer(extensions=[CODE_SIGNING])
-    appraisal = appraised(collateral=published(**signed_by(signer, name, ROOT)))
-    assert (appraisal.failed_step, "codeSigning" in appraisal.steps[-1].detail) == ("collateral-signature", True)
-
-
-@pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
-def test_each_document_s_own_signer_may_be_revoked(name: str) -> None:
+def test_each_document_s_own_signer_may_be_revoked_and_has_to_be_valid(name: str) -> None:
     signer = another_signer()
     collateral = published(**signed_by(signer, name, ROOT))
     assert appraised(collateral=collateral).accepted
     crl = revocation_list(ROOT, NOW, MONTH, [signer.certificate]).public_bytes(Encoding.DER).hex()
     revoked = published(**signed_by(signer, name, ROOT), root_ca_crl=crl)
     assert appraised(collateral=revoked).failed_step == "revocation"
+    collateral = published(**signed_by(another_signer(DAY), name, ROOT))
+    assert appraised(collateral=collateral, at=NOW + DAY).accepted
+    assert appraised(collateral=collateral, at=NOW + 2 * DAY).failed_step == "collateral-validity"
 
 
 @pytest.mark.mends("E5")
@@ -239,13 +221,6 @@ def test_a_signer_of_whose_issuer_there_is_no_list_is_refused(name: str) -> None
     assert "no revocation list of" in appraisal.steps[-1].detail
 
 
-@pytest.mark.parametrize("name", ["tcb_info", "qe_identity"])
-def test_each_document_s_own_signer_has_to_be_valid(name: str) -> None:
-    collateral = published(**signed_by(another_signer(DAY), name, ROOT))
-    assert appraised(collateral=collateral, at=NOW + DAY).accepted
-    assert appraised(collateral=collateral, at=NOW + 2 * DAY).failed_step == "collateral-validity"
-
-
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("issued", [-31, 20], ids=["expired", "not issued yet"])
 def test_each_part_has_to_be_current_by_itself(part: str, issued: int) -> None:
@@ -253,12 +228,6 @@ def test_each_part_has_to_be_current_by_itself(part: str, issued: int) -> None:
     appraisal = appraised(collateral=published(**stale), at=NOW + DAY)
     assert appraisal.failed_step == "collateral-validity"
     assert part.split(maxsplit=1)[0] in appraisal.steps[-1].detail
-
-
-def test_a_list_with_the_right_signature_and_another_name_is_refused() -> None:
-    renamed = replace(ROOT, certificate=PLATFORM.tcb_signer.certificate)
-    crl = revocation_list(renamed, NOW, MONTH, []).public_bytes(Encoding.DER).hex()
-    assert appraised(collateral=published(root_ca_crl=crl)).failed_step == "collateral-signature"
 
 
 def test_a_list_that_speaks_of_a_part_of_the_certificates_is_refused() -> None:
@@ -305,3 +274,145 @@ def test_the_worse_of_the_versions_at_the_start_of_a_td_and_of_now_counts(
     quote = of_tdx_15(start=versions) if moment == "start" else of_tdx_15(now=versions)
     appraisal = appraised(quote, collateral=with_an_older_level(), policy=ANY_BUT_REVOKED)
     assert (appraisal.failed_step, appraisal.claims.get("tcb_status")) == (step, status)
+
+
+S = tcb.TcbStatus
+REPORT = replace(parse_quote(QUOTE).report, tee_tcb_svn=bytes((5, 1, 3)) + bytes(13))
+REPORT_1_0 = replace(REPORT, tee_tcb_svn=bytes((5, 0, 3)) + bytes(13))
+ENCLAVE = parse_quote(QUOTE).signature.qe_report
+TCB = PlatformTcb((4,) * 16, 10)
+
+
+def level(status: tcb.TcbStatus = S.UP_TO_DATE, *advisories: str, date: datetime = NOW) -> tcb.Level:
+    return tcb.Level(status, date, advisories)
+
+
+def platform_at(sgx: int, tdx: tuple[int, int, int], pcesvn: int, status: tcb.TcbStatus) -> tcb.PlatformLevel:
+    return tcb.PlatformLevel((sgx,) * 16, (*tdx, *bytes(13)), pcesvn, level(status))
+
+
+MODULE = tcb.ModuleIdentity("", bytes(48), bytes(8), b"\xff" * 8, ())
+IDENTITY = replace(
+    MODULE, id="TDX_01", levels=(tcb.SvnLevel(5, level(S.UP_TO_DATE)), tcb.SvnLevel(2, level(S.OUT_OF_DATE, "SA-1")))
+)
+INFO = tcb.TcbInfo(bytes(6), bytes(2), NOW, NOW, 1, MODULE, (IDENTITY,), ())
+
+
+@pytest.mark.parametrize(
+    ("first", "reached"),
+    [
+        (platform_at(4, (5, 0, 3), 10, S.UP_TO_DATE), True),
+        (platform_at(3, (0, 0, 0), 9, S.UP_TO_DATE), True),
+        (platform_at(5, (5, 0, 3), 10, S.UP_TO_DATE), False),
+        (platform_at(4, (5, 0, 3), 11, S.UP_TO_DATE), False),
+        (platform_at(4, (5, 0, 4), 10, S.UP_TO_DATE), False),
+        (platform_at(4, (9, 0, 3), 10, S.UP_TO_DATE), True),
+        (platform_at(4, (5, 9, 3), 10, S.UP_TO_DATE), True),
+    ],
+    ids=["equal", "above", "SGX version", "PCESVN", "TDX version", "module's SVN is its own", "module's version too"],
+)
+def test_a_platform_reaches_a_level_when_every_version_does(first: tcb.PlatformLevel, reached: bool) -> None:
+    info = replace(INFO, levels=(first, platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
+    assert tcb.platform_level(info, TCB, REPORT).status == (S.UP_TO_DATE if reached else S.OUT_OF_DATE)
+
+
+@pytest.mark.parametrize(("needed", "reached"), [((5, 0, 3), True), ((6, 0, 3), False), ((5, 1, 3), False)])
+def test_with_tdx_1_0_all_tdx_versions_count(needed: tuple[int, int, int], reached: bool) -> None:
+    info = replace(INFO, levels=(platform_at(4, needed, 10, S.UP_TO_DATE), platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
+    assert (tcb.platform_level(info, TCB, REPORT_1_0).status is S.UP_TO_DATE) == reached
+
+
+def test_a_platform_below_every_level_matches_none_and_bits_outside_the_mask_do_not_count() -> None:
+    with pytest.raises(tcb.NoMatchError):
+        tcb.platform_level(replace(INFO, levels=(platform_at(9, (0, 0, 0), 0, S.OUT_OF_DATE),)), TCB, REPORT)
+    assert tcb.module_level(INFO, REPORT_1_0) is None
+    masked = replace(QE, attributes=bytes(16), attributes_mask=bytes(16), miscselect_mask=0)
+    assert tcb.qe_level(masked, replace(ENCLAVE, miscselect=7)).status is S.UP_TO_DATE
+
+
+@pytest.mark.parametrize(("svn", "status"), [(9, S.UP_TO_DATE), (5, S.UP_TO_DATE), (4, S.OUT_OF_DATE)])
+def test_a_module_has_the_highest_level_that_it_reaches(svn: int, status: tcb.TcbStatus) -> None:
+    report = replace(REPORT, tee_tcb_svn=bytes((svn, 1)) + bytes(14))
+    found = tcb.module_level(INFO, report)
+    assert found is not None
+    assert found.status is status
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        replace(REPORT, tee_tcb_svn=bytes((5, 2)) + bytes(14)),
+        replace(REPORT, tee_tcb_svn=bytes((1, 1)) + bytes(14)),
+        replace(REPORT, mrsignerseam=b"x" * 48),
+        replace(REPORT, seam_attributes=b"\1" + bytes(7)),
+        replace(REPORT_1_0, mrsignerseam=b"x" * 48),
+        replace(REPORT_1_0, seam_attributes=b"\1" + bytes(7)),
+    ],
+    ids=["other version", "old", "other signer", "attributes", "TDX 1.0, other signer", "TDX 1.0, attributes"],
+)
+def test_a_module_that_is_not_published_matches_nothing(report: object) -> None:
+    with pytest.raises(tcb.NoMatchError):
+        tcb.module_level(INFO, report)  # type: ignore[arg-type]  # the rows are reports
+
+
+QE = tcb.QeIdentity(
+    issued=NOW,
+    next_update=NOW,
+    evaluation_number=1,
+    miscselect=0,
+    miscselect_mask=0xFFFFFFFF,
+    attributes=ENCLAVE.attributes,
+    attributes_mask=b"\xff" * 16,
+    mrsigner=ENCLAVE.mrsigner,
+    isvprodid=ENCLAVE.isvprodid,
+    levels=(tcb.SvnLevel(4, level(S.UP_TO_DATE)), tcb.SvnLevel(1, level(S.REVOKED))),
+)
+
+
+@pytest.mark.parametrize(("svn", "status"), [(5, S.UP_TO_DATE), (4, S.UP_TO_DATE), (3, S.REVOKED)])
+def test_an_enclave_has_the_highest_level_that_it_reaches(svn: int, status: tcb.TcbStatus) -> None:
+    assert tcb.qe_level(QE, replace(ENCLAVE, isvsvn=svn)).status is status
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        replace(ENCLAVE, isvsvn=0),
+        replace(ENCLAVE, miscselect=1),
+        replace(ENCLAVE, attributes=b"\2" + ENCLAVE.attributes[1:]),
+        replace(ENCLAVE, mrsigner=bytes(32)),
+        replace(ENCLAVE, isvprodid=1),
+    ],
+    ids=["old", "MISCSELECT", "ATTRIBUTES", "MRSIGNER", "ISVPRODID"],
+)
+def test_an_enclave_that_is_not_published_matches_nothing(report: object) -> None:
+    with pytest.raises(tcb.NoMatchError):
+        tcb.qe_level(QE, report)  # type: ignore[arg-type]  # the rows are reports
+
+
+@pytest.mark.parametrize(
+    ("platform_status", "other", "together"),
+    [
+        (S.UP_TO_DATE, S.UP_TO_DATE, S.UP_TO_DATE),
+        (S.UP_TO_DATE, S.OUT_OF_DATE, S.OUT_OF_DATE),
+        (S.SW_HARDENING_NEEDED, S.OUT_OF_DATE, S.OUT_OF_DATE),
+        (S.CONFIGURATION_NEEDED, S.OUT_OF_DATE, S.OUT_OF_DATE_CONFIGURATION_NEEDED),
+        (S.CONFIGURATION_AND_SW_HARDENING_NEEDED, S.OUT_OF_DATE, S.OUT_OF_DATE_CONFIGURATION_NEEDED),
+        (S.OUT_OF_DATE, S.UP_TO_DATE, S.OUT_OF_DATE),
+        (S.OUT_OF_DATE_CONFIGURATION_NEEDED, S.OUT_OF_DATE, S.OUT_OF_DATE_CONFIGURATION_NEEDED),
+        (S.SW_HARDENING_NEEDED, S.UP_TO_DATE, S.SW_HARDENING_NEEDED),
+        (S.UP_TO_DATE, S.REVOKED, S.REVOKED),
+        (S.REVOKED, S.UP_TO_DATE, S.REVOKED),
+        (S.OUT_OF_DATE, S.REVOKED, S.REVOKED),
+    ],
+)
+def test_platform_and_parts_have_the_status_of_the_worst(
+    platform_status: tcb.TcbStatus, other: tcb.TcbStatus, together: tcb.TcbStatus
+) -> None:
+    assert tcb.combined(level(platform_status), None, level(other)).status is together
+
+
+def test_advisories_of_all_parts_are_kept_once_and_the_oldest_date_counts() -> None:
+    older = datetime(2020, 1, 1, tzinfo=UTC)
+    found = tcb.combined(level(S.UP_TO_DATE, "A", "B"), level(S.UP_TO_DATE, "B", "C", date=older), None)
+    assert (found.advisories, found.date) == (("A", "B", "C"), older)

@@ -1,12 +1,20 @@
-"""Quotes are read whole or not at all."""
+"""Quotes, documents with a quote, and event logs: read whole or not at all, and replayed."""
 
+import hashlib
+import json
+import random
 import re
+from typing import Any
 
 import pytest
 
+from carnet_ref.attestation.intel.event_log import LARGEST_LOG, MOST_EVENTS, NO_ACTION, parse_event_log, replay_rtmr
+from carnet_ref.attestation.intel.format import QuoteEvidence, quote_evidence
 from carnet_ref.attestation.intel.quote import LARGEST_QUOTE, PADDING_LIMIT, WrongKindError, parse_quote
 from carnet_ref.wire import MalformedError
-from tests.fixtures.simulated_quotes import QUOTE, REPORT_DATA, edited
+from tests.fixtures.simulated_quotes import PLATFORM, QUOTE, REPORT_DATA, appraised, edited
+from tests.fixtures.wrapped_evidence import EVENTS, QUOTE_DOCUMENTS, event_log, logged_rtmrs, runtime_digest
+from tests.fuzz.test_parsers import mutated
 
 BODY = QUOTE[48:632]
 REST = QUOTE[632:]
@@ -17,16 +25,13 @@ def version_5(kind: int, size: int, body: bytes) -> bytes:
     return head + kind.to_bytes(2, "little") + size.to_bytes(4, "little") + body + REST
 
 
-def test_a_quote_of_version_4_has_its_fields_where_they_are_specified() -> None:
+def test_a_quote_of_either_version_has_its_fields_where_they_are_specified() -> None:
     quote = parse_quote(QUOTE)
     assert (quote.version, quote.padding, quote.signed) == (4, 0, QUOTE[:632])
     assert quote.report.report_data == REPORT_DATA
     assert quote.report.attributes.sept_ve_disable
     assert not quote.report.attributes.debug
     assert quote.report.tee_tcb_svn_2 is None
-
-
-def test_a_quote_of_version_5_says_type_and_size_of_its_report_and_signs_them() -> None:
     old = parse_quote(version_5(2, 584, BODY))
     new = parse_quote(version_5(3, 648, BODY + b"s" * 16 + b"m" * 48))
     assert (len(old.signed), len(new.signed)) == (54 + 584, 54 + 648)
@@ -36,11 +41,7 @@ def test_a_quote_of_version_5_says_type_and_size_of_its_report_and_signs_them() 
 
 @pytest.mark.parametrize(
     "quote",
-    [
-        edited(QUOTE, 0, b"\3\0\2\0\0\0\0\0"),
-        edited(QUOTE, 4, b"\0\0\0\0"),
-        version_5(1, 384, BODY[:384]),
-    ],
+    [edited(QUOTE, 0, b"\3\0\2\0\0\0\0\0"), edited(QUOTE, 4, b"\0\0\0\0"), version_5(1, 384, BODY[:384])],
     ids=["version 3", "version 4", "version 5"],
 )
 def test_a_quote_of_an_sgx_enclave_is_recognised_as_another_kind(quote: bytes) -> None:
@@ -78,19 +79,267 @@ def test_zeros_may_follow_up_to_the_limit(padding: bytes, read: bool) -> None:
             parse_quote(QUOTE + padding)
 
 
-def test_what_follows_a_quote_is_zero() -> None:
+def test_what_follows_a_quote_is_zero_and_nothing_follows_its_certificates() -> None:
     with pytest.raises(MalformedError, match="1 non-zero bytes"):
         parse_quote(QUOTE + b"\0\0\1\0")
-
-
-def test_a_quote_is_not_larger_than_any_quote() -> None:
     with pytest.raises(MalformedError, match="at most"):
         parse_quote(bytes(LARGEST_QUOTE + 1))
-
-
-def test_nothing_may_follow_the_certificates_in_a_quote() -> None:
-    """One byte more, and the two sizes around it say so."""
     size = int.from_bytes(REST[134:138], "little") + 1
     longer = (len(REST) - 3).to_bytes(4, "little") + REST[4:134] + size.to_bytes(4, "little") + REST[138:] + b"\0"
     with pytest.raises(MalformedError, match="QE report certification data"):
         parse_quote(QUOTE[:632] + longer)
+
+
+LOGGED = PLATFORM.td(rtmrs=logged_rtmrs()).quote(REPORT_DATA)
+WITH_A_LOG = ("dstack getquote", "attestation answer")
+WITH_MORE = ("Azure vTPM of bytes", "Azure vTPM of text", "Google", "Confidential Containers")
+
+
+def read(document: Any) -> QuoteEvidence:
+    return quote_evidence(json.dumps(document).encode())
+
+
+@pytest.mark.mends("E3")
+@pytest.mark.parametrize("name", QUOTE_DOCUMENTS)
+def test_each_document_gives_its_quote_and_says_what_it_is(name: str) -> None:
+    found = read(QUOTE_DOCUMENTS[name](QUOTE))
+    assert found.quote == QUOTE
+    assert found.found_in
+    assert (found.event_log is not None) == (name in WITH_A_LOG)
+    assert (found.unread is not None) == (name in WITH_MORE)
+
+
+@pytest.mark.parametrize(
+    "form", [bytes, lambda quote: quote.hex().encode(), lambda quote: b"0x" + quote.hex().encode()]
+)
+def test_a_quote_alone_was_found_in_nothing(form: Any) -> None:
+    assert quote_evidence(form(QUOTE)) == QuoteEvidence(QUOTE)
+
+
+@pytest.mark.mends("E13")
+@pytest.mark.parametrize("name", WITH_A_LOG)
+def test_the_log_beside_a_quote_is_replayed(name: str) -> None:
+    found = read(QUOTE_DOCUMENTS[name](LOGGED))
+    verdict = appraised(found.quote, event_log=found.event_log)
+    assert verdict.accepted
+    assert verdict.claims["runtime_events"] == [{"event": event, "payload": data.hex()} for event, data in EVENTS]
+    other = read(QUOTE_DOCUMENTS[name](QUOTE))
+    assert appraised(other.quote, event_log=other.event_log).failed_step == "event-log"
+
+
+@pytest.mark.parametrize("log", [None, "", []])
+def test_a_document_may_have_no_log(log: Any) -> None:
+    assert read({"quote": QUOTE.hex(), "event_log": log}).event_log is None
+
+
+def test_a_log_in_a_document_may_be_a_binary_one() -> None:
+    assert read({"quote": QUOTE.hex(), "event_log": "0001"}).event_log == b"\0\1"
+
+
+FOREIGN: dict[str, tuple[Any, str]] = {
+    "SEV-SNP": ({"platform": "snp", "evidence": {"attestation_report": "AA"}}, "an AMD SEV-SNP report"),
+    "Azure's SEV-SNP": (
+        {"platform": "az-snp", "evidence": {"hcl_report": "AA", "vcek": "AA", "tpm_quote": {}}},
+        "Azure's evidence of an AMD SEV-SNP virtual machine",
+    ),
+    "a token": ([["JWT", "e30"], {"GPU-0": "e30"}], "a token of NVIDIA's remote attestation service"),
+    "devices": ([{"evidence": "AA", "certificate": "AA"}], "evidence of NVIDIA devices"),
+    "an event log": (event_log(), "an event of an event log"),
+    "two quotes": ({"quote": "00", "intel_quote": "00"}, "readers may differ"),
+    "a quote that is a number": ({"quote": 1}, "the quote as text or as a list of bytes, found a JSON int"),
+    "a quote of numbers too large": ({"quote": [256]}, "the quote as text or as a list of bytes"),
+    "a quote that is no quote": ({"quote": "no quote at all!"}, "found other text"),
+    "a report for a quote": ({"quote": ("11e0" + "00" * 40)}, "the report of an NVIDIA device"),
+    "Google's of another kind": ({"vm_attestation_quote": {"tpm_quote": {}}}, "expected a quote, or JSON"),
+    "a log of another kind": ({"quote": QUOTE.hex(), "event_log": 1}, "event_log as a list or as text"),
+    "answers of several machines": ({"model_attestations": [{"intel_quote": "00"}]}, "'model_attestations'"),
+    "text": ("quote", "other text"),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_anything_else_is_one_error_that_says_what_came(what: str) -> None:
+    document, words = FOREIGN[what]
+    with pytest.raises(MalformedError) as refused:
+        read(document)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("count", [150, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", QUOTE_DOCUMENTS)
+def test_a_changed_document_is_refused_or_has_the_same_quote(name: str, count: int) -> None:
+    data, draw = json.dumps(QUOTE_DOCUMENTS[name](LOGGED)).encode(), random.Random(f"{count} {name}")
+    assert _accepted_as_before(data)
+    assert sum(_accepted_as_before(mutated(data, draw)) for _ in range(count)) < count
+
+
+def _is_told(claimed: dict[str, str], event: tuple[str, bytes]) -> bool:
+    """Return whether an event is claimed as it was measured: with its name, or by its digest alone."""
+    name, payload = event
+    proved = {"event": name, "payload": payload.hex()}, {"digest": runtime_digest(name, payload).hex()}
+    return claimed in proved
+
+
+SIGNED = parse_quote(LOGGED)
+
+
+def _accepted_as_before(data: bytes) -> bool:
+    """Return whether changed evidence is accepted, which it may be only where everything signed is as it was."""
+    try:
+        found = quote_evidence(data)
+    except MalformedError:
+        return False
+    verdict = appraised(found.quote, event_log=found.event_log)
+    if verdict.accepted:
+        quote = parse_quote(found.quote)
+        assert (quote.signed, quote.signature) == (SIGNED.signed, SIGNED.signature)
+        claimed: Any = verdict.claims["runtime_events"]
+        assert claimed == [] or all(_is_told(*each) for each in zip(claimed, EVENTS, strict=True))
+    return verdict.accepted
+
+
+SHA1, SHA384 = 4, 12
+
+
+def little_endian(value: int, width: int = 4) -> bytes:
+    return value.to_bytes(width, "little")
+
+
+def specification(algorithms: dict[int, int]) -> bytes:
+    sizes = b"".join(little_endian(algorithm, 2) + little_endian(size, 2) for algorithm, size in algorithms.items())
+    event = b"Spec ID Event03\0" + bytes(8) + little_endian(len(algorithms)) + sizes + b"\0"
+    return little_endian(0) + little_endian(NO_ACTION) + bytes(20) + little_endian(len(event)) + event
+
+
+def event(register: int, kind: int, data: bytes) -> bytes:
+    digest = hashlib.sha384(data).digest()
+    return (
+        little_endian(register)
+        + little_endian(kind)
+        + little_endian(1)
+        + little_endian(SHA384, 2)
+        + digest
+        + little_endian(len(data))
+        + data
+    )
+
+
+HEADER = specification({SHA384: 48})
+LOG = HEADER + event(1, 0x80000001, b"firmware") + event(2, 13, b"kernel") + event(1, 4, b"separator")
+
+
+def extended(*measured: bytes) -> bytes:
+    value = bytes(48)
+    for data in measured:
+        value = hashlib.sha384(value + hashlib.sha384(data).digest()).digest()
+    return value
+
+
+def test_registers_hold_what_was_measured_in_order_and_no_remarks() -> None:
+    assert replay_rtmr(parse_event_log(LOG)) == (
+        extended(b"firmware", b"separator"),
+        extended(b"kernel"),
+        bytes(48),
+        bytes(48),
+    )
+    other = HEADER + event(1, 4, b"separator") + event(1, 0x80000001, b"firmware")
+    assert replay_rtmr(parse_event_log(other))[0] != replay_rtmr(parse_event_log(LOG))[0]
+    remarks = HEADER + event(1, NO_ACTION, b"a remark") + event(0, 13, b"the initial contents")
+    assert replay_rtmr(parse_event_log(remarks)) == (bytes(48),) * 4
+
+
+@pytest.mark.parametrize("rest", [b"", bytes(100), b"\xff" * 100])
+def test_a_log_ends_where_its_buffer_is_unwritten(rest: bytes) -> None:
+    assert parse_event_log(LOG + rest) == parse_event_log(LOG)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        b"",
+        LOG[:40],
+        LOG[:-1],
+        LOG + b"\1",
+        little_endian(0) + little_endian(4) + HEADER[8:],
+        HEADER.replace(b"Spec ID Event03", b"Spec ID Event02"),
+        specification({SHA1: 20}),
+        specification({SHA384: 32}),
+        specification(dict.fromkeys(range(17), 48)),
+        HEADER + event(5, 13, b"no such register"),
+        HEADER + little_endian(1) + little_endian(13) + little_endian(0) + little_endian(0),
+        HEADER + little_endian(1) + little_endian(13) + little_endian(2),
+        HEADER
+        + little_endian(1)
+        + little_endian(13)
+        + little_endian(1)
+        + little_endian(SHA1, 2)
+        + bytes(20)
+        + little_endian(0),
+        bytes(LARGEST_LOG + 1),
+    ],
+)
+def test_what_is_no_event_log_is_malformed(log: bytes) -> None:
+    with pytest.raises(MalformedError):
+        parse_event_log(log)
+
+
+def test_a_log_that_ends_in_other_registers_is_refused() -> None:
+    quote = PLATFORM.td(rtmrs=replay_rtmr(parse_event_log(LOG))).quote(REPORT_DATA)
+    assert appraised(quote, event_log=LOG).accepted
+    assert appraised(quote, event_log=HEADER).failed_step == "event-log"
+    assert appraised(quote, event_log=b"").failed_step == "parse"
+
+
+def json_log(**changed: Any) -> bytes:
+    """Return the log of dstack with fields of its last event changed."""
+    log = event_log(*EVENTS, digests=True)
+    log[-1] |= changed
+    return json.dumps(log).encode()
+
+
+@pytest.mark.mends("E13")
+@pytest.mark.parametrize("digests", [True, False])
+def test_the_list_of_dstack_is_replayed_with_or_without_the_digests_of_its_events(digests: bool) -> None:
+    log = json.dumps(event_log(*EVENTS, digests=digests), indent=1).encode()
+    assert replay_rtmr(parse_event_log(log)) == logged_rtmrs()
+    assert [(event.name, event.data) for event in parse_event_log(log)[1:]] == list(EVENTS)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"event": "system-broken", "digest": ""}, {"event_payload": "00", "digest": ""}, {"imr": 2}, {"event_type": 13}],
+)
+def test_a_changed_event_of_dstack_ends_in_other_registers(changed: dict[str, Any]) -> None:
+    quote = PLATFORM.td(rtmrs=logged_rtmrs()).quote(REPORT_DATA)
+    assert appraised(quote, event_log=json_log()).accepted
+    assert replay_rtmr(parse_event_log(json_log())) == logged_rtmrs()
+    if changed == {"event_type": 13}:  # the digest is then only stated, so its name proves nothing and is not claimed
+        assert parse_event_log(json_log(**changed))[-1].name is None
+        told: Any = appraised(quote, event_log=json_log(**changed)).claims["runtime_events"]
+        assert told[-1] == {"digest": runtime_digest(*EVENTS[-1]).hex()}
+    else:
+        assert appraised(quote, event_log=json_log(**changed)).failed_step == "event-log"
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        json_log(imr=4),
+        json_log(imr=-1),
+        json_log(imr="3"),
+        json_log(event_type=1 << 32),
+        json_log(digest=runtime_digest("another", b"").hex()),
+        json_log(digest="00"),
+        json_log(digest=None),
+        json_log(event_type=13, digest=""),
+        json_log(event_payload="0"),
+        json_log(event=1),
+        b"[1]",
+        b"[",
+        b'[{"imr": 0, "imr": 1}]',
+        json.dumps([{}] * (MOST_EVENTS + 1)).encode(),
+    ],
+)
+def test_another_list_is_malformed(log: bytes) -> None:
+    with pytest.raises(MalformedError):
+        parse_event_log(log)

@@ -1,7 +1,5 @@
 """The appraisal of what was collected: accepted, or refused at the step of the part that is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,7 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import Value
 from carnet_ref.attestation.intel.policy import Policy as TdxPolicy
-from carnet_ref.attestation.live.appraisal import Terms, appraise_collection
+from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection
 from carnet_ref.attestation.live.collection import Collection, Machine, collect
 from carnet_ref.attestation.live.sources import TsmFolder
 from carnet_ref.attestation.nvidia.policy import DEFAULT_NODE_POLICY, Firmware, NodePolicy, Policy
@@ -44,11 +42,9 @@ NOBODY = "no such folder"
 
 
 def appraised(
-    collection: Collection,
-    policies: Mapping[str, object] | None = None,
-    given: Mapping[str, Value] | None = None,
+    collection: Collection, policies: Mapping[str, object] | None = None, given: Mapping[str, Value] | None = None
 ) -> Appraisal:
-    return appraise_collection(collection, Terms(NOW, anchors(), policies or {}, given or {}))
+    return appraise_collection(collection, AppraisalTerms(NOW, anchors(), policies or {}, given or {}))
 
 
 def collected(host: Machine) -> Collection:
@@ -71,23 +67,18 @@ def test_gpus_and_a_td_are_accepted_together(tmp_path: Path) -> None:
     assert "not fresh" not in found.not_compared
 
 
-def test_an_snp_guest_is_accepted_with_the_certificates_of_its_host(tmp_path: Path) -> None:
+def test_an_snp_guest_is_accepted_with_the_certificates_of_its_host_or_given_ones(tmp_path: Path) -> None:
     found = of(None, SimulatedTsm(tmp_path, "sev_guest", snp_report))
     assert (found.accepted, found.failed_step) == (True, None)
     assert found.not_compared[:2] == ("appraised by the machine itself", "GPUs not appraised")
     assert next(step.detail for step in found.steps if step.id == "gpus") == NO_NVML
 
-
-def test_certificates_that_are_given_count_before_those_of_the_host(tmp_path: Path) -> None:
     def report(asked: bytes) -> tuple[bytes, bytes]:
         return snp_report(asked)[0], b"no certificates"
 
-    found = collected(machine(None, SimulatedTsm(tmp_path, "sev_guest", report)))
-    assert appraised(found).failed_step == "snp.parse"
-    assert appraised(found, given={"chain": snp_report(bytes(64))[1]}).accepted
-
-
-def test_a_report_without_certificates_asks_for_them(tmp_path: Path) -> None:
+    alone = collected(machine(None, SimulatedTsm(tmp_path, "sev_guest", report)))
+    assert appraised(alone).failed_step == "snp.parse"
+    assert appraised(alone, given={"chain": snp_report(bytes(64))[1]}).accepted
     tsm = SimulatedTsm(tmp_path, "sev_guest", lambda asked: (snp_report(asked)[0], None))
     with pytest.raises(UsageError, match="a report alone needs --chain"):
         of(None, tsm)
@@ -97,6 +88,9 @@ def test_gpus_alone_are_accepted_and_bound_to_no_virtual_machine() -> None:
     found = of(SimulatedNvml([gpu()]), TsmFolder(Path(NOBODY)))
     assert (found.accepted, "binding" in {step.id for step in found.steps}) == (True, False)
     assert "virtual machine not appraised" in found.not_compared
+    debugged = collected(machine(SimulatedNvml([gpu()], state=DEVTOOLS), TsmFolder(Path(NOBODY))))
+    allowing = replace(DEFAULT_NODE_POLICY, device=replace(DEFAULT_NODE_POLICY.device, allow_debug=True))
+    assert appraised(debugged, {"node": allowing}).accepted
 
 
 class Echo(SimulatedNvml):
@@ -111,23 +105,6 @@ class Twin(SimulatedNvml):
 
     def report(self, handle: int, nonce: bytes) -> bytes:
         return super().report(0, nonce)
-
-
-def recorded(_: bytes) -> tuple[bytes, bytes | None]:
-    """Return the quote that was made for another nonce."""
-    return quote(bytes(64))
-
-
-def foreign(asked: bytes) -> tuple[bytes, bytes | None]:
-    return SimulatedPlatform(b"another", SINCE).td().quote(asked), None
-
-
-def debugged(asked: bytes) -> tuple[bytes, bytes | None]:
-    return PLATFORM.td(debug=True).quote(asked), None
-
-
-def of_another_nonce(_: bytes) -> tuple[bytes, bytes | None]:
-    return snp_report(bytes(64))
 
 
 STRANGER = SimulatedGpu(b"gpu", SINCE, vendor=SimulatedVendor(b"another", SINCE))
@@ -156,12 +133,12 @@ def test_gpus_that_are_wrong_are_refused(tmp_path: Path, nvml: SimulatedNvml, st
 @pytest.mark.parametrize(
     ("provider", "reporting", "step"),
     [
-        ("tdx_guest", recorded, "tdx.report-data"),
-        ("tdx_guest", foreign, "tdx.pck-chain"),
-        ("tdx_guest", debugged, "tdx.debug"),
+        ("tdx_guest", lambda _: quote(bytes(64)), "tdx.report-data"),
+        ("tdx_guest", lambda asked: (SimulatedPlatform(b"another", SINCE).td().quote(asked), None), "tdx.pck-chain"),
+        ("tdx_guest", lambda asked: (PLATFORM.td(debug=True).quote(asked), None), "tdx.debug"),
         ("tdx_guest", lambda _: (b"", None), "tdx.parse"),
         ("tdx_guest", snp_report, "tdx.parse"),
-        ("sev_guest", of_another_nonce, "snp.report-data"),
+        ("sev_guest", lambda _: snp_report(bytes(64)), "snp.report-data"),
         ("sev_guest", lambda asked: (quote(asked)[0], b"x"), "snp.parse"),
         ("sev_guest", lambda asked: (snp_report(asked)[0], snp_report(asked)[1][:-1]), "snp.parse"),
     ],
@@ -204,12 +181,6 @@ def test_a_policy_asks_for_evidence_that_is_not_here(tmp_path: Path) -> None:
         "expected",
         "a policy asks for evidence of the format node, and there is none",
     )
-
-
-def test_developer_tools_may_be_allowed() -> None:
-    found = collected(machine(SimulatedNvml([gpu()], state=DEVTOOLS), TsmFolder(Path(NOBODY))))
-    allowing = replace(DEFAULT_NODE_POLICY, device=replace(DEFAULT_NODE_POLICY.device, allow_debug=True))
-    assert appraised(found, {"node": allowing}).accepted
 
 
 def test_reference_values_and_collateral_are_used(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """A whole node: every device by itself, and what one report cannot show of all together."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,41 +13,17 @@ from carnet_ref.attestation.nvidia.policy import DEFAULT_NODE_POLICY, NodePolicy
 from carnet_ref.attestation.nvidia.report import Mode
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
 from carnet_ref.wire import MalformedError
-from tests.fixtures.nvidia_node import (
-    GPUS,
-    SWITCHES,
-    Member,
-    ends,
-    evidence,
-    gpu,
-    identifier,
-    links,
-    members,
-    switch,
-)
-from tests.fixtures.nvidia_pki import (
-    AT,
-    DRIVER_INDICES,
-    FIRMWARE_ID,
-    NONCE,
-    Authority,
-    Device,
-    device,
-    dice,
-    issue,
-    measurement,
-    rim_xml,
-    sign_rim,
-    world,
-)
+from tests.fixtures import nvidia_pki as pki
+from tests.fixtures.nvidia_node import GPUS, SWITCHES, Member, ends, evidence, gpu, identifier, links, members, switch
+from tests.fixtures.nvidia_pki import device
 
-W = world()
+W = pki.world()
 NODE = members()
 FULL = NodePolicy(gpus=GPUS, switches=SWITCHES, require_links=True)
 
 
 def appraised(node: list[Member], policy: NodePolicy = DEFAULT_NODE_POLICY, **given: Any) -> Appraisal:
-    return appraise_node(evidence(node), at=AT, policy=policy, anchors=W.anchors, **given)
+    return appraise_node(evidence(node), at=pki.AT, policy=policy, anchors=W.anchors, **given)
 
 
 def with_(place: int, member: Member) -> list[Member]:
@@ -57,8 +31,8 @@ def with_(place: int, member: Member) -> list[Member]:
 
 
 @pytest.mark.mends("E7")
-def test_a_node_is_accepted_with_every_device_by_its_name() -> None:
-    found = appraised(NODE, FULL, nonce=NONCE)
+def test_a_node_is_accepted_with_every_device_by_its_name_in_any_order() -> None:
+    found = appraised(NODE, FULL, nonce=pki.NONCE)
     held = {step.id for step in found.steps if step.ok}
     assert found.accepted
     assert {f"gpu{place}.nonce" for place in range(GPUS)} | {
@@ -69,13 +43,7 @@ def test_a_node_is_accepted_with_every_device_by_its_name() -> None:
     devices: Any = found.claims["devices"]
     assert [each["name"] for each in devices] == ["gpu0", "gpu1", "gpu2", "gpu3", "switch0", "switch1"]
     assert len({each["ueid"] for each in devices}) == GPUS + SWITCHES
-
-
-def test_the_order_of_devices_does_not_matter() -> None:
     assert appraised([*reversed(NODE)], FULL).accepted
-
-
-def test_what_was_not_compared_is_told_once_for_all() -> None:
     assert appraised(NODE).not_compared == (
         "number of devices not compared",
         "revocation not checked",
@@ -90,18 +58,18 @@ def forged() -> Member:
     """Return a GPU whose leaf another key signs for."""
     known = gpu()
     path = known.device.path
-    return replace(known, device=Device((*path[:-1], replace(path[-1], key=device(W.root).leaf.key))))
+    return replace(known, device=pki.Device((*path[:-1], replace(path[-1], key=device(W.root).leaf.key))))
 
 
 def same_key() -> list[Member]:
     """Return a node in which two certificates are of one key."""
     first = NODE[0].device
-    return with_(1, replace(NODE[1], device=Device((*first.path[:-1], _certified_anew(first)))))
+    return with_(1, replace(NODE[1], device=pki.Device((*first.path[:-1], _certified_anew(first)))))
 
 
-def _certified_anew(known: Device) -> Authority:
-    extensions = [(dice(FIRMWARE_ID), False)]
-    return issue("GH100 A01 GSP FMC LF", known.path[-2], ca=False, extensions=extensions, key=known.leaf.key)
+def _certified_anew(known: pki.Device) -> pki.Authority:
+    extensions = [(pki.dice(pki.FIRMWARE_ID), False)]
+    return pki.issue("GH100 A01 GSP FMC LF", known.path[-2], ca=False, extensions=extensions, key=known.leaf.key)
 
 
 REFUSED: dict[str, tuple[str, str, Callable[[], list[Member]]]] = {
@@ -186,15 +154,11 @@ NOT_ASKED = NodePolicy(require_links=False)
 
 @pytest.mark.mends("R402")
 @pytest.mark.parametrize("changes", [{}, {"field22": None}], ids=["named switches", "no names"])
-def test_a_node_in_protected_pcie_mode_is_not_accepted_without_its_switches(changes: dict[str, bytes | None]) -> None:
-    found = appraised([member.saying(**changes) for member in NODE[:GPUS]])
-    assert (found.failed_step, "which the mode PPCIE asks for" in found.steps[-1].detail) == ("policy", True)
-
-
-@pytest.mark.parametrize("changes", [{}, {"field22": None}], ids=["named switches", "no names"])
-def test_links_are_left_out_where_no_switch_is_here_in_another_mode_or_where_the_policy_does_not_ask(
+def test_a_node_is_not_accepted_without_its_switches_in_protected_mode_unless_the_policy_says(
     changes: dict[str, bytes | None],
 ) -> None:
+    found = appraised([member.saying(**changes) for member in NODE[:GPUS]])
+    assert (found.failed_step, "which the mode PPCIE asks for" in found.steps[-1].detail) == ("policy", True)
     protected = [member.saying(**changes) for member in NODE[:GPUS]]
     others = [member.saying(**ANOTHER_MODE) for member in protected]
     for found in (appraised(others), appraised(protected, NOT_ASKED)):
@@ -202,50 +166,37 @@ def test_links_are_left_out_where_no_switch_is_here_in_another_mode_or_where_the
     assert appraised(others, NodePolicy(require_links=True)).failed_step == "policy"
 
 
-def test_reference_values_and_replies_are_given_once_for_the_node() -> None:
+def test_reference_values_and_replies_are_given_once_for_the_node_and_none_may_be_missing() -> None:
     replies = [reply for member in NODE for reply in member.replies()]
-    found = appraised(NODE, nonce=NONCE, rims=W.rims(), ocsp=[*replies, *W.rim_replies()])
+    found = appraised(NODE, nonce=pki.NONCE, rims=W.rims(), ocsp=[*replies, *W.rim_replies()])
     held = {step.id for step in found.steps if step.ok}
     assert found.accepted, found.steps[-1]
     assert {f"gpu{place}.{step}" for place in range(GPUS) for step in ("measurements", "rim-revocation")} <= held
     assert {f"switch{place}.revocation" for place in range(SWITCHES)} <= held
-
-
-def test_a_reply_that_is_missing_for_one_device_is_missing() -> None:
-    replies = [reply for member in NODE for reply in member.replies()]
     assert appraised(NODE, ocsp=replies[:-1]).failed_step == "switch1.revocation"
 
 
 def test_a_device_of_another_version_is_held_to_reference_values_of_that_version() -> None:
     driver, vbios = W.rims()
-    golden = {index: [measurement(index)] for index in DRIVER_INDICES}
-    newer = sign_rim(rim_xml("550.90.08", golden), W.rim_signer, W.rim_root)
+    golden = {index: [pki.measurement(index)] for index in pki.DRIVER_INDICES}
+    newer = pki.sign_rim(pki.rim_xml("550.90.08", golden), W.rim_signer, W.rim_root)
     node = [member.saying(field3=b"550.90.08\0") for member in NODE[:GPUS]]
     assert appraised(node, rims=(driver, vbios)).failed_step == "gpu0.driver-rim"
     assert appraised(node, NOT_ASKED, rims=(driver, newer, vbios)).accepted
-    again = sign_rim(rim_xml("550.90.08", golden | {0: [bytes(48)]}), W.rim_signer, W.rim_root)
+    again = pki.sign_rim(pki.rim_xml("550.90.08", golden | {0: [bytes(48)]}), W.rim_signer, W.rim_root)
     assert appraised(node, rims=(newer, again)).failed_step == "gpu0.parse"
 
 
-def test_what_is_about_no_device_is_refused() -> None:
-    stranger = sign_rim(rim_xml("1", {0: [measurement(0)]}, "GB100"), W.rim_signer, W.rim_root)
+def test_what_is_about_no_device_and_a_device_under_another_root_are_refused() -> None:
+    stranger = pki.sign_rim(pki.rim_xml("1", {0: [pki.measurement(0)]}, "GB100"), W.rim_signer, W.rim_root)
     assert appraised(NODE, rims=[stranger]).failed_step == "rims"
     assert appraised(NODE, ocsp=gpu().replies()).failed_step == "revocation"
+    other = replace(NODE[1], device=device(pki.issue("Another Device Identity CA", None)))
+    assert appraised(with_(1, other)).failed_step == "gpu1.chain"
+    assert appraised(with_(1, other), ocsp=other.replies()).failed_step == "gpu1.chain"
 
 
-def test_a_device_under_another_root_is_refused_there_whatever_is_given_about_it() -> None:
-    stranger = replace(NODE[1], device=device(issue("Another Device Identity CA", None)))
-    assert appraised(with_(1, stranger)).failed_step == "gpu1.chain"
-    assert appraised(with_(1, stranger), ocsp=stranger.replies()).failed_step == "gpu1.chain"
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"rims": [b"<no/>"]},
-        {"ocsp": [b"none"]},
-    ],
-)
+@pytest.mark.parametrize("given", [{"rims": [b"<no/>"]}, {"ocsp": [b"none"]}])
 def test_what_cannot_be_read_is_refused_at_parse(given: dict[str, Any]) -> None:
     assert appraised(NODE, **given).failed_step == "parse"
 
@@ -259,7 +210,7 @@ def test_what_cannot_be_read_is_refused_at_parse(given: dict[str, Any]) -> None:
     ],
 )
 def test_a_device_that_cannot_be_read_is_refused_at_parse(device: DeviceEvidence) -> None:
-    found = appraise_node([*evidence(NODE), device], at=AT, policy=DEFAULT_NODE_POLICY, anchors=W.anchors)
+    found = appraise_node([*evidence(NODE), device], at=pki.AT, policy=DEFAULT_NODE_POLICY, anchors=W.anchors)
     assert (found.failed_step, "device 6" in found.steps[-1].detail) == ("parse", True)
 
 

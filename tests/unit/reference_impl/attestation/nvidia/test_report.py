@@ -1,42 +1,39 @@
-"""Reading reports: every length and constant is checked, and any bytes end in a report or a typed error."""
+"""Reports, device certificates, and documents with both: any bytes are read whole or end in a typed error."""
 
-from __future__ import annotations
+import json
+import random
+from typing import Any
 
 import pytest
+from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
+from carnet_ref.attestation.nvidia.certificates import BLACKWELL_DICE, HOPPER_DICE, firmware_id, product, ueid
+from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY
 from carnet_ref.attestation.nvidia.report import DebugState, DeviceKind, Mode, parse_device_mode, parse_report
+from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, DeviceEvidence, device_evidence
 from carnet_ref.wire import MalformedError
-from tests.fixtures.nvidia_pki import (
-    DRIVER,
-    FIRMWARE_ID,
-    NONCE,
-    NOT_DEBUGGED,
-    OPAQUE,
-    VBIOS,
-    measurement,
-    report,
-    world,
-)
+from tests.fixtures import nvidia_pki as pki
+from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, entries, entry, request
+from tests.fuzz.test_parsers import mutated
 
-LEAF = world().device.leaf
-GOOD = report(LEAF)
+LEAF = pki.world().device.leaf
+GOOD = pki.report(LEAF)
 RECORD = 45
 OPAQUE_START = RECORD + 64 * 55 + 32
 
 
-def test_a_report_is_read_field_by_field() -> None:
+def test_a_report_is_read_field_by_field_and_a_switch_states_no_driver() -> None:
     read = parse_report(GOOD)
-    assert (read.nonce, read.slot, read.responder_nonce) == (NONCE, 0, b"\xee" * 32)
-    assert read.measurements == tuple(measurement(index) for index in range(64))
-    assert (read.driver_version, read.vbios_version, read.firmware_id) == (DRIVER, VBIOS, FIRMWARE_ID)
+    assert (read.nonce, read.slot, read.responder_nonce) == (pki.NONCE, 0, b"\xee" * 32)
+    assert read.measurements == tuple(pki.measurement(index) for index in range(64))
+    assert (read.driver_version, read.vbios_version, read.firmware_id) == (pki.DRIVER, pki.VBIOS, pki.FIRMWARE_ID)
     assert read.kind is DeviceKind.GPU
     assert read.signed + read.signature == GOOD
-
-
-def test_a_switch_sends_its_version_as_text_and_no_driver() -> None:
-    read = parse_report(report(LEAF, opaque={6: b"96.10.55.00.01", 25: b"\x01\0"}))
+    read = parse_report(pki.report(LEAF, opaque={6: b"96.10.55.00.01", 25: b"\x01\0"}))
     assert (read.kind, read.vbios_version, read.driver_version) == (DeviceKind.SWITCH, "96.10.55.00.01", None)
     assert read.firmware_id is None
 
@@ -55,7 +52,7 @@ def test_a_switch_sends_its_version_as_text_and_no_driver() -> None:
     ],
 )
 def test_the_mode_is_what_the_newer_field_says(opaque: dict[int, bytes], mode: Mode | None) -> None:
-    assert parse_report(report(LEAF, opaque=opaque)).mode is mode
+    assert parse_report(pki.report(LEAF, opaque=opaque)).mode is mode
 
 
 MALFORMED = {
@@ -89,32 +86,35 @@ def test_a_malformed_report_is_a_typed_error(what: str) -> None:
 @pytest.mark.parametrize(
     ("opaque", "reason"),
     [
-        ({**OPAQUE, 20: b"short"}, "a firmware id of 48 bytes"),
-        ({**OPAQUE, 3: b"55\xff0\0"}, "a version in ASCII"),
-        ({**OPAQUE, 6: b"96.10\n.55"}, "a version in ASCII"),
+        ({**pki.OPAQUE, 20: b"short"}, "a firmware id of 48 bytes"),
+        ({**pki.OPAQUE, 3: b"55\xff0\0"}, "a version in ASCII"),
+        ({**pki.OPAQUE, 6: b"96.10\n.55"}, "a version in ASCII"),
     ],
 )
 def test_a_malformed_opaque_field_is_a_typed_error(opaque: dict[int, bytes], reason: str) -> None:
     with pytest.raises(MalformedError, match=reason):
-        parse_report(report(LEAF, opaque=opaque))
+        parse_report(pki.report(LEAF, opaque=opaque))
 
 
-def test_a_field_twice_is_a_typed_error() -> None:
+def test_no_field_and_no_name_of_a_list_of_devices_comes_twice() -> None:
     start = OPAQUE_START + 2
-    first = GOOD[start : start + 4 + len(OPAQUE[3])]
+    first = GOOD[start : start + 4 + len(pki.OPAQUE[3])]
     length = int.from_bytes(GOOD[OPAQUE_START:start], "little") + len(first)
     doubled = GOOD[:OPAQUE_START] + length.to_bytes(2, "little") + first + GOOD[start:]
     with pytest.raises(MalformedError, match="each field once"):
         parse_report(doubled)
+    text = json.dumps(entries(DEVICES[:1])).replace('"evidence":', '"evidence": "AA", "evidence":')
+    with pytest.raises(MalformedError, match="comes twice"):
+        device_evidence(text.encode())
 
 
-STATED = report(LEAF, stated=NOT_DEBUGGED)
+STATED = pki.report(LEAF, stated=pki.NOT_DEBUGGED)
 MODE_BLOCK = RECORD + 64 * 55
 
 
 def test_a_report_may_state_a_device_mode_behind_its_digests() -> None:
     read = parse_report(STATED)
-    assert read.device_mode == parse_device_mode(NOT_DEBUGGED)
+    assert read.device_mode == parse_device_mode(pki.NOT_DEBUGGED)
     assert read.measurements == parse_report(GOOD).measurements
     assert parse_report(GOOD).device_mode is None
 
@@ -142,7 +142,7 @@ def test_any_bytes_are_a_device_mode_or_a_typed_error(data: bytes) -> None:
 
 @pytest.mark.parametrize("bit", range(32))
 def test_a_debug_state_that_is_not_defined_is_refused(bit: int) -> None:
-    stated = NOT_DEBUGGED[:12] + (1 << bit).to_bytes(4, "little")
+    stated = pki.NOT_DEBUGGED[:12] + (1 << bit).to_bytes(4, "little")
     if bit >= len(DebugState):
         with pytest.raises(MalformedError, match="debug states that are defined"):
             parse_device_mode(stated)
@@ -181,9 +181,158 @@ def test_a_damaged_report_is_a_report_or_a_typed_error(place: int, put: bytes, c
 
 def test_nothing_may_follow_a_device_mode_nor_the_blocks_of_a_record() -> None:
     with pytest.raises(MalformedError, match="device mode"):
-        parse_device_mode(NOT_DEBUGGED + b"\0")
-    behind = MODE_BLOCK + 7 + len(NOT_DEBUGGED)
+        parse_device_mode(pki.NOT_DEBUGGED + b"\0")
+    behind = MODE_BLOCK + 7 + len(pki.NOT_DEBUGGED)
     size = (behind - RECORD + 1).to_bytes(3, "little")
     longer = STATED[:42] + size + STATED[45:behind] + b"\0" + STATED[behind:]
     with pytest.raises(MalformedError, match="measurement record"):
         parse_report(longer)
+
+
+SHA_384 = bytes.fromhex("0609608648016503040202")
+SHA_256 = bytes.fromhex("0609608648016503040201")
+
+
+def _der(tag: int, body: bytes) -> bytes:
+    length = bytes([len(body)]) if len(body) < 128 else b"\x81" + bytes([len(body)])
+    return bytes([tag]) + length + body
+
+
+def _fwid(digest: bytes, algorithm: bytes = SHA_384) -> bytes:
+    return _der(0x30, algorithm + _der(0x04, digest))
+
+
+def _tcb_info(*fwids: bytes) -> bytes:
+    return _der(0x30, _der(0x80, b"NVIDIA") + _der(0x83, b"\x01") + _der(0xA6, b"".join(fwids)))
+
+
+def _leaf(oid: x509.ObjectIdentifier, value: bytes) -> x509.Certificate:
+    extension = x509.UnrecognizedExtension(oid, value)
+    return pki.issue("GB100 A01 GSP FMC LF", None, ca=False, extensions=[(extension, False)]).certificate
+
+
+def test_a_leaf_of_either_generation_names_its_firmware_and_no_other_certificate_does() -> None:
+    assert firmware_id(pki.world().device.leaf.certificate) == pki.FIRMWARE_ID
+    assert firmware_id(_leaf(BLACKWELL_DICE, _tcb_info(_fwid(pki.FIRMWARE_ID), _fwid(bytes(48))))) == pki.FIRMWARE_ID
+    assert firmware_id(pki.world().root.certificate) is None
+
+
+@pytest.mark.parametrize(
+    ("oid", "value"),
+    [
+        (HOPPER_DICE, b""),
+        (HOPPER_DICE, b"\x30\0"),
+        (HOPPER_DICE, _tcb_info(_fwid(pki.FIRMWARE_ID))),
+        (BLACKWELL_DICE, _tcb_info()),
+        (BLACKWELL_DICE, _tcb_info(_fwid(pki.FIRMWARE_ID[:32], SHA_256))),
+        (BLACKWELL_DICE, _tcb_info(_fwid(pki.FIRMWARE_ID)) + b"\0"),
+    ],
+)
+def test_an_extension_of_another_kind_is_a_typed_error(oid: x509.ObjectIdentifier, value: bytes) -> None:
+    with pytest.raises(MalformedError, match="DICE extension"):
+        firmware_id(_leaf(oid, value))
+
+
+@given(st.sampled_from([HOPPER_DICE, BLACKWELL_DICE]), st.binary(max_size=60))
+def test_any_extension_is_a_firmware_id_or_a_typed_error(oid: x509.ObjectIdentifier, value: bytes) -> None:
+    with pytest.raises(MalformedError):
+        firmware_id(_leaf(oid, value))
+
+
+@pytest.mark.parametrize(
+    ("name", "chip"), [("GH100 A01 GSP FMC LF", "GH100"), ("LS_10 A01 FSP FMC LF", "LS10"), (" ", "")]
+)
+def test_the_chip_is_the_first_word_of_the_name(name: str, chip: str) -> None:
+    leaf = pki.issue(name, None, ca=False, serial=4711).certificate
+    assert (product(leaf), ueid(leaf)) == (chip, "4711")
+
+
+W = pki.world()
+DEVICES = [(pki.report(each.leaf), each.chain()) for each in (W.device, pki.device(W.root))]
+ONE = ("one device",)
+
+
+def read(document: Any) -> tuple[DeviceEvidence, ...]:
+    return device_evidence(json.dumps(document).encode())
+
+
+@pytest.mark.mends("E3")
+@pytest.mark.parametrize("name", GPU_DOCUMENTS)
+def test_each_document_gives_its_devices_and_says_what_it_is(name: str) -> None:
+    found = read(GPU_DOCUMENTS[name](DEVICES))
+    expected = DEVICES[:1] if name in ONE else DEVICES
+    assert [(each.report, each.chain) for each in found] == expected
+    assert all(each.found_in for each in found)
+    assert [each.name for each in found] == [str(place) for place in range(len(found))]
+
+
+def test_documents_are_told_apart_by_name_and_devices_by_place() -> None:
+    names = {name: read(make(DEVICES))[0].found_in for name, make in GPU_DOCUMENTS.items()}
+    assert names["service request"] == "a request to NVIDIA's remote attestation service, device 0 of 2"
+    assert names["one device"] == "an object with the evidence and certificate of one device"
+    assert "nvidia_payload" in str(names["payload as text"])
+    assert len(set(names.values())) >= 6
+    (found,) = device_evidence(DEVICES[0][0])
+    assert (found.found_in, found.chain) == (None, None)
+
+
+FOREIGN: dict[str, tuple[Any, str]] = {
+    "a token": ([["JWT", "e30"], {"GPU-0": "e30"}], "a token of NVIDIA's remote attestation service"),
+    "claims": ({"GPU-0": {"eat_nonce": "00"}}, "the claims of an attestation token"),
+    "SEV-SNP": ({"platform": "snp", "evidence": {"attestation_report": "AA"}}, "an AMD SEV-SNP report"),
+    "a quote": ({"quote": "00", "event_log": "[]"}, "a document with a quote"),
+    "collateral": ({"tcb_info": "{}", "qe_identity": "{}"}, "Intel's collateral"),
+    "an object of no kind": ({"a": 1, "b": 2}, "an object with 'a', 'b'"),
+    "an empty object": ({}, "an empty object"),
+    "numbers": ([1, 2], "another list"),
+    "two sets of devices": ({**request(DEVICES), "gpus": []}, "readers may differ"),
+    "a payload in a payload": (
+        {"nvidia_payload": json.dumps({"nvidia_payload": "{}"})},
+        "found a document with evidence of NVIDIA devices",
+    ),
+    "a payload that is no JSON": ({"nvidia_payload": "nonsense"}, "nvidia_payload: expected JSON"),
+    "a payload that is a number": ({"nvidia_payload": 1}, "found a JSON int"),
+    "evidences that are no list": ({"gpu": {"evidences": {}}}, "expected a list, found an empty object"),
+    "a device without its report": ([{"certificate": "AA"}], "an object with evidence"),
+    "a device without its chain": (request([]) | {"evidence_list": [{"evidence": "AA"}]}, "an object with certificate"),
+    "evidence that is no text": ([{"evidence": 1, "certificate": "AA"}], "evidence to be text"),
+    "no device": (request([]), "at least one device"),
+    "too many devices": ([entry(DEVICES[0])] * (MOST_DEVICES + 1), f"at most {MOST_DEVICES} devices"),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_anything_else_is_one_error_that_says_what_came(what: str) -> None:
+    document, words = FOREIGN[what]
+    with pytest.raises(MalformedError) as refused:
+        read(document)
+    assert words in str(refused.value)
+    assert "expected" in str(refused.value)
+
+
+def appraised(found: DeviceEvidence) -> Appraisal:
+    assert found.chain is not None
+    return appraise_gpu(found.report, found.chain, at=pki.AT, policy=DEFAULT_POLICY, anchors=W.anchors)
+
+
+@pytest.mark.parametrize("count", [150, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", GPU_DOCUMENTS)
+def test_a_changed_document_is_refused_or_has_the_same_report(name: str, count: int) -> None:
+    data, draw = json.dumps(GPU_DOCUMENTS[name](DEVICES[:1])).encode(), random.Random(f"{count} {name}")
+    assert _accepted_as_before(data)
+    assert sum(_accepted_as_before(mutated(data, draw)) for _ in range(count)) < count
+
+
+def _accepted_as_before(data: bytes) -> bool:
+    """Return whether changed evidence is accepted, which it may be only where everything signed is as it was."""
+    try:
+        found = device_evidence(data)
+        chains = [each.chain for each in found]
+    except MalformedError:
+        return False
+    if None in chains:
+        return False
+    verdicts = [appraised(each) for each in found]
+    for each, verdict in zip(found, verdicts, strict=True):
+        assert not verdict.accepted or each.report == DEVICES[0][0]
+    return all(verdict.accepted for verdict in verdicts)

@@ -1,43 +1,37 @@
-"""Reference values: each defect is named, what is used is what was signed, and nothing is fetched or expanded."""
+"""Reference values and OCSP replies: each defect is named, what is used is what was signed, and nothing is fetched."""
 
-from __future__ import annotations
-
+import contextlib
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509 import ocsp
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
 from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.nvidia import ocsp as nvidia_ocsp
+from carnet_ref.attestation.nvidia.ocsp import RevocationError, check_not_revoked, parse_ocsp
 from carnet_ref.attestation.nvidia.rim import LARGEST, RimKind, appraise_rim, parse_rim
 from carnet_ref.attestation.nvidia.xml_verifier import LocaleFreeVerifier
 from carnet_ref.wire import MalformedError
-from tests.fixtures.nvidia_pki import (
-    AT,
-    DAY,
-    DRIVER,
-    DRIVER_INDICES,
-    END,
-    issue,
-    measurement,
-    rim_xml,
-    sign_rim,
-    world,
-)
+from tests.fixtures import nvidia_pki as pki
 
-W = world()
+W = pki.world()
 GOOD = W.rims()[0]
 SIGNATURE = "{http://www.w3.org/2000/09/xmldsig#}Signature"
-RESOURCE = '<n:Resource type="Measurement" index="9" active="True" alternatives="1" size="48"'
 
 
 def appraised(document: bytes) -> Appraisal:
-    return appraise_rim(document, at=AT, anchors=W.anchors.of(AnchorRole.NVIDIA_RIM))
+    return appraise_rim(document, at=pki.AT, anchors=W.anchors.of(AnchorRole.NVIDIA_RIM))
 
 
 def _swap(old: str, new: str, count: int = 1) -> Callable[[], bytes]:
@@ -52,12 +46,12 @@ def _swap(old: str, new: str, count: int = 1) -> Callable[[], bytes]:
 def test_a_good_rim_is_accepted_and_says_what_it_is_about() -> None:
     appraisal = appraised(GOOD)
     assert appraisal.accepted
-    assert appraisal.claims == {"version": DRIVER, "product": "GH100", "active": list(DRIVER_INDICES)}
+    assert appraisal.claims == {"version": pki.DRIVER, "product": "GH100", "active": list(pki.DRIVER_INDICES)}
     assert parse_rim(GOOD).kind is RimKind.DRIVER
     assert parse_rim(W.rims()[1]).kind is RimKind.VBIOS
 
 
-VALUE = measurement(9).hex()
+VALUE = pki.measurement(9).hex()
 DEFECTS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "no XML": ("an XML document", lambda: b"no XML"),
     "nothing": ("an XML document", lambda: b""),
@@ -71,7 +65,7 @@ DEFECTS: dict[str, tuple[str, Callable[[], bytes]]] = {
         lambda: b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]>' + GOOD,
     ),
     "no Payload": ("one Payload", _swap("n:Payload", "n:Load", 2)),
-    "an empty Payload": ("1 to 256 measurements", lambda: sign_rim(_without_resources(), W.rim_signer)),
+    "an empty Payload": ("1 to 256 measurements", lambda: pki.sign_rim(_without_resources(), W.rim_signer)),
     "no Meta": ("one Meta", _swap("<n:Meta ", "<n:Data ")),
     "no version": ("colloquialVersion", _swap("colloquialVersion", "version")),
     "no product": ("product", _swap("product=", "produce=")),
@@ -105,7 +99,7 @@ DEFECTS: dict[str, tuple[str, Callable[[], bytes]]] = {
 
 
 def _without_resources() -> str:
-    root = etree.fromstring(rim_xml(DRIVER, {}))
+    root = etree.fromstring(pki.rim_xml(pki.DRIVER, {}))
     payload = root.find("{*}Payload")
     assert payload is not None
     for resource in list(payload):
@@ -137,21 +131,19 @@ def test_a_malformed_rim_is_refused_while_parsing(what: str) -> None:
 
 
 def _stranger() -> bytes:
-    return sign_rim(rim_xml(DRIVER, {9: [measurement(9)]}), issue("Test RIM Signer", None, ca=False))
+    return pki.sign_rim(
+        pki.rim_xml(pki.DRIVER, {9: [pki.measurement(9)]}), pki.issue("Test RIM Signer", None, ca=False)
+    )
 
 
 def _signed_by_authority() -> bytes:
-    return sign_rim(rim_xml(DRIVER, {9: [measurement(9)]}), W.rim_root)
+    return pki.sign_rim(pki.rim_xml(pki.DRIVER, {9: [pki.measurement(9)]}), W.rim_root)
 
 
 def _signed_by_responder() -> bytes:
     purposes = x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING])
-    responder = issue("Test OCSP Responder", W.rim_root, ca=False, extensions=[(purposes, True)])
-    return sign_rim(rim_xml(DRIVER, {9: [measurement(9)]}), responder)
-
-
-def _other_values() -> bytes:
-    return GOOD.replace(VALUE.encode(), bytes(48).hex().encode())
+    responder = pki.issue("Test OCSP Responder", W.rim_root, ca=False, extensions=[(purposes, True)])
+    return pki.sign_rim(pki.rim_xml(pki.DRIVER, {9: [pki.measurement(9)]}), responder)
 
 
 def _other_signature() -> bytes:
@@ -169,7 +161,7 @@ def _wrapped_in_object() -> bytes:
     original = etree.fromstring(GOOD)
     signature = original.find(SIGNATURE)
     assert signature is not None
-    evil = etree.fromstring(rim_xml(DRIVER, {9: [bytes(48)]}))
+    evil = etree.fromstring(pki.rim_xml(pki.DRIVER, {9: [bytes(48)]}))
     signed = etree.fromstring(GOOD)
     inner = signed.find(SIGNATURE)
     assert inner is not None
@@ -187,7 +179,7 @@ def _signs_another_element() -> bytes:
     from signxml.algorithms import CanonicalizationMethod, DigestAlgorithm, SignatureMethod
     from signxml.signer import XMLSigner
 
-    root = etree.fromstring(rim_xml(DRIVER, {9: [bytes(48)]}))
+    root = etree.fromstring(pki.rim_xml(pki.DRIVER, {9: [bytes(48)]}))
     etree.SubElement(root, "Part").set("Id", "part")
     method = XMLSigner(
         signature_algorithm=SignatureMethod.ECDSA_SHA384,
@@ -205,7 +197,7 @@ REFUSED: dict[str, tuple[str, str, Callable[[], bytes]]] = {
     "a signer that nobody vouches for": ("chain", "no trust anchor", _stranger),
     "an authority as signer": ("chain", "signs evidence", _signed_by_authority),
     "an OCSP responder as signer": ("chain", "OCSPSigning", _signed_by_responder),
-    "a changed value": ("signature", "does not verify", _other_values),
+    "a changed value": ("signature", "does not verify", lambda: GOOD.replace(VALUE.encode(), bytes(48).hex().encode())),
     "the signature of another RIM": ("signature", "does not verify", _other_signature),
     "a changed product": ("signature", "does not verify", _swap('product="GH100"', 'product="GB100"')),
     "the signed tag hidden in the signature": ("parse", "one Payload", _wrapped_in_object),
@@ -235,7 +227,7 @@ def test_a_signature_of_which_a_part_is_emptied_is_refused(place: int, text: str
     assert appraisal.failed_step in ("parse", "chain", "signature")
 
 
-@pytest.mark.parametrize("at", [AT - 365 * DAY, END + DAY])
+@pytest.mark.parametrize("at", [pki.AT - 365 * pki.DAY, pki.END + pki.DAY])
 def test_a_signer_counts_only_while_its_certificate_is_valid(at: datetime) -> None:
     appraisal = appraise_rim(GOOD, at=at, anchors=W.anchors.of(AnchorRole.NVIDIA_RIM))
     assert appraisal.failed_step == "validity"
@@ -248,23 +240,20 @@ def test_what_is_read_is_compared_with_what_was_signed() -> None:
 
     misread = replace(parse_rim(GOOD), golden={9: (bytes(48),)})
     with pytest.raises(RefusedError, match="not what the document says"):
-        check_rim(Checklist(), misread, at=AT, anchors=W.anchors.of(AnchorRole.NVIDIA_RIM))
+        check_rim(Checklist(), misread, at=pki.AT, anchors=W.anchors.of(AnchorRole.NVIDIA_RIM))
 
 
-def test_bytes_that_the_verifier_itself_cannot_decode_are_no_bad_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are those of its own files: the document was read before. Nothing is known of the signature then."""
+def test_files_that_the_verifier_itself_cannot_read_are_no_bad_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(LocaleFreeVerifier, "schema_files", ["missing.xsd"])
+        with pytest.raises(OSError, match=r"missing\.xsd"):
+            appraised(GOOD)
 
     def undecodable(*_: object, **__: object) -> None:
         b"\xc2".decode("ascii")
 
     monkeypatch.setattr(LocaleFreeVerifier, "verify", undecodable)
     with pytest.raises(UnicodeDecodeError):
-        appraised(GOOD)
-
-
-def test_schemas_that_cannot_be_read_are_no_bad_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LocaleFreeVerifier, "schema_files", ["missing.xsd"])
-    with pytest.raises(OSError, match=r"missing\.xsd"):
         appraised(GOOD)
 
 
@@ -284,3 +273,101 @@ def test_a_damaged_rim_is_refused(place: int, put: bytes, cut: int) -> None:
 
 def _canonical(data: bytes) -> bytes:
     return bytes(etree.tostring(etree.fromstring(data), method="c14n"))
+
+
+ROOT, MODEL, PROVISIONER = W.device.path[:3]
+OCSP_GOOD = pki.ocsp_reply(MODEL, ROOT)
+SIGNING = x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING])
+
+
+def test_a_good_reply_counts_until_its_next_update_about_a_certificate_of_its_issuer() -> None:
+    reply = parse_ocsp(OCSP_GOOD)
+    for at in (pki.AT - pki.DAY, pki.AT, pki.AT + pki.DAY):
+        check_not_revoked(reply, MODEL.certificate, ROOT.certificate, at)
+    for at in (pki.AT - 1.01 * pki.DAY, pki.AT + 1.01 * pki.DAY, pki.AT + 19 * pki.DAY):
+        with pytest.raises(RevocationError, match="counts from"):
+            check_not_revoked(reply, MODEL.certificate, ROOT.certificate, at)
+    reply = parse_ocsp(OCSP_GOOD)
+    namesake = pki.issue("Test Device Identity CA", None)
+    assert reply.is_about(MODEL.certificate, ROOT.certificate)
+    assert not reply.is_about(MODEL.certificate, namesake.certificate)
+    assert not reply.is_about(PROVISIONER.certificate, ROOT.certificate)
+
+
+def test_a_reply_that_only_says_try_later_and_a_long_one_are_typed_errors() -> None:
+    later = ocsp.OCSPResponseBuilder.build_unsuccessful(ocsp.OCSPResponseStatus.TRY_LATER).public_bytes(Encoding.DER)
+    with pytest.raises(MalformedError, match="TRY_LATER"):
+        parse_ocsp(later)
+    with pytest.raises(MalformedError, match="at most"):
+        parse_ocsp(bytes(nvidia_ocsp.LARGEST + 1))
+
+
+def test_a_reply_with_a_certificate_of_no_known_version_is_signed_by_nobody() -> None:
+    version = bytes.fromhex("a003020102")
+    responder = pki.issue("Responder", ROOT, ca=False, extensions=[(SIGNING, False)])
+    answered = pki.ocsp_reply(MODEL, ROOT, responder)
+    assert answered.count(version) == 1
+    check_not_revoked(parse_ocsp(answered), MODEL.certificate, ROOT.certificate, pki.AT)
+    damaged = parse_ocsp(answered.replace(version, version[:-1] + b"\x05"))
+    with pytest.raises(RevocationError, match="signed neither"):
+        check_not_revoked(damaged, MODEL.certificate, ROOT.certificate, pki.AT)
+
+
+@pytest.mark.mends("L5")
+def test_a_responder_with_a_weak_key_answers_for_nobody() -> None:
+    """The same responder with a strong key is heard."""
+    for curve, heard in ((ec.SECP192R1(), False), (ec.SECP256R1(), True)):
+        key = ec.generate_private_key(curve)
+        responder = pki.issue("Responder", ROOT, ca=False, key=key, extensions=[(SIGNING, False)])
+        assert _is_good(pki.ocsp_reply(MODEL, ROOT, responder)) is heard
+
+
+def _is_good(data: bytes) -> bool:
+    try:
+        check_not_revoked(parse_ocsp(data), MODEL.certificate, ROOT.certificate, pki.AT)
+    except (MalformedError, RevocationError):
+        return False
+    return True
+
+
+def test_a_reply_with_a_certificate_signed_in_an_unknown_way_is_refused() -> None:
+    answered = pki.ocsp_reply(MODEL, ROOT, pki.issue("Responder", ROOT, ca=False, extensions=[(SIGNING, False)]))
+    ecdsa_with_sha384 = bytes.fromhex("06082a8648ce3d040303")
+    places = [found.start() + 9 for found in re.finditer(re.escape(ecdsa_with_sha384), answered)]
+    assert len(places) == 3  # of the reply, and twice of the certificate
+    for place in places:
+        assert not _is_good(answered[:place] + b"\x5b" + answered[place + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("appointed", "how"),
+    [
+        (True, {"ca": False}),
+        (False, {"ca": True}),
+        (False, {"ca": True, "key_usage": pki.usage(signs=True, issues=False)}),
+        (False, {"ca": False, "key_usage": pki.usage(signs=False, issues=False)}),
+    ],
+    ids=["an end entity", "an authority", "an authority that signs", "a key that signs nothing"],
+)
+def test_a_responder_is_an_end_entity_that_signs(appointed: bool, how: dict[str, Any]) -> None:
+    reply = parse_ocsp(pki.ocsp_reply(MODEL, ROOT, pki.issue("Responder", ROOT, **how, extensions=[(SIGNING, True)])))
+    said = contextlib.nullcontext() if appointed else pytest.raises(RevocationError, match="signed neither")
+    with said:
+        check_not_revoked(reply, MODEL.certificate, ROOT.certificate, pki.AT)
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_a_typed_error(data: bytes) -> None:
+    with pytest.raises(MalformedError):
+        parse_ocsp(data)
+
+
+@given(st.integers(0, len(OCSP_GOOD) - 1), st.binary(max_size=4), st.integers(0, 8))
+def test_a_damaged_reply_is_refused(place: int, put: bytes, cut: int) -> None:
+    damaged = OCSP_GOOD[:place] + put + OCSP_GOOD[place + cut :]
+    try:
+        reply = parse_ocsp(damaged)
+        check_not_revoked(reply, MODEL.certificate, ROOT.certificate, pki.AT)
+    except (MalformedError, RevocationError):
+        return
+    assert reply == parse_ocsp(OCSP_GOOD) or reply.signed == parse_ocsp(OCSP_GOOD).signed

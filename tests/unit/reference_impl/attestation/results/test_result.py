@@ -1,7 +1,5 @@
 """Results of real appraisals: what is affirmed, warned of and contraindicated, for whom, and what they tell."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,19 +9,22 @@ from typing import Any
 
 import pytest
 
+from carnet_ref.attestation.amd import policy as snp_policy
 from carnet_ref.attestation.amd.appraisal import appraise_report
 from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.amd.format import RESULTS as SNP
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY as SNP_POLICY
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep, unparsable
 from carnet_ref.attestation.ear import parse_claims
+from carnet_ref.attestation.intel import policy as intel
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus
 from carnet_ref.attestation.intel.format import RESULTS as TDX
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY as TDX_POLICY
 from carnet_ref.attestation.intel.policy import Policy as TdxPolicy
-from carnet_ref.attestation.live.appraisal import Terms, appraise_collection, lasting, live_profile
+from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection, live_profile, result_lifetime
 from carnet_ref.attestation.live.collection import collect
+from carnet_ref.attestation.nvidia import policy as nvidia
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.format import DEVICE, NODE
 from carnet_ref.attestation.nvidia.node import appraise_node
@@ -32,13 +33,16 @@ from carnet_ref.attestation.nvidia.report import DebugState, Mode
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
 from carnet_ref.attestation.results import (
     EXTENSION,
-    Appraised,
+    AppraisalRecord,
     Profiles,
     ResultProfile,
+    Tier,
     TrustClaim,
     attester_results,
     claims_set,
     encoded_nonce,
+    tier_of,
+    worst,
 )
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from tests.fixtures.simulated_machine import (
@@ -59,7 +63,6 @@ from tests.fixtures.simulated_machine import (
 from tests.fixtures.wrapped_evidence import EVENTS, event_log, logged_rtmrs
 
 GPU = gpu()
-REVOKED = VENDOR.answers(GPU.certificates, GPU.certificates, since=NOW)
 ASKED = NONCE + bytes(32)
 FULL = replace(DEFAULT_POLICY, modes=frozenset({Mode.SINGLE_GPU}))
 MEASURED = replace(TDX_POLICY, measurements=(("mrtd", frozenset({bytes(48)})),))
@@ -106,7 +109,7 @@ def devices(name: str) -> ResultProfile | None:
 
 
 def made(appraisal: Appraisal, profiles: Profiles, kind: str = "gpu", nonce: bytes | None = NONCE) -> dict[str, Any]:
-    claims = claims_set(Appraised(appraisal, kind, NOW, 600, nonce, {kind: "a policy"}), profiles)
+    claims = claims_set(AppraisalRecord(appraisal, kind, NOW, 600, nonce, {kind: "a policy"}), profiles)
     parse_claims(json.dumps(claims).encode())
     return claims
 
@@ -115,7 +118,7 @@ def vector(submodule: Mapping[str, Any]) -> dict[str, int]:
     return dict(submodule["ear_trustworthiness_vector"])
 
 
-def test_a_gpu_of_which_everything_was_compared_is_affirmed() -> None:
+def test_a_gpu_is_affirmed_where_everything_was_compared_and_warned_of_otherwise() -> None:
     appraisal = fully()
     assert appraisal.not_compared == ()
     found = made(appraisal, one(DEVICE))
@@ -128,9 +131,6 @@ def test_a_gpu_of_which_everything_was_compared_is_affirmed() -> None:
     assert found["eat_nonce"] == submodule["eat_nonce"] == encoded_nonce(NONCE)
     assert submodule[EXTENSION]["claims"] == appraisal.claims
     assert (submodule[EXTENSION]["accepted"], submodule[EXTENSION]["not_compared"]) == (True, [])
-
-
-def test_what_was_not_compared_makes_a_warning_and_no_claim() -> None:
     found = made(appraised_gpu(), one(DEVICE), nonce=None)
     submodule = found["submods"]["gpu"]
     assert (found["ear_status"], vector(submodule), "eat_nonce" in found) == ("warning", {"hardware": 2}, False)
@@ -187,7 +187,7 @@ def node(*gpus: SimulatedGpu, **given: Any) -> Appraisal:
     return appraise_node(evidence, at=NOW, policy=NodePolicy(), anchors=anchors(), **given)
 
 
-def test_every_device_of_a_node_has_a_result_of_its_own() -> None:
+def test_every_device_of_a_node_has_a_result_of_its_own_or_none_has() -> None:
     found = made(node(gpu(0), gpu(1), nonce=NONCE), devices, "node")
     assert list(found["submods"]) == ["gpu0", "gpu1"]
     units = {each[EXTENSION]["claims"]["ueid"] for each in found["submods"].values()}
@@ -195,23 +195,14 @@ def test_every_device_of_a_node_has_a_result_of_its_own() -> None:
     lacking = found["submods"]["gpu0"][EXTENSION]["not_compared"]
     assert {"number of devices not compared", "links not compared", "revocation not checked"} <= set(lacking)
     assert found["submods"]["gpu1"]["ear_appraisal_policy_ids"] == ["a policy"]
-
-
-def test_one_device_that_is_refused_leaves_no_result_for_the_others() -> None:
     found = made(node(gpu(0), SimulatedGpu(b"stranger", SINCE)), devices, "node")
     statuses = {name: each["ear_status"] for name, each in found["submods"].items()}
     assert (found["ear_status"], statuses) == ("contraindicated", {"gpu0": "none", "gpu1": "contraindicated"})
     assert vector(found["submods"]["gpu0"]) == {"hardware": 0}
     assert vector(found["submods"]["gpu1"]) == {"hardware": 97}
-
-
-def test_a_step_about_all_devices_is_held_against_all() -> None:
     found = made(node(gpu(0), gpu(0)), devices, "node")
     assert found["submods"]["gpu0"][EXTENSION]["failed_step"] == "distinct"
     assert {each["ear_status"] for each in found["submods"].values()} == {"contraindicated"}
-
-
-def test_a_step_of_the_node_with_the_name_of_a_devices_step_makes_no_device() -> None:
     foreign = VENDOR.answers(SimulatedGpu(b"other", SINCE, vendor=VENDOR).certificates[:1] * 1, since=NOW)
     stranger = SimulatedGpu(b"stranger", SINCE)
     appraisal = node(gpu(0), ocsp=(*foreign, *stranger.vendor.answers(stranger.certificates, since=NOW)))
@@ -230,22 +221,19 @@ def test_a_td_is_affirmed_with_collateral_measurements_and_log() -> None:
     assert len(full["eat_nonce"]) == 86
 
 
-def test_a_platform_with_vulnerabilities_is_warned_of() -> None:
-    collateral = PLATFORM.published(SINCE, status=TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
-    found = made(appraised_td(MEASURED, collateral=collateral), one(TDX), "tdx")["submods"]["tdx"]
-    assert (vector(found)["hardware"], found["ear_status"]) == (32, "warning")
-    noted = {"debug": False, "tcb_status": "UpToDate", "advisories": ["INTEL-SA-1"]}
-    assert TDX.noted(noted) == {TrustClaim.HARDWARE: 32}
-    assert TDX.noted({**noted, "advisories": []}) == {}
-
-
-def test_a_td_that_its_host_may_read_is_contraindicated() -> None:
+def test_a_td_that_its_host_may_read_is_contraindicated_and_a_vulnerable_platform_warned_of() -> None:
     refused = made(appraised_td(debug=True), one(TDX), "tdx")["submods"]["tdx"]
     assert vector(refused) == {"runtime-opaque": 96}
     allowed = appraised_td(replace(TDX_POLICY, allow_debug=True), debug=True)
     found = made(allowed, one(TDX), "tdx")
     assert allowed.accepted
     assert (vector(found["submods"]["tdx"])["runtime-opaque"], found["ear_status"]) == (96, "contraindicated")
+    collateral = PLATFORM.published(SINCE, status=TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
+    found = made(appraised_td(MEASURED, collateral=collateral), one(TDX), "tdx")["submods"]["tdx"]
+    assert (vector(found)["hardware"], found["ear_status"]) == (32, "warning")
+    noted = {"debug": False, "tcb_status": "UpToDate", "advisories": ["INTEL-SA-1"]}
+    assert TDX.noted(noted) == {TrustClaim.HARDWARE: 32}
+    assert TDX.noted({**noted, "advisories": []}) == {}
 
 
 def test_an_snp_guest_is_warned_of_and_one_that_is_debugged_contraindicated() -> None:
@@ -262,9 +250,9 @@ def test_an_snp_guest_is_warned_of_and_one_that_is_debugged_contraindicated() ->
 def test_everything_of_a_machine_has_a_result(tmp_path: Path) -> None:
     collection = collect(machine(SimulatedNvml([gpu(0), gpu(1)]), td(tmp_path)), NONCE)
     policy = NodePolicy(device=replace(DEFAULT_POLICY, result_ttl=5))
-    terms = Terms(NOW, anchors(), {"node": policy}, {})
+    terms = AppraisalTerms(NOW, anchors(), {"node": policy}, {})
     appraisal = appraise_collection(collection, terms)
-    claims = claims_set(Appraised(appraisal, "live", NOW, 5, NONCE, {"node": "one", "tdx": "two"}), live_profile)
+    claims = claims_set(AppraisalRecord(appraisal, "live", NOW, 5, NONCE, {"node": "one", "tdx": "two"}), live_profile)
     parse_claims(json.dumps(claims).encode())
     submodules: Any = claims["submods"]
     assert list(submodules) == ["node.gpu0", "node.gpu1", "tdx"]
@@ -274,13 +262,15 @@ def test_everything_of_a_machine_has_a_result(tmp_path: Path) -> None:
     for each in submodules.values():
         assert "appraised by the machine itself" in each[EXTENSION]["not_compared"]
     assert "mode not compared" not in submodules["tdx"][EXTENSION]["not_compared"]
-    assert (lasting(collection, terms), lasting(collection, replace(terms, policies={}))) == (5, 3600)
+    assert (result_lifetime(collection, terms), result_lifetime(collection, replace(terms, policies={}))) == (5, 3600)
 
 
 def test_a_machine_that_is_refused_as_a_whole_has_one_result(tmp_path: Path) -> None:
     collection = collect(machine(None, td(tmp_path)), NONCE)
-    appraisal = appraise_collection(collection, Terms(NOW + timedelta(1), anchors(), {"node": NodePolicy()}, {}))
-    claims: Any = claims_set(Appraised(appraisal, "live", NOW, 5, NONCE, {}), live_profile)
+    appraisal = appraise_collection(
+        collection, AppraisalTerms(NOW + timedelta(1), anchors(), {"node": NodePolicy()}, {})
+    )
+    claims: Any = claims_set(AppraisalRecord(appraisal, "live", NOW, 5, NONCE, {}), live_profile)
     assert list(claims["submods"]) == ["live"]
     assert claims["submods"]["live"][EXTENSION]["failed_step"] == "expected"
 
@@ -294,3 +284,49 @@ def test_a_step_that_does_not_apply_and_lacks_nothing_hinders_no_claim() -> None
     inapplicable = AppraisalStep("debug", None, "the report states none")
     assert of(held, inapplicable) == {TrustClaim.CONFIGURATION: 2}
     assert of(held, missing) == of(held) == of(inapplicable) == {TrustClaim.HARDWARE: 0}
+
+
+PROFILES = {"gpu": (DEVICE, nvidia.STEPS), "node": (NODE, nvidia.STEPS), "tdx": (TDX, intel.STEPS)}
+PROFILES["snp"] = (SNP, snp_policy.STEPS)
+
+
+@pytest.mark.parametrize(
+    ("tier", "values"),
+    [
+        (Tier.NONE, (-1, 0, 1)),
+        (Tier.AFFIRMING, (2, 31, -2, -32)),
+        (Tier.WARNING, (32, 95, -33, -96)),
+        (Tier.CONTRAINDICATED, (96, 127, -97, -128)),
+    ],
+)
+def test_a_value_is_in_the_tier_of_the_standard(tier: Tier, values: tuple[int, ...]) -> None:
+    assert {tier_of(value) for value in values} == {tier}
+
+
+def test_the_worst_tier_counts_and_a_failed_step_contradicts_its_claim() -> None:
+    assert worst([]) is Tier.NONE
+    assert worst([Tier.AFFIRMING, Tier.NONE]) is Tier.AFFIRMING
+    assert worst([Tier.CONTRAINDICATED, Tier.WARNING, Tier.AFFIRMING]) is Tier.CONTRAINDICATED
+    assert DEVICE.claims_of("chain") == {TrustClaim.HARDWARE: 97}
+    assert DEVICE.claims_of("signature") == {TrustClaim.HARDWARE: 99}
+    assert TDX.claims_of("event-log") == {TrustClaim.EXECUTABLES: 96}
+    assert SNP.claims_of("chip-id") == {TrustClaim.HARDWARE: 96}
+    assert DEVICE.claims_of("nonce") == {}
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_names_steps_of_its_format_each_once(name: str) -> None:
+    profile, known = PROFILES[name]
+    named = [step for row in profile.rows for step in row.failing]
+    assert set(named) <= set(known)
+    assert len(set(named)) == len(named)
+    assert len({row.claim for row in profile.rows}) == len(profile.rows)
+    assert all(row.needs and tier_of(row.affirmed) is Tier.AFFIRMING for row in profile.rows)
+    assert {tier_of(value) for row in profile.rows for value in row.failing.values()} == {Tier.CONTRAINDICATED}
+
+
+def test_a_policy_says_for_how_long_and_a_profile_of_its_own_lasts_an_hour() -> None:
+    assert DEVICE.lasting(Policy(result_ttl=7)) == NODE.lasting(NodePolicy(Policy(result_ttl=7))) == 7
+    assert TDX.lasting(intel.DEFAULT_POLICY) == SNP.lasting(snp_policy.DEFAULT_POLICY) == 3600
+    plain = ResultProfile((), "nonce", "nonce")
+    assert (plain.noted({}), plain.lasting(None), plain.grouped) == ({}, 3600, False)

@@ -1,19 +1,28 @@
 """Transfers with real encryption: they arrive whole and in their order, or end with one error and nothing released."""
 
-from __future__ import annotations
-
 import itertools
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm, AuthenticationError
-from carnet_ref.systems.fastrack.exchange import KernelError, Keys, TransferError
+from carnet_ref.systems.fastrack.exchange import (
+    CONFIDENTIAL,
+    OPEN,
+    Device,
+    KernelError,
+    KeyExchange,
+    Keys,
+    ReportError,
+    TransferError,
+    certify,
+)
 from carnet_ref.systems.fastrack.transfers import Gpu, Label, User, decrypt, seal, verify
-
-Verifies = Callable[[str, object], None]
 
 KEYS = Keys(bytes(range(32)), bytes(range(32, 64)), bytes(range(64, 96)))
 OTHER = Keys(bytes(32), bytes(32), bytes(32))
@@ -83,9 +92,9 @@ CHANGED = {
 }
 
 
+@pytest.mark.verifies("fastrack-REQ-RECEIVE-04", "fastrack-REQ-RECEIVE-05", "fastrack-REQ-SEND-03")
 @pytest.mark.parametrize("what", CHANGED)
-def test_what_is_changed_ends_the_transfer(gpu: Gpu, what: str, record_property: Verifies) -> None:
-    record_property("verifies", "fastrack-REQ-RECEIVE-04, fastrack-REQ-RECEIVE-05, fastrack-REQ-SEND-03")
+def test_what_is_changed_ends_the_transfer(gpu: Gpu, what: str) -> None:
     gpu.name_code(User(KEYS).name_code(CODE))
     with pytest.raises(TransferError, match="AES-GCM tag does not verify") as failed:
         deliver(gpu, 1, CHANGED[what])
@@ -100,8 +109,8 @@ def nothing_is_released(gpu: Gpu) -> None:
         gpu.run(CODE, bytes.upper, 1)
 
 
-def test_a_chunk_that_does_not_come_ends_the_transfer(gpu: Gpu, record_property: Verifies) -> None:
-    record_property("verifies", "fastrack-REQ-RECEIVE-06")
+@pytest.mark.verifies("fastrack-REQ-RECEIVE-06")
+def test_a_chunk_that_does_not_come_ends_the_transfer(gpu: Gpu) -> None:
     gpu.name_code(User(KEYS).name_code(CODE))
     gpu.start(1, 3)
     for place in (0, 1):
@@ -126,24 +135,26 @@ def test_no_chunk_is_beside_the_transfer(gpu: Gpu, place: int) -> None:
         gpu.arrive(1, place, SENT[0])
 
 
-def test_bytes_without_a_tag_are_no_chunk(gpu: Gpu) -> None:
+def test_bytes_without_a_tag_are_no_chunk_and_only_the_user_names_code(gpu: Gpu) -> None:
     gpu.start(1, 1)
     with pytest.raises(TransferError, match="no IV and tag"):
         gpu.arrive(1, 0, b"short")
+    with pytest.raises(AuthenticationError):
+        gpu.name_code(User(OTHER).name_code(b"copy out"))
 
 
 # -- once -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_transfer_begins_once(gpu: Gpu, record_property: Verifies) -> None:
-    record_property("verifies", "fastrack-REQ-RECEIVE-01")
+@pytest.mark.verifies("fastrack-REQ-RECEIVE-01")
+def test_a_transfer_begins_once(gpu: Gpu) -> None:
     assert deliver(gpu, 1, SENT) == WHOLE
     with pytest.raises(TransferError, match="began before"):
         deliver(gpu, 1, SENT)
 
 
-def test_a_place_is_fetched_once_and_the_copy_is_what_counts(gpu: Gpu, record_property: Verifies) -> None:
-    record_property("verifies", "fastrack-REQ-RECEIVE-02, fastrack-REQ-RECEIVE-03")
+@pytest.mark.verifies("fastrack-REQ-RECEIVE-02", "fastrack-REQ-RECEIVE-03")
+def test_a_place_is_fetched_once_and_the_copy_is_what_counts(gpu: Gpu) -> None:
     bounce = bytearray(SENT[0])
     gpu.start(1, 3)
     gpu.arrive(1, 0, bounce)
@@ -157,16 +168,16 @@ def test_a_place_is_fetched_once_and_the_copy_is_what_counts(gpu: Gpu, record_pr
         gpu.arrive(2, 0, FOREIGN[0])
 
 
-def test_the_number_of_a_transfer_is_used_once(record_property: Verifies) -> None:
-    record_property("verifies", "fastrack-REQ-SEND-01")
+@pytest.mark.verifies("fastrack-REQ-SEND-01")
+def test_the_number_of_a_transfer_is_used_once() -> None:
     user = User(KEYS)
     user.send(1, BLOCKS)
     with pytest.raises(TransferError, match="used already"):
         user.send(1, BLOCKS)
 
 
-def test_one_worker_seals_a_place(record_property: Verifies) -> None:
-    record_property("verifies", "fastrack-REQ-SEND-02")
+@pytest.mark.verifies("fastrack-REQ-SEND-02")
+def test_one_worker_seals_a_place() -> None:
     user = User(KEYS)
     user.begin(1, 1)
     user.seal(1, 0, b"one")
@@ -203,8 +214,8 @@ def test_a_label_is_in_its_range(transfer: int, place: int, count: int) -> None:
 # -- kernels and answers ----------------------------------------------------------------------------------------------
 
 
-def test_code_that_the_user_named_runs_and_answers_once(gpu: Gpu, record_property: Verifies) -> None:
-    record_property("verifies", "fastrack-REQ-KERNEL-01, fastrack-REQ-ANSWER-01")
+@pytest.mark.verifies("fastrack-REQ-KERNEL-01", "fastrack-REQ-ANSWER-01")
+def test_code_that_the_user_named_runs_and_answers_once(gpu: Gpu) -> None:
     user = User(KEYS)
     gpu.name_code(user.name_code(CODE))
     deliver(gpu, 1, user.send(1, BLOCKS))
@@ -216,8 +227,8 @@ def test_code_that_the_user_named_runs_and_answers_once(gpu: Gpu, record_propert
     assert user.take_answer(1, answer) == WHOLE.upper()
 
 
-def test_an_answer_is_to_its_transfer(gpu: Gpu, record_property: Verifies) -> None:
-    record_property("verifies", "fastrack-REQ-ANSWER-01")
+@pytest.mark.verifies("fastrack-REQ-ANSWER-01")
+def test_an_answer_is_to_its_transfer(gpu: Gpu) -> None:
     user = User(KEYS)
     gpu.name_code(user.name_code(CODE))
     deliver(gpu, 1, user.send(1, BLOCKS))
@@ -229,11 +240,6 @@ def test_an_answer_is_to_its_transfer(gpu: Gpu, record_property: Verifies) -> No
         user.take_answer(3, answer)
 
 
-def test_only_the_user_names_code(gpu: Gpu) -> None:
-    with pytest.raises(AuthenticationError):
-        gpu.name_code(User(OTHER).name_code(b"copy out"))
-
-
 def test_no_kernel_reads_a_chunk_before_the_whole_is_released(gpu: Gpu) -> None:
     gpu.start(1, 3)
     assert gpu.readable(1) == gpu.readable(2) == {}
@@ -242,3 +248,54 @@ def test_no_kernel_reads_a_chunk_before_the_whole_is_released(gpu: Gpu) -> None:
         assert gpu.readable(1) == {}
     gpu.release(1)
     assert gpu.readable(1) == dict(enumerate(BLOCKS))
+
+
+ROOT = ec.generate_private_key(ec.SECP384R1())
+GPU = ec.generate_private_key(ec.SECP384R1())
+FAKE = ec.generate_private_key(ec.SECP384R1())
+
+
+def device(identity: ec.EllipticCurvePrivateKey = GPU, mode: bytes = CONFIDENTIAL) -> Device:
+    return Device(identity, certify(ROOT if identity is GPU else FAKE, identity), mode, os.urandom)
+
+
+@pytest.mark.verifies("fastrack-REQ-SETUP-01", "fastrack-REQ-SETUP-02")
+def test_both_ends_have_the_same_keys() -> None:
+    exchange = KeyExchange(os.urandom)
+    answer, keys = device().answer(exchange.opening)
+    assert exchange.take(answer, ROOT.public_key()) == keys
+    assert len({keys.chunks, keys.answers, keys.codes}) == 3
+
+
+@pytest.mark.verifies("fastrack-REQ-SETUP-03")
+def test_a_report_of_another_exchange_is_not_taken() -> None:
+    answer, _ = device().answer(KeyExchange(os.urandom).opening)
+    with pytest.raises(ReportError, match="names another exchange"):
+        KeyExchange(os.urandom).take(answer, ROOT.public_key())
+
+
+@pytest.mark.verifies("fastrack-REQ-SETUP-03")
+def test_the_share_of_somebody_between_is_not_taken() -> None:
+    exchange = KeyExchange(os.urandom)
+    answer, _ = device().answer(exchange.opening)
+    own, _ = device(FAKE).answer(exchange.opening)
+    with pytest.raises(ReportError, match="names another exchange"):
+        exchange.take(replace(answer, share=own.share), ROOT.public_key())
+
+
+@pytest.mark.verifies("fastrack-REQ-SETUP-04")
+def test_a_fake_gpu_is_not_taken() -> None:
+    exchange = KeyExchange(os.urandom)
+    answer, _ = device(FAKE).answer(exchange.opening)
+    with pytest.raises(ReportError, match="certificate does not verify"):
+        exchange.take(answer, ROOT.public_key())
+
+
+@pytest.mark.verifies("fastrack-REQ-SETUP-05")
+def test_open_mode_is_not_taken() -> None:
+    exchange = KeyExchange(os.urandom)
+    answer, _ = device(mode=OPEN).answer(exchange.opening)
+    with pytest.raises(ReportError, match="mode open"):
+        exchange.take(answer, ROOT.public_key())
+    with pytest.raises(ReportError, match="report does not verify"):
+        exchange.take(replace(answer, report=replace(answer.report, mode=CONFIDENTIAL)), ROOT.public_key())

@@ -1,36 +1,38 @@
-"""Checks log what they saw and what came of it, and a step takes along those that were made for it."""
-
-from __future__ import annotations
+"""Checks log what they saw, and every requirement and every defence is cited at the line that enforces it."""
 
 import ast
+import csv
 import hashlib
+import pkgutil
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from carnet_ref.citations import CHECKS, PACKAGE
+from carnet_ref.citations import CHECKS, PACKAGE, CitationError, citations, citations_in, places
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
-from carnet_ref.systems.gpu_travelling.enforcement import (
-    Checks,
-    ReceivedMessage,
-    checking,
-    digest_of,
-    log_step,
-    unattributed_checks,
-)
+from carnet_ref.systems.gpu_travelling import enforcement
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout, defence_names
+from carnet_ref.systems.gpu_travelling.exploits.catalogue import UNREPLAYED
 from carnet_ref.transport.frames import Checked, ProtocolError
+from carnet_spec.language import Family
+from carnet_spec.protocols.gpu_travelling import FAMILY
 
-SECURE = Checks()
+SECURE = enforcement.Checks()
 FENCED = step("fenced", "orchestrator")
 
 
 def test_a_step_takes_along_what_was_checked_for_it_and_nothing_else() -> None:
-    with checking("orchestrator"):
-        SECURE.require("fence-ack", "REQ-HOME-02", True, saw=ReceivedMessage("gpu", b"report"), otherwise="")
-        first = log_step(FENCED, b"message")
+    with enforcement.checking("orchestrator"):
+        SECURE.require(
+            "fence-ack", "REQ-HOME-02", True, saw=enforcement.ReceivedMessage("gpu", b"report"), otherwise=""
+        )
+        first = enforcement.log_step(FENCED, b"message")
         SECURE.require("scrub-ack", "REQ-SCRUB-03", True, saw=(1, 2), otherwise="")
-        second = log_step(step("scrubbed", "orchestrator"))
+        second = enforcement.log_step(step("scrubbed", "orchestrator"))
     (made,) = first.checks
     assert (made.by, made.defence, made.requirement) == ("orchestrator", "fence-ack", "REQ-HOME-02")
     assert (made.action, made.sender, made.holds) == ("fenced", "gpu", True)
@@ -40,11 +42,11 @@ def test_a_step_takes_along_what_was_checked_for_it_and_nothing_else() -> None:
 
 
 def test_a_check_that_fails_is_logged_and_made_for_no_step() -> None:
-    with checking("gpu") as log:
+    with enforcement.checking("gpu") as log:
         with pytest.raises(ProtocolError, match=r"too late \(REQ-HOME-02\)"):
             SECURE.require("fence-ack", "REQ-HOME-02", False, saw=b"late", otherwise="too late")
         assert not SECURE.passes("lease", "REQ-RETURN-04", False, saw=(1.5, 1.0))
-        (effect,) = unattributed_checks(log)
+        (effect,) = enforcement.unattributed_checks(log)
     assert isinstance(effect, Checked)
     assert [(check.defence, check.holds, check.action) for check in effect.checks] == [
         ("fence-ack", False, ""),
@@ -53,67 +55,59 @@ def test_a_check_that_fails_is_logged_and_made_for_no_step() -> None:
 
 
 def test_what_fails_does_not_count_for_the_step_that_is_taken_nevertheless() -> None:
-    with checking("gpu"):
+    with enforcement.checking("gpu"):
         SECURE.passes("lease", "REQ-RETURN-04", False, saw=1)
         SECURE.passes("fence-ack", "REQ-HOME-02", True, saw=2)
-        note = log_step(FENCED)
+        note = enforcement.log_step(FENCED)
     assert [(check.defence, check.action) for check in note.checks] == [("lease", ""), ("fence-ack", "fenced")]
 
 
-def test_what_was_checked_for_no_step_is_told_once() -> None:
-    with checking("gpu") as log:
+def test_what_was_checked_for_no_step_is_told_once_and_what_is_left_out_not_at_all() -> None:
+    with enforcement.checking("gpu") as log:
         SECURE.passes("lease", "REQ-RETURN-04", True, saw=1)
-        assert len(unattributed_checks(log)) == 1
-        assert not unattributed_checks(log)
-
-
-def test_a_check_that_an_ablation_leaves_out_is_not_logged() -> None:
-    with checking("gpu"):
+        assert len(enforcement.unattributed_checks(log)) == 1
+        assert not enforcement.unattributed_checks(log)
+    with enforcement.checking("gpu"):
         ChecksWithout(frozenset({"fence-ack"})).require("fence-ack", "REQ-HOME-02", False, saw=b"", otherwise="")
-        assert not log_step(FENCED).checks
+        assert not enforcement.log_step(FENCED).checks
 
 
-def test_a_verification_is_logged_with_the_sender_that_it_reveals() -> None:
-    with checking("gpu"):
+def test_a_verification_is_logged_with_its_sender_whether_it_holds_or_fails() -> None:
+    with enforcement.checking("gpu"):
         opened = SECURE.verify("session-orders", "REQ-SESSION-01", lambda: "plain", saw=b"x", sender=str.upper)
-        (made,) = log_step(FENCED).checks
-    assert (opened, made.sender, made.holds, made.saw) == ("plain", "PLAIN", True, digest_of(b"x"))
+        (made,) = enforcement.log_step(FENCED).checks
+    assert (opened, made.sender, made.holds, made.saw) == ("plain", "PLAIN", True, enforcement.digest_of(b"x"))
 
-
-def test_a_verification_that_fails_is_logged_and_raises() -> None:
     def refuse() -> str:
         raise AuthenticationError("no")
 
-    with checking("gpu") as log:
+    with enforcement.checking("gpu") as log:
         with pytest.raises(AuthenticationError):
             SECURE.verify("session-orders", "REQ-SESSION-01", refuse, saw=b"x")
-        (effect,) = unattributed_checks(log)
+        (effect,) = enforcement.unattributed_checks(log)
     assert isinstance(effect, Checked)
     assert [check.holds for check in effect.checks] == [False]
-
-
-def test_a_reply_of_another_kind_is_logged_as_failing() -> None:
-    with checking("gpu") as log:
+    with enforcement.checking("gpu") as log:
         with pytest.raises(ProtocolError, match="expected int, found str"):
             SECURE.expect("fence-ack", "REQ-HOME-02", "text", int, saw=b"x")
-        (effect,) = unattributed_checks(log)
+        (effect,) = enforcement.unattributed_checks(log)
     assert isinstance(effect, Checked)
     assert not effect.checks[0].holds
 
 
 def test_two_roles_in_one_process_keep_their_checks_apart() -> None:
-    with checking("gpu"):
+    with enforcement.checking("gpu"):
         SECURE.passes("lease", "REQ-RETURN-04", True, saw=1)
-        with checking("holder") as inner:
+        with enforcement.checking("holder") as inner:
             SECURE.passes("grant-once", "REQ-GRANT-05", True, saw=2)
         assert [check.by for check in inner.made] == ["holder"]
-        assert [check.defence for check in log_step(FENCED).checks] == ["lease"]
+        assert [check.defence for check in enforcement.log_step(FENCED).checks] == ["lease"]
 
 
 @pytest.mark.parametrize(("one", "other"), [((1, 2), (12,)), (("1",), (1,)), (b"1", "1"), (None, 0), ((), "")])
 def test_different_things_have_different_digests(one: bytes, other: bytes) -> None:
-    assert digest_of(one) != digest_of(other)
-    assert digest_of(one) == digest_of(one)
+    assert enforcement.digest_of(one) != enforcement.digest_of(other)
+    assert enforcement.digest_of(one) == enforcement.digest_of(one)
 
 
 def test_every_check_says_what_it_saw() -> None:
@@ -127,3 +121,126 @@ def test_every_check_says_what_it_saw() -> None:
             if node.func.attr in CHECKS and owner == "checks" and "saw" not in {word.arg for word in node.keywords}:
                 silent.append(f"{file.name}:{node.lineno}")
     assert not silent
+
+
+SYSTEM = PACKAGE / "systems" / "gpu_travelling"
+CITED = places(citations(FAMILY.id))
+
+
+def normative(family: Family) -> frozenset[str]:
+    """Return the requirements that the steps of a protocol's main variants enforce, and one claim that has a place."""
+    wholes = [family.drafted(name).whole() for name in family.with_layers(family.main)]
+    enforced = {id for whole in wholes for action in whole.actions for id in action.enforces if id.startswith("REQ-")}
+    stated = {
+        id for whole in wholes for claim in whole.claims for id in re.findall(r"REQ-[A-Z0-9-]+", claim.requirement)
+    }
+    return frozenset({*enforced, *stated, "CLAIM-NO-SILENT-RESET"})
+
+
+def relied_on(family: Family) -> frozenset[str]:
+    """Return the defences without which a main variant has other steps; the rest are those of variants alone."""
+    actions = [action for name in family.with_layers(family.main) for action in family.drafted(name).actions]
+    parts = [each for action in actions for group in (action.guards, action.updates) for each in group]
+    named = {action.shortcut_of for action in actions} | {part.defence for part in parts} | {p.unless for p in parts}
+    return frozenset(name for name in defence_names() if name in named)
+
+
+REQUIREMENTS = sorted(normative(FAMILY))
+DEFENCES = sorted(relied_on(FAMILY))
+
+
+def cited(package: Path) -> list[tuple[str, str]]:
+    """Return what each line of a package cites, and the class and function that it is in."""
+    return [(each.id, ".".join(each.place.split(".")[-2:])) for each in citations_in(package)]
+
+
+with (PACKAGE.parents[1] / "docs" / "results" / "places" / f"{FAMILY.id}.csv").open(newline="") as kept:
+    KEPT = [(row["id"], ".".join(row["place"].split(".")[-2:])) for row in csv.DictReader(kept)]
+
+
+def test_nothing_is_cited_that_is_not_there_and_no_line_that_enforced_something_is_lost() -> None:
+    assert len(REQUIREMENTS) > 40
+    assert len(DEFENCES) > 40
+    assert sorted(set(CITED) - {*REQUIREMENTS, *DEFENCES}) == []
+    assert Counter(cited(SYSTEM)) == Counter(KEPT), "python -m docs._ext.carnet_pages.records make places"
+
+
+@pytest.mark.parametrize("id", [*REQUIREMENTS, *DEFENCES])
+def test_every_requirement_and_every_defence_has_a_place(id: str) -> None:
+    assert id in CITED
+
+
+def test_a_defence_of_a_variant_that_has_no_place_is_listed_with_the_reason() -> None:
+    without_place = defence_names() - set(CITED)
+    assert without_place == {each.name for each in UNREPLAYED if each.why} & without_place
+    assert "channel-update" in without_place
+    assert not without_place & set(DEFENCES)
+
+
+@pytest.mark.parametrize("place", sorted({place for named in CITED.values() for place in named}))
+def test_every_place_can_be_found(place: str) -> None:
+    assert callable(pkgutil.resolve_name(place))
+
+
+@pytest.mark.parametrize(
+    "line", sorted({(each.file, each.line) for each in citations(FAMILY.id)}), ids=lambda at: f"{at[0]}:{at[1]}"
+)
+def test_a_line_that_is_taken_away_is_missed(line: tuple[str, int], tmp_path: Path) -> None:
+    original = PACKAGE.parent / line[0]
+    package = tmp_path / SYSTEM.name
+    file = package / original.relative_to(SYSTEM)
+    file.parent.mkdir(parents=True)
+    shutil.copy(original, file)
+    before = Counter(cited(package))
+    take_line_away(file, line[1])
+    lost = before - Counter(cited(package))
+    assert lost
+    assert {id for id, _ in lost} <= {each.id for each in citations(FAMILY.id) if (each.file, each.line) == line}
+
+
+def take_line_away(file: Path, line: int) -> None:
+    """Make something else of the citing call, which begins on this line."""
+    lines = file.read_text("utf-8").splitlines()
+    lines[line - 1] = re.sub(
+        r"@enforces\(|(self\.)?_?checks\.(require|expect|passes|verify)\(", _uncited, lines[line - 1]
+    )
+    file.write_text("\n".join(lines), "utf-8")
+
+
+def _uncited(found: re.Match[str]) -> str:
+    return "@unmarked(" if found[0].startswith("@") else "unchecked("
+
+
+WRONG: dict[str, str] = {
+    "a name that is computed": 'checks.require(name, "REQ-HOME-02", True, otherwise="")',
+    "an id that is computed": 'self.checks.passes("lease", f"REQ-{n}", True)',
+    "an id that is none": '@enforces("Home 2")\ndef f(): ...',
+    "nothing": "@enforces()\ndef f(): ...",
+}
+
+
+@pytest.mark.parametrize("source", WRONG.values(), ids=WRONG)
+def test_a_citation_that_cannot_be_read_is_refused(source: str, tmp_path: Path) -> None:
+    (tmp_path / "role.py").write_text(source, "utf-8")
+    with pytest.raises(CitationError, match="line 1: expected ids and names as literal strings, found "):
+        citations_in(tmp_path)
+
+
+def test_other_checklists_and_ablations_cite_nothing(tmp_path: Path) -> None:
+    (tmp_path / "ablations").mkdir()
+    (tmp_path / "ablations" / "role.py").write_text('@enforces("REQ-HOME-02")\ndef f(): ...', "utf-8")
+    (tmp_path / "appraisal.py").write_text('steps.require(True, "chain", "yes", "no")', "utf-8")
+    assert citations_in(tmp_path) == ()
+
+
+def test_a_citation_says_where_it_is(tmp_path: Path) -> None:
+    package = tmp_path / "role"
+    package.mkdir()
+    source = 'class Role:\n    @enforces("REQ-A-01", "a-defence")\n    def step(self): ...\n'
+    (package / "steps.py").write_text(source, "utf-8")
+    found = citations_in(package)
+    assert [(each.id, each.place, each.file, each.line) for each in found] == [
+        ("REQ-A-01", "role.steps.Role.step", "role/steps.py", 2),
+        ("a-defence", "role.steps.Role.step", "role/steps.py", 2),
+    ]
+    assert [each.is_requirement for each in found] == [True, False]

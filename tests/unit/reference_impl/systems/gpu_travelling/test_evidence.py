@@ -1,11 +1,9 @@
 """Verifiers refuse a GPU's report and an orchestrator's quote of other contents than they expect."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import fields, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,18 +12,21 @@ from cryptography import x509
 from carnet_ref.attestation.nvidia.policy import STEPS
 from carnet_ref.attestation.simulated.gpu import OUTDATED, SimulatedGpu, SimulatedVendor, answer, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
+from carnet_ref.crypto.primitives import Random
 from carnet_ref.device import Mode
 from carnet_ref.spdm.errors import SpdmError
+from carnet_ref.spdm.messages import KeyExchange
 from carnet_ref.systems.ablation import without
 from carnet_ref.systems.gpu_travelling.ablations.evidence import GPU
 from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
 from carnet_ref.systems.gpu_travelling.deployment import GPU_NAME, MADE, Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, checking
-from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdQuoter, TdVerifier, VendorServices
+from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdQuoter, TdVerifier, VendorServices, gpu_responder
+from carnet_ref.systems.gpu_travelling.exploits.hostile import ANY, AcceptingAppraiser
 from carnet_ref.systems.gpu_travelling.roles.attestation import Agreed, GpuEvidence, accept_orchestrator
 from carnet_ref.systems.gpu_travelling.roles.facts import attested
 from carnet_ref.transport.frames import ProtocolError
-from tests.fixtures.worlds import FastRequester, draws
+from tests.fixtures.worlds import FastRequester, draws, verifier_of
 
 DEPLOYMENT = Deployment(holder_names(1), 1)
 NONCE = bytes(range(32))
@@ -40,13 +41,8 @@ EXPORTER, MANIFEST = bytes(range(32, 64)), b"the manifest of the job"
 HOLDERS_VERIFIER = TdVerifier(MACHINE.anchors, MACHINE.collateral, MEASURED, lambda: MADE)
 
 
-def shown_by(gpu: SimulatedGpu) -> GpuEvidence:
-    """Return a report that answers the nonce, with its certificates."""
-    return GpuEvidence(gpu.report(gpu_request(NONCE)), gpu.chain_pem)
-
-
 def test_every_check_is_made_of_a_genuine_gpu() -> None:
-    appraisal = VERIFIER.appraise(shown_by(OWN), NONCE)
+    appraisal = VERIFIER.appraise(GpuEvidence(OWN.report(gpu_request(NONCE)), OWN.chain_pem), NONCE)
     assert appraisal.accepted
     assert [step.id for step in appraisal.steps if step.ok] == list(STEPS)
     assert (appraisal.claims["device"], appraisal.claims["mode"]) == (GPU_NAME, "CONFIDENTIAL")
@@ -76,21 +72,9 @@ def _unknown(chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...]:
 UNKNOWN = VendorServices(DEPLOYMENT.vendor.reference_values, _unknown)
 BAD: dict[str, tuple[SimulatedGpu, bytes, VendorServices, str, str]] = {
     "another nonce": (OWN, bytes(32), DEPLOYMENT.services, "nonce", "report-nonce"),
-    "out of confidential mode": (
-        DEPLOYMENT.silicon(mode=Mode.OPEN),
-        NONCE,
-        DEPLOYMENT.services,
-        "mode",
-        "mode-check",
-    ),
+    "out of confidential mode": (DEPLOYMENT.silicon(mode=Mode.OPEN), NONCE, DEPLOYMENT.services, "mode", "mode-check"),
     "debugged": (DEPLOYMENT.silicon(mode=Mode.DEBUG), NONCE, DEPLOYMENT.services, "debug", "debug-check"),
-    "outdated": (
-        DEPLOYMENT.silicon(mode=Mode.OUTDATED),
-        NONCE,
-        DEPLOYMENT.services,
-        "vbios-rim",
-        "reference-values",
-    ),
+    "outdated": (DEPLOYMENT.silicon(mode=Mode.OUTDATED), NONCE, DEPLOYMENT.services, "vbios-rim", "reference-values"),
     "a leaked key": (DEPLOYMENT.silicon("sold1"), NONCE, DEPLOYMENT.services, "revocation", "revocation-check"),
     "a fake": (FAKE, NONCE, DEPLOYMENT.services, "chain", "gpu-certificate"),
     "stale answers": (OWN, NONCE, STALE, "revocation", "revocation-check"),
@@ -155,7 +139,7 @@ NOT_TAKEN = {"silent authorities": "not taken: revocation", "no reference values
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_the_check_that_fails_is_the_one_that_is_blamed(what: str) -> None:
+def test_the_check_that_fails_is_blamed_and_no_other_makes_up_for_it(what: str) -> None:
     gpu, asked, services, step, defence = BAD[what]
     evidence = GpuEvidence(gpu.report(gpu_request(asked)), gpu.chain_pem)
     verifier, session = replace(VERIFIER, services=services), FastRequester(draws("requester"))
@@ -164,10 +148,6 @@ def test_the_check_that_fails_is_the_one_that_is_blamed(what: str) -> None:
         attested(session, evidence, NONCE, verifier, Checks(), ReceivedMessage("gpu", evidence.report))
     assert NOT_TAKEN.get(what, step) in str(refused.value)
     assert [each.requirement for each in log.made if not each.holds] == [blamed]
-
-
-@pytest.mark.parametrize("what", BAD)
-def test_no_other_check_makes_up_for_it(what: str) -> None:
     gpu, asked, services, _, defence = BAD[what]
     evidence = GpuEvidence(gpu.report(gpu_request(asked)), gpu.chain_pem)
     for other in sorted(set(GPU) - {defence}):
@@ -243,17 +223,49 @@ def test_a_holder_that_refuses_a_quote_names_the_requirement_of_its_own_check(ev
         accept_orchestrator(evidence, EXPORTER, NONCE, Agreed(MANIFEST, INSTANCE), HOLDERS_VERIFIER, Checks())
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-17")
 @pytest.mark.parametrize(
     ("instance", "waived", "refused"),
     [(INSTANCE, (), False), (bytes(32), (), True), (bytes(32), ("one-instance",), False)],
     ids=["the one agreed on", "another one", "another one, unchecked"],
 )
-def test_a_holder_takes_the_quote_of_one_instance_only(
-    instance: bytes, waived: tuple[str, ...], refused: bool, record_property: Callable[[str, object], None]
-) -> None:
-    record_property("verifies", "gpu-travelling-REQ-SETUP-17")
+def test_a_holder_takes_the_quote_of_one_instance_only(instance: bytes, waived: tuple[str, ...], refused: bool) -> None:
     said = pytest.raises(ProtocolError, match="expected the orchestrator's instance 0000") if refused else nullcontext()
     with said:
         accept_orchestrator(
             quoted(), EXPORTER, NONCE, Agreed(MANIFEST, instance), HOLDERS_VERIFIER, ChecksWithout(frozenset(waived))
         )
+
+
+def test_what_believes_everything_passes_every_check_of_a_quote() -> None:
+    accept_orchestrator(b"", bytes(32), bytes(32), ANY, AcceptingAppraiser(), Checks())
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def like_a_key_exchange(seed: str) -> Random:
+    """Return a source of session ids whose bytes are the code of a key exchange."""
+    others = draws(seed)
+    return lambda size: bytes([KeyExchange.CODE] * 2) if size == 2 else others(size)
+
+
+def test_a_record_that_looks_like_a_key_exchange_renames_nothing() -> None:
+    silicon = SimulatedGpu(b"a GPU", NOW)
+    responder = gpu_responder(silicon, like_a_key_exchange("gpu"))
+    requester = verifier_of(silicon.vendor, at=NOW).requester(like_a_key_exchange("orchestrator"))
+    names = []
+    messages = requester.begin()
+    while messages:
+        answers = [answer for message in messages for answer in responder.receive(message)]
+        messages = [message for answer in answers for message in requester.receive(answer)]
+        if requester.label:
+            names.append((requester.label, responder.label))
+    assert requester.established
+    (asked,) = responder.receive(requester.ask_report(bytes(32)))
+    assert asked[2] == KeyExchange.CODE
+    requester.take_evidence(asked)
+    names.append((requester.label, responder.label))
+    first = requester.label
+    assert len(names) > 2
+    assert set(names[1:]) == {(first, first)}

@@ -1,15 +1,16 @@
-"""Copies with real encryption: whatever is guessed, the GPU gets what was asked for, in order, under IVs used once."""
-
-from __future__ import annotations
+"""Copies with real encryption: the GPU gets what was asked for, in order, unless a defence is left out."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import TAG_BYTES
+from carnet_ref.systems.ablation import without
+from carnet_ref.systems.pipellm import ablations
 from carnet_ref.systems.pipellm.channel import (
     MAX_BLOCK,
     MESSAGES,
@@ -24,11 +25,68 @@ from carnet_ref.systems.pipellm.channel import (
     encrypt,
     iv,
 )
-from carnet_ref.systems.pipellm.runtime import Fifo, FlushingRuntime, Lifo, Memory, Repeat, Runtime, Tactics
-from tests.unit.reference_impl.systems.pipellm.bench import Bench, Oracle
+from carnet_ref.systems.pipellm.exploits import Stepwise
+from carnet_ref.systems.pipellm.runtime import Fifo, FlushingRuntime, Lifo, Memory, Predictor, Repeat, Runtime, Tactics
 
-Verifies = Callable[[str, object], None]
-RUNTIMES = (Runtime, FlushingRuntime)
+
+class Oracle:
+    """Guesses what it is told to."""
+
+    def __init__(self, *pages: int) -> None:
+        self.pages = list(pages)
+
+    def left(self, page: int) -> None:
+        """Learn nothing."""
+
+    def returned(self, page: int) -> None:
+        """Learn nothing."""
+
+    def guess(self, count: int) -> Sequence[int]:
+        """Return what it was told, however much that is."""
+        return self.pages
+
+
+class Bench:
+    """A tenant and a GPU, with pages that hold their numbers, and the host between them."""
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        tactics: Tactics | None = None,
+        kind: type[Runtime] = Runtime,
+        gpu: type[Gpu] = Gpu,
+        channel: Channel | None = None,
+    ) -> None:
+        channel = channel or Channel(random.Random(1).randbytes)
+        self.keys = channel.for_tenant()
+        self.memory = Memory()
+        for page in range(4):
+            self.memory.write(page, b"page %d" % page)
+        self.runtime = kind(self.keys, self.memory, predictor, tactics)
+        self.gpu = gpu(channel.for_gpu())
+        self.asked: dict[int, bytes] = {}
+        self.sent: list[Message] = []
+
+    def ask(self, page: int) -> int:
+        """Ask for a copy, and note what the page holds."""
+        copy = self.runtime.ask(page)
+        self.asked[copy] = self.memory.read(page)
+        return copy
+
+    def deliver(self) -> None:
+        """Send what is pending, and let the GPU have it."""
+        for message in self.runtime.send():
+            self.sent.append(message)
+            self.gpu.receive(message)
+
+    def copy(self, page: int) -> bytes:
+        """Return what the GPU gets of a page."""
+        copy = self.ask(page)
+        self.deliver()
+        return self.gpu.landed[copy]
+
+
+KINDS = (Runtime, FlushingRuntime)
 
 
 # -- whatever is guessed ----------------------------------------------------------------------------------------------
@@ -44,7 +102,7 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.parametrize("kind", RUNTIMES)
+@pytest.mark.parametrize("kind", KINDS)
 @given(steps=STEPS, gap=st.integers(0, 3), reach=st.integers(0, 5))
 def test_the_gpu_gets_what_was_asked_for_in_order(
     kind: type[Runtime], steps: list[tuple[str, object]], gap: int, reach: int
@@ -86,8 +144,8 @@ def assert_each_iv_exposes_one_block(bench: Bench) -> None:
         assert shared(bench).get(count, message.ciphertext) == message.ciphertext
 
 
-def test_copies_arrive_with_every_predictor(record_property: Verifies) -> None:
-    record_property("verifies", "pipellm-REQ-ORDER-01, pipellm-REQ-SEND-01, pipellm-REQ-RECEIVE-01")
+@pytest.mark.verifies("pipellm-REQ-ORDER-01", "pipellm-REQ-SEND-01", "pipellm-REQ-RECEIVE-01")
+def test_copies_arrive_with_every_predictor() -> None:
     for predictor, order in ((Repeat(), [0, 1, 2] * 4), (Fifo(), [0, 1, 2]), (Lifo(), [2, 1, 0])):
         bench = Bench(predictor)
         for page in range(3):
@@ -99,18 +157,27 @@ def test_copies_arrive_with_every_predictor(record_property: Verifies) -> None:
         assert_each_iv_exposes_one_block(bench)
 
 
-def test_a_guess_that_is_right_is_what_is_sent() -> None:
+def test_a_right_guess_is_sent_one_out_of_reach_encrypted_anew_and_one_of_no_page_not_copied() -> None:
     bench = Bench(Oracle(2))
     bench.runtime.speculate()
     assert bench.copy(2) == b"page 2"
     assert (bench.runtime.counts.hits, bench.runtime.counts.misses, bench.runtime.counts.nops) == (1, 0, 0)
+    bench = Bench(Oracle(1), Tactics(gap=3, reach=2))
+    bench.runtime.speculate()
+    assert bench.copy(1) == b"page 1"
+    assert (bench.runtime.counts.misses, bench.runtime.counts.nops) == (1, 0)
+    bench = Bench(Oracle(9))
+    bench.runtime.speculate()
+    with pytest.raises(CopyError, match="page 9: was never written"):
+        bench.ask(9)
+    assert bench.runtime.send() == []
 
 
 # -- counters ---------------------------------------------------------------------------------------------------------
 
 
-def test_nops_move_the_counter_to_a_guess(record_property: Verifies) -> None:
-    record_property("verifies", "pipellm-REQ-SEND-03, pipellm-REQ-PAD-01")
+@pytest.mark.verifies("pipellm-REQ-SEND-03", "pipellm-REQ-PAD-01")
+def test_nops_move_the_counter_to_a_guess() -> None:
     bench = Bench(Oracle(1), Tactics(gap=3))
     bench.runtime.speculate()
     assert bench.copy(1) == b"page 1"
@@ -119,15 +186,8 @@ def test_nops_move_the_counter_to_a_guess(record_property: Verifies) -> None:
     assert len(bench.gpu.landed) == 1
 
 
-def test_a_guess_out_of_reach_is_encrypted_anew() -> None:
-    bench = Bench(Oracle(1), Tactics(gap=3, reach=2))
-    bench.runtime.speculate()
-    assert bench.copy(1) == b"page 1"
-    assert (bench.runtime.counts.misses, bench.runtime.counts.nops) == (1, 0)
-
-
-def test_a_guess_that_is_behind_is_encrypted_anew(record_property: Verifies) -> None:
-    record_property("verifies", "pipellm-REQ-SEND-02, pipellm-REQ-SEND-04")
+@pytest.mark.verifies("pipellm-REQ-SEND-02", "pipellm-REQ-SEND-04")
+def test_a_guess_that_is_behind_is_encrypted_anew() -> None:
     bench = Bench(Oracle(1))
     bench.runtime.speculate()
     assert bench.copy(0) == b"page 0"
@@ -135,7 +195,7 @@ def test_a_guess_that_is_behind_is_encrypted_anew(record_property: Verifies) -> 
     assert (bench.runtime.counts.misses, bench.runtime.due) == (2, 2)
 
 
-@pytest.mark.parametrize("kind", RUNTIMES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_counter_wraps(kind: type[Runtime], monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(Oracle(1, 1, 1), kind=kind)
     monkeypatch.setattr(bench.runtime, "_due", MESSAGES - 1)
@@ -153,8 +213,8 @@ def test_no_counter_wraps(kind: type[Runtime], monkeypatch: pytest.MonkeyPatch) 
 # -- writes -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_write_voids_the_guess(record_property: Verifies) -> None:
-    record_property("verifies", "pipellm-REQ-WRITE-01")
+@pytest.mark.verifies("pipellm-REQ-WRITE-01")
+def test_a_write_voids_the_guess() -> None:
     bench = Bench(Oracle(1))
     bench.runtime.speculate()
     bench.memory.write(1, b"written since")
@@ -162,8 +222,8 @@ def test_a_write_voids_the_guess(record_property: Verifies) -> None:
     assert bench.runtime.counts.misses == 1
 
 
-def test_a_write_waits_for_the_copy(record_property: Verifies) -> None:
-    record_property("verifies", "pipellm-REQ-WRITE-02")
+@pytest.mark.verifies("pipellm-REQ-WRITE-02")
+def test_a_write_waits_for_the_copy() -> None:
     bench = Bench(Oracle())
     bench.ask(1)
     for write in (bench.memory.write, bench.runtime.swapped_out):
@@ -180,14 +240,6 @@ def test_a_page_has_a_size(size: int) -> None:
     with pytest.raises(CopyError, match=f"{size} bytes are no page"):
         bench.memory.write(1, bytes(size))
     assert bench.copy(1) == b"page 1"
-
-
-def test_a_page_that_is_not_there_is_not_copied() -> None:
-    bench = Bench(Oracle(9))
-    bench.runtime.speculate()
-    with pytest.raises(CopyError, match="page 9: was never written"):
-        bench.ask(9)
-    assert bench.runtime.send() == []
 
 
 # -- what the host does -----------------------------------------------------------------------------------------------
@@ -221,9 +273,9 @@ HOSTILE = {
 }
 
 
+@pytest.mark.verifies("pipellm-REQ-RECEIVE-02", "pipellm-REQ-RECEIVE-03", "pipellm-REQ-RECEIVE-04")
 @pytest.mark.parametrize("what", HOSTILE)
-def test_what_the_host_changes_ends_the_channel(what: str, record_property: Verifies) -> None:
-    record_property("verifies", "pipellm-REQ-RECEIVE-02, pipellm-REQ-RECEIVE-03, pipellm-REQ-RECEIVE-04")
+def test_what_the_host_changes_ends_the_channel(what: str) -> None:
     gpu = Gpu(BENCH.keys)
     with pytest.raises(ChannelError, match=r"^message 0: (.* does not verify|\d+ bytes have no tag)$"):
         gpu.receive(HOSTILE[what])
@@ -232,8 +284,8 @@ def test_what_the_host_changes_ends_the_channel(what: str, record_property: Veri
     assert gpu.landed == {}
 
 
-def test_a_message_is_decrypted_once(record_property: Verifies) -> None:
-    record_property("verifies", "pipellm-REQ-RECEIVE-01")
+@pytest.mark.verifies("pipellm-REQ-RECEIVE-01")
+def test_a_message_is_decrypted_once() -> None:
     gpu = Gpu(BENCH.keys)
     gpu.receive(ONE)
     with pytest.raises(ChannelError, match="message 1: the command does not verify"):
@@ -244,8 +296,8 @@ def test_a_message_is_decrypted_once(record_property: Verifies) -> None:
 # -- keys and shared memory -------------------------------------------------------------------------------------------
 
 
-def test_an_end_of_a_channel_is_taken_once(record_property: Verifies) -> None:
-    record_property("verifies", "pipellm-REQ-KEY-01, pipellm-REQ-KEY-02")
+@pytest.mark.verifies("pipellm-REQ-KEY-01", "pipellm-REQ-KEY-02")
+def test_an_end_of_a_channel_is_taken_once() -> None:
     channel = Channel(random.Random(3).randbytes)
     keys = channel.for_tenant()
     assert keys == channel.for_gpu() != Channel(random.Random(4).randbytes).for_gpu()
@@ -256,8 +308,8 @@ def test_an_end_of_a_channel_is_taken_once(record_property: Verifies) -> None:
         channel.for_gpu()
 
 
-def test_wrong_guesses_are_never_seen(record_property: Verifies) -> None:
-    record_property("verifies", "pipellm-REQ-STAGE-01")
+@pytest.mark.verifies("pipellm-REQ-STAGE-01")
+def test_wrong_guesses_are_never_seen() -> None:
     bench = Bench(Oracle(1, 2, 3))
     bench.runtime.speculate()
     guesses = {encrypt(bench.keys, count, b"page %d" % page) for count, page in enumerate((1, 2, 3))}
@@ -266,8 +318,8 @@ def test_wrong_guesses_are_never_seen(record_property: Verifies) -> None:
     assert not guesses & {message.ciphertext for message in bench.sent}
 
 
-def test_flushed_guesses_are_what_the_host_saw(record_property: Verifies) -> None:
-    record_property("verifies", "pipellm-REQ-FLUSH-01")
+@pytest.mark.verifies("pipellm-REQ-FLUSH-01")
+def test_flushed_guesses_are_what_the_host_saw() -> None:
     bench = Bench(Oracle(1, 2), kind=FlushingRuntime)
     bench.runtime.speculate()
     seen = shared(bench)
@@ -279,3 +331,290 @@ def test_flushed_guesses_are_what_the_host_saw(record_property: Verifies) -> Non
     assert isinstance(bench.runtime, FlushingRuntime)
     assert [message.ciphertext for message in bench.sent[:2]] == list(bench.runtime.shared.values())
     assert (bench.runtime.counts.nops, bench.runtime.counts.misses) == (2, 2)
+
+
+SECRET = b"weights!"
+PUBLIC = b"a prompt"
+
+
+def read(one: bytes, two: bytes, known: bytes) -> bytes:
+    """Return what the host reads of the one block, if it knows the other and one IV encrypted both."""
+    return bytes(a ^ b for a, b in zip(ablations.summed(one, two), known, strict=False))
+
+
+# -- what is exposed --------------------------------------------------------------------------------------------------
+
+
+def wrong_guess(kind: type[Runtime]) -> Bench:
+    """Return a bench on which a secret page was guessed, and a page that the host knows was asked for."""
+    bench = Bench(Oracle(1), kind=kind)
+    bench.memory.write(1, SECRET)
+    bench.memory.write(2, PUBLIC)
+    bench.runtime.speculate()
+    bench.ask(2)
+    return bench
+
+
+@pytest.mark.verifies("pipellm-REQ-STAGE-01")
+def test_a_wrong_guess_in_shared_memory_is_read() -> None:
+    weak = wrong_guess(ablations.SharedStaging)
+    weak.deliver()
+    assert read(weak.runtime.shared[0], weak.sent[0].ciphertext, PUBLIC) == SECRET
+
+
+def test_a_nop_over_a_guess_in_shared_memory_tells_a_byte_which_is_not_there() -> None:
+    weak = Bench(Oracle(1, 2), kind=ablations.SharedStaging)
+    weak.memory.write(1, SECRET)
+    weak.runtime.speculate()
+    weak.copy(2)
+    assert read(weak.runtime.shared[0], weak.sent[0].ciphertext, NOP) == SECRET[:1]
+    real = wrong_guess(Runtime)
+    real.deliver()
+    assert [decrypt(real.keys, 0, message.ciphertext) for message in real.sent] == [PUBLIC]
+
+
+@pytest.mark.verifies("pipellm-REQ-STAGE-01")
+def test_the_gpu_decrypts_a_wrong_guess_from_shared_memory() -> None:
+    weak = wrong_guess(ablations.SharedStaging)
+    (message,) = weak.runtime.send()
+    weak.gpu.receive(Message(weak.runtime.shared[0], message.command))
+    assert weak.gpu.landed == {0: SECRET} != weak.asked
+
+
+@pytest.mark.verifies("pipellm-REQ-FLUSH-01")
+def test_flushing_leaves_the_host_one_ciphertext_to_an_iv() -> None:
+    real = wrong_guess(FlushingRuntime)
+    real.deliver()
+    assert real.runtime.shared == {0: real.sent[0].ciphertext}
+    assert real.gpu.landed == real.asked
+
+
+# -- what is sent -----------------------------------------------------------------------------------------------------
+
+
+def stale(bench: Bench) -> bytes:
+    bench.runtime.speculate()
+    bench.memory.write(1, b"written since")
+    return bench.copy(1)
+
+
+@pytest.mark.verifies("pipellm-REQ-WRITE-01")
+def test_a_guess_that_a_write_does_not_void_is_stale() -> None:
+    assert stale(Bench(Oracle(1), kind=ablations.KeepsStale)) == b"page 1"
+    assert stale(Bench(Oracle(1))) == b"written since"
+
+
+@pytest.mark.verifies("pipellm-REQ-WRITE-02")
+def test_a_write_that_does_not_wait_is_copied() -> None:
+    weak, real = (Bench(Oracle(), kind=kind) for kind in (ablations.WritesOn, Runtime))
+    for bench in (weak, real):
+        bench.ask(1)
+        with suppress(CopyError):
+            bench.memory.write(1, b"too early")
+        bench.deliver()
+    assert weak.gpu.landed == {0: b"too early"} != weak.asked
+    assert real.gpu.landed == real.asked
+
+
+@pytest.mark.verifies("pipellm-REQ-SEND-01")
+def test_a_guess_of_another_page_is_another_page() -> None:
+    weak, real = wrong_guess(ablations.SendsWhatIsThere), wrong_guess(Runtime)
+    for bench in (weak, real):
+        bench.deliver()
+    assert weak.gpu.landed == {0: SECRET} != weak.asked
+    assert real.gpu.landed == real.asked
+
+
+@pytest.mark.verifies("pipellm-REQ-ORDER-01")
+def test_a_hit_that_overtakes_arrives_first() -> None:
+    for kind, order in ((ablations.AnyOrder, [1, 0]), (Runtime, [0, 1])):
+        bench = Bench(Oracle(2), kind=kind)
+        bench.ask(1)
+        overtaking = bench.ask(2)
+        if isinstance(bench.runtime, ablations.AnyOrder):
+            bench.runtime.wanted = overtaking
+        bench.deliver()
+        assert list(bench.gpu.landed) == order
+
+
+# -- counters ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.verifies("pipellm-REQ-SEND-02")
+def test_a_guess_that_is_behind_is_read() -> None:
+    weak = wrong_guess(ablations.SendsBehind)
+    weak.deliver()
+    weak.ask(1)
+    (behind,) = weak.runtime.send()
+    assert read(weak.sent[0].ciphertext, behind.ciphertext, PUBLIC) == SECRET
+    with pytest.raises(ChannelError, match="message 1: the tag of the block does not verify"):
+        weak.gpu.receive(behind)
+    real = wrong_guess(Runtime)
+    real.deliver()
+    assert real.copy(1) == SECRET
+
+
+@pytest.mark.verifies("pipellm-REQ-SEND-03")
+def test_a_guess_that_is_not_waited_for_is_read() -> None:
+    weak = Bench(Oracle(1), Tactics(gap=1), ablations.NeverPads)
+    weak.memory.write(1, SECRET)
+    weak.memory.write(2, PUBLIC)
+    weak.runtime.speculate()
+    for page in (1, 2):
+        weak.ask(page)
+    early, later = weak.runtime.send()
+    assert read(early.ciphertext, later.ciphertext, PUBLIC) == SECRET
+    with pytest.raises(ChannelError, match="message 0: the tag of the block does not verify"):
+        weak.gpu.receive(early)
+
+
+@pytest.mark.verifies("pipellm-REQ-SEND-04")
+def test_an_iv_that_is_left_is_used_again() -> None:
+    weak, real = (Bench(Oracle(), kind=kind) for kind in (ablations.LeavesTheIv, Runtime))
+    for bench in (weak, real):
+        bench.memory.write(1, SECRET)
+        bench.memory.write(2, PUBLIC)
+        for page in (1, 2):
+            bench.ask(page)
+        bench.sent = bench.runtime.send()
+    assert read(weak.sent[0].ciphertext, weak.sent[1].ciphertext, PUBLIC) == SECRET
+    assert read(real.sent[0].ciphertext, real.sent[1].ciphertext, PUBLIC) != SECRET
+
+
+@pytest.mark.verifies("pipellm-REQ-PAD-01")
+def test_a_nop_that_goes_anywhere_overwrites_a_copy() -> None:
+    for off, first in ((frozenset(("pad-discarded",)), NOP), (frozenset[str](), b"page 0")):
+        bench = Bench(Oracle(), kind=without(Stepwise, ablations.RUNTIMES, off))
+        bench.copy(0)
+        assert isinstance(bench.runtime, Stepwise)
+        bench.gpu.receive(bench.runtime.pad())
+        assert bench.gpu.landed == {1: first}
+
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.verifies("pipellm-REQ-KEY-02")
+def test_a_counter_that_begins_again_is_read() -> None:
+    weak = ablations.GivesAgain(random.Random(5).randbytes)
+    before, after = (Bench(Oracle(), channel=weak) for _ in range(2))
+    before.memory.write(1, SECRET)
+    after.memory.write(1, PUBLIC)
+    for bench in (before, after):
+        bench.copy(1)
+    assert read(before.sent[0].ciphertext, after.sent[0].ciphertext, PUBLIC) == SECRET
+    real = Channel(random.Random(5).randbytes)
+    Bench(Oracle(), channel=real)
+    with pytest.raises(ChannelError, match="taken already"):
+        Bench(Oracle(), channel=real)
+
+
+@pytest.mark.verifies("pipellm-REQ-KEY-01")
+def test_a_tenant_with_the_key_of_another_reads() -> None:
+    weak = ablations.GivesAgain(random.Random(6).randbytes)
+    alice, mallory = Bench(Oracle(), channel=weak), weak.for_tenant()
+    alice.copy(1)
+    assert decrypt(mallory, 0, alice.sent[0].ciphertext) == b"page 1"
+    real = Channel(random.Random(6).randbytes)
+    Bench(Oracle(), channel=real)
+    with pytest.raises(ChannelError, match="taken already"):
+        real.for_tenant()
+
+
+def sent(gpu: type[Gpu]) -> tuple[Bench, list[Message]]:
+    """Return a bench, and the messages of three copies."""
+    bench = Bench(Oracle(), gpu=gpu)
+    for page in range(3):
+        bench.ask(page)
+    return bench, bench.runtime.send()
+
+
+def refused(messages: Sequence[Message], at: int, reason: str) -> None:
+    """Check that the real GPU takes what comes before a message, and not the message itself."""
+    bench, _ = sent(Gpu)
+    *good, bad = messages[: at + 1]
+    for message in good:
+        bench.gpu.receive(message)
+    with pytest.raises(ChannelError, match=f"message {at}: {reason} does not verify"):
+        bench.gpu.receive(bad)
+    assert list(bench.gpu.landed.items()) == list(bench.asked.items())[: len(bench.gpu.landed)]
+
+
+@pytest.mark.verifies("pipellm-REQ-RECEIVE-01")
+def test_an_iv_from_the_host_brings_an_old_block() -> None:
+    weak, (one, two, _) = sent(ablations.TakesAnyIv)
+    replayed = [one, ablations.AddressedMessage(one.ciphertext, two.command, iv=0, number=1)]
+    for message in replayed:
+        weak.gpu.receive(message)
+    assert weak.gpu.landed == {0: b"page 0", 1: b"page 0"}
+    refused(replayed, 1, "the tag of the block")
+
+
+@pytest.mark.verifies("pipellm-REQ-RECEIVE-02")
+def test_a_tag_that_is_not_verified_lets_bits_change() -> None:
+    weak, (one, *_) = sent(ablations.TakesAnyBytes)
+    changed = Message(bytes([one.ciphertext[0] ^ 0x20]) + one.ciphertext[1:], one.command)
+    weak.gpu.receive(changed)
+    assert weak.gpu.landed == {0: b"Page 0"}
+    refused([changed], 0, "the tag of the block")
+
+
+@pytest.mark.verifies("pipellm-REQ-RECEIVE-03")
+def test_a_command_of_any_number_exchanges_blocks() -> None:
+    weak, (one, two, _) = sent(ablations.TakesAnyCommand)
+    exchanged = [
+        ablations.AddressedMessage(one.ciphertext, two.command, iv=0, number=1),
+        ablations.AddressedMessage(two.ciphertext, one.command, iv=1, number=0),
+    ]
+    for message in exchanged:
+        weak.gpu.receive(message)
+    assert weak.gpu.landed == {1: b"page 0", 0: b"page 1"}
+    refused(exchanged, 0, "the command")
+
+
+@pytest.mark.verifies("pipellm-REQ-RECEIVE-04")
+def test_a_channel_that_goes_on_has_a_gap() -> None:
+    weak, (one, two, three) = sent(ablations.GoesOn)
+    spoilt = [one, Message(two.ciphertext[:-1], two.command), three]
+    for message in spoilt:
+        with suppress(ChannelError):
+            weak.gpu.receive(message)
+    assert weak.gpu.landed == {0: b"page 0", 2: b"page 2"}
+    refused(spoilt, 1, "the tag of the block")
+
+
+def seen(predictor: Predictor, left: str, returned: str = "") -> Predictor:
+    """Let pages leave, and then return."""
+    for page in left:
+        predictor.left(int(page))
+    for page in returned:
+        predictor.returned(int(page))
+    return predictor
+
+
+@pytest.mark.parametrize(
+    ("returned", "guess"),
+    [("", ""), ("012", ""), ("012012", "01201"), ("00", "00000"), ("3012012", "01201"), ("0120121", "")],
+)
+def test_a_cycle_is_what_was_seen_twice(returned: str, guess: str) -> None:
+    assert seen(Repeat(), "789", returned).guess(5) == [int(page) for page in guess]
+
+
+def test_a_cycle_is_forgotten_where_it_is_too_long() -> None:
+    assert seen(Repeat(longest=2), "", "012012").guess(3) == []
+    assert seen(Repeat(longest=3), "", "012012").guess(3) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("left", "returned", "queue", "stack"),
+    [
+        ("", "", "", ""),
+        ("012", "", "01", "21"),
+        ("012", "0", "12", "21"),
+        ("010", "", "10", "01"),
+        ("0", "5", "0", "0"),
+    ],
+)
+def test_a_queue_and_a_stack(left: str, returned: str, queue: str, stack: str) -> None:
+    assert seen(Fifo(), left, returned).guess(2) == [int(page) for page in queue]
+    assert seen(Lifo(), left, returned).guess(2) == [int(page) for page in stack]

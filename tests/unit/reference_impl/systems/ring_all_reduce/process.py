@@ -1,7 +1,5 @@
 """The process of one rank: agrees on the keys of its hops and takes its turns, over a pipe to a host."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import queue

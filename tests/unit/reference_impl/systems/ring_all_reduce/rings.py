@@ -1,7 +1,5 @@
 """Rings in one process: the same ranks, and somebody between who sees every message."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

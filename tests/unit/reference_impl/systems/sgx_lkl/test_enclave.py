@@ -1,16 +1,32 @@
-"""The enclave: one frame for a tick, answers that verify, and an end at the deadline."""
-
-from __future__ import annotations
+"""The enclave and the holder: one frame for a tick, as many chunks as the manifest says, all of one size."""
 
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES
 from carnet_ref.systems.sgx_lkl.enclave import FRAMES, Enclave, Keys, Status
-from carnet_ref.systems.sgx_lkl.frames import Call, Operation, Shape, ShapeError, TurnError, opened, unpadded
-from carnet_ref.systems.sgx_lkl.run import Peer
+from carnet_ref.systems.sgx_lkl.frames import (
+    AnswerError,
+    Call,
+    Frame,
+    ObliviousError,
+    Operation,
+    PaddingError,
+    Shape,
+    ShapeError,
+    TurnError,
+    cut,
+    opened,
+    padded,
+    room,
+    unpadded,
+)
+from carnet_ref.systems.sgx_lkl.run import Holder, Peer, collected, padded_dataset
 
 SHAPE = Shape(ticks=6, block_bytes=64)
 KEYS = Keys(secrets.token_bytes(KEY_BYTES), secrets.token_bytes(KEY_BYTES))
@@ -27,21 +43,18 @@ def peer() -> Peer:
     return Peer(SHAPE, KEYS)
 
 
-def test_a_frame_carries_what_waits_and_its_turn_has_come(enclave: Enclave) -> None:
+def test_a_frame_carries_what_waits_once_its_turn_has_come(enclave: Enclave) -> None:
     enclave.ask(READ)
     assert enclave.due(0) == READ
     frame = enclave.emit(0, READ)
     assert unpadded(opened(KEYS.out, FRAMES, 0, frame.body)) == READ.content
     assert (frame.operation, frame.address, frame.moment) == (Operation.READ, 0, SHAPE.edge)
-
-
-def test_a_call_waits_for_its_operation_and_its_block(enclave: Enclave) -> None:
     enclave.ask(Call("late", Operation.WRITE, 0, b"x"))
     assert [tick for tick in range(6) if enclave.due(tick)] == [4]
 
 
-def test_a_call_is_on_its_way_once(record_property: Callable[[str, object], None]) -> None:
-    record_property("verifies", "sgx-lkl-REQ-COUNT-02")
+@pytest.mark.verifies("sgx-lkl-REQ-COUNT-02")
+def test_a_call_is_on_its_way_once() -> None:
     enclave = Enclave(Shape(ticks=7, block_bytes=64), KEYS)
     enclave.ask(READ)
     enclave.emit(0, READ)
@@ -59,12 +72,14 @@ def test_a_dummy_is_a_frame_like_others(enclave: Enclave) -> None:
     assert unpadded(opened(KEYS.out, FRAMES, 1, dummy.body)) == b""
 
 
-def test_a_served_call_waits_no_more(enclave: Enclave, peer: Peer) -> None:
+def test_a_served_call_waits_no_more_and_a_long_one_leaves_in_pieces(enclave: Enclave, peer: Peer) -> None:
     enclave.ask(READ)
     enclave.emit(0, READ)
     enclave.answered(0, peer.answer(0))
     assert not enclave.waiting
     assert enclave.taken == [(READ, b"served")]
+    enclave.ask(Call("long", Operation.READ, 0, bytes(SHAPE.room + 1)))
+    assert [(piece.piece, len(piece.content)) for piece in enclave.waiting] == [(0, SHAPE.room), (1, 1)]
 
 
 @pytest.mark.parametrize("carried", [READ, None], ids=["a call", "a dummy"])
@@ -101,11 +116,6 @@ def test_a_refused_frame_is_sealed_again(enclave: Enclave) -> None:
     assert len(again.body) == len(first.body)
 
 
-def test_a_long_call_leaves_in_pieces(enclave: Enclave) -> None:
-    enclave.ask(Call("long", Operation.READ, 0, bytes(SHAPE.room + 1)))
-    assert [(piece.piece, len(piece.content)) for piece in enclave.waiting] == [(0, SHAPE.room), (1, 1)]
-
-
 def test_the_end_says_nothing_of_the_application(enclave: Enclave) -> None:
     idle = Enclave(SHAPE, KEYS)
     enclave.ask(READ)
@@ -133,14 +143,11 @@ def test_it_is_refused(what: str, enclave: Enclave) -> None:
         REFUSED[what](enclave)
 
 
-def test_a_result_that_does_not_fit_ends_nothing(enclave: Enclave) -> None:
+def test_a_result_that_does_not_fit_and_a_block_that_is_not_there_are_refused(enclave: Enclave) -> None:
     with pytest.raises(ShapeError):
         enclave.finish(5, bytes(61))
     assert not enclave.over
     assert enclave.finish(5, b"").status is Status.DONE
-
-
-def test_a_block_that_the_disk_does_not_have_is_refused(enclave: Enclave) -> None:
     with pytest.raises(ShapeError, match="no block 2 of 2"):
         enclave.ask(Call("far", Operation.READ, 2, b""))
     assert not enclave.waiting
@@ -157,3 +164,100 @@ def test_no_iv_of_a_frame_seals_the_result() -> None:
         enclave.refused(2)
     ivs = [sealed[:NONCE_BYTES] for sealed in (*(frame.body for frame in frames), ended.result)]
     assert len(set(ivs)) == len(ivs) == 5
+
+
+CHUNKS = Shape(chunks=3, block_bytes=64)
+KEY = secrets.token_bytes(KEY_BYTES)
+
+
+def _handed_over(dataset: bytes) -> list[Frame]:
+    holder = Holder(CHUNKS, KEY, dataset)
+    return [holder.send(place) for place in range(CHUNKS.chunks)]
+
+
+@given(st.binary(max_size=180))
+def test_a_dataset_of_any_size_comes_back(dataset: bytes) -> None:
+    frames = _handed_over(dataset)
+    assert {len(frame.body) for frame in frames} == {64 + 28}
+    assert collected(CHUNKS, KEY, frames) == dataset
+
+
+def test_the_hand_over_ends_when_the_manifest_says_each_chunk_sent_once() -> None:
+    holder = Holder(CHUNKS, KEY, b"little")
+    assert [holder.may_begin(place) for place in range(4)] == [False, False, False, True]
+    holder = Holder(CHUNKS, KEY, b"")
+    holder.send(0)
+    with pytest.raises(TurnError):
+        holder.send(0)
+    with pytest.raises(ShapeError, match="181 bytes do not fit 3 chunks of 60"):
+        Holder(CHUNKS, KEY, bytes(181))
+    with pytest.raises(ShapeError):
+        padded_dataset(bytes(181), 3, 64)
+
+
+SPOILT: dict[str, Callable[[list[Frame]], list[Frame]]] = {
+    "a chunk too few": lambda frames: frames[:2],
+    "a chunk too many": lambda frames: [*frames, frames[0]],
+    "chunks that changed places": lambda frames: [frames[1], frames[0], frames[2]],
+    "a changed bit": lambda frames: [
+        replace(frames[0], body=frames[0].body[:-1] + bytes([frames[0].body[-1] ^ 1])),
+        *frames[1:],
+    ],
+    "an empty chunk": lambda frames: [replace(frames[0], body=b""), *frames[1:]],
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_nothing_of_a_spoilt_hand_over_is_used(spoilt: str) -> None:
+    frames = _handed_over(b"data")
+    with pytest.raises(ObliviousError) as caught:
+        collected(CHUNKS, KEY, SPOILT[spoilt](frames))
+    assert isinstance(caught.value, ShapeError | AnswerError)
+
+
+@pytest.mark.parametrize("place", [-1, 3])
+def test_there_is_no_chunk_beyond_the_bound(place: int) -> None:
+    with pytest.raises(TurnError):
+        Holder(CHUNKS, KEY, b"").send(place)
+
+
+@given(st.binary(max_size=60))
+def test_what_is_padded_has_one_size_and_comes_back(content: bytes) -> None:
+    block = padded(content, 64)
+    assert len(block) == 64
+    assert unpadded(block) == content
+
+
+@given(st.binary(max_size=300), st.integers(1, 64))
+def test_pieces_fit_and_are_the_whole(content: bytes, size: int) -> None:
+    pieces = cut(content, size)
+    assert b"".join(pieces) == content
+    assert all(len(piece) <= size for piece in pieces)
+    assert pieces
+
+
+def test_what_does_not_fit_is_refused_and_turns_come_round() -> None:
+    assert room(64) == 60
+    with pytest.raises(ShapeError, match="61 bytes do not fit 60"):
+        padded(bytes(61), 64)
+    shape = Shape(ticks=4, blocks=2)
+    assert [shape.turn(tick) for tick in range(4)] == [
+        *(Operation.READ, Operation.WRITE, Operation.PACKET, Operation.READ)
+    ]
+    assert [shape.sweep(tick) for tick in range(4)] == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "block", [b"", b"\0\0", b"\0\0\0\5abc", b"\0\0\0\1ab", b"\xff\xff\xff\xff" + bytes(60)], ids=repr
+)
+def test_what_was_not_padded_is_refused(block: bytes) -> None:
+    with pytest.raises(PaddingError):
+        unpadded(block)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"chunks": 0}, {"ticks": 0}, {"ticks": 1 << 21}, {"blocks": 0}, {"edge": 0}, {"block_bytes": 4}], ids=str
+)
+def test_no_run_has_such_a_shape(wrong: dict[str, int]) -> None:
+    with pytest.raises(ShapeError):
+        Shape(**wrong)

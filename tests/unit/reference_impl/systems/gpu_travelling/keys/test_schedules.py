@@ -1,7 +1,5 @@
 """The key schedules: both ends agree, and what a former holder can compute is what the specification says."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 
@@ -9,21 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet_ref import keys as carnet_keys
 from carnet_ref.crypto.primitives import AesGcm, AuthenticationError, KeyMaterialError
-from carnet_ref.keys import (
-    Direction,
-    EnginesExhaustedError,
-    H100KeySchedule,
-    KeyExhaustedError,
-    KeySchedule,
-    OrderRefusedError,
-    ResetNeededError,
-    SecretTakenError,
-    UsageLimits,
-    engine_label,
-    ratchet,
-)
 from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
+from carnet_ref.systems.gpu_travelling.exploits.attacker import forged
 from carnet_ref.systems.gpu_travelling.keys import SCHEDULES, InnerKey, InnerKeyExchange, key_schedule, wrapping_key
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire import MalformedError
@@ -44,11 +31,11 @@ class Draws:
         return hashlib.shake_256(bytes([next(self._numbers)])).digest(size)
 
 
-def ends(name: str) -> tuple[KeySchedule, KeySchedule]:
-    return tuple(key_schedule(name, H100KeySchedule(EMK)) for _ in range(2))  # type: ignore[return-value]
+def ends(name: str) -> tuple[carnet_keys.KeySchedule, carnet_keys.KeySchedule]:
+    return tuple(key_schedule(name, carnet_keys.H100KeySchedule(EMK)) for _ in range(2))  # type: ignore[return-value]
 
 
-def rotate(name: str, *owners: str) -> tuple[KeySchedule, KeySchedule, list[bytes]]:
+def rotate(name: str, *owners: str) -> tuple[carnet_keys.KeySchedule, carnet_keys.KeySchedule, list[bytes]]:
     orchestrator, gpu = ends(name)
     draws, orders = Draws(), []
     for owner in owners:
@@ -57,18 +44,20 @@ def rotate(name: str, *owners: str) -> tuple[KeySchedule, KeySchedule, list[byte
     return orchestrator, gpu, orders
 
 
-def test_every_schedule_of_the_specification_is_here_under_its_name() -> None:
+def test_every_schedule_of_the_specification_is_here_and_without_rotation_the_key_stays() -> None:
     assert set(SPECIFIED) | {"none", "inner-key"} == set(SCHEDULES)
     assert set(SCHEDULES) <= set(VARIANTS)
+    orchestrator, _, _ = rotate("none", "ana", "orchestrator", "bo")
+    assert orchestrator.keys == key_schedule("none", carnet_keys.H100KeySchedule(EMK)).keys
 
 
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
 def test_both_ends_start_with_the_h100_keys_and_rotate_together(name: str) -> None:
     orchestrator, gpu, _ = rotate(name, "ana", "orchestrator")
     assert orchestrator.keys == gpu.keys
-    start = key_schedule(name, H100KeySchedule(EMK)).keys
-    assert start.h2d == H100KeySchedule(EMK).key("Lce00_h2d_user")
-    assert start.d2h == H100KeySchedule(EMK).key("Lce00_d2h_user")
+    start = key_schedule(name, carnet_keys.H100KeySchedule(EMK)).keys
+    assert start.h2d == carnet_keys.H100KeySchedule(EMK).key("Lce00_h2d_user")
+    assert start.d2h == carnet_keys.H100KeySchedule(EMK).key("Lce00_d2h_user")
     assert start.h2d.hex() not in repr(start)
 
 
@@ -78,17 +67,12 @@ def test_a_rotation_names_its_owner_and_counts_the_epoch(name: str) -> None:
     assert (orchestrator.keys.owner, orchestrator.keys.epoch) == ("ana", 1)
 
 
-def test_without_rotation_the_key_stays() -> None:
-    orchestrator, _, _ = rotate("none", "ana", "orchestrator", "bo")
-    assert orchestrator.keys == key_schedule("none", H100KeySchedule(EMK)).keys
-
-
 @pytest.mark.parametrize("name", ["ratchet", "reset", "inner-key"])
 def test_a_former_holder_computes_what_follows_on_the_ratchet(name: str) -> None:
     before, _, _ = rotate(name, "ana")
     after, _, _ = rotate(name, "ana", "orchestrator")
-    for way in Direction:
-        assert ratchet(before.keys.half(way), engine_label(0, way)) == after.keys.half(way)
+    for way in carnet_keys.Direction:
+        assert carnet_keys.ratchet(before.keys.half(way), carnet_keys.engine_label(0, way)) == after.keys.half(way)
 
 
 def test_a_former_holder_unwraps_what_was_sent_under_its_key() -> None:
@@ -123,7 +107,9 @@ def test_each_holder_has_an_engine_of_its_own_and_comes_back_to_it_on_a_new_chan
     for owner in ("ana", "orchestrator", "bo", "orchestrator", "ana"):
         keys = orchestrator.follow(orchestrator.order(owner, Draws()))
         places.append((keys.engine, keys.channel))
-        assert keys.h2d == H100KeySchedule(EMK).key(engine_label(keys.engine, Direction.H2D))
+        assert keys.h2d == carnet_keys.H100KeySchedule(EMK).key(
+            carnet_keys.engine_label(keys.engine, carnet_keys.Direction.H2D)
+        )
     assert places == [(1, 1), (0, 2), (2, 1), (0, 3), (1, 2)]
 
 
@@ -138,7 +124,7 @@ def test_no_two_epochs_share_an_iv_under_one_key(name: str) -> None:
         keys = orchestrator.follow(orchestrator.order(owner, draws))
         epochs += [keys] if keys is not epochs[-1] else []
     for keys in epochs:
-        for way in Direction:
+        for way in carnet_keys.Direction:
             ivs = keys.ivs(way)
             used = {(keys.half(way), ivs.advance()) for _ in range(50)}
             assert not used & seen
@@ -156,27 +142,35 @@ def test_an_order_that_changes_the_mask_of_a_key_is_refused(half: int) -> None:
     order = bytearray(orchestrator.order("orchestrator", Draws()))
     order[half] ^= 1
     keys = gpu.keys
-    with pytest.raises(OrderRefusedError) as refused:
+    with pytest.raises(carnet_keys.OrderRefusedError) as refused:
         gpu.follow(bytes(order))
     assert refused.value.check == "iv-mask"
     assert gpu.keys == keys
 
 
-def test_an_order_for_a_channel_that_was_used_is_refused() -> None:
+def test_an_order_for_a_used_channel_and_one_with_bytes_behind_it_are_refused() -> None:
     orchestrator, gpu, _ = rotate("engine-per-holder", "ana")
     order = bytearray(orchestrator.order("orchestrator", Draws()))
     order[9] = 1
     with pytest.raises(ProtocolError, match="channel 1 of engine 0 was used"):
         gpu.follow(bytes(order))
+    orchestrator, gpu = ends("engine-per-holder")
+    with pytest.raises(MalformedError, match="rotation order"):
+        gpu.follow(orchestrator.order("ana", Draws()) + b"\0")
 
 
-def test_an_eighth_holder_has_no_engine() -> None:
+def test_an_eighth_holder_has_no_engine_and_a_reset_schedule_is_lent_once() -> None:
     orchestrator, _ = ends("engine-per-holder")
     for index in range(7):
         orchestrator.follow(orchestrator.order(f"holder {index}", Draws()))
-    with pytest.raises(EnginesExhaustedError):
+    with pytest.raises(carnet_keys.EnginesExhaustedError):
         orchestrator.order("holder 7", Draws())
     orchestrator.order("holder 3", Draws())
+    orchestrator, _, _ = rotate("reset", "ana", "orchestrator")
+    with pytest.raises(carnet_keys.ResetNeededError):
+        orchestrator.order("bo", Draws())
+    with pytest.raises(carnet_keys.ResetNeededError):
+        orchestrator.order("ana", Draws())
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-KEY-01")
@@ -185,16 +179,8 @@ def test_an_engine_is_not_given_to_a_second_holder() -> None:
     gpu.follow(orchestrator.order("ana", Draws()))
     order = bytearray(orchestrator.order("bo", Draws()))
     order[0] = 2
-    with pytest.raises(OrderRefusedError, match="another holder"):
+    with pytest.raises(carnet_keys.OrderRefusedError, match="another holder"):
         gpu.follow(bytes(order))
-
-
-def test_a_reset_schedule_is_lent_once_per_session() -> None:
-    orchestrator, _, _ = rotate("reset", "ana", "orchestrator")
-    with pytest.raises(ResetNeededError):
-        orchestrator.order("bo", Draws())
-    with pytest.raises(ResetNeededError):
-        orchestrator.order("ana", Draws())
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-KEY-04")
@@ -211,7 +197,7 @@ def test_an_order_is_followed_once_and_never_after_a_later_one(name: str) -> Non
 def test_an_end_without_either_check_takes_an_old_key_again() -> None:
     gpu = key_schedule(
         "sealed-under-master",
-        H100KeySchedule(EMK),
+        carnet_keys.H100KeySchedule(EMK),
         checks=ChecksWithout(frozenset({"epochs-increase", "wrapped-key-once"})),
     )
     orchestrator, _, orders = rotate("sealed-under-master", "ana", "orchestrator")
@@ -223,7 +209,7 @@ def test_an_end_without_either_check_takes_an_old_key_again() -> None:
 
 def test_wrapped_key_once_refuses_a_repeated_order_on_its_own() -> None:
     gpu = key_schedule(
-        "sealed-under-master", H100KeySchedule(EMK), checks=ChecksWithout(frozenset({"epochs-increase"}))
+        "sealed-under-master", carnet_keys.H100KeySchedule(EMK), checks=ChecksWithout(frozenset({"epochs-increase"}))
     )
     _, _, orders = rotate("sealed-under-master", "ana", "orchestrator")
     for order in orders:
@@ -238,7 +224,7 @@ def test_any_bytes_are_an_order_or_one_typed_error(name: str, order: bytes) -> N
     keys = gpu.keys
     try:
         gpu.follow(order)
-    except (MalformedError, OrderRefusedError, ProtocolError):
+    except (MalformedError, carnet_keys.OrderRefusedError, ProtocolError):
         assert gpu.keys == keys
 
 
@@ -248,19 +234,19 @@ def test_a_flipped_order_under_the_master_is_refused_and_changes_nothing(positio
     order = bytearray(orchestrator.order("ana", Draws()))
     order[position % len(order)] ^= 1 << bit
     keys = gpu.keys
-    with pytest.raises((MalformedError, OrderRefusedError, ProtocolError)):
+    with pytest.raises((MalformedError, carnet_keys.OrderRefusedError, ProtocolError)):
         gpu.follow(bytes(order))
     assert gpu.keys == keys
 
 
 @pytest.mark.mends("H5")
 def test_an_inner_key_has_the_limits_of_a_key_at_both_ends() -> None:
-    limits = UsageLimits.for_messages(2)
+    limits = carnet_keys.UsageLimits.for_messages(2)
     holder, code = InnerKeyExchange(Draws(), limits), InnerKeyExchange(lambda n: b"\x05" * n)
     shares = holder.public, code.public
     sealing, free = holder.agree(shares[1], b"epoch 1"), code.agree(shares[0], b"epoch 1")
     chunks = [sealing.seal(b"one"), sealing.seal(b"two")]
-    with pytest.raises(KeyExhaustedError):
+    with pytest.raises(carnet_keys.KeyExhaustedError):
         sealing.seal(b"three")
     assert [free.open(chunk) for chunk in chunks] == [b"one", b"two"]
     third = InnerKey(bytes(32), limits)
@@ -268,7 +254,7 @@ def test_an_inner_key_has_the_limits_of_a_key_at_both_ends() -> None:
     third.open(more[0])
     with pytest.raises(AuthenticationError):
         third.open(more[1])
-    with pytest.raises(KeyExhaustedError):
+    with pytest.raises(carnet_keys.KeyExhaustedError):
         third.open(more[2])
 
 
@@ -277,7 +263,7 @@ def test_an_inner_key_is_shared_by_exactly_the_two_ends_and_their_context() -> N
     shares = holder.public, code.public
     sealing, opening = holder.agree(shares[1], b"epoch 1"), code.agree(shares[0], b"epoch 1")
     assert [opening.open(sealing.seal(chunk)) for chunk in (b"one", b"two")] == [b"one", b"two"]
-    with pytest.raises(SecretTakenError):
+    with pytest.raises(carnet_keys.SecretTakenError):
         holder.agree(shares[1], b"epoch 1")
     other = third.agree(shares[1], b"epoch 2")
     with pytest.raises(AuthenticationError):
@@ -286,7 +272,23 @@ def test_an_inner_key_is_shared_by_exactly_the_two_ends_and_their_context() -> N
         InnerKeyExchange(Draws()).agree(bytes(32), b"")
 
 
-def test_nothing_may_follow_an_order() -> None:
-    orchestrator, gpu = ends("engine-per-holder")
-    with pytest.raises(MalformedError, match="rotation order"):
-        gpu.follow(orchestrator.order("ana", Draws()) + b"\0")
+KEY, IV = bytes(range(32)), bytes(12)
+
+
+def test_two_messages_under_one_iv_give_a_third_and_under_two_nothing() -> None:
+    cipher = AesGcm(KEY)
+    first, second = cipher.encrypt(IV, b"loss 0.250000"), cipher.encrypt(IV, b"loss 0.500000")
+    third = forged(first, second, b"\0\0\0\0\0\1")
+    assert third is not None
+    assert cipher.decrypt(IV, third) == b"loss 1.250000"
+    cipher = AesGcm(KEY)
+    third = forged(cipher.encrypt(IV, b"loss 0.25"), cipher.encrypt(bytes([1] * 12), b"loss 0.50"), b"\1")
+    assert third is not None
+    with pytest.raises(AuthenticationError):
+        cipher.decrypt(IV, third)
+
+
+@pytest.mark.parametrize("second", [b"loss 0.25", b"loss 0.2", bytes(17)], ids=["the same", "shorter", "longer"])
+def test_what_one_division_does_not_solve_is_left_out(second: bytes) -> None:
+    cipher = AesGcm(KEY)
+    assert forged(cipher.encrypt(IV, b"loss 0.25"), cipher.encrypt(IV, second), b"\1") is None

@@ -1,6 +1,4 @@
-"""What roles do about the limit of a key: a holder keeps to its share, and the orchestrator counts what it lent."""
-
-from __future__ import annotations
+"""What roles do about the limit of a key: a holder keeps to its share, and a session without room is renewed."""
 
 from dataclasses import replace
 
@@ -9,9 +7,10 @@ import pytest
 from carnet_ref.device import TRAINING_CODE
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyExhaustedError, UsageLimits
 from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.orders import Logged, Model, Start, Upload, Write, encode_copy
+from carnet_ref.systems.gpu_travelling.orders import Logged, Model, Place, Sealed, Start, Upload, Write, encode_copy
 from carnet_ref.systems.gpu_travelling.roles.custody import at_home
 from carnet_ref.systems.gpu_travelling.roles.holder import AwaitsGrant, Provides
 from carnet_ref.systems.gpu_travelling.roles.links import TURN, Link, SessionKeys
@@ -130,20 +129,21 @@ def test_a_holder_that_claims_more_than_it_was_lent_is_evicted() -> None:
 
 
 @pytest.mark.mends("H5")
-def test_who_had_a_whole_key_and_declines_ends_the_run() -> None:
+def test_who_declines_a_whole_key_ends_the_run_and_who_declines_a_used_one_gets_another() -> None:
     _, state = away(key_messages=20)
     after, effects = SECURE.take(state, Declined("alice", due(state, Budget(30, 90))))
     assert isinstance(after, Finished)
     assert effects == [
         Ended("the key limit is too low for one hand-over: alice needs 30 messages and 90 work units for one turn")
     ]
-
-
-@pytest.mark.mends("H5")
-def test_who_had_a_used_key_and_declines_gets_another_in_a_new_session() -> None:
     _, state = away(key_messages=20, rounds=3)
     after, _ = SECURE.take(state, Declined("alice", due(state, Budget(18, 90))))
     assert isinstance(after, AwaitsSession)
+    _, state = away(key_messages=20, rounds=3)
+    after, _ = SECURE.take(state, Declined("alice", due(state, Budget(18, 90))))
+    assert after.job.needs["alice"] == Budget(18, 90)
+    _, again = away(key_messages=20, rounds=3)
+    assert again.job.needs["alice"].messages == 3, "what her last turn took"
 
 
 def test_a_refusal_of_another_epoch_or_by_somebody_else_is_none() -> None:
@@ -198,10 +198,41 @@ def test_what_a_return_takes_is_what_is_sent() -> None:
     assert needs[Direction.D2H] == Budget.of([len(encode_copy(Logged(1.0))), len(encode_copy(Model(model)))])
 
 
-@pytest.mark.mends("H5")
-def test_who_declined_is_asked_for_its_needs_before_the_next_session_ends() -> None:
-    _, state = away(key_messages=20, rounds=3)
-    after, _ = SECURE.take(state, Declined("alice", due(state, Budget(18, 90))))
-    assert after.job.needs["alice"] == Budget(18, 90)
-    _, again = away(key_messages=20, rounds=3)
-    assert again.job.needs["alice"].messages == 3, "what her last turn took"
+KEY = bytes(range(32))
+
+
+def run(schedule: str, rounds: int) -> tuple[TestWorld, list[str]]:
+    world, told = world_of(FastDeployment(holder_names(2), rounds, schedule, trainer=ChainTrainer()))
+    world.run()
+    return world, told
+
+
+def test_both_ends_count_an_order_alike_and_neither_goes_past_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = Sealed(KEY), Sealed(KEY)
+    for number, size in enumerate((0, 1, 16, 200)):
+        theirs.open(ours.seal(Place(3, number), bytes(size)))
+    assert (ours.usage.operations, ours.usage.used_bytes) == (theirs.usage.operations, theirs.usage.used_bytes)
+    assert (ours.usage.operations, ours.usage.used_bytes) == (4, 217)
+    free = Sealed(KEY)
+    monkeypatch.setattr(orders, "LIMITS", UsageLimits.for_messages(2))
+    ours, theirs = Sealed(KEY), Sealed(KEY)
+    for number in range(2):
+        theirs.open(ours.seal(Place(0, number), b"order"))
+    with pytest.raises(KeyExhaustedError, match="3 messages, and no more than 2"):
+        ours.seal(Place(0, 2), b"order")
+    with pytest.raises(KeyExhaustedError, match="3 messages, and no more than 2"):
+        theirs.open(free.seal(Place(0, 2), b"order"))
+
+
+@pytest.mark.parametrize("schedule", ["engine-per-holder", "sealed-under-master"])
+def test_a_session_is_renewed_before_its_own_keys_run_out(schedule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hand-over is begun with room for eight orders only; each takes six of them, and the first few the set-up."""
+    monkeypatch.setattr(orders, "LIMITS", UsageLimits.for_messages(20))
+    world, told = run(schedule, rounds=4)
+    assert world.failure == ""
+    assert world.orchestrator.job.progress.rounds == 4
+    renewals = [line for line in told if "session renewed: the session's key for orders has" in line]
+    assert len(renewals) == world.taken("open_session") - 1 >= 1
+    for usage in world.orchestrator.job.live.own_usage.values():
+        assert usage.operations <= 20
+    assert world.orchestrator.job.failures == 0

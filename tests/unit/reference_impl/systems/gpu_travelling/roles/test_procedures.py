@@ -1,7 +1,5 @@
 """The orchestrator's table is total, its steps take what it says they take, and lead where it says they lead."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
@@ -10,73 +8,48 @@ from typing import get_type_hints
 import pytest
 
 from carnet_ref.keys import Budget
-from carnet_ref.systems.gpu_travelling.ablations.orchestrator import AwaitsReattachment, table_without
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import AwaitsReattachment, procedures, table_without
 from carnet_ref.systems.gpu_travelling.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import states
 from carnet_ref.systems.gpu_travelling.roles.messages import Decline, Return
-from carnet_ref.systems.gpu_travelling.roles.orchestrator import (
-    COLUMNS,
-    SECURE,
-    TABLE,
-    Failure,
-    Procedures,
-    Row,
-    Table,
-    Taken,
-    Unwanted,
-    cell,
-)
-from carnet_ref.systems.gpu_travelling.roles.states import (
-    Admitted,
-    AwaitsAnswer,
-    AwaitsReturn,
-    Declined,
-    Input,
-    LinkMessage,
-    OrchestratorState,
-    OwnTurn,
-    Reported,
-    ReportOutside,
-    Returned,
-    Semaphore,
-    SessionMessage,
-    TimePassed,
-    Transition,
-)
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Failure
+from carnet_ref.systems.gpu_travelling.roles.states import AwaitsAnswer, AwaitsReturn, OrchestratorState, Transition
 from carnet_ref.transport.frames import Proceed, ProtocolError, Remark
 from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, draws, world_of
 
-UNREPLAYED = {OrchestratorState, AwaitsAnswer}
+ABSTRACT = {OrchestratorState, AwaitsAnswer}
 STATES = {
     each
     for each in vars(states).values()
-    if isinstance(each, type) and issubclass(each, OrchestratorState) and each not in UNREPLAYED
+    if isinstance(each, type) and issubclass(each, OrchestratorState) and each not in ABSTRACT
 }
-INPUTS = {each for each in vars(states).values() if isinstance(each, type) and issubclass(each, Input)} - {Input}
-PAIRS = [(state, event) for state in TABLE for event in COLUMNS]
-EVENTS: tuple[Input, ...] = (
-    SessionMessage(b"no message"),
-    Reported(bytes(12)),
-    LinkMessage(b"no message"),
-    ReportOutside(b"no report"),
-    Semaphore("Scrubbed"),
-    Admitted("nobody"),
-    Returned("nobody", Return("s0", 1, 1, 1)),
-    Declined("nobody", Decline("s0", 1, Budget(1, 1))),
-    TimePassed(),
-    OwnTurn(),
+INPUTS = {each for each in vars(states).values() if isinstance(each, type) and issubclass(each, states.Input)} - {
+    states.Input
+}
+PAIRS = [(state, event) for state in procedures.TABLE for event in procedures.COLUMNS]
+EVENTS: tuple[states.Input, ...] = (
+    states.SessionMessage(b"no message"),
+    states.Reported(bytes(12)),
+    states.LinkMessage(b"no message"),
+    states.ReportOutside(b"no report"),
+    states.Semaphore("Scrubbed"),
+    states.Admitted("nobody"),
+    states.Returned("nobody", Return("s0", 1, 1, 1)),
+    states.Declined("nobody", Decline("s0", 1, Budget(1, 1))),
+    states.TimePassed(),
+    states.OwnTurn(),
 )
-Move = tuple[OrchestratorState, Input, OrchestratorState]
+Move = tuple[OrchestratorState, states.Input, OrchestratorState]
 
 
-class Watched(Procedures):
+class Watched(procedures.Procedures):
     """The secure procedures, with everything that they took."""
 
     def __init__(self) -> None:
         super().__init__()
         self.moves: list[Move] = []
 
-    def take(self, state: OrchestratorState, event: Input) -> Transition:
+    def take(self, state: OrchestratorState, event: states.Input) -> Transition:
         after, effects = super().take(state, event)
         self.moves.append((state, event, after))
         return after, effects
@@ -134,17 +107,17 @@ def by_hand() -> Iterable[Move]:
     assert away.job.lent is not None
     job, session, epoch = away.job, away.job.live.session, away.job.lent.epoch
     often = replace(away, job=replace(job, evictions=job.terms.evictions))
-    refusal = Declined(job.holder, Decline(session, epoch, Budget(9, 9)))
-    wrong = Returned(job.holder, Return(session, epoch, 1 << 40, 1))
+    refusal = states.Declined(job.holder, Decline(session, epoch, Budget(9, 9)))
+    wrong = states.Returned(job.holder, Return(session, epoch, 1 << 40, 1))
     for state in (away, often):
         over = replace(state, job=replace(state.job, now=state.job.deadline + 1))
-        yield from (taken(over, TimePassed()), taken(state, Admitted(job.holder)), taken(state, wrong))
+        yield from (taken(over, states.TimePassed()), taken(state, states.Admitted(job.holder)), taken(state, wrong))
     for given in (refusal, *EVENTS[5:9]):
         yield taken(away, given)
     yield from (taken(replace(away, whole=False), refusal), taken(replace(away, whole=True), refusal))
 
 
-def taken(state: OrchestratorState, event: Input) -> Move:
+def taken(state: OrchestratorState, event: states.Input) -> Move:
     return state, event, SECURE.take(state, event)[0]
 
 
@@ -152,34 +125,34 @@ def taken(state: OrchestratorState, event: Input) -> Move:
 
 
 def test_the_table_has_every_state_and_every_input() -> None:
-    assert set(TABLE) == STATES
-    assert set(COLUMNS) == INPUTS == {type(event) for event in EVENTS}
-    assert list(COLUMNS.values()) == [column.name for column in fields(Row)]
+    assert set(procedures.TABLE) == STATES
+    assert set(procedures.COLUMNS) == INPUTS == {type(event) for event in EVENTS}
+    assert list(procedures.COLUMNS.values()) == [column.name for column in fields(procedures.Row)]
 
 
 @pytest.mark.parametrize(("state", "event"), PAIRS, ids=lambda each: each.__name__)
 def test_every_cell_names_a_step_that_takes_just_that_or_says_why_not(
-    state: type[OrchestratorState], event: type[Input]
+    state: type[OrchestratorState], event: type[states.Input]
 ) -> None:
-    match cell(TABLE, state, event):
-        case Taken(by, to):
+    match procedures.cell(procedures.TABLE, state, event):
+        case procedures.Taken(by, to):
             hints = get_type_hints(by)
             assert issubclass(state, hints["state"])
             assert issubclass(event, hints["event"])
-            assert getattr(Procedures, by.__name__) is by
-            assert set(to) <= set(TABLE)
+            assert getattr(procedures.Procedures, by.__name__) is by
+            assert set(to) <= set(procedures.TABLE)
         case found:
-            assert found in Unwanted
+            assert found in procedures.Unwanted
 
 
 @pytest.mark.parametrize("off", [(), ("fence-ack",), ("rotation-ack", "scrub-ack", "report-in-session")], ids=str)
 def test_the_table_of_a_weakened_design_believes_more_and_refuses_no_less(off: tuple[str, ...]) -> None:
-    weak: Table = table_without(frozenset(off))
-    assert set(weak) - set(TABLE) == {AwaitsReattachment}
+    weak: procedures.Table = table_without(frozenset(off))
+    assert set(weak) - set(procedures.TABLE) == {AwaitsReattachment}
     changed = [
-        (state.__name__, COLUMNS[event])
+        (state.__name__, procedures.COLUMNS[event])
         for state, event in PAIRS
-        if cell(weak, state, event) != cell(TABLE, state, event)
+        if procedures.cell(weak, state, event) != procedures.cell(procedures.TABLE, state, event)
     ]
     with_threat_model = {
         "report-in-session": [("AwaitsReport", "report")],
@@ -193,22 +166,20 @@ def test_the_table_of_a_weakened_design_believes_more_and_refuses_no_less(off: t
 # -- what is taken as it says ---------------------------------------------------------------------
 
 
-def test_runs_come_to_every_state() -> None:
+def test_runs_come_to_every_state_by_the_ways_of_the_table_and_no_others() -> None:
     assert {type(state) for state in met(moves())} == STATES - {states.Stopped}
-
-
-def test_every_step_leads_where_the_table_says() -> None:
     for before, event, after in moves():
-        found = cell(TABLE, type(before), type(event))
-        if isinstance(found, Taken):
+        found = procedures.cell(procedures.TABLE, type(before), type(event))
+        if isinstance(found, procedures.Taken):
             assert type(after) in (found.to or (type(before),)), f"{found.by.__name__}: {before} -> {after}"
         else:
             assert after is before
-
-
-def test_the_table_names_no_way_that_is_never_gone() -> None:
     gone = {(type(before), type(event), type(after)) for before, event, after in moves()}
-    drawn = {(state, event, to) for state, event in PAIRS for to in getattr(cell(TABLE, state, event), "to", ())}
+    drawn = {
+        (state, event, to)
+        for state, event in PAIRS
+        for to in getattr(procedures.cell(procedures.TABLE, state, event), "to", ())
+    }
     assert {tuple(each.__name__ for each in way) for way in drawn - gone} == set()
 
 
@@ -219,14 +190,14 @@ def sample() -> dict[type[OrchestratorState], OrchestratorState]:
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
-def test_what_no_step_takes_is_ignored_remarked_or_refused(event: Input) -> None:
+def test_what_no_step_takes_is_ignored_remarked_or_refused(event: states.Input) -> None:
     for kind, state in sample().items():
-        match cell(TABLE, kind, type(event)):
-            case Unwanted.IGNORED:
+        match procedures.cell(procedures.TABLE, kind, type(event)):
+            case procedures.Unwanted.IGNORED:
                 assert SECURE.take(state, event) == (state, [])
-            case Unwanted.REMARKED:
+            case procedures.Unwanted.REMARKED:
                 assert SECURE.take(state, event) == (state, [Remark(event.left_aside)])
-            case Unwanted.REFUSED:
+            case procedures.Unwanted.REFUSED:
                 with pytest.raises(ProtocolError, match=f"{event.noun}, while the orchestrator {state}"):
                     SECURE.take(state, event)
 
@@ -250,7 +221,7 @@ def test_a_step_that_fails_leaves_the_orchestrator_where_it_was() -> None:
     orchestrator = world.orchestrator
     before = orchestrator.state
     with pytest.raises(Failure):
-        orchestrator.procedures.take(before, SessionMessage(b"forged"))
+        orchestrator.procedures.take(before, states.SessionMessage(b"forged"))
     assert orchestrator.state is before
     after, effects = orchestrator.procedures.restart(before, "a test")
     assert (after.job.failures, before.job.failures) == (1, 0)

@@ -1,31 +1,22 @@
-"""What links, schedules and sessions see to is looked at once more by the roles, which stop where it was not done.
+"""What links, schedules, sessions and verifiers see to is looked at once more by the roles, and so is age."""
 
-Nothing here goes wrong in a run: each row has one part of the implementation say what it never should.
-"""
-
-from __future__ import annotations
-
+import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
-from carnet_ref.device import CopyEngines
+from carnet_ref.device import CopyEngines, Mode
 from carnet_ref.keys.usage import UsageSummary
-from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
+from carnet_ref.systems.gpu_travelling.deployment import LEAKED, holder_names
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.names import GPU
-from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.attestation import (
-    BINDING_STEPS,
-    JOB_STEPS,
-    QUOTE_STEPS,
-    Agreed,
-    GpuEvidence,
-    accept_orchestrator,
-)
+from carnet_ref.systems.gpu_travelling.roles import attestation, facts, states
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuAppraiser, GpuEvidence
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind, ProtocolError
 from carnet_ref.wire import join
@@ -108,7 +99,10 @@ def test_a_report_that_was_changed_on_its_way_in_the_session_is_not_taken() -> N
 
 def test_a_quote_that_is_refused_at_any_other_step_is_refused() -> None:
     """The demands of the requirements name the steps that they are about; others refuse as well."""
-    held = [AppraisalStep(id, True, "") for id in sorted(QUOTE_STEPS | BINDING_STEPS | JOB_STEPS)]
+    held = [
+        AppraisalStep(id, True, "")
+        for id in sorted(attestation.QUOTE_STEPS | attestation.BINDING_STEPS | attestation.JOB_STEPS)
+    ]
     instance = bytes(16)
 
     class Refusing:
@@ -116,7 +110,7 @@ def test_a_quote_that_is_refused_at_any_other_step_is_refused() -> None:
             return Appraisal((*held, AppraisalStep("gpu.chain", False, "of nobody")), {"instance": instance.hex()})
 
     with pytest.raises(ProtocolError, match=r"gpu\.chain: of nobody"):
-        accept_orchestrator(b"", b"", b"", Agreed(b"", instance), Refusing(), Checks())
+        attestation.accept_orchestrator(b"", b"", b"", attestation.Agreed(b"", instance), Refusing(), Checks())
 
 
 def test_a_report_that_is_refused_at_any_other_step_is_refused() -> None:
@@ -130,3 +124,191 @@ def test_a_report_that_is_refused_at_any_other_step_is_refused() -> None:
         facts.attested(
             FastRequester(draws("requester")), evidence, b"nonce", Refusing(), Checks(), ReceivedMessage(GPU, b"")
         )
+
+
+LASTS = 10.0
+UNCHECKED = frozenset({"attestation-age"})
+
+
+def _world(off: frozenset[str] = frozenset(), rounds: int = 1) -> tuple[TestWorld, list[str]]:
+    """Return a world in which evidence lasts for ten seconds, and any answer may take longer."""
+    deployment = FastDeployment(holder_names(1), rounds, chunks=1, patience=100.0, trainer=ChainTrainer(), off=off)
+    world, told = world_of(deployment)
+    job = world.orchestrator.job
+    terms = replace(job.terms, evidence_lasts=LASTS)
+    world.orchestrator.state = replace(world.orchestrator.state, job=replace(job, terms=terms))
+    return world, told
+
+
+class Short:
+    """An appraiser whose authorities vouch for a few seconds only."""
+
+    def __init__(self, appraiser: GpuAppraiser, seconds: float) -> None:
+        self._appraiser, self._seconds = appraiser, seconds
+
+    def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
+        found = self._appraiser.appraise(evidence, nonce)
+        return Appraisal(found.steps, {**found.claims, "seconds_left": self._seconds})
+
+
+def _vouched(seconds: float) -> TestWorld:
+    """Return a world in which what the appraisal rests on runs out after so many seconds."""
+    world, _ = _world()
+    job = world.orchestrator.job
+    tools = replace(job.tools, appraiser=Short(job.tools.appraiser, seconds))
+    world.orchestrator.state = replace(world.orchestrator.state, job=replace(job, tools=tools))
+    return world
+
+
+def _delayed(world: TestWorld, reached: Callable[[], bool], seconds: float) -> None:
+    """Go on until a state is reached, let time pass there once, and then go on to the end."""
+    while not reached():
+        world.step()
+    world.now += seconds
+    world.tick()
+    world.run()
+
+
+def _scrubs_after_a_round(world: TestWorld) -> bool:
+    return world.orchestrator.job.progress.rounds == 1 and isinstance(world.orchestrator.state, states.AwaitsScrub)
+
+
+def _granted(world: TestWorld) -> int:
+    return world.taken("grant")
+
+
+def _sessions(world: TestWorld) -> int:
+    return world.taken("open_session")
+
+
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-13")
+@pytest.mark.parametrize(("seconds", "refused"), [(LASTS, 0), (LASTS + 1, 1)], ids=["in time", "too late"])
+def test_evidence_that_grew_old_is_not_appraised(seconds: float, refused: int) -> None:
+    world, told = _world()
+    _delayed(world, lambda: isinstance(world.orchestrator.state, states.AwaitsReport), seconds)
+    assert world.failure == ""
+    assert _sessions(world) - world.taken("accept_gpu") == refused
+    assert any("given up: the GPU's evidence is 11 seconds old, and lasts 10" in line for line in told) is bool(refused)
+
+
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-13")
+@pytest.mark.parametrize(("seconds", "sessions"), [(LASTS, 1), (LASTS + 1, 2)], ids=["in time", "too late"])
+def test_evidence_that_grew_old_opens_no_grant(seconds: float, sessions: int) -> None:
+    world, told = _world()
+    _delayed(world, lambda: isinstance(world.orchestrator.state, states.AwaitsRotationOut), seconds)
+    assert world.failure == ""
+    assert (_granted(world), _sessions(world)) == (1, sessions)
+    assert any("given up: the GPU's evidence is 11 seconds old, and lasts 10" in line for line in told) is (
+        sessions > 1
+    )
+
+
+def test_the_age_counts_from_the_nonce_and_without_its_check_old_evidence_opens_a_grant() -> None:
+    world, told = _world()
+    _delayed(world, lambda: isinstance(world.orchestrator.state, states.AwaitsReport), LASTS / 2 + 1)
+    assert any("session renewed: the GPU's evidence is 6 seconds old" in line for line in told)
+    used, _ = _world(UNCHECKED)
+    _delayed(used, lambda: isinstance(used.orchestrator.state, states.AwaitsRotationOut), LASTS + 1)
+    assert _sessions(used) == 1
+    appraised, _ = _world(UNCHECKED)
+    _delayed(appraised, lambda: isinstance(appraised.orchestrator.state, states.AwaitsReport), LASTS + 1)
+    assert _sessions(appraised) == 2
+
+
+@pytest.mark.parametrize(
+    ("off", "sessions"), [(frozenset[str](), 2), (UNCHECKED, 1)], ids=["looked at", "not looked at"]
+)
+def test_evidence_that_is_due_renews_the_session_between_rounds_and_nothing_is_lost(
+    off: frozenset[str], sessions: int
+) -> None:
+    """Nothing failed, so no failure is counted; a long job would end by them."""
+    world, told = _world(off, rounds=2)
+    _delayed(world, lambda: isinstance(world.orchestrator.state, states.AwaitsTraining), LASTS / 2 + 1)
+    assert (world.failure, world.orchestrator.job.failures) == ("", 0)
+    assert (_granted(world), _sessions(world), world.orchestrator.job.books.lost) == (2, sessions, ())
+    assert any("session renewed: the GPU's evidence is 6 seconds old" in line for line in told) is (sessions > 1)
+
+
+def test_evidence_is_due_after_half_of_its_time_and_renews_the_session_without_a_failure() -> None:
+    """The version that nobody brought home is lost with the session, and its round is done again."""
+    world, _ = _world(rounds=2)
+    _delayed(world, lambda: _scrubs_after_a_round(world), LASTS + 1)
+    assert (world.failure, world.orchestrator.job.failures) == ("", 0)
+    assert _sessions(world) == 2
+    world = _vouched(4.0)
+    while not isinstance(world.orchestrator.state, states.AwaitsReturn):
+        world.step()
+    job = world.orchestrator.job
+    assert [replace(job, now=now).evidence_is_due for now in (2.0, 2.1)] == [False, True]
+    assert [replace(job, now=now).evidence_is_old for now in (4.0, 4.1)] == [False, True]
+
+
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-13", "gpu-travelling-REQ-RETURN-04")
+@pytest.mark.parametrize(("vouched", "ends"), [(4.0, 4.0), (LASTS, LASTS), (100.0, LASTS)])
+def test_no_lease_outlasts_what_the_evidence_rests_on(vouched: float, ends: float) -> None:
+    world = _vouched(vouched)
+    while not isinstance(world.orchestrator.state, states.AwaitsReturn):
+        world.step()
+    job = world.orchestrator.job
+    assert (job.evidence_end, job.deadline) == (ends, ends)
+    (granted,) = [event for event in map(json.loads, world.recorder.lines) if event.get("action") == "grant"]
+    assert granted["at"]["end"] == ends
+
+
+PLAIN = AblatedDeployment(holder_names(1), 1, chunks=1, chunk_bytes=64)
+BAD = {
+    "out of confidential mode": (replace(PLAIN, mode=Mode.OPEN), "mode-check", "mode: the mode is not said"),
+    "debugged": (replace(PLAIN, mode=Mode.DEBUG), "debug-check", "debug: the device is or was debugged"),
+    "outdated": (replace(PLAIN, mode=Mode.OUTDATED), "reference-values", "vbios-rim: version"),
+    "a leaked device key": (replace(PLAIN, gpu_name=LEAKED), "revocation-check", "revocation: 'GH100 TEST GSP BROM'"),
+    "a fake": (replace(PLAIN, gpu_name="fake1"), "gpu-certificate", "TEST root of simulated GPUs"),
+}
+"""A deployment with each GPU, the defence against it, and what the orchestrator says of it."""
+
+
+REFUSED_BY = {
+    "out of confidential mode": "05",
+    "debugged": "14",
+    "outdated": "15",
+    "a leaked device key": "16",
+    "a fake": "03",
+}
+"""The requirement, of those on the setup, that refuses each."""
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param(what, marks=pytest.mark.verifies(f"gpu-travelling-REQ-SETUP-{number}"))
+        for what, number in REFUSED_BY.items()
+    ],
+)
+def test_a_bad_gpu_is_never_lent(what: str) -> None:
+    deployment, _, said = BAD[what]
+    world, told = world_of(deployment)
+    world.run()
+    assert "sessions failed" in world.failure
+    assert said in world.failure
+    assert all("\n" not in line for line in told)
+    assert world.taken("grant") == world.taken("accept_gpu") == 0
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_without_its_check_a_bad_gpu_is_lent(what: str) -> None:
+    deployment, defence, _ = BAD[what]
+    world, _ = world_of(replace(deployment, off=frozenset({defence})))
+    world.run()
+    assert world.failure == ""
+    assert world.taken("grant")
+
+
+def test_a_good_gpu_passes_every_check() -> None:
+    world, _ = world_of(PLAIN)
+    world.run()
+    told = world.orchestrator.outcome()["appraisal"]
+    assert world.failure == ""
+    assert told["not_compared"] == {}
+    assert {"revocation", "driver-rim", "vbios-rim", "rim-revocation", "measurements", "mode", "debug"} <= set(
+        told["compared"]
+    )
+    assert (told["claims"]["device"], told["claims"]["mode"]) == ("gpu1", "CONFIDENTIAL")

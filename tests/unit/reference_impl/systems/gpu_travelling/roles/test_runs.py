@@ -1,6 +1,4 @@
-"""What the platform recorded and what journals hold on disk is searched for every plaintext and every key of a run."""
-
-from __future__ import annotations
+"""Whole runs: rounds are trained, weaker designs conform too, and no platform or journal holds a secret."""
 
 import itertools
 import re
@@ -12,15 +10,86 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from carnet_check.conformance import conform
 from carnet_ref.crypto import primitives as crypto
 from carnet_ref.crypto.primitives import AesGcm, AesGcmSiv
 from carnet_ref.journal import Journal
+from carnet_ref.recorder import write_trace
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.transport.frames import Frame
+from carnet_ref.transport.frames import Frame, FrameKind
 from carnet_ref.transport.platform import Platform
 from carnet_ref.transport.supervisor import Supervisor
-from tests.fixtures.worlds import draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, draws, world_of
+
+SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_run_completes_and_the_loss_falls(schedule: str) -> None:
+    deployment = Deployment(holder_names(2), 4, schedule)
+    world, told = world_of(deployment)
+    world.run()
+    progress = world.orchestrator.job.progress
+    assert world.failure == ""
+    assert progress.rounds == 4
+    assert progress.losses[-1] < progress.losses[0]
+    assert progress.provisioned == 4 * 3 * 2048
+    assert not [line for line in told if "given up" in line]
+
+
+def test_the_final_model_depends_on_nothing_but_data_and_order() -> None:
+    models = []
+    for schedule in ("engine-per-holder", "reset"):
+        world, _ = world_of(Deployment(holder_names(2), 3, schedule))
+        world.run()
+        models.append(world.orchestrator.job.kept.model)
+    assert models[0] == models[1]
+
+
+@pytest.mark.verifies("gpu-travelling-CLAIM-CONFIDENTIALITY", "gpu-travelling-CLAIM-MODEL-CONFIDENTIALITY")
+def test_the_platform_sees_no_plaintext_and_no_model() -> None:
+    deployment = Deployment(holder_names(2), 2)
+    frames: list[Frame] = []
+    world, _ = world_of(deployment, Platform(ORCHESTRATOR, GPU, keep=frames.append))
+    world.run()
+    seen = b"".join(frame.body for frame in frames)
+    for holder in deployment.holders:
+        for chunk in deployment.dataset(holder):
+            assert chunk[:32] not in seen
+    assert world.orchestrator.job.kept.model[100:132] not in seen
+    assert not Platform(ORCHESTRATOR, GPU).host_memory
+
+
+DESIGNS = {
+    "kernel-answers": ("session-acknowledgements",),
+    "kernel-orders": ("session-orders",),
+    "whole-bundle-lent": ("h2d-half-only", "rotation-in-d2h", "session-acknowledgements"),
+    "no sequence": ("session-sequence",),
+    "one channel": ("channel-counter",),
+    "saved unseen": ("saved-digest",),
+    "unheard": ("rotation-ack", "fence-ack", "scrub-ack"),
+}
+
+
+@pytest.mark.parametrize("off", DESIGNS.values(), ids=DESIGNS)
+def test_an_honest_run_of_a_weaker_design_conforms(off: tuple[str, ...], tmp_path: Path) -> None:
+    deployment = FastDeployment(
+        holder_names(2), 3, chunks=2, chunk_bytes=16, trainer=ChainTrainer(), off=frozenset(off)
+    )
+    world, _ = world_of(deployment)
+    paths: list[FrameKind] = []
+    world.platform.keep = lambda frame: paths.append(frame.kind)
+    world.run(10_000)
+    assert (world.failure, world.orchestrator.job.failures) == ("", 0)
+    write_trace(tmp_path / "trace", deployment.header(world.recorder.lines), world.recorder.lines)
+    result = conform(tmp_path / "trace")
+    assert result.conforms, result.divergence
+    home = 4  # what each of three rounds logs, and the model at the end
+    reports = 3 + 3 * 6 + 1  # fence, read-back, scrub; those, two rotations and training in each round; saving at last
+    on_link = reports if "session-acknowledgements" in off else 0
+    assert paths.count(FrameKind.D2H) == home + on_link
+
 
 DEPLOYMENT = Deployment(holder_names(3), 9)
 """As many holders and rounds as ``carnet run`` has by default."""
