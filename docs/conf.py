@@ -42,6 +42,7 @@ suppress_warnings = ["ref.python"]
 autodoc_mock_imports = ["torch"]  # optional, and not needed to be read
 toc_object_entries = False  # the sidebar of every page would repeat the names of all functions
 autodoc_member_order = "bysource"
+autodoc_use_type_comments = False  # there are none, and looking for them parses every function again
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
+from carnet_command.garbage import look_rarely
 from tests.fixtures.thorough import THOROUGH
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=100 if THOROUGH else 50)
@@ -14,6 +15,8 @@ settings.register_profile("explore", parent=settings.get_profile("ci"), derandom
 settings.register_profile("failing", parent=settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate))
 # `--hypothesis-profile=failing` says that something fails, and makes no example small
 settings.load_profile("ci")  # `pytest --hypothesis-profile=explore` draws new examples, and more of them
+
+look_rarely()  # as the command does
 
 for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
     if signal.getsignal(each) is signal.SIG_IGN:  # under nohup or in the background, where Carnet leaves it ignored

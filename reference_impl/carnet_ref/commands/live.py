@@ -86,7 +86,9 @@ def collected_and_appraised(
         judged = _Judged(unparsable(str(error)))
     if issuer is not None:
         ids = {kind: policy_id(kind, dict(policies).get(kind)) for kind in judged.kinds}
-        issuer.issue(AppraisalRecord(judged.appraisal, "live", terms.at, judged.lasting, drawn, ids), live_profile)
+        issuer.issue(
+            AppraisalRecord(judged.appraisal, "live", terms.at, judged.result_lifetime, drawn, ids), live_profile
+        )
     named = [word for kind, path in policies for word in ("--policy", kind, str(path))]
     anchor = [] if trust_anchor is None else ["--trust-anchor", str(trust_anchor)]
     folder = kept_in or out

@@ -16,7 +16,7 @@ from carnet_spec.language import statements, terms
 from carnet_spec.language.actions import Action, Guard, Update
 from carnet_spec.language.encoding import EFFECTS, FORMAT, GUARD_KINDS, KINDS, Json
 from carnet_spec.language.errors import SpecificationError
-from carnet_spec.language.protocol import Protocol, sorts_in, symbols_in
+from carnet_spec.language.protocol import Protocol, signature_of
 
 _A = TypeVar("_A")
 MOST_SHOWN = 60
@@ -66,9 +66,8 @@ def _protocol(content: Mapping[str, Json]) -> Protocol:
         assumptions=_each(_assumption, parts["assumptions"]),
         defences=_each(_defence, parts["defences"]),
     )
-    symbols = tuple(dict.fromkeys((*symbols_in(protocol), *read.symbols.values())))
-    sorts = tuple(dict.fromkeys((*sorts_in(protocol, symbols), *read.sorts.values())))
-    return replace(protocol, symbols=symbols, sorts=tuple(sort for sort in sorts if sort.name != "Bool"))
+    symbols, sorts = signature_of(protocol, read.symbols.values(), read.sorts.values())
+    return replace(protocol, symbols=symbols, sorts=sorts)
 
 
 class Decoder:

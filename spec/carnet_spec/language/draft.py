@@ -23,7 +23,7 @@ from carnet_spec.language.expressions import (
     parameters,
 )
 from carnet_spec.language.naming import and_known, did_you_mean
-from carnet_spec.language.protocol import Protocol, listed, sorts_in, symbols_in, terms_of_action
+from carnet_spec.language.protocol import Protocol, listed, signature_of, terms_of_action
 from carnet_spec.language.statements import (
     Assumption,
     Axiom,
@@ -409,8 +409,8 @@ class Draft:
             assumptions=tuple(self._assumptions),
             defences=tuple(self._defences),
         )
-        symbols = symbols_in(protocol)
-        return replace(protocol, symbols=symbols, sorts=sorts_in(protocol, symbols))
+        symbols, sorts = signature_of(protocol)
+        return replace(protocol, symbols=symbols, sorts=sorts)
 
 
 def _ids(given: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ import difflib
 import inspect
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, NoReturn, TypeVar
+from types import FunctionType
+from typing import Any, ClassVar, Generic, NoReturn, TypeGuard, TypeVar
 
 from carnet_spec.language.errors import MisuseError
 from carnet_spec.language.notation import show
@@ -238,14 +239,42 @@ def parameters(function: Callable[..., object], skip: int = 0, sorts: Sequence[S
         own = enumerate(function.symbol.domain, 1)
         return tuple(_class_of(sort)(Var(f"x{place}", sort)) for place, sort in own)
     found: list[Individual] = []
-    for place, parameter in enumerate(list(inspect.signature(function, eval_str=True).parameters.values())[skip:]):
-        sort = parameter.annotation
-        if sort is parameter.empty and place < len(sorts):
-            sort = _class_of(sorts[place])
+    for place, (name, annotation) in enumerate(_annotated(function)[skip:]):
+        unsaid = annotation is inspect.Parameter.empty and place < len(sorts)
+        sort = _class_of(sorts[place]) if unsaid else annotation
         if not _is_sort(sort):
-            raise MisuseError(_without_sort(parameter.name, function))
-        found.append(sort(Var(parameter.name, sort.sort)))
+            raise MisuseError(_without_sort(name, function))
+        found.append(sort(Var(name, sort.sort)))
     return tuple(found)
+
+
+def _named(function: Callable[..., object]) -> Sequence[str]:
+    """Return the names of the parameters of a function."""
+    return _names(function) if _is_plain(function) else [*inspect.signature(function).parameters]
+
+
+def _annotated(function: Callable[..., object]) -> list[tuple[str, Any]]:
+    """Return the parameters of a function by name, each with its annotation."""
+    if _is_plain(function):
+        written, known = function.__annotations__, function.__globals__
+        each = [(name, written.get(name, inspect.Parameter.empty)) for name in _names(function)]
+        found = [(name, known.get(sort, sort) if isinstance(sort, str) else sort) for name, sort in each]
+        if not any(isinstance(sort, str) for _, sort in found):
+            return found
+    signature = inspect.signature(function, eval_str=True)
+    return [(name, parameter.annotation) for name, parameter in signature.parameters.items()]
+
+
+def _is_plain(function: object) -> TypeGuard[FunctionType]:
+    """Whether a function has nothing but positional parameters; :mod:`inspect` takes ten times as long to say which."""
+    if type(function) is not FunctionType or vars(function):
+        return False
+    code = function.__code__
+    return not code.co_kwonlyargcount and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+
+
+def _names(function: FunctionType) -> tuple[str, ...]:
+    return function.__code__.co_varnames[: function.__code__.co_argcount]
 
 
 def _is_sort(value: object) -> bool:
@@ -298,7 +327,7 @@ def _quantified(
     if isinstance(body, Relation):
         names = [sort.name.lower() + str(position) for position, sort in enumerate(body.symbol.domain)]
     else:
-        names = list(letters or inspect.signature(body).parameters)
+        names = list(letters or _named(body))
     if len(names) != len(sorts) or not sorts:
         raise MisuseError(f"a quantifier over {len(sorts)} sorts needs a body with as many parameters, not {names}")
     with _nesting:
@@ -346,13 +375,10 @@ class _Applicable:
         if len(args) != len(symbol.domain):
             raise MisuseError(f"{symbol.name} takes {len(symbol.domain)} arguments, not {len(args)}")
         for position, (arg, sort) in enumerate(zip(args, symbol.domain, strict=True), 1):
-            if not isinstance(arg, Expression):
-                raise MisuseError(f"argument {position} of {symbol.name} must be a {sort.name}, not {called(arg)}")
-            if sort_of(arg.term) != sort:
-                raise MisuseError(
-                    f"argument {position} of {symbol.name} must be a {sort.name}, not a {sort_of(arg.term).name}"
-                )
-        return Apply(symbol, tuple(arg.term for arg in args))
+            if not isinstance(arg, Expression) or ((own := sort_of(arg.term)) is not sort and own != sort):
+                found = f"a {sort_of(arg.term).name}" if isinstance(arg, Expression) else called(arg)
+                raise MisuseError(f"argument {position} of {symbol.name} must be a {sort.name}, not {found}")
+        return Apply(symbol, tuple([arg.term for arg in args]))
 
     def __bool__(self) -> NoReturn:
         raise MisuseError(f"{self.symbol.name} must be applied to arguments before it means anything")

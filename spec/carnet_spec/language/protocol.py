@@ -17,7 +17,20 @@ from carnet_spec.language.actions import Action
 from carnet_spec.language.encoding import Encoder
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.naming import and_known, require_name
-from carnet_spec.language.terms import Apply, Exists, Forall, Member, Role, Sort, Symbol, Term, Var, sort_of, subterms
+from carnet_spec.language.terms import (
+    BOOL,
+    Apply,
+    Exists,
+    Forall,
+    Member,
+    Role,
+    Sort,
+    Symbol,
+    Term,
+    Var,
+    sort_of,
+    subterms,
+)
 
 _Named = TypeVar("_Named", Action, statements.Claim)
 NOWHERE: Mapping[tuple[str, str], str] = MappingProxyType({})
@@ -198,66 +211,64 @@ def terms_of_action(action: Action) -> tuple[Term, ...]:
 # The signature of a protocol: the symbols and sorts that it speaks of, collected from its parts.
 
 
-def symbols_in(protocol: Protocol) -> tuple[Symbol, ...]:
-    """Return the symbols in order of first appearance, so that every reader sees the same order.
+def signature_of(
+    protocol: Protocol, symbols: Iterable[Symbol] = (), sorts: Iterable[Sort] = ()
+) -> tuple[tuple[Symbol, ...], tuple[Sort, ...]]:
+    """Return the symbols and the sorts of a protocol, in an order that every reader sees.
+
+    Symbols stand in order of first appearance; sorts are those of the symbols, of parameters, of bound variables and
+    of members, in this order.
+
+    Args:
+        protocol: what speaks of them.
+        symbols: what is declared besides.
+        sorts: what is declared besides.
 
     Raises:
         SpecificationError: two different symbols have one name.
     """
     found: dict[Symbol, None] = {}
-
-    def visit(*terms: Term) -> None:
-        subs = (sub for term in terms for sub in subterms(term))
-        found.update(dict.fromkeys(sub.symbol for sub in subs if isinstance(sub, Apply)))
-
-    visit(*(axiom.formula for axiom in protocol.axioms))
-    for action in protocol.actions:
-        visit(*terms_of_action(action))
-        found.update(dict.fromkeys(update.symbol for update in action.updates))
-    visit(*(axiom.formula for threat in protocol.threats for axiom in threat.axioms))
-    visit(*(stated.body for stated in _stated(protocol)))
-    visit(*(term for live in protocol.liveness for term in live.terms))
-    for initial in protocol.initial:
-        found.setdefault(initial.symbol)
-        visit(initial.value)
+    bound: set[Var] = set()
+    members: set[Member] = set()
+    for part in _spoken(protocol):
+        if isinstance(part, Symbol):
+            found.setdefault(part)
+            continue
+        for sub in subterms(part):
+            if isinstance(sub, Apply):
+                found.setdefault(sub.symbol)
+            elif isinstance(sub, Var):
+                bound.add(sub)
+            elif isinstance(sub, Forall | Exists):
+                bound.update(sub.bound)
+            elif isinstance(sub, Member):
+                members.add(sub)
     names = [symbol.name for symbol in found]
     clashes = sorted({name for name in names if names.count(name) > 1})
     if clashes:
         raise SpecificationError(f"symbols declared twice with different meaning: {listed(clashes)}")
-    return tuple(found)
+    named = [sort for symbol in (*found, *symbols) for sort in (*symbol.domain, symbol.result)]
+    named += [sort_of(param) for action in protocol.actions for param in action.params]
+    named += [param.sort for stated in _stated(protocol) for param in stated.params]
+    named += [var.sort for var in sorted(bound, key=lambda var: (var.name, var.sort.name))]
+    named += [member.sort for member in sorted(members, key=lambda member: (member.sort.name, member.name))]
+    used = tuple(sort for sort in dict.fromkeys((*named, *sorts)) if sort.name != BOOL.name)
+    return tuple(dict.fromkeys((*found, *symbols))), used
 
 
 def _stated(protocol: Protocol) -> tuple[statements.Invariant | statements.Goal, ...]:
     return (*protocol.invariants, *protocol.goals)
 
 
-def _variables_and_members(protocol: Protocol) -> Iterator[Var | Member]:
-    """Yield parameters, and by name what formulas bind or name, where no symbol tells the sort."""
-    terms = [term for action in protocol.actions for term in terms_of_action(action)]
-    terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
-    for stated in _stated(protocol):
-        yield from stated.params
-        terms.append(stated.body)
-    terms += [initial.value for initial in protocol.initial]
-    terms += [part for live in protocol.liveness for part in live.terms]
-    bound: set[Var] = set()
-    members: set[Member] = set()
-    for sub in (sub for term in terms for sub in subterms(term)):
-        match sub:
-            case Var():
-                bound.add(sub)
-            case Forall(variables, _) | Exists(variables, _):
-                bound.update(variables)
-            case Member():
-                members.add(sub)
-    yield from sorted(bound, key=lambda var: (var.name, var.sort.name))
-    yield from sorted(members, key=lambda member: (member.sort.name, member.name))
-
-
-def sorts_in(protocol: Protocol, symbols: tuple[Symbol, ...]) -> tuple[Sort, ...]:
-    """Return the sorts of ``symbols``, of parameters, of bound variables and of members, in this order."""
-    of_symbols = (sort for symbol in symbols for sort in (*symbol.domain, symbol.result))
-    of_params = (sort_of(param) for action in protocol.actions for param in action.params)
-    of_the_rest = (each.sort for each in _variables_and_members(protocol))
-    found = dict.fromkeys((*of_symbols, *of_params, *of_the_rest))
-    return tuple(sort for sort in found if sort.name != "Bool")
+def _spoken(protocol: Protocol) -> Iterator[Term | Symbol]:
+    """Yield every formula and term of a protocol, and the symbols that it gives values to."""
+    yield from (axiom.formula for axiom in protocol.axioms)
+    for action in protocol.actions:
+        yield from terms_of_action(action)
+        yield from (update.symbol for update in action.updates)
+    yield from (axiom.formula for threat in protocol.threats for axiom in threat.axioms)
+    yield from (stated.body for stated in _stated(protocol))
+    yield from (term for live in protocol.liveness for term in live.terms)
+    for initial in protocol.initial:
+        yield initial.symbol
+        yield initial.value

@@ -176,27 +176,25 @@ FALSE = Truth(False)
 
 def sort_of(term: Term) -> Sort:
     """Return the sort of ``term``; formulas have sort BOOL."""
-    match term:
-        case Var(_, sort) | Member(sort, _):
-            return sort
-        case Apply(symbol, _):
-            return symbol.result
-        case IfThenElse(_, then, _):
-            return sort_of(then)
-        case _:
-            return BOOL
+    if isinstance(term, Apply):
+        return term.symbol.result
+    if isinstance(term, Var):
+        return term.sort
+    if isinstance(term, Member):
+        return term.sort
+    return sort_of(term.then) if isinstance(term, IfThenElse) else BOOL
 
 
 def conjunction(parts: tuple[Term, ...]) -> Term:
     """Join ``parts`` by and, flattening and dropping what is trivially true."""
     flat: list[Term] = []
     for part in parts:
-        if part == FALSE:
-            return FALSE
         if isinstance(part, And):
             flat.extend(part.parts)
-        elif part != TRUE:
+        elif not isinstance(part, Truth):
             flat.append(part)
+        elif not part.value:
+            return FALSE
     return flat[0] if len(flat) == 1 else (And(tuple(flat)) if flat else TRUE)
 
 
@@ -204,12 +202,12 @@ def disjunction(parts: tuple[Term, ...]) -> Term:
     """Join ``parts`` by or, flattening and dropping what is trivially false."""
     flat: list[Term] = []
     for part in parts:
-        if part == TRUE:
-            return TRUE
         if isinstance(part, Or):
             flat.extend(part.parts)
-        elif part != FALSE:
+        elif not isinstance(part, Truth):
             flat.append(part)
+        elif part.value:
+            return TRUE
     return flat[0] if len(flat) == 1 else (Or(tuple(flat)) if flat else FALSE)
 
 

@@ -31,7 +31,7 @@ from carnet_ref.attestation.simulated.authority import TEST
 from carnet_ref.attestation.simulated.gpu import CURRENT, OUTDATED, SimulatedGpu, SimulatedVendor, answer, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.wire import MalformedError
-from tests.fixtures import simulated_snp as simulated_reports
+from tests.fixtures import simulated_snp
 from tests.fixtures.simulated_snp import KINDS, TCBS, SimulatedAmd, amd, chip, encode_report, endorsement, signed
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -258,10 +258,10 @@ def test_a_single_deviation_is_refused_by_its_step_alone(what: str) -> None:
 
 @pytest.mark.parametrize(("product", "kind"), KINDS)
 def test_a_simulated_report_is_accepted_with_its_test_root_alone(product: Product, kind: KeyKind) -> None:
-    assert simulated_reports.appraised(product=product, kind=kind).accepted
-    assert simulated_reports.appraised(product=product, kind=kind, anchors=default_anchors()).failed_step == "chain"
+    assert simulated_snp.appraised(product=product, kind=kind).accepted
+    assert simulated_snp.appraised(product=product, kind=kind, anchors=default_anchors()).failed_step == "chain"
     other = amd(next(line for line in Product if line is not product)).anchors
-    assert simulated_reports.appraised(product=product, kind=kind, anchors=other).failed_step == "chain"
+    assert simulated_snp.appraised(product=product, kind=kind, anchors=other).failed_step == "chain"
 
 
 def test_a_report_is_signed_as_amd_writes_it() -> None:
@@ -284,10 +284,10 @@ def test_a_chip_has_a_key_for_each_tcb_and_kind_and_another_id_than_other_chips(
 
 
 def test_reports_are_the_same_for_the_same_seed_and_other_bytes_can_be_signed_too() -> None:
-    again = SimulatedAmd(Product.MILAN, simulated_reports.NOW).chip(b"a chip")
-    assert again.sign(again.report(simulated_reports.REPORT_DATA)) == signed()
+    again = SimulatedAmd(Product.MILAN, simulated_snp.NOW).chip(b"a chip")
+    assert again.sign(again.report(simulated_snp.REPORT_DATA)) == signed()
     assert again.key().public_numbers() == chip().key().public_numbers()
     with pytest.raises(ValueError, match="version"):
         amd_report.parse_report(chip().sign_bytes(bytes(SIGNED_BYTES)))
-    report = chip().report(simulated_reports.REPORT_DATA)
+    report = chip().report(simulated_snp.REPORT_DATA)
     assert chip().sign_bytes(encode_report(report)) == chip().sign(report)

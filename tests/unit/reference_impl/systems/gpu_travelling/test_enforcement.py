@@ -165,9 +165,8 @@ def test_nothing_is_cited_that_is_not_there_and_no_line_that_enforced_something_
     assert Counter(cited(SYSTEM)) == Counter(KEPT), "python -m docs._ext.carnet_pages.records make places"
 
 
-@pytest.mark.parametrize("id", [*REQUIREMENTS, *DEFENCES])
-def test_every_requirement_and_every_defence_has_a_place(id: str) -> None:
-    assert id in CITED
+def test_every_requirement_and_every_defence_has_a_place() -> None:
+    assert [id for id in (*REQUIREMENTS, *DEFENCES) if id not in CITED] == []
 
 
 def test_a_defence_of_a_variant_that_has_no_place_is_listed_with_the_reason() -> None:
@@ -177,25 +176,35 @@ def test_a_defence_of_a_variant_that_has_no_place_is_listed_with_the_reason() ->
     assert not without_place & set(DEFENCES)
 
 
-@pytest.mark.parametrize("place", sorted({place for named in CITED.values() for place in named}))
-def test_every_place_can_be_found(place: str) -> None:
-    assert callable(pkgutil.resolve_name(place))
+def test_every_place_can_be_found() -> None:
+    places = sorted({place for named in CITED.values() for place in named})
+    assert [place for place in places if not can_be_found(place)] == []
 
 
-@pytest.mark.parametrize(
-    "line", sorted({(each.file, each.line) for each in citations(FAMILY.id)}), ids=lambda at: f"{at[0]}:{at[1]}"
-)
-def test_a_line_that_is_taken_away_is_missed(line: tuple[str, int], tmp_path: Path) -> None:
-    original = PACKAGE.parent / line[0]
-    package = tmp_path / SYSTEM.name
-    file = package / original.relative_to(SYSTEM)
-    file.parent.mkdir(parents=True)
-    shutil.copy(original, file)
-    before = Counter(cited(package))
-    take_line_away(file, line[1])
-    lost = before - Counter(cited(package))
-    assert lost
-    assert {id for id, _ in lost} <= {each.id for each in citations(FAMILY.id) if (each.file, each.line) == line}
+def can_be_found(place: str) -> bool:
+    try:
+        return callable(pkgutil.resolve_name(place))
+    except (ImportError, AttributeError):
+        return False
+
+
+def test_a_line_that_is_taken_away_is_missed(tmp_path: Path) -> None:
+    """What is missed is what the line cites, and nothing else."""
+    cited_at: dict[tuple[str, int], set[str]] = {}
+    for each in citations(FAMILY.id):
+        cited_at.setdefault((each.file, each.line), set()).add(each.id)
+    wrong: list[str] = []
+    for number, ((name, line), ids) in enumerate(sorted(cited_at.items())):
+        original = PACKAGE.parent / name
+        package = tmp_path / str(number) / SYSTEM.name
+        file = package / original.relative_to(SYSTEM)
+        file.parent.mkdir(parents=True)
+        shutil.copy(original, file)
+        before = Counter(cited(package))
+        take_line_away(file, line)
+        lost = {id for id, _ in before - Counter(cited(package))}
+        wrong += [f"{name}:{line}: {sorted(lost)} is missed"] * (not lost or not lost <= ids)
+    assert wrong == []
 
 
 def take_line_away(file: Path, line: int) -> None:
