@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.devices import point
 from carnet_ref.systems.teechain.chain import FIRST, Plan, Update, draw_key
 from carnet_ref.systems.teechain.custody import CustodyLog, Holder, found, gather, go_on, grant, sign_grant, take_over
 from carnet_ref.systems.teechain.primary import Primary
@@ -25,7 +26,6 @@ from carnet_ref.systems.teechain.tee import (
     Tee,
     TeechainError,
     certify,
-    point,
 )
 from carnet_ref.wire import join, split
 
