@@ -234,18 +234,26 @@ def _tries(writer: Writer, obligation: Obligation, hint: Sequence[str] | None) -
         hinted = {each.name for each in obligation.hypotheses}.intersection(hint) | fresh
         yield hinted, HINTED
         yield hinted | sorts, HINTED
-    # Return the names of hypotheses that contradict each other
+    core = _core(writer.text(obligation))
+    yield core, HINTED
+    yield core | sorts, math.inf
+
+
+def _core(text: str) -> set[str]:
+    """Return the names of hypotheses that contradict each other; the solver's memory is free again when they are used.
+
+    Raises:
+        NotFound: Z3 finds no contradiction.
+    """
     import z3
 
     solver = z3.Solver(ctx=z3.Context())
     solver.set("timeout", CORE_MILLISECONDS)
     solver.set("core.minimize", True)
-    solver.from_string(writer.text(obligation))
+    solver.from_string(text)
     if solver.check() != z3.unsat:
         raise NotFound("Z3 finds no contradiction")
-    core = {str(name).strip("|") for name in solver.unsat_core()}
-    yield core, HINTED
-    yield core | sorts, math.inf
+    return {str(name).strip("|") for name in solver.unsat_core()}
 
 
 def _of(obligation: Obligation, *kinds: str) -> set[str]:

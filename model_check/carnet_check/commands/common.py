@@ -358,7 +358,7 @@ threat_option = click.option(
 )
 without_option = click.option("--without", type=DEFENCE, metavar="A[,B]", default="", help="Defences to remove.")
 size_option = click.option("--set", SIZES, multiple=True, metavar="NAME=VALUE", help="Any other size, by its name.")
-"""In a :class:`SizedCommand` command, the sizes with options of their own stand before it."""
+"""In a :class:`SizedCommand`, the sizes with options of their own stand before it."""
 
 
 def threats_option(text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:

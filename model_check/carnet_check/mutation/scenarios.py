@@ -121,7 +121,7 @@ def from_every_first_value(
     """Explore a place from each first value that may be read; return too whether these are all.
 
     Raises:
-        EngineError: as ``explored``.
+        EngineError: as ``explore_place``.
     """
     values = first_values(protocol, place.instance(source, place.seen(protocol)))
     found = [

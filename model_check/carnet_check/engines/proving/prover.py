@@ -266,7 +266,7 @@ class Question:
 
 
 Solve = Callable[[Sequence[Question]], Iterable[SolverAnswer]]
-"""AnswerCache questions in any order, by their digests."""
+"""Answers questions in any order, by their digests."""
 
 
 @dataclass(frozen=True, slots=True)

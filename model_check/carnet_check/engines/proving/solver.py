@@ -217,7 +217,7 @@ def decoded(content: Any) -> Hints:
 
 
 # --------------------------------------------------------------------------------------------------
-# AnswerCache of solvers in a cache: what is kept of one, and what is believed when it is read back.
+# Answers of solvers in a cache: what is kept of one, and what is believed when it is read back.
 
 DEFINITE = (SolverOutcome.PROVED, SolverOutcome.REFUTED)
 """What is kept; ``unknown`` says what happened in one run, and is asked again in the next."""
