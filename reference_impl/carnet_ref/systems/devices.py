@@ -64,6 +64,10 @@ def decrypt_message_unverified(key: bytes, message: bytes) -> bytes:
     return decrypt_unverified(key, message[:NONCE_BYTES], message[NONCE_BYTES:-TAG_BYTES])
 
 
-def exclusive_or(left: bytes, right: bytes) -> bytes:
-    """Return the bytes of both, XOR, as far as the shorter one goes."""
-    return bytes(one ^ other for one, other in zip(left, right, strict=False))
+def exclusive_or(left: bytes, right: bytes, *, strict: bool = False) -> bytes:
+    """Return the bytes of both, XOR, as far as the shorter one goes.
+
+    Raises:
+        ValueError: they differ in length, and ``strict`` asks for the same.
+    """
+    return bytes(one ^ other for one, other in zip(left, right, strict=strict))

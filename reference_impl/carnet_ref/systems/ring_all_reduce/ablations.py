@@ -174,4 +174,4 @@ RANKS: Final[Mapping[str, type[Rank]]] = {
 
 def summed(one: bytes, other: bytes) -> bytes:
     """Return the sum of two messages' ciphertexts: that of the plaintexts, if the IV is the same."""
-    return exclusive_or(one[NONCE_BYTES:-TAG_BYTES], other[NONCE_BYTES:-TAG_BYTES])
+    return exclusive_or(one[NONCE_BYTES:-TAG_BYTES], other[NONCE_BYTES:-TAG_BYTES], strict=True)

@@ -72,7 +72,7 @@ class HolderState:
     deadline: float = 0.0
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class HolderPhase:
     """One state of a holder, named by what it awaits."""
 
@@ -105,7 +105,7 @@ def hello(known: HolderState) -> Transition:
     return AwaitsAnswer(known, initiator, nonce), [_send(messages.Hello(initiator.hello, nonce))]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class AwaitsAnswer(HolderPhase):
     """A key share was sent."""
 
@@ -119,7 +119,7 @@ class AwaitsAnswer(HolderPhase):
         return AwaitsEvidence(self.known, self.initiator.finish(envelope.share), self.nonce), []
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class _InChannel(HolderPhase):
     channel: messages.Channel
     nonce: bytes
@@ -171,7 +171,7 @@ class AwaitsEvidence(_InChannel):
     """The channel stands; the orchestrator has to show its evidence in it."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class AwaitsGrant(_InChannel):
     """The orchestrator is attested, for one session of its GPU."""
 
@@ -217,7 +217,7 @@ class AwaitsGrant(_InChannel):
         return self, []
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Provides(_InChannel):
     """The GPU is here: one chunk after another goes into its buffer, and then it goes back.
 
