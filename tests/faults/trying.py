@@ -44,14 +44,13 @@ LOOKED_AT: Final = (
     "systems/gpu_travelling/keys.py",
     "systems/gpu_travelling/device.py",
     "systems/gpu_travelling/orders.py",
-    "systems/gpu_travelling/evidence",
     "systems/gpu_travelling/evidence.py",
     "keys",
-    "device",
+    "device.py",
     "spdm",
     "attestation",
     "crypto",
-    "wire",
+    "wire.py",
 )
 """What a run of the reference implementation checks with; the transport carries, and decides nothing."""
 ASIDE: Final = frozenset({"formats.py", "event_log.py", "plotting.py"})
@@ -92,10 +91,16 @@ class Removable:
 
 
 def removables(package: Path = PACKAGE, parts: Iterable[str] = LOOKED_AT) -> list[Removable]:
-    """Return every check in these parts of a package, in the order of files and lines."""
+    """Return every check in these parts of a package, in the order of files and lines.
+
+    Raises:
+        ValueError: a part is not there, so nobody would look at what it became.
+    """
     folders = [package / part for part in parts]
+    if missing := [folder.name for folder in folders if not folder.exists()]:
+        raise ValueError(f"{', '.join(missing)}: not in {package}")
     files = {file for folder in folders for file in ([folder] if folder.suffix else folder.rglob("*.py"))}
-    kept = sorted(file for file in files if file.is_file() and file.name not in ASIDE)
+    kept = sorted(file for file in files if file.name not in ASIDE)
     return [found for file in kept for found in removables_in(file, package.parent)]
 
 

@@ -484,7 +484,9 @@ def only_protocol(module: ModuleType, reference: str) -> object:
 def _returns_a_draft(value: object, module: ModuleType) -> bool:
     if not inspect.isfunction(value) or value.__module__ != module.__name__:
         return False
-    return value.__name__ == "draft" or value.__annotations__.get("return") in (language.Draft, "Draft")
+    returned = value.__annotations__.get("return")
+    named = isinstance(returned, str) and returned.rpartition(".")[2] == language.Draft.__name__
+    return value.__name__ == "draft" or named or returned is language.Draft
 
 
 # --------------------------------------------------------------------------------------------------

@@ -323,15 +323,15 @@ IDS = {
 @pytest.mark.parametrize("id", IDS)
 def test_explain_says_what_it_is_and_how_to_check_it(id: str) -> None:
     kind, sentence, check = IDS[id]
-    entries = carnet("explain", id, "--protocol", TOY, "--json").json["entries"]
-    (entry,) = [entry for entry in entries if entry["kind"] == kind]
+    shown = carnet("explain", id, "--protocol", TOY, "--json").json["entries"]
+    (entry,) = [entry for entry in shown if entry["kind"] == kind]
     assert sentence in entry["sentence"]
     assert check in entry["check"]
 
 
 def test_whatever_a_shell_or_another_command_offers_is_explained() -> None:
-    entries = carnet("explain", "grant-ends", "--json").json["entries"]
-    (entry,) = [entry for entry in entries if entry["id"] == "grant-ends"]
+    shown = carnet("explain", "grant-ends", "--json").json["entries"]
+    (entry,) = [entry for entry in shown if entry["id"] == "grant-ends"]
     assert (entry["kind"], entry["check"]) == ("liveness property", "carnet verify gpu-travelling --claim grant-ends")
     assert "taken fairly: " in entry["text"]
     assert load("gpu-travelling").protocol().liveness[0].sentence == entry["sentence"]

@@ -40,19 +40,6 @@ from tests.unit.model_check.command import FIXTURES, TOY, Ran, carnet, carnet_on
 recheck = importlib.import_module("carnet_check.commands.recheck")
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that was written for `carnet recheck`."""
-    folder = tmp_path_factory.mktemp("certified") / "out"
-    assert carnet("certify", TOY, "--out", str(folder), "--jobs", "1").code == 0
-    return folder
-
-
-@pytest.fixture
-def folder(whole: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(whole, tmp_path / "out"))
-
-
 def certify(*words: str) -> Ran:
     return carnet("certify", *words, "--jobs", "1")
 

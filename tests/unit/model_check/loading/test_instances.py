@@ -15,6 +15,7 @@ import pytest
 
 from carnet_check.attacks.hunt import caps_within
 from carnet_check.commands.common import MemoryParameter
+from carnet_check.engines.explicit import bounds
 from carnet_check.engines.exploration import NO_CAPS, Caps
 from carnet_check.engines.exploring.searches import caps_of
 from carnet_check.errors import UsageError
@@ -397,12 +398,14 @@ def test_a_search_that_reaches_its_memory_says_what_it_covered() -> None:
 )
 def test_commands_that_explore_keep_within_memory(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
+    exceeded = bounds.Watch.exceeded
 
-    def kept(self: Any, memory: int) -> bool:
-        asked.append(memory)
-        return True
+    def kept(self: bounds.Watch, states: int) -> str | None:
+        asked.append(self._caps.memory)
+        return exceeded(self, states)
 
-    monkeypatch.setattr("carnet_check.engines.explicit.bounds.Watch._holds_more_than", kept)
+    monkeypatch.setattr(bounds.Watch, "exceeded", kept)
+    monkeypatch.setattr(bounds, "resident_bytes", lambda: 33 << 20)
     monkeypatch.setattr("carnet_check.engines.exploring.explorer.run_all", here)
     monkeypatch.setattr(sys.modules["carnet_check.attacks.hunt"], "_redundant", lambda *_: "")
     ran = carnet(*command, "--max-memory", "32MiB")
