@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -114,18 +114,37 @@ class LateCheck(Rank):
         return self._parsed(label, decrypt_message_unverified(self._incoming, message))
 
 
-def binding_no(**part: Any) -> type[Rank]:
-    """Return ranks that do not bind a part of the label: whatever it is, they bind this in its place."""
+class BindsLess(Rank):
+    """Binds ``instead`` in place of a part of the label, whatever that part is."""
 
-    class BindsLess(Rank):
-        def _bound(self, label: Label) -> bytes:
-            return super()._bound(replace(label, **part))
+    instead: ClassVar[Mapping[str, Any]]
 
-    return BindsLess
+    def _bound(self, label: Label) -> bytes:
+        return super()._bound(replace(label, **self.instead))
 
 
-AnyIteration, AnyPhase = binding_no(iteration=0), binding_no(phase=Phase.REDUCE)
-AnyStep, AnyChunk = binding_no(step=0), binding_no(chunk=0)
+class AnyIteration(BindsLess):
+    """Takes a message of any iteration."""
+
+    instead: ClassVar[Mapping[str, Any]] = {"iteration": 0}
+
+
+class AnyPhase(BindsLess):
+    """Takes a message of either phase."""
+
+    instead: ClassVar[Mapping[str, Any]] = {"phase": Phase.REDUCE}
+
+
+class AnyStep(BindsLess):
+    """Takes a message of any step."""
+
+    instead: ClassVar[Mapping[str, Any]] = {"step": 0}
+
+
+class AnyChunk(BindsLess):
+    """Takes a message about any chunk."""
+
+    instead: ClassVar[Mapping[str, Any]] = {"chunk": 0}
 
 
 class AddsAgain(Rank):
