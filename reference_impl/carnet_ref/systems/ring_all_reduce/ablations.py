@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import Final
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -114,37 +114,35 @@ class LateCheck(Rank):
         return self._parsed(label, decrypt_message_unverified(self._incoming, message))
 
 
-class BindsLess(Rank):
-    """Binds ``instead`` in place of a part of the label, whatever that part is."""
-
-    instead: ClassVar[Mapping[str, Any]]
-
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, **self.instead))
+# Each binds something else in place of a part of the label; together, each still does its own.
 
 
-class AnyIteration(BindsLess):
+class AnyIteration(Rank):
     """Takes a message of any iteration."""
 
-    instead: ClassVar[Mapping[str, Any]] = {"iteration": 0}
+    def _bound(self, label: Label) -> bytes:
+        return super()._bound(replace(label, iteration=0))
 
 
-class AnyPhase(BindsLess):
+class AnyPhase(Rank):
     """Takes a message of either phase."""
 
-    instead: ClassVar[Mapping[str, Any]] = {"phase": Phase.REDUCE}
+    def _bound(self, label: Label) -> bytes:
+        return super()._bound(replace(label, phase=Phase.REDUCE))
 
 
-class AnyStep(BindsLess):
+class AnyStep(Rank):
     """Takes a message of any step."""
 
-    instead: ClassVar[Mapping[str, Any]] = {"step": 0}
+    def _bound(self, label: Label) -> bytes:
+        return super()._bound(replace(label, step=0))
 
 
-class AnyChunk(BindsLess):
+class AnyChunk(Rank):
     """Takes a message about any chunk."""
 
-    instead: ClassVar[Mapping[str, Any]] = {"chunk": 0}
+    def _bound(self, label: Label) -> bytes:
+        return super()._bound(replace(label, chunk=0))
 
 
 class AddsAgain(Rank):
