@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -114,18 +114,35 @@ class LateCheck(Rank):
         return self._parsed(label, decrypt_message_unverified(self._incoming, message))
 
 
-def binding_no(**part: Any) -> type[Rank]:
-    """Return ranks that do not bind a part of the label: whatever it is, they bind this in its place."""
-
-    class BindsLess(Rank):
-        def _bound(self, label: Label) -> bytes:
-            return super()._bound(replace(label, **part))
-
-    return BindsLess
+# Each binds something else in place of a part of the label; together, each still does its own.
 
 
-AnyIteration, AnyPhase = binding_no(iteration=0), binding_no(phase=Phase.REDUCE)
-AnyStep, AnyChunk = binding_no(step=0), binding_no(chunk=0)
+class AnyIteration(Rank):
+    """Takes a message of any iteration."""
+
+    def _bound(self, label: Label) -> bytes:
+        return super()._bound(replace(label, iteration=0))
+
+
+class AnyPhase(Rank):
+    """Takes a message of either phase."""
+
+    def _bound(self, label: Label) -> bytes:
+        return super()._bound(replace(label, phase=Phase.REDUCE))
+
+
+class AnyStep(Rank):
+    """Takes a message of any step."""
+
+    def _bound(self, label: Label) -> bytes:
+        return super()._bound(replace(label, step=0))
+
+
+class AnyChunk(Rank):
+    """Takes a message about any chunk."""
+
+    def _bound(self, label: Label) -> bytes:
+        return super()._bound(replace(label, chunk=0))
 
 
 class AddsAgain(Rank):
