@@ -111,8 +111,8 @@ def ends(events: Iterable[TraceEvent]) -> dict[str, tuple[int, str]]:
     return {party: (event.place.number + 1, event.digest) for party, event in last.items() if event.place is not None}
 
 
-def merged(logs: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of several processes' logs in one order that respects cause and effect."""
+def merge_logs(logs: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of several processes' logs by Lamport clock: one order that respects cause and effect."""
     keyed = [_keyed(log, process) for process, log in enumerate(logs)]
     return (line for _, line in heapq.merge(*keyed))
 

@@ -18,7 +18,7 @@ from carnet_check.cli import main as command
 from carnet_check.coq import folder
 from carnet_check.coq.__main__ import main
 from carnet_check.coq.certificates import ConvertedCertificate
-from carnet_check.coq.folder import CoqFiles, judge_folder, write_makefile
+from carnet_check.coq.folder import CoqFiles, check_certificates, write_makefile
 from carnet_check.coq.program import VARIABLE
 from carnet_check.errors import UsageError
 from carnet_check.exports.coq_data import RESERVED
@@ -314,7 +314,7 @@ def certified_attacks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_program_accepts_what_was_certified(certified_attacks: Path) -> None:
-    (verdict,) = judge_folder(certified_attacks, program())
+    (verdict,) = check_certificates(certified_attacks, program())
     assert (verdict.variant, verdict.accepted, verdict.said) == ("main", True, ("layer *: 18 of 18 accepted",))
 
 
@@ -335,14 +335,14 @@ def test_another_specification_is_not_what_was_certified(certified_attacks: Path
     guard = '["not",["apply","used_key",[["variable","key","Key"]]]],"kind":"fresh"'
     assert text.count(guard) == 1
     file.write_text(text.replace(guard, '["true"],"kind":"require"'), "utf-8")
-    (verdict,) = judge_folder(folder, program())
+    (verdict,) = check_certificates(folder, program())
     assert not verdict.accepted
     assert any(line.startswith("refused step/lend/") for line in verdict.said)
 
 
 def test_a_folder_without_certificates_is_not_accepted(certified_attacks: Path, tmp_path: Path) -> None:
     shutil.copytree(certified_attacks / "systems", tmp_path / "systems")
-    (verdict,) = judge_folder(tmp_path, program())
+    (verdict,) = check_certificates(tmp_path, program())
     assert not verdict.accepted
     assert verdict.said == ("variant main: expected 18 certificates, found none; make them again",)
     ran = CliRunner().invoke(main, [str(tmp_path)])

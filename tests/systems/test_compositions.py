@@ -54,7 +54,7 @@ DROPPED = [(name, premise) for name, bond in BONDS.items() for premise in bond.p
 def test_a_bond_breaks_without_any_of_its_claims(name: str, premise: str) -> None:
     bond = BONDS[name]
     others = {other: term for other, term in bond.premises.items() if other != premise}
-    judgement = judge(replace(bond, premises=others, worlds={}))
+    judgement = judge(replace(bond, premises=others, hypotheses_by_threat={}))
     assert judgement.standing is BondStatus.OPEN
     assert judgement.reasons[0] == "what is established does not imply what is assumed"
 
@@ -102,8 +102,8 @@ def test_what_is_said_not_to_follow_does_not() -> None:
     def spent(a: link.Agent, k: link.Key, v: link.Position) -> Formula:
         return link.spent(a, k, move, v)
 
-    (world,) = composition.built()[0].worlds.values()
-    read = reading.read(lemma.formula)
+    (world,) = composition.built()[0].hypotheses_by_threat.values()
+    read = reading.translate(lemma.formula)
     assert able(ComparesFormulas).contradictory({**world, "goal": negation(read)}) is False
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.induction import try_claims
-from carnet_check.loading.families import load, violated_axioms
+from carnet_check.loading.families import axiom_violations, load
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Profile, Protocol
 from carnet_spec.language.lints import lint_family
@@ -106,7 +106,7 @@ def test_every_claim_and_lemma_is_looked_at_in_every_state(name: str, profile: s
     source = SOURCES[name.partition(",")[0]]
     protocol = source.protocol(variant)
     instance = source.instance(protocol, threat, source.profile(profile))
-    assert not violated_axioms(Interpreter(protocol, instance), protocol.threat(threat))
+    assert not axiom_violations(Interpreter(protocol, instance), protocol.threat(threat))
     elsewhere = {claim.name for claim in protocol.claims if threat not in claim.under}
     invariants = [
         each for each in protocol.invariants if each.name not in elsewhere and (not each.under or threat in each.under)
@@ -123,7 +123,7 @@ def test_instances_are_rings(ranks: int, threat: str) -> None:
     protocol = PROTOCOLS["ring-all-reduce"]
     profile = Profile("ring", {"ring_size": ranks, "chunks": ranks, "buckets": 2, "outsiders": 3})
     instance = SOURCES["ring-all-reduce"].instance(protocol, threat, profile)
-    assert not violated_axioms(Interpreter(protocol, instance), protocol.threat(threat))
+    assert not axiom_violations(Interpreter(protocol, instance), protocol.threat(threat))
 
 
 def test_nothing_that_the_host_sees_of_two_runs_is_left_out() -> None:

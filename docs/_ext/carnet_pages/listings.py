@@ -9,7 +9,7 @@ import click
 
 from carnet_check.cli import main
 from carnet_check.engines.interface import Engine
-from carnet_check.engines.registry import by_default, registered
+from carnet_check.engines.registry import default_engines, registered
 from carnet_ref.attestation.formats import FORMATS, Option
 
 from .markdown import Lines, code, page, prose, table
@@ -70,7 +70,7 @@ def _engine_row(engine: Engine) -> tuple[str, ...]:
         prose(engine.purpose),
         ", ".join(engine.verdicts),
         _yes(engine.refutes),
-        _yes(engine in by_default()),
+        _yes(engine in default_engines()),
         prose(", ".join(tool.get for tool in engine.needs) or "nothing else"),
     )
 

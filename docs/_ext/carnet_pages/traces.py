@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from carnet_check.loading.families import Source, threat_of, violated_axioms
+from carnet_check.loading.families import Source, axiom_violations, threat_of
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_spec.language import Family, Profile, Protocol, SpecificationError
 from carnet_spec.trace import Trace, TraceStep
@@ -75,7 +75,7 @@ class Traces:
             holds = judge.holds(protocol.claim(claim).checked.formula, last)
         except (NotEnabled, SpecificationError):
             return False
-        return not holds and not violated_axioms(judge, threat_of(protocol, trace.threat))
+        return not holds and not axiom_violations(judge, threat_of(protocol, trace.threat))
 
     def keep(self, found: Attacked) -> None:
         """Keep the steps of an attack that was found."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from carnet_check.attacks.describing import DecisiveStep, ShownStep, as_html, sequence_chart
 from carnet_check.attacks.hunt import Hunt
-from carnet_check.loading.families import Source, load, parts_of, threat_of, violated_axioms
+from carnet_check.loading.families import Source, axiom_violations, load, parts_of, threat_of
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_check.wording import attack_name, knowers, narrate, reason, reasons
 from carnet_command.printable import printable
@@ -101,7 +101,7 @@ def _judge(design: language.Protocol, threat: str, structure: Structure, budget:
     instance = instance_of(structure, budget)
     require_about(structure, design)
     judge = Interpreter(design, instance)
-    if violated := violated_axioms(judge, threat_of(design, threat)):
+    if violated := axiom_violations(judge, threat_of(design, threat)):
         raise language.SpecificationError(f"the attack says nothing about this design: {violated[0]}")
     return judge
 

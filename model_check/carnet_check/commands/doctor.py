@@ -15,7 +15,7 @@ import click
 
 from carnet_check.commands.common import cores, json_option, show
 from carnet_check.engines.interface import Engine, Tool
-from carnet_check.engines.registry import by_default, registered
+from carnet_check.engines.registry import default_engines, registered
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import wrapped
 
@@ -127,7 +127,7 @@ def _described(engine: Engine) -> dict[str, Any]:
         "name": engine.name,
         "purpose": engine.purpose,
         "verdicts": [str(verdict) for verdict in engine.verdicts],
-        "by_default": engine in by_default(),
+        "by_default": engine in default_engines(),
         "missing": [tool.name for tool in engine.needs if not look_for(tool).present],
     }
 

@@ -22,7 +22,7 @@ from carnet_check.errors import EngineError, UsageError
 from carnet_check.exports.obligation_index import COLUMNS, Cores, index, rows
 from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
 from carnet_check.loading.extent import available_memory, refuse_instance
-from carnet_check.loading.families import Source, load, unknown, violated_axioms
+from carnet_check.loading.families import Source, axiom_violations, load, unknown
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.obligations import Layer, layers
 from carnet_check.semantics import Interpreter
@@ -131,7 +131,7 @@ def _read(file: Path) -> str:
 
 PROMELA, TLA = "promela", "tla"
 MODELS = (TLA, PROMELA)
-MOST_STATES = 30_000_000
+DEFAULT_MAX_STATES = 30_000_000
 """How many states are visited to learn what never changes, unless it is said."""
 
 
@@ -160,7 +160,7 @@ class ModelRequest:
         }
         return tuple(name for name, value in given.items() if value)
 
-    def of(self, variants: Sequence[str], threats: Sequence[str]) -> ModelRequest:
+    def narrowed_to(self, variants: Sequence[str], threats: Sequence[str]) -> ModelRequest:
         """Return this for the variant and the threat model that are named, if any are.
 
         Raises:
@@ -257,7 +257,7 @@ def _instance(target: AttackTarget, scope: Scope, asked: ModelRequest) -> Instan
             "give the protocol an instance of its own"
         )
     refuse_instance(target.protocol, instances[0], asked.max_memory or available_memory())
-    wrong = violated_axioms(Interpreter(target.protocol, instances[0]), target.threat)
+    wrong = axiom_violations(Interpreter(target.protocol, instances[0]), target.threat)
     if wrong:
         raise EngineError("; ".join(wrong))
     return instances[0]
@@ -292,7 +292,7 @@ def _write_promela(
 
 
 def _observed(target: AttackTarget, instance: Instance, asked: ModelRequest) -> Observed | None:
-    caps = Caps(states=asked.max_states or MOST_STATES, memory=asked.max_memory or available_memory())
+    caps = Caps(states=asked.max_states or DEFAULT_MAX_STATES, memory=asked.max_memory or available_memory())
     with progress() as shown, covering(shown) as covered:
 
         def watch(states: int, depth: int) -> None:
@@ -306,7 +306,7 @@ def _observed(target: AttackTarget, instance: Instance, asked: ModelRequest) -> 
 
 JSON, SMTLIB, TPTP = "json", "smtlib", "tptp"
 ENDINGS = {SMTLIB: "smt2", TPTP: "p"}
-EVERY = 1_000
+PROGRESS_INTERVAL = 1_000
 """After how many obligations it is said how far the work is."""
 
 
@@ -401,7 +401,7 @@ def export(
             raise UsageError(f"--to {form} writes no obligations: expected no --full")
         if form == TLA and max_states:
             raise UsageError("--to tla visits no states: expected no --max-states")
-        return export_model(context, protocol, form, asked.of(variants, threats), out, as_json)
+        return export_model(context, protocol, form, asked.narrowed_to(variants, threats), out, as_json)
     if asked.options:
         raise UsageError(f"--to {form} writes no instance: expected no {' and no '.join(asked.options)}")
     context.with_resource(claimed(out))
@@ -464,7 +464,7 @@ def _write_obligations(
     counts = {layer.protocol.variant: [0, 0] for layer in layers}
     cells = []
     for number, row in enumerate(rows(layers, cores)):
-        if number % EVERY == 0:
+        if number % PROGRESS_INTERVAL == 0:
             covered.status(f"writing obligation {number:,}")
         if row.digest not in folder.files:
             folder.add(row.digest, row.smtlib if form == SMTLIB else row.tptp)

@@ -171,7 +171,7 @@ def verdicts_of_coq(folder: Path, program: Path | None) -> list[in_coq.Verdict] 
     Raises:
         CarnetError: it cannot be run, or cannot read the folder.
     """
-    return None if program is None else list(in_coq.judge_folder(folder, program))
+    return None if program is None else list(in_coq.check_certificates(folder, program))
 
 
 def _code(every: Sequence[certified.RowVerdict], verdicts: Sequence[in_coq.Verdict]) -> ExitCode:

@@ -244,7 +244,7 @@ def certificates_of(whole: System, folder: Path) -> Certificates:
     return {layer.threat: convert.layer(layer, given) for layer in whole.layers}
 
 
-def judge_folder(folder: Path, program: Path) -> Iterator[Verdict]:
+def check_certificates(folder: Path, program: Path) -> Iterator[Verdict]:
     """Have the program judge every variant of a folder.
 
     Raises:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from carnet_check.exports.identifiers import Identifiers
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Effect, Instance, Invariant, Protocol, Row, Sort, Symbol, Term, Update
-from carnet_spec.language.analysis.freshness import told_apart
+from carnet_spec.language.analysis.freshness import distinguishable_fresh_sorts
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.terms import (
     TRUE,
@@ -101,7 +101,7 @@ class _Module:
         self._mutable = [symbol for symbol in protocol.symbols if symbol.mutable]
         self._rules = [action for action in protocol.actions if action.deduction]
         self._steps = [action for action in protocol.actions if not action.deduction]
-        self._told_apart = told_apart(protocol, instance)
+        self._told_apart = distinguishable_fresh_sorts(protocol, instance)
         self._variables = [self._terms.symbol(symbol) for symbol in self._mutable]
         self._variables += ["spent"] if instance.budget is not None else []
 

@@ -398,7 +398,7 @@ def threat_of(protocol: language.Protocol, id: str) -> language.Threat:
     return NO_THREAT if id == NO_THREAT.id and not protocol.threats else protocol.threat(id)
 
 
-def violated_axioms(judge: Interpreter, threat: language.Threat) -> list[str]:
+def axiom_violations(judge: Interpreter, threat: language.Threat) -> list[str]:
     """Say which axioms the judge's instance violates."""
     names = [*judge.axioms_hold(), *judge.violated(threat.axioms)]
     return [f"the instance under {threat.id} violates axiom '{name}'" for name in names]

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from carnet_check.errors import UsageError
 from carnet_check.loading.default_instance import EACH, elements_of
-from carnet_check.loading.families import Source, violated_axioms
+from carnet_check.loading.families import Source, axiom_violations
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.evaluation import Evaluation, State
 from carnet_spec.language import Axiom, Instance, Profile, Protocol, Row, Scale, Sort, Symbol, Threat
@@ -340,7 +340,7 @@ def _is_given(source: Source, protocol: Protocol, threat: Threat, profile: Profi
         instance = source.instance(protocol, threat.id, profile)
     except UsageError:
         return False
-    return not violated_axioms(Interpreter(protocol, instance), threat)
+    return not axiom_violations(Interpreter(protocol, instance), threat)
 
 
 def _is_small(protocol: Protocol, threat: Threat) -> bool:

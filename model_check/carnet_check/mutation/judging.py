@@ -74,7 +74,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class OriginalFacts:
-    """What is known of the original: scenarios of a variant, or attacks on weakened designs."""
+    """Baseline from the unmutated specification: a variant's scenarios, or the attacks on weakened designs."""
 
     scenarios: tuple[Scenario, ...] = ()
     weaknesses: tuple[Weakness, ...] = ()

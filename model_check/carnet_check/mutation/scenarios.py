@@ -17,7 +17,7 @@ from carnet_check.engines.exploring.searches import falls, reaches
 from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
-from carnet_check.loading.families import NO_THREAT, Source, threat_of, violated_axioms
+from carnet_check.loading.families import NO_THREAT, Source, axiom_violations, threat_of
 from carnet_check.semantics import Interpreter, NotEnabled, Replays, State
 from carnet_check.verification.checks import enabling_goal
 from carnet_spec.language import Action, Claim, Goal, Instance, Profile, Protocol
@@ -78,7 +78,7 @@ def explore_place(
     seen = place.seen(protocol)
     instance = place.instance(source, seen)
     instance = replace(instance, first={**instance.first, **first})
-    if wrong := violated_axioms(Interpreter(seen, instance), threat_of(seen, place.threat)):
+    if wrong := axiom_violations(Interpreter(seen, instance), threat_of(seen, place.threat)):
         raise EngineError("; ".join(wrong))
     invariants = [claim.checked for claim in claims]
     found = able(Explores).explore(

@@ -21,7 +21,7 @@ from carnet_spec.language import (
     Term,
     Update,
 )
-from carnet_spec.language.analysis.freshness import told_apart
+from carnet_spec.language.analysis.freshness import distinguishable_fresh_sorts
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.terms import (
     And,
@@ -264,7 +264,7 @@ class Firing:
     def __init__(self, protocol: Protocol, evaluation: Evaluation) -> None:
         self._evaluation = evaluation
         self._instance = evaluation.instance
-        self._told_apart = told_apart(protocol, self._instance)
+        self._told_apart = distinguishable_fresh_sorts(protocol, self._instance)
         self._checks = {action.name: _checks(action) for action in protocol.actions}
 
     def enabled(self, action: Action, state: State) -> Iterator[Env]:

@@ -92,7 +92,7 @@ def _not_needed(bond: BuiltBond, goal: terms.Term, asked: Contradictory) -> Iter
 def _never_so(bond: BuiltBond, goal: terms.Term, asked: Contradictory) -> Iterator[str]:
     """Yield each case of the goal that no state is shown to have of which all holds that is proved."""
     for case in dict.fromkeys(cases(goal)):
-        answers = {asked({**world, GOAL: case}) for world in bond.worlds.values()}
+        answers = {asked({**world, GOAL: case}) for world in bond.hypotheses_by_threat.values()}
         if False not in answers:
             why = "the solver does not know whether it can be so" if None in answers else "it is never so"
             yield f"says nothing that is known to matter: {why} that {show(case)}"

@@ -175,10 +175,10 @@ class SignedCertificate:
 def check_path(
     certificates: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate], *, unstated_usage: bool = False
 ) -> x509.Certificate:
-    """Return the anchor that ``certificates`` lead to, each issued by the next, the last by the anchor or being it.
+    """Validate the chain, leaf first, and return the trust anchor it ends at.
 
-    The first must be of an end entity that may sign evidence. Validity in time is for the caller to look at: see
-    `validity`.
+    The last certificate may be the anchor itself. The first must be of an end entity that may sign evidence. Validity
+    in time is for the caller to look at: see `validity`.
 
     ``unstated_usage`` says whether the first may leave out what its key is for, as RFC 5280, section 4.2.1.3, allows.
 

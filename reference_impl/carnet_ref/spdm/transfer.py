@@ -284,7 +284,10 @@ class RequesterTransfer(_Transfer):
 
 @dataclass(frozen=True, slots=True)
 class ResponderTransfer(_Transfer):
-    """The responder's part: the request that is in pieces or waits, and the response that is collected in pieces."""
+    """The responder's transfer state.
+
+    That is a request being reassembled (CHUNK_SEND) or deferred, and a response being fetched (CHUNK_GET).
+    """
 
     acknowledging: messages.ChunkSend | None = None
     """The last piece of the request that is to be answered."""

@@ -58,7 +58,7 @@ class Meaning:
     place: Place | None
 
     def at(self, args: tuple[terms.Term, ...]) -> terms.Term:
-        """Return what the symbol is at ``args``, which are the other protocol's."""
+        """Instantiate the definition with ``args``, terms of the other protocol."""
         return terms.substitute(self.body, dict(zip(self.params, args, strict=True)))
 
     @property
@@ -121,7 +121,7 @@ class Interpretation:
         params = tuple(terms.Var(f"x{number}", sort) for number, sort in enumerate(meant.domain, 1))
         self._add(Meaning(symbol, params, terms.Apply(meant, params), "", place))
 
-    def read(self, term: terms.Term) -> terms.Term:
+    def translate(self, term: terms.Term) -> terms.Term:
         """Return ``term`` in the other protocol's words.
 
         Raises:
@@ -135,8 +135,8 @@ class Interpretation:
             renamed[var] = new
         return self._read(term, renamed)
 
-    def moving(self, term: terms.Term) -> tuple[terms.Symbol, ...]:
-        """Return the symbols of ``term`` that never change, and are read as what does change, by name."""
+    def rigid_read_as_mutable(self, term: terms.Term) -> tuple[terms.Symbol, ...]:
+        """Return the rigid symbols of ``term`` whose interpretation is mutable, sorted by name."""
         rigid = (symbol for symbol in terms.symbols_of(term) if not symbol.mutable and symbol in self.meanings)
         moved = [each for each in rigid if any(part.mutable for part in terms.symbols_of(self.meanings[each].body))]
         return tuple(sorted(moved, key=lambda symbol: symbol.name))
@@ -159,7 +159,7 @@ class Interpretation:
                 return terms.rebuild(term, lambda child: self._read(child, renamed))
 
     def meaning(self, symbol: terms.Symbol) -> Meaning:
-        """Return what a symbol is in the other protocol; that a value was drawn is so in both.
+        """Return what a symbol is in the other protocol; the 'used' predicate of a fresh sort maps to its counterpart.
 
         Raises:
             MisuseError: nothing says so.
@@ -185,7 +185,7 @@ class Interpretation:
         return self.sorts[sort]
 
     def _require_alike(self, one: terms.Sort, other: terms.Sort) -> None:
-        """Refuse a finite sort for one of any size, the reverse, and other members."""
+        """Raise unless both sorts are unbounded, or both finite with the same members."""
         if (set(one.members) if one.members else None) != (set(other.members) if other.members else None):
             raise MisuseError(
                 f"{self._called(self.place)} reads the sort {one.name} as {other.name}, which has other members"
@@ -249,7 +249,7 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bond:
-    """What one protocol takes for granted, and what of the other establishes it.
+    """An assume/guarantee link: assumptions of one protocol and the formulas of the other that discharge them.
 
     Attributes:
         of: the protocol that takes it for granted.
@@ -296,7 +296,7 @@ class BuiltBond:
     """The same in the words of the other protocol."""
     premises: Mapping[str, terms.Term]
     """What the other protocol establishes."""
-    worlds: Mapping[str, Mapping[str, terms.Term]]
+    hypotheses_by_threat: Mapping[str, Mapping[str, terms.Term]]
     """For each threat model of the other protocol, all that is assumed and proved of it there."""
     moving: tuple[terms.Symbol, ...]
     """What never changes in the one and is read as what changes in the other: the bond says it of each moment."""
@@ -382,14 +382,14 @@ class Composition:
             assumed = self._looked_up(own, bond.of, bond.assumes)
             premises = self._looked_up(other, bond.of.other, bond.by)
             _require_symbols(bond.reading, own, other)
-            read = {name: bond.reading.read(term) for name, term in assumed.items()}
+            read = {name: bond.reading.translate(term) for name, term in assumed.items()}
         except SpecificationError as error:
             where = f" ({bond.place})" if bond.place else ""
             raise SpecificationError(f"{self.id}, bond '{bond.name}'{where}: {error}") from error
-        moving = {symbol for term in assumed.values() for symbol in bond.reading.moving(term)}
+        moving = {symbol for term in assumed.values() for symbol in bond.reading.rigid_read_as_mutable(term)}
         ordered = tuple(sorted(moving, key=lambda symbol: symbol.name))
-        worlds = {id: _all_of(other, id) for id in self.threats_of(bond.of.other)}
-        return BuiltBond(bond, assumed, read, premises, worlds, ordered)
+        hypotheses_by_threat = {id: _all_of(other, id) for id in self.threats_of(bond.of.other)}
+        return BuiltBond(bond, assumed, read, premises, hypotheses_by_threat, ordered)
 
     def _looked_up(self, protocol: Protocol, end: End, names: tuple[str, ...]) -> dict[str, terms.Term]:
         found: dict[str, terms.Term] = {}
@@ -421,7 +421,7 @@ class Composition:
 
 
 def _require_symbols(reading: Interpretation, own: Protocol, other: Protocol) -> None:
-    """Refuse what is read of symbols that the one protocol lacks, or said in symbols that the other lacks."""
+    """Raise if an interpreted symbol is not in ``own``, or a definition uses one not in ``other``."""
     known = {*other.symbols, *reading.glue}
     clashing = sorted({symbol.name for symbol in reading.glue} & {symbol.name for symbol in other.symbols})
     if clashing:

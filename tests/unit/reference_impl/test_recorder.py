@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.recorder import Recorder, TraceFileError, merged, resumed, step, write_trace
+from carnet_ref.recorder import Recorder, TraceFileError, merge_logs, resumed, step, write_trace
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_spec.trace import Header, TraceEnd
 
@@ -27,7 +27,7 @@ def test_an_effect_comes_after_its_cause() -> None:
     there.witness(here.clock)
     there.record(step("effect", "gpu", g="gpu1", v=0), "gpu")
     here.record(step("meanwhile", "orchestrator"), "orchestrator")
-    lines = list(merged([there.lines, here.lines]))
+    lines = list(merge_logs([there.lines, here.lines]))
     assert actions(lines)[:3] == ["before"] * 3
     assert json.loads(there.lines[0])["args"] == {"g": "gpu1", "v": "0"}
 

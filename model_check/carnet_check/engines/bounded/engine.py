@@ -13,7 +13,7 @@ from carnet_check.engines.exploring.searches import judged
 from carnet_check.engines.interface import Bounded, EngineResult, Plan, Task
 from carnet_check.engines.proving.solver import Z3, require_trusted, solver_version
 from carnet_check.engines.runner import Listener
-from carnet_check.loading.families import violated_axioms
+from carnet_check.loading.families import axiom_violations
 from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter
 from carnet_command.text import counted
@@ -188,7 +188,7 @@ def _replayed(protocol: Protocol, threat: Threat, claim: str, found: FoundRun) -
         judge = Interpreter(protocol, found.instance)
     except SpecificationError as error:
         return _refused(f"the interpreter refuses the structure of the counterexample to {claim}: {error}")
-    if wrong := violated_axioms(judge, threat):
+    if wrong := axiom_violations(judge, threat):
         return _refused(*wrong)
     return judged(judge, run, [protocol.claim(claim).checked], ())
 

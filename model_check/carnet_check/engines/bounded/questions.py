@@ -90,7 +90,7 @@ class Questions:
         return ModelSymbols(
             sorts=tuple(sort for sort in protocol.sorts if not sort.is_enumeration),
             rigid=tuple((symbol_name(symbol), symbol) for symbol in protocol.symbols if not symbol.mutable),
-            first=tuple((symbol_name(copied(symbol, 0)), symbol) for symbol in unrolling.open),
+            first=tuple((symbol_name(at_step(symbol, 0)), symbol) for symbol in unrolling.open),
         )
 
 
@@ -401,15 +401,17 @@ class Unrolling:
     def _start(self, symbol: Symbol) -> str:
         start = self._reading.starts.get(symbol.name)
         if start is not None:
-            return _definition(copied(symbol, 0), start.params, start.value)
+            return _definition(at_step(symbol, 0), start.params, start.value)
         if symbol.is_relation:
-            return _definition(copied(symbol, 0), _row(symbol), FALSE)
-        return self._constant(copied(symbol, 0))
+            return _definition(at_step(symbol, 0), _row(symbol), FALSE)
+        return self._constant(at_step(symbol, 0))
 
     # -- steps -------------------------------------------------------------------------------------
 
     def _step(self, place: int) -> str:
-        steps = [(each, taken(each.action, place), slots(each, place)) for each in self._reading.steps]
+        steps = [
+            (each, is_step_taken(each.action, place), step_parameters(each, place)) for each in self._reading.steps
+        ]
         self.options.append(tuple(_option(*each) for each in steps))
         made = dict.fromkeys(made.symbol for _, chosen, args in steps for made in (chosen, *args.values()))
         lines = [self._constant(each) for each in made]
@@ -425,11 +427,11 @@ class Unrolling:
     def _after(self, symbol: Symbol, place: int, steps: Iterable[tuple[Steps, Apply, Slots]]) -> str:
         """Define ``symbol`` after a step: as it was before, but for the updates of the action that is taken."""
         row = _row(symbol)
-        value: Term = Apply(copied(symbol, place), row)
+        value: Term = Apply(at_step(symbol, place), row)
         for each, chosen, args in steps:
             for change in each.changes.get(symbol.name, ()):
                 value = _updated(change, row, value, place, chosen, args)
-        return _definition(copied(symbol, place + 1), row, value)
+        return _definition(at_step(symbol, place + 1), row, value)
 
     def _constant(self, symbol: Symbol) -> str:
         return self._declarations.functions[self._declarations.symbol(symbol)]
@@ -470,17 +472,17 @@ Slots = Mapping[Symbol, Apply]
 """The constant of one step for each parameter of an action."""
 
 
-def copied(symbol: Symbol, place: int) -> Symbol:
+def at_step(symbol: Symbol, place: int) -> Symbol:
     """Return ``symbol`` as it is after ``place`` steps."""
     return _made(Purpose.COPY, f"{place}.{symbol.name}", symbol.domain, symbol.result)
 
 
-def taken(action: Action, place: int) -> Apply:
+def is_step_taken(action: Action, place: int) -> Apply:
     """Return whether ``action`` is the step that follows after ``place`` steps."""
     return Apply(_made(Purpose.CHOICE, f"{place}.{action.name}", (), BOOL), ())
 
 
-def slots(steps: Steps, place: int) -> Slots:
+def step_parameters(steps: Steps, place: int) -> Slots:
     """Return what stands for the parameters of an action; actions share their constants, since one alone is taken."""
     found: dict[Symbol, Apply] = {}
     counts: dict[Sort, int] = {}
@@ -498,7 +500,7 @@ def at(term: Term, place: int, args: Slots | None = None) -> Term:
         return changed
     if args and changed.symbol in args:
         return args[changed.symbol]
-    return Apply(copied(changed.symbol, place), changed.args) if changed.symbol.mutable else changed
+    return Apply(at_step(changed.symbol, place), changed.args) if changed.symbol.mutable else changed
 
 
 def _made(purpose: Purpose, name: str, domain: tuple[Sort, ...], result: Sort) -> Made:

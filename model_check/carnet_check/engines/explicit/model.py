@@ -24,7 +24,7 @@ from carnet_check.engines.explicit.saturation import Rule, Saturation, Writes
 from carnet_check.engines.explicit.symmetry import Canonicalizer, SymmetryInput, canonicalizer_of
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Effect, Goal, GuardKind, Instance, Invariant, Protocol, Row, Term, Update
-from carnet_spec.language.analysis.freshness import told_apart
+from carnet_spec.language.analysis.freshness import distinguishable_fresh_sorts
 from carnet_spec.language.analysis.polarity import signed_symbols
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.terms import Var, symbols_of
@@ -140,7 +140,9 @@ class _Builder:
     ) -> None:
         protocol, self.instance = interpreter.protocol, interpreter.instance
         self.sorts = protocol.sorts
-        self.told_apart = frozenset(protocol.sorts) if every_draw else told_apart(protocol, self.instance)
+        self.told_apart = (
+            frozenset(protocol.sorts) if every_draw else distinguishable_fresh_sorts(protocol, self.instance)
+        )
         self.layout = Layout(protocol, self.instance, interpreter.start())
         self.folding = Folding(self.instance)
         self.queries = Queries(self.layout, self.folding)

@@ -104,7 +104,7 @@ class PlacesSearch(PackedSearch):
         """Return how many states there are of those for which one that was found stands."""
         if self._total is None:
             return super().represented(canonical)
-        return sum(map(canonical.size, self.states)) + self._represented - self.passed_over_for
+        return sum(map(canonical.orbit_size, self.states)) + self._represented - self.passed_over_for
 
     def _tidy(self) -> None:
         if self._total is not None:
@@ -314,7 +314,7 @@ class Owner(PackedSearch):
         fresh = [(number, self.states[place]) for number, place in self.sightings.items() if number not in known]
         new = self.states[self.levels[-1] :]
         canonical = self.model.canonical
-        represented = len(new) if canonical is None else sum(map(canonical.size, new))
+        represented = len(new) if canonical is None else sum(map(canonical.orbit_size, new))
         return NewStates(len(new), represented, self.dominated - before, fresh)
 
     def passed(self) -> tuple[int, int]:

@@ -264,7 +264,7 @@ class PackedSearch(SearchState):
         self.counted = end
 
     def _stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
-        return sum(map(canonical.size, self.found[begin:end]))
+        return sum(map(canonical.orbit_size, self.found[begin:end]))
 
     def _origin(self, position: int) -> int:
         return self.parents[position]
@@ -373,7 +373,7 @@ class PackedSearch(SearchState):
         self.passed_over += len(places)
         canonical = self.model.canonical
         if canonical is not None:
-            self.passed_over_for += sum(canonical.size(self.found[place]) for place in places)
+            self.passed_over_for += sum(canonical.orbit_size(self.found[place]) for place in places)
 
     def _look(self) -> None:
         fresh = self.found[self.looked :]

@@ -33,7 +33,7 @@ from carnet_spec.language.terms import Apply, IfThenElse, Member, subterms
 # Of most places it is told by their row alone which bundle they belong to: their bits are those of the bundle, and the
 # same places of another bundle have the same bits elsewhere. Taken together they make a number for each bundle. In the
 # state that stands for others, the bundles of each class are ordered by these numbers, the largest first; what is said
-# of several bundles is then as small as can be (:mod:`ties`).
+# of several bundles is then as small as can be (:class:`TieBreaker`).
 #
 # The first value of each place is number 0 and what permutations carry to one another has its bits at the same time.
 # So a state that has been found keeps standing for the same others when places get bits later: it has 0 there.
@@ -43,7 +43,7 @@ REMEMBERED = 1 << 18
 
 
 def canonicalizer_of(explored: SymmetryInput) -> Canonicalizer | None:
-    """Return what finds the states that stand for others; nothing, where no elements are interchangeable."""
+    """Return a canonicalizer, or ``None`` if no elements are interchangeable."""
     carried = explored.carried()
     classes = interchangeable(explored.elements(), explored.facts())
     alike = [bundles for bundles in classes if any(not carried.isdisjoint(bundle) for bundle in bundles)]
@@ -51,7 +51,7 @@ def canonicalizer_of(explored: SymmetryInput) -> Canonicalizer | None:
 
 
 class Bundle:
-    """One bundle: the places that belong to it alone.
+    """Elements permuted as a unit, and the state bits that mention only them.
 
     Attributes:
         mask: their bits in a state.
@@ -109,7 +109,7 @@ class Canonicalizer:
         self.classes = [[Bundle() for _ in numbers] for numbers in orbits.classes]
         self._numbers = [[Remembered(bundle.number) for bundle in bundles] for bundles in self.classes]
         self._spelled = [[Remembered(bundle.bits) for bundle in bundles] for bundles in self.classes]
-        self._ties = Ties(orbits)
+        self._ties = TieBreaker(orbits)
         self._broken: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}
         self._taken = 0
         self.moving = 0
@@ -155,7 +155,7 @@ class Canonicalizer:
         shared = moving & self.shared
         return stands | self._broken_ties(shared, self._ranks(every))[0] if shared else stands
 
-    def size(self, s: int) -> int:
+    def orbit_size(self, s: int) -> int:
         """Return for how many states one stands, itself among them."""
         every = [
             number[s & each.mask]
@@ -480,13 +480,13 @@ class Orbits:
         self.classes = [range(end - len(bundles), end) for end, bundles in zip(ends, alike, strict=True)]
 
     @cached_property
-    def unmoved(self) -> list[int]:
+    def identity(self) -> list[int]:
         """The permutation that leaves everything where it is."""
         return list(range(len(self._bundles)))
 
     def exchange(self, one: int, other: int) -> list[int]:
         """Return the permutation that exchanges two bundles."""
-        found = list(self.unmoved)
+        found = list(self.identity)
         found[one], found[other] = other, one
         return found
 
@@ -498,7 +498,7 @@ class Orbits:
         """Return where the element is that a place holds, if it may move."""
         return self._spots.get((place.symbol.result.name, str(value)))
 
-    def what(self, place: Place, value: Value) -> tuple[int, int]:
+    def permutation_invariant(self, place: Place, value: Value) -> tuple[int, int]:
         """Return numbers for what a place holds that are the same for whatever a permutation makes of it."""
         if place.symbol.is_relation:
             return 0, int(value)
@@ -572,7 +572,7 @@ class _Mention:
     bundles: tuple[int, ...]
 
 
-class Ties:
+class TieBreaker:
     """Decides the order of bundles, where bits say something of several of them."""
 
     def __init__(self, orbits: Orbits) -> None:
@@ -584,7 +584,7 @@ class Ties:
         self._kinds |= dict.fromkeys(orbit, kind)
 
     def least(self, bits: int, ranks: Ranks) -> tuple[int, int]:
-        """Return what bits become, at the least, and how many permutations within the ranks leave them as they are."""
+        """Return the least image of ``bits`` over permutations within ``ranks``, and the size of its stabilizer."""
         return self._least(list(self._mentions(bits)), ranks)
 
     def _least(self, mentions: Sequence[_Mention], ranks: Ranks) -> tuple[int, int]:
@@ -611,7 +611,7 @@ class Ties:
                 value = place.values[number]
                 spots = [*self._orbits.spots(place), self._orbits.spot_of(place, value)]
                 bundles = tuple(spot.bundle for spot in spots if spot is not None)
-                yield _Mention(place, value, (kind, *self._orbits.what(place, value)), bundles)
+                yield _Mention(place, value, (kind, *self._orbits.permutation_invariant(place, value)), bundles)
 
     def _refined(self, mentions: Sequence[_Mention], ranks: Ranks) -> Ranks:
         """Tell bundles of a rank apart by the ranks of those that they are mentioned with, as long as that does."""
@@ -641,7 +641,7 @@ class Ties:
 
     def _different(self, mentions: Sequence[_Mention], tied: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield one of those bundles whose exchange changes nothing, and how many they are."""
-        bits = self._image(mentions, self._orbits.unmoved)
+        bits = self._image(mentions, self._orbits.identity)
         groups: list[list[int]] = []
         for number in tied:
             for group in groups:

@@ -42,7 +42,7 @@ from carnet_check.engines.interface import DecidesLiveness, EngineResult, Explor
 from carnet_check.engines.runner import Listener, Shard, ShardReport
 from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_check.loading.extent import Explored, available_memory, fixed_in_words, refuse_instance, sizes_in_words
-from carnet_check.loading.families import violated_axioms
+from carnet_check.loading.families import axiom_violations
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.semantics import Interpreter
 from carnet_check.wording import listed
@@ -81,7 +81,7 @@ class Searcher(Explores):
             for threat in plan.threats:
                 instance = task.source.instance(plan.protocol, threat.id, task.profile)
                 refuse_instance(plan.protocol, instance, memory)
-                wrong = violated_axioms(Interpreter(plan.protocol, instance), threat)
+                wrong = axiom_violations(Interpreter(plan.protocol, instance), threat)
                 if wrong:
                     raise InvalidSpecificationError(f"profile {task.profile.name}: {'; '.join(wrong)}")
 

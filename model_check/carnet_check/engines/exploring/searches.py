@@ -16,7 +16,7 @@ from carnet_check.engines.exploration import Caps, Coverage, Exploration, Part, 
 from carnet_check.engines.interface import Plan
 from carnet_check.loading import families
 from carnet_check.loading.extent import Explored, available_memory
-from carnet_check.loading.families import threat_of, violated_axioms
+from carnet_check.loading.families import axiom_violations, threat_of
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, Replays
@@ -135,7 +135,7 @@ def search_in(
 ) -> Exploration:
     """Run ``task`` over a protocol and an instance that are there already."""
     judge = Interpreter(protocol, instance)
-    wrong = violated_axioms(judge, threat_of(protocol, task.threat))
+    wrong = axiom_violations(judge, threat_of(protocol, task.threat))
     if wrong:
         return Exploration(stopped_by="an error", problems=tuple(wrong))
     goals = [goal for goal in protocol.goals if goal.name in task.goals]
@@ -262,8 +262,8 @@ def moves(protocol: Protocol, trace: Trace) -> int:
     return sum(step.action not in deductions for step in trace.steps)
 
 
-def length(protocol: Protocol, trace: Trace) -> str:
-    """Say how long a violation is: how many steps lead to it, or that a run goes on for ever."""
+def describe_length(protocol: Protocol, trace: Trace) -> str:
+    """Describe how long a violation is: how many steps lead to it, or that a run goes on for ever."""
     if trace.loop is None:
         return f"{counted(moves(protocol, trace), 'step')} to the violation"
     way, rest = (replace(trace, steps=part) for part in (trace.steps[: trace.loop], trace.steps[trace.loop :]))
@@ -336,7 +336,7 @@ def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
     extra = 0 if found.walked else found.extra_states(claim)
     more = f", and {extra:,} from other first values" if extra else ""
     told = (
-        length(plan.protocol, trace) if trace else "",
+        describe_length(plan.protocol, trace) if trace else "",
         size,
         found.covered + more,
         "" if trace else found.left_out.get(claim, ""),

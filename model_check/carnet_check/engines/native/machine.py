@@ -343,7 +343,9 @@ class Machine:
         words = self.states.words_of(begin + np.flatnonzero(undecided)) & moving
         rows: list[bytes] = words.view(f"V{self.states.bytes_each}").ravel().tolist()
         return (
-            lower + (higher << 32) + sum(canonical.size(state_of(row)) * count for row, count in Counter(rows).items())
+            lower
+            + (higher << 32)
+            + sum(canonical.orbit_size(state_of(row)) * count for row, count in Counter(rows).items())
         )
 
     def tally(self) -> list[tuple[Moves, int]]:

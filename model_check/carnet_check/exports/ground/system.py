@@ -44,7 +44,7 @@ from carnet_spec.language import (
     Term,
     Update,
 )
-from carnet_spec.language.analysis.freshness import told_apart
+from carnet_spec.language.analysis.freshness import distinguishable_fresh_sorts
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.protocol import terms_of_action
 from carnet_spec.language.terms import (
@@ -487,7 +487,7 @@ class Reaching:
         """Work out what may be reached; where it is said which places are ``changing``, all others are constants."""
         self.protocol = protocol
         self.instance = instance
-        self._told_apart = told_apart(protocol, instance)
+        self._told_apart = distinguishable_fresh_sorts(protocol, instance)
         self.possible = _first(start, protocol, instance)
         self._changing = self.possible.keys() if changing is None else changing
         self.reading = Reading(instance, self.possible)

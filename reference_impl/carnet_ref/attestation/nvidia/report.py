@@ -153,7 +153,7 @@ class OpaqueField:
 
 @dataclass(frozen=True, slots=True)
 class GpuReport:
-    """A report, read but not yet believed.
+    """A parsed, not yet verified, GPU attestation report.
 
     Attributes:
         signed: the bytes that the signature is about.

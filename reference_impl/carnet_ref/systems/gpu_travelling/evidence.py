@@ -161,7 +161,7 @@ class VendorServices:
 
 @dataclass(frozen=True, slots=True)
 class GpuVerifier:
-    """Trusts and appraises GPUs, at times that ``clock`` gives; ``names`` says what is known of them, by key.
+    """Verifies GPU evidence at the time ``clock`` gives; ``names`` maps a GPU's public key to its device name.
 
     It accepts the ``current`` firmware only, and asks ``services`` for its reference values and about certificates.
     """

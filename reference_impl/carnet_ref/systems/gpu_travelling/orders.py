@@ -164,7 +164,7 @@ class MemoryRead:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """Training is over, and this is the digest of the model that it ended with."""
+    """Acknowledges `Train`: training is over, and this is the digest of the model that it ended with."""
 
     model: Digest
 

@@ -93,9 +93,9 @@ class NeverPads(Runtime):
 class LeavesTheIv(Runtime):
     """Thinks that what is encrypted anew leaves its IV to the next message."""
 
-    def _anew(self, copy: int, page: int) -> Message:
+    def _encrypt_now(self, copy: int, page: int) -> Message:
         due, staged = self._due, dict(self._staged)
-        message = super()._anew(copy, page)
+        message = super()._encrypt_now(copy, page)
         self._due, self._staged = due, staged
         return message
 

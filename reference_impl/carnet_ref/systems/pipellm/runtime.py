@@ -50,27 +50,27 @@ class Memory:
 class Predictor(Protocol):
     """Sees pages leave the GPU and return to it, and guesses which return next."""
 
-    def left(self, page: int) -> None:
+    def on_swap_out(self, page: int) -> None:
         """Note that a page was copied out of the GPU."""
 
-    def returned(self, page: int) -> None:
+    def on_swap_in_request(self, page: int) -> None:
         """Note that a copy of a page to the GPU was asked for."""
 
     def guess(self, count: int) -> Sequence[int]:
         """Return up to ``count`` pages, the next one first."""
 
 
-class Repeat:
-    """Layers: the pages are asked for in a cycle, again and again."""
+class CyclicPredictor:
+    """Predicts cyclic access, as by offloaded layers."""
 
     def __init__(self, longest: int = 1024) -> None:
         self._longest = longest
         self._seen: list[int] = []
 
-    def left(self, page: int) -> None:
+    def on_swap_out(self, page: int) -> None:
         """Pages that are copied out say nothing of the cycle."""
 
-    def returned(self, page: int) -> None:
+    def on_swap_in_request(self, page: int) -> None:
         """Add a page to what was seen, and forget what no cycle reaches."""
         self._seen.append(page)
         del self._seen[: -2 * self._longest]
@@ -90,12 +90,12 @@ class _Swapped:
     def __init__(self) -> None:
         self._away: list[int] = []
 
-    def left(self, page: int) -> None:
+    def on_swap_out(self, page: int) -> None:
         """Put a page behind all others."""
-        self.returned(page)
+        self.on_swap_in_request(page)
         self._away.append(page)
 
-    def returned(self, page: int) -> None:
+    def on_swap_in_request(self, page: int) -> None:
         """Take a page out, wherever it is."""
         if page in self._away:
             self._away.remove(page)
@@ -132,7 +132,7 @@ class Tactics:
     Attributes:
         window: how many pages are encrypted ahead.
         gap: how many IVs are left free before the first guess.
-        reach: how many NOPs a guess that was right is worth.
+        reach: the most NOPs sent to reach a correct guess's IV.
     """
 
     window: int = 4
@@ -165,7 +165,7 @@ class Runtime:
         memory.watch(self._before_write)
 
     @property
-    def due(self) -> int:
+    def next_iv(self) -> int:
         """How many messages were sent, which is the IV of the next."""
         return self._due
 
@@ -182,7 +182,7 @@ class Runtime:
         copy = self._asked
         self._pending.append((copy, page))
         self._asked += 1
-        self._predictor.returned(page)
+        self._predictor.on_swap_in_request(page)
         return copy
 
     def swapped_out(self, page: int, data: bytes) -> None:
@@ -191,7 +191,7 @@ class Runtime:
         Raises CopyError if it is too much for a page, or a copy of the page is pending.
         """
         self._memory.write(page, data)
-        self._predictor.left(page)
+        self._predictor.on_swap_out(page)
 
     def _before_write(self, page: int) -> None:
         self._refuse_while_pending(page)
@@ -263,7 +263,7 @@ class Runtime:
         count = self._guessed(page)
         if count is None:
             self.counts.misses += 1
-            yield self._anew(copy, page)
+            yield self._encrypt_now(copy, page)
             return
         yield from self._pad(count)
         self.counts.hits += 1
@@ -281,7 +281,7 @@ class Runtime:
     def _is_of(self, count: int, page: int) -> bool:
         return count in self._staged and self._staged[count].page == page
 
-    def _anew(self, copy: int, page: int) -> channel.Message:
+    def _encrypt_now(self, copy: int, page: int) -> channel.Message:
         return self._message(channel.encrypt(self._keys, self._due, self._memory.read(page)), copy)
 
     @enforces("REQ-SEND-03", "pad-first")

@@ -29,12 +29,12 @@ class ReportCheckWithExchanges(ReportCheck):
 class AnyExchange(ReportCheckWithExchanges):
     """Takes a report that names any exchange."""
 
-    def names_exchange(self, report: Report, exchange: bytes) -> None:
+    def check_binding(self, report: Report, exchange: bytes) -> None:
         """Verify the signature over any exchange."""
         for other in self.exchanges:
             with suppress(ReportError):
                 return verify_report(report, other)
-        return super().names_exchange(report, exchange)
+        return super().check_binding(report, exchange)
 
 
 class NoCertificate(ReportCheck):
@@ -47,21 +47,21 @@ class NoCertificate(ReportCheck):
 class NoMode(ReportCheck):
     """Takes a report of a GPU whose memory its owner reads."""
 
-    def mode(self, report: Report) -> None:
+    def check_mode(self, report: Report) -> None:
         """Take any mode."""
 
 
 class NoCode(ReportCheck):
     """Takes a report of a GPU that runs something else."""
 
-    def code(self, report: Report) -> None:
+    def check_code(self, report: Report) -> None:
         """Take any code."""
 
 
 class NoPlace(ReportCheck):
     """Takes a report of any place in the ring."""
 
-    def place(self, report: Report, place: int) -> None:
+    def check_position(self, report: Report, place: int) -> None:
         """Take any place."""
 
 

@@ -57,7 +57,7 @@ _FIELDS: Final = ("share", "mode", "code", "place", "signature", "device", "cert
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a GPU signs: its mode, its code and its place, beside the exchange that it speaks of."""
+    """An attestation report: mode, code and ring position, signed together with the key-exchange transcript."""
 
     mode: bytes
     code: bytes
@@ -68,7 +68,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Half:
+class ExchangeMessage:
     """One message of the exchange: a share, and the report of its sender."""
 
     share: bytes
@@ -81,11 +81,11 @@ class Half:
         return join(self.share, *parts)
 
     @staticmethod
-    def decoded(data: bytes) -> Half:
+    def decoded(data: bytes) -> ExchangeMessage:
         """Return what came over a link. Raises ReportError if it is no half of an exchange."""
         with refused_as(ReportError, MalformedError):
             share, mode, code, place, *rest = split(data, "exchange", *_FIELDS)
-            return Half(share, Report(mode, code, to_number(place, "exchange", "place"), *rest))
+            return ExchangeMessage(share, Report(mode, code, to_number(place, "exchange", "place"), *rest))
 
 
 class Device:
@@ -111,17 +111,17 @@ class ReportCheck:
     def __init__(self, root: ec.EllipticCurvePublicKey, code: bytes) -> None:
         self._root, self._code = root, code
 
-    def take(self, report: Report, exchange: bytes, place: int) -> None:
-        """Take a report of the GPU at a place in the ring, for one exchange.
+    def verify(self, report: Report, exchange: bytes, place: int) -> None:
+        """Verify a report of the GPU at a place in the ring, for one exchange.
 
         Raises:
             ReportError: it is of another exchange or place, of no genuine GPU, or of one with another mode or code.
         """
         self.certificate(report)
-        self.names_exchange(report, exchange)
-        self.mode(report)
-        self.code(report)
-        self.place(report, place)
+        self.check_binding(report, exchange)
+        self.check_mode(report)
+        self.check_code(report)
+        self.check_position(report, place)
 
     @enforces("REQ-SETUP-04", "gpu-certificate")
     def certificate(self, report: Report) -> None:
@@ -130,24 +130,24 @@ class ReportCheck:
             primitives.verify_p384(self._root, report.certificate, join(_DEVICE, report.device), "certificate")
 
     @enforces("REQ-SETUP-03", "report-bound")
-    def names_exchange(self, report: Report, exchange: bytes) -> None:
+    def check_binding(self, report: Report, exchange: bytes) -> None:
         """Refuse a report of another exchange."""
         verify_report(report, exchange)
 
     @enforces("REQ-SETUP-05", "mode-check")
-    def mode(self, report: Report) -> None:
+    def check_mode(self, report: Report) -> None:
         """Refuse a GPU out of confidential mode."""
         if report.mode != CONFIDENTIAL:
             raise ReportError(f"mode {report.mode.decode('ascii', 'replace')}")
 
     @enforces("REQ-SETUP-06", "code-check")
-    def code(self, report: Report) -> None:
+    def check_code(self, report: Report) -> None:
         """Refuse a GPU that runs something else than this job's trainer."""
         if report.code != self._code:
             raise ReportError(f"code {report.code.hex()[:16]}")
 
     @enforces("REQ-SETUP-07", "neighbour-check")
-    def place(self, report: Report, place: int) -> None:
+    def check_position(self, report: Report, place: int) -> None:
         """Refuse a rank that is not the neighbour."""
         if report.place != place:
             raise ReportError(f"place {report.place}, and not {place}")
@@ -158,26 +158,26 @@ class HopOpening:
 
     def __init__(self, device: Device, random: primitives.Random) -> None:
         self._share = primitives.X25519Share(random(primitives.KEY_BYTES))
-        self.half = Half(self._share.public, device.report(self._share.public))
+        self.half = ExchangeMessage(self._share.public, device.report(self._share.public))
 
     @enforces("REQ-SETUP-01", "hop-key")
-    def take(self, answer: Half, check: ReportCheck, after: int) -> bytes:
+    def take(self, answer: ExchangeMessage, check: ReportCheck, after: int) -> bytes:
         """Return the key of the hop to the rank after this one. Raises ReportError if the answer is not from there."""
-        check.take(answer.report, self._share.public + answer.share, after)
+        check.verify(answer.report, self._share.public + answer.share, after)
         return _key(self._share, answer.share, self._share.public + answer.share)
 
 
 def answer_hop(
-    device: Device, opening: Half, check: ReportCheck, before: int, random: primitives.Random
-) -> tuple[Half, bytes]:
+    device: Device, opening: ExchangeMessage, check: ReportCheck, before: int, random: primitives.Random
+) -> tuple[ExchangeMessage, bytes]:
     """Return the answer of the receiving end of a hop, and the key of the hop from the rank before it.
 
     Raises ReportError if the opening is not from there.
     """
-    check.take(opening.report, opening.share, before)
+    check.verify(opening.report, opening.share, before)
     share = primitives.X25519Share(random(primitives.KEY_BYTES))
     exchange = opening.share + share.public
-    return Half(share.public, device.report(exchange)), _key(share, opening.share, exchange)
+    return ExchangeMessage(share.public, device.report(exchange)), _key(share, opening.share, exchange)
 
 
 def verify_report(report: Report, exchange: bytes) -> None:

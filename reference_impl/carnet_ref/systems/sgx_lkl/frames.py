@@ -49,7 +49,10 @@ def room(size: int) -> int:
 
 
 def padded(content: bytes, size: int) -> bytes:
-    """Return the content with its length before it, and zeros up to ``size``. Raises ShapeError if it does not fit."""
+    """Return ``content`` prefixed with its length and zero-padded to ``size`` bytes.
+
+    Raises ShapeError if it does not fit.
+    """
     if len(content) > room(size):
         raise ShapeError(f"{len(content)} bytes do not fit {room(size)}")
     return (len(content).to_bytes(_LENGTH, "big") + content).ljust(size, b"\0")

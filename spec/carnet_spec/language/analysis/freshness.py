@@ -15,7 +15,7 @@ from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import Sort
 
 
-def told_apart(protocol: Protocol, instance: Instance) -> frozenset[Sort]:
+def distinguishable_fresh_sorts(protocol: Protocol, instance: Instance) -> frozenset[Sort]:
     """Return the fresh sorts whose unused elements may differ, so that a draw has to try each of them.
 
     A step gives an element of the sort back, or marks one as used that it does not draw; or the first values that

@@ -1,4 +1,4 @@
-"""What a specification must look like to mean what it says: every rule of :data:`RULES`, as a lint.
+"""Lints: well-formedness rules that a specification must satisfy before any verdict.
 
 :func:`lint` looks at one protocol, :func:`lint_draft` at everything a draft may contain and at what is
 left of it without each defence, :func:`lint_family` at all variants; :func:`check` refuses what
@@ -59,7 +59,7 @@ def lint_draft(draft: Draft) -> tuple[Complaint, ...]:
     """Return what is wrong with a draft: with all it may contain, and without each defence."""
     whole = draft.whole()
     found = [*_complaints(whole, RULES | _WHOLE), *_unclaimed(draft)]
-    if _complaints(_unreliable(whole), _RESOLVED):  # else nothing is wrong whichever defences are in place
+    if _complaints(_with_optional_defences(whole), _RESOLVED):  # else nothing is wrong whichever defences are in place
         found += _complaints(draft.protocol(), _RESOLVED)
         for defence in whole.defences:
             for complaint in _complaints(draft.protocol((defence.id,)), _RESOLVED):
@@ -69,8 +69,11 @@ def lint_draft(draft: Draft) -> tuple[Complaint, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _unreliable(whole: Protocol) -> Protocol:
-    """Return ``whole`` with all that depends on a defence left to chance: it allows what any choice allows."""
+def _with_optional_defences(whole: Protocol) -> Protocol:
+    """Return ``whole`` with all that depends on a defence made nondeterministic.
+
+    That is an over-approximation of every choice of defences.
+    """
     chance = Apply(Symbol("chance", (), BOOL, Kind.TRUTH, mutable=False), ())
     actions = tuple(
         replace(
@@ -188,7 +191,7 @@ def _stratified(protocol: Protocol) -> Findings:
 
 
 def _unclaimed(draft: Draft) -> tuple[Complaint, ...]:
-    """Return what nobody says of a whole draft: what two runs show and no claim speaks of."""
+    """Return complaints about two-run observations that no claim covers."""
     return tuple(Complaint("two-runs", *each) for each in draft.unclaimed()) if isinstance(draft, TwoRuns) else ()
 
 

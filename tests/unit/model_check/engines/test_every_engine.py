@@ -12,7 +12,7 @@ from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Engine, EngineResult
 from carnet_check.engines.native.engine import NATIVE
-from carnet_check.engines.registry import by_default
+from carnet_check.engines.registry import default_engines
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.families import load
 from carnet_check.results import STRENGTH, Kind, Result, Verdict
@@ -234,7 +234,7 @@ def test_an_engine_that_does_not_run_by_default_is_left_out() -> None:
 
 def test_explicit_runs_by_default_where_nothing_faster_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(NATIVE), "lacks", "not installed")
-    assert [engine.name for engine in by_default()] == ["induction", "explicit"]
+    assert [engine.name for engine in default_engines()] == ["induction", "explicit"]
 
 
 def test_the_doctor_knows_a_registered_engine_and_what_it_needs() -> None:

@@ -103,7 +103,7 @@ def test_a_solver_that_gives_up_leaves_a_bond_open() -> None:
     (bond,) = composed("claim known", "axiom faces").built()
     engine = able(ComparesFormulas)
     short = engine.limited(1)
-    assert short.contradictory(dict(bond.worlds["street"])) is None
+    assert short.contradictory(dict(bond.hypotheses_by_threat["street"])) is None
     assert not judge(bond, short.contradictory).holds
     assert judge(bond, engine.contradictory).holds
 

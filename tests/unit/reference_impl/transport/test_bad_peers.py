@@ -15,7 +15,7 @@ import pytest
 from carnet_check.conformance import conform
 from carnet_ref.crypto.primitives import AuthenticationError, CryptoError
 from carnet_ref.journal import Journal
-from carnet_ref.recorder import AHEAD, LATEST, Recorder, merged, step, write_trace
+from carnet_ref.recorder import AHEAD, LATEST, Recorder, merge_logs, step, write_trace
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.transport import greeting
@@ -523,7 +523,7 @@ def travel(deployment: Deployment, own: Iterable[Frame], folder: Path) -> tuple[
         return ended
 
     ended = asyncio.run(whole())
-    lines = list(merged(recorder.lines for recorder in recorders.values()))
+    lines = list(merge_logs(recorder.lines for recorder in recorders.values()))
     return ended, orchestrator.job.progress.digest, lines, told
 
 

@@ -28,9 +28,9 @@ def test_a_bond_has_the_terms_of_both_protocols_and_all_that_holds_of_the_other(
     assert bond.premises["claim seen"] == DOOR.protocol().claim("seen").checked.formula
     assert [show(term) for term in bond.read.values()] == ["∀g: Visitor. let_in(g) → ¬masked(g)"]
     assert [symbol.name for symbol in bond.moving] == ["invited"]
-    assert set(bond.worlds["street"]) == {"axiom faces", "claim known", "claim seen", "lemma same_again"}
+    assert set(bond.hypotheses_by_threat["street"]) == {"axiom faces", "claim known", "claim seen", "lemma same_again"}
     (bond,) = composed("claim seen", under="riot").built()
-    assert set(bond.worlds["riot"]) == {"axiom faces", "claim seen", "lemma same_again"}
+    assert set(bond.hypotheses_by_threat["riot"]) == {"axiom faces", "claim seen", "lemma same_again"}
 
 
 REFUSED = {
@@ -160,7 +160,7 @@ def test_a_formula_is_read_symbol_by_symbol() -> None:
         return exists(lambda k: opens(p, k), Lock)
 
     said = forall(lambda k: implies(knows(boss, k) & used(k), corrupt(home(k)) & (home(k) != boss)), Key)
-    assert show(house.read(said.term)) == (
+    assert show(house.translate(said.term)) == (
         "∀k: Lock. opens(guard, k) ∧ used_lock(k) → (∃k2: Lock. opens(lives(k), k2)) ∧ lives(k) ≠ guard"
     )
 
@@ -175,7 +175,7 @@ def test_what_never_changes_and_is_read_as_what_does_is_listed() -> None:
         return exists(lambda k: opens(p, k), Lock)
 
     said = forall(lambda a, k: enrolled(a) | knows(home(k), k), Agent, Key)
-    assert [symbol.name for symbol in house.moving(said.term)] == ["enrolled"]
+    assert [symbol.name for symbol in house.rigid_read_as_mutable(said.term)] == ["enrolled"]
 
 
 def test_variables_of_one_name_stay_two_where_their_sorts_become_one() -> None:
@@ -183,7 +183,7 @@ def test_variables_of_one_name_stay_two_where_their_sorts_become_one() -> None:
     same = relation("same", Lock, Lock, kind=Kind.STATE)
     one.renames(knows, same)
     agent, key = Var("x", Agent.sort), Var("x", Key.sort)
-    read = one.read(Forall((agent, key), knows(Agent(agent), Key(key)).term))
+    read = one.translate(Forall((agent, key), knows(Agent(agent), Key(key)).term))
     assert isinstance(read, Forall)
     assert len(set(read.bound)) == 2
     assert show(read) == "∀x x2: Lock. same(x, x2)"
@@ -241,9 +241,9 @@ def test_another_arity_or_sort_is_refused_with_its_line() -> None:
 def test_every_symbol_is_read_once_and_nothing_else_is() -> None:
     house = reading()
     with pytest.raises(MisuseError, match="does not say what sent is"):
-        house.read(forall(sent, Agent, Key).term)
+        house.translate(forall(sent, Agent, Key).term)
     with pytest.raises(MisuseError, match="does not say what the sort Lock is"):
-        house.read(forall(lambda k: opens(guard, k), Lock).term)
+        house.translate(forall(lambda k: opens(guard, k), Lock).term)
     house = reading()
     house.renames(knows, opens)
     with pytest.raises(MisuseError, match="says twice what knows is"):

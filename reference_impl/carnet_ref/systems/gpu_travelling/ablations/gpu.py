@@ -83,7 +83,7 @@ class EngineKeepsSending(CopyEngines):
 
 
 class BelievesCounters(CopyEngines):
-    """Messages are opened at the counter value that their sender claims."""
+    """Ablation: decrypts at the counter value the sender claims, not at its own."""
 
     def open(self, engine: int, ciphertext: bytes, claimed: int) -> OpenedMessage:
         """Decrypt at the claimed counter value."""

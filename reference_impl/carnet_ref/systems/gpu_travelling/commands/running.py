@@ -21,7 +21,7 @@ from carnet_command.text import counted
 from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.journal import BESIDE, Journal, load_or_make_key
 from carnet_ref.keys.schedule import ENGINES
-from carnet_ref.recorder import Recorder, merged, write_trace
+from carnet_ref.recorder import Recorder, merge_logs, write_trace
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.replica_group import FailoverWorld, FaultInjection, ReplicaGroup
@@ -305,7 +305,7 @@ def _in_processes(plan: RunRequest, deployment: Deployment, key: bytes, folder: 
     journals = _journal_of(plan, folder)
     supervisor = Supervisor(deployment, folder, journals, key, plan.port, remark=say)
     outcome = supervisor.run()
-    lines = list(merged(path.read_text("utf-8").splitlines() for path in sorted(folder.glob("*.ndjson"))))
+    lines = list(merge_logs(path.read_text("utf-8").splitlines() for path in sorted(folder.glob("*.ndjson"))))
     return outcome, lines, supervisor.carried()
 
 

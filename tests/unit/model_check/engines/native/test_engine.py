@@ -14,7 +14,7 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.native import search
 from carnet_check.engines.native.engine import NATIVE, Native
-from carnet_check.engines.registry import by_default
+from carnet_check.engines.registry import default_engines
 from carnet_check.loading.families import load
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Invariant
@@ -37,14 +37,14 @@ def test_without_numba_it_is_refused_and_the_extra_is_named(monkeypatch: pytest.
 
 def test_where_numba_is_to_compile_nothing_the_explicit_engine_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    assert [engine.name for engine in by_default()] == ["induction", "explicit"]
+    assert [engine.name for engine in default_engines()] == ["induction", "explicit"]
     ran = carnet("verify", TOY, "--engine", "native")
     assert (ran.code, "NUMBA_DISABLE_JIT" in ran.err) == (ExitCode.USAGE, True)
 
 
 def test_it_runs_by_default_in_place_of_the_explicit_engine() -> None:
     pytest.importorskip("numba", reason="the extra 'fast' is not installed")
-    assert [engine.name for engine in by_default()] == ["induction", "native"]
+    assert [engine.name for engine in default_engines()] == ["induction", "native"]
 
 
 def test_it_finds_in_many_states_what_the_explicit_engine_finds() -> None:

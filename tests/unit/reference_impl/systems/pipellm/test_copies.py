@@ -26,7 +26,16 @@ from carnet_ref.systems.pipellm.channel import (
     iv,
 )
 from carnet_ref.systems.pipellm.exploits import Stepwise
-from carnet_ref.systems.pipellm.runtime import Fifo, FlushingRuntime, Lifo, Memory, Predictor, Repeat, Runtime, Tactics
+from carnet_ref.systems.pipellm.runtime import (
+    CyclicPredictor,
+    Fifo,
+    FlushingRuntime,
+    Lifo,
+    Memory,
+    Predictor,
+    Runtime,
+    Tactics,
+)
 
 
 class Oracle:
@@ -35,10 +44,10 @@ class Oracle:
     def __init__(self, *pages: int) -> None:
         self.pages = list(pages)
 
-    def left(self, page: int) -> None:
+    def on_swap_out(self, page: int) -> None:
         """Learn nothing."""
 
-    def returned(self, page: int) -> None:
+    def on_swap_in_request(self, page: int) -> None:
         """Learn nothing."""
 
     def guess(self, count: int) -> Sequence[int]:
@@ -128,7 +137,7 @@ def test_the_gpu_gets_what_was_asked_for_in_order(
             assert seen.setdefault(number, ciphertext) == ciphertext, "the host saw two ciphertexts under one IV"
     bench.deliver()
     assert list(bench.gpu.landed.items()) == list(bench.asked.items())
-    assert bench.gpu.counter == bench.runtime.due == len(bench.sent)
+    assert bench.gpu.counter == bench.runtime.next_iv == len(bench.sent)
     assert_each_iv_exposes_one_block(bench)
 
 
@@ -146,7 +155,7 @@ def assert_each_iv_exposes_one_block(bench: Bench) -> None:
 
 @pytest.mark.verifies("pipellm-REQ-ORDER-01", "pipellm-REQ-SEND-01", "pipellm-REQ-RECEIVE-01")
 def test_copies_arrive_with_every_predictor() -> None:
-    for predictor, order in ((Repeat(), [0, 1, 2] * 4), (Fifo(), [0, 1, 2]), (Lifo(), [2, 1, 0])):
+    for predictor, order in ((CyclicPredictor(), [0, 1, 2] * 4), (Fifo(), [0, 1, 2]), (Lifo(), [2, 1, 0])):
         bench = Bench(predictor)
         for page in range(3):
             bench.runtime.swapped_out(page, b"swapped %d" % page)
@@ -192,7 +201,7 @@ def test_a_guess_that_is_behind_is_encrypted_anew() -> None:
     bench.runtime.speculate()
     assert bench.copy(0) == b"page 0"
     assert bench.copy(1) == b"page 1"
-    assert (bench.runtime.counts.misses, bench.runtime.due) == (2, 2)
+    assert (bench.runtime.counts.misses, bench.runtime.next_iv) == (2, 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -586,9 +595,9 @@ def test_a_channel_that_goes_on_has_a_gap() -> None:
 def seen(predictor: Predictor, left: str, returned: str = "") -> Predictor:
     """Let pages leave, and then return."""
     for page in left:
-        predictor.left(int(page))
+        predictor.on_swap_out(int(page))
     for page in returned:
-        predictor.returned(int(page))
+        predictor.on_swap_in_request(int(page))
     return predictor
 
 
@@ -597,12 +606,12 @@ def seen(predictor: Predictor, left: str, returned: str = "") -> Predictor:
     [("", ""), ("012", ""), ("012012", "01201"), ("00", "00000"), ("3012012", "01201"), ("0120121", "")],
 )
 def test_a_cycle_is_what_was_seen_twice(returned: str, guess: str) -> None:
-    assert seen(Repeat(), "789", returned).guess(5) == [int(page) for page in guess]
+    assert seen(CyclicPredictor(), "789", returned).guess(5) == [int(page) for page in guess]
 
 
 def test_a_cycle_is_forgotten_where_it_is_too_long() -> None:
-    assert seen(Repeat(longest=2), "", "012012").guess(3) == []
-    assert seen(Repeat(longest=3), "", "012012").guess(3) == [0, 1, 2]
+    assert seen(CyclicPredictor(longest=2), "", "012012").guess(3) == []
+    assert seen(CyclicPredictor(longest=3), "", "012012").guess(3) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

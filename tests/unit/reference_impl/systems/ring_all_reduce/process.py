@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import load_der_private_key
 from carnet_ref.systems.ring_all_reduce.exchange import (
     AlarmError,
     Device,
-    Half,
+    ExchangeMessage,
     HopOpening,
     ReportCheck,
     ReportError,
@@ -151,6 +151,6 @@ def _agree(link: Link, made: Manufactured) -> tuple[bytes, bytes]:
     before, after = (made.place - 1) % made.ranks, (made.place + 1) % made.ranks
     opening = HopOpening(device, os.urandom)
     link.send(Kind.OPENING, opening.half.encoded())
-    answer, incoming = answer_hop(device, Half.decoded(link.take(Kind.OPENING)), check, before, os.urandom)
+    answer, incoming = answer_hop(device, ExchangeMessage.decoded(link.take(Kind.OPENING)), check, before, os.urandom)
     link.send(Kind.ANSWER, answer.encoded())
-    return opening.take(Half.decoded(link.take(Kind.ANSWER)), check, after), incoming
+    return opening.take(ExchangeMessage.decoded(link.take(Kind.ANSWER)), check, after), incoming

@@ -532,7 +532,7 @@ def test_a_relayed_report_is_not_taken() -> None:
     relayed, _ = exchange.answer_hop(device(1), other.half, check, 0, os.urandom)
     opening = exchange.HopOpening(device(0), os.urandom)
     own, key = exchange.answer_hop(between, opening.half, check, 0, os.urandom)
-    answer = exchange.Half(own.share, relayed.report)
+    answer = exchange.ExchangeMessage(own.share, relayed.report)
     weak = ablations.AnyExchange(ROOT.public_key(), TRAINER)
     weak.exchanges.append(other.half.share + relayed.share)
     assert opening.take(answer, weak, 1) == key
@@ -570,11 +570,11 @@ def test_a_report_that_was_changed_is_not_taken(field: str) -> None:
 
 def test_a_half_goes_over_a_link_and_nothing_else_is_one() -> None:
     half = exchange.HopOpening(device(0), os.urandom).half
-    assert exchange.Half.decoded(half.encoded()) == half
+    assert exchange.ExchangeMessage.decoded(half.encoded()) == half
     for data in (b"", half.encoded()[:-1], half.encoded() + b"x", b"half"):
         with pytest.raises(ReportError):
-            exchange.Half.decoded(data)
+            exchange.ExchangeMessage.decoded(data)
     check = exchange.ReportCheck(ROOT.public_key(), TRAINER)
-    half = exchange.Half(bytes(32), device(0).report(bytes(32)))
+    half = exchange.ExchangeMessage(bytes(32), device(0).report(bytes(32)))
     with pytest.raises(ReportError, match="share"):
         exchange.answer_hop(device(1), half, check, 0, os.urandom)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from carnet_spec.language import *
-from carnet_spec.language.analysis.freshness import told_apart
+from carnet_spec.language.analysis.freshness import distinguishable_fresh_sorts
 from carnet_spec.language.analysis.layers import departures
 from carnet_spec.language.analysis.stratification import stratification
 from tests.fixtures import toy
@@ -301,11 +301,11 @@ def _draft(*bodies: Callable[..., None]) -> Draft:
 @pytest.mark.parametrize("row", BODIES)
 def test_what_steps_do_may_tell_unused_elements_apart(row: str) -> None:
     bodies, apart = BODIES[row]
-    found = told_apart(_draft(*bodies).protocol(), INSTANCE)
+    found = distinguishable_fresh_sorts(_draft(*bodies).protocol(), INSTANCE)
     assert found == (frozenset({Key.sort}) if apart else frozenset())
 
 
 def test_a_first_value_tells_unused_elements_apart() -> None:
     protocol = _draft(draw, keep).protocol()
     named = Instance(INSTANCE.elements, first={"kept": {(): "k2"}})
-    assert told_apart(protocol, named) == {Key.sort}
+    assert distinguishable_fresh_sorts(protocol, named) == {Key.sort}
