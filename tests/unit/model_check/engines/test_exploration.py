@@ -281,8 +281,8 @@ def finding_killed(question: Question) -> Iterator[Answer]:
 
 
 def rows(engine: str) -> list[Row]:
-    """Return what an engine says of claims: of few where each obligation has a worker, or of one that falls."""
-    reference = {"bmc": control("wrong_claim"), "kernel": TOY, "explicit": TOY}.get(engine, control("two_claims"))
+    """Return what an engine says of claims: of the toy's, or of one that falls where the engine looks for attacks."""
+    reference = control("wrong_claim") if engine == "bmc" else TOY
     outcome = verify(planned(Request(load(reference), engines=(engine,))))
     return sorted((row.claim, row.threat, str(row.verdict), row.bound) for row in outcome.results)
 
