@@ -142,6 +142,12 @@ def _argued() -> dict[tuple[str, str, str], str]:
     return {(each["check"], each["place"], each["how"]): each["argument"] for each in listed}
 
 
+def test_a_part_that_is_not_there_is_not_passed_over() -> None:
+    with pytest.raises(ValueError, match=r"^nowhere\.py: not in "):
+        trying.removables(parts=("wire.py", "nowhere.py"))
+    assert {"carnet_ref/device.py", "carnet_ref/wire.py"} <= {check.file for check in trying.removables()}
+
+
 def test_the_table_is_of_checks_that_are_there() -> None:
     """A check that changed is to be tried again."""
     assert not [row[:2] for row in _shown() if (row[0], row[1], row[3]) not in checks()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from carnet_spec.language import *
+from carnet_spec.language import expressions
 from carnet_spec.language.instance import MOST_MOVES
 from carnet_spec.language.terms import Apply, Exists, Forall, Member, Not, Var, free_variables, subterms
 from tests.fixtures import toy
@@ -580,3 +583,32 @@ def test_the_first_parameter_acts_where_the_decorator_says_of_whom() -> None:
     assert [(guard.kind, guard.formula) for guard in action.guards] == [
         (GuardKind.ACTOR, enrolled(Agent(action.params[0])).term)
     ]
+
+
+# -- parameters are read as Python's own signature has them --------------------------------------------------------
+
+
+def _rest(a: Agent, *rest: Agent) -> None: ...
+
+
+def _keyword(a: Agent, *, b: Agent) -> None: ...
+
+
+def _more(a: Agent, **more: Agent) -> None: ...
+
+
+def _builtin(a: int, b) -> None: ...  # type: ignore[no-untyped-def]  # one is not annotated
+
+
+@functools.wraps(_keyword)
+def _wrapped(*_: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "function", [_rest, _keyword, _more, _builtin, _wrapped, lambda a, b: a], ids=lambda each: each.__name__
+)
+def test_parameters_are_those_of_the_signature(function: Callable[..., object]) -> None:
+    signature = inspect.signature(function, eval_str=True)
+    expected = [(name, each.annotation) for name, each in signature.parameters.items()]
+    assert expressions._annotated(function) == expected
+    assert list(expressions._named(function)) == [name for name, _ in expected]
