@@ -101,7 +101,7 @@ def main(vendor: str) -> None:
             assert appraise()
             done, limit = rate(appraise), bare / signatures
             writer.writerow((name, signatures, f"{done:.0f}", f"{limit:.0f}", f"{done / limit:.0%}"))
-    print(f"{table}: Python {platform.python_version()}, {bare:.0f} bare verifications per second")  # noqa: T201
+    print(f"{table}: Python {platform.python_version()}, {bare:.0f} bare verifications per second")  # noqa: T201 # what the program is for
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def _consistent(message: Message, layout: Layout) -> Message:
     if not layout.signed and kind == "Measurements":
         empty["signature"] = b""
     empty |= _of_version(message, layout, names)
-    if kind == "GetMeasurements" and not getattr(message, "attributes") & 1:  # noqa: B009
+    if kind == "GetMeasurements" and not getattr(message, "attributes") & 1:  # noqa: B009 # no field of every message
         empty |= {"nonce": b"", "slot": 0}
     message = dataclasses.replace(message, **empty)
     return _slots(message, layout) if isinstance(message, Digests) else message
@@ -191,7 +191,7 @@ CODES = st.sampled_from(sorted(MESSAGES))
 @given(layouts, CODES, st.binary(max_size=300))
 def test_any_body_of_a_known_code_is_a_message_or_malformed(layout: Layout, code: int, body: bytes) -> None:
     version = Version.V1_0 if code in (GetVersion.CODE, VersionList.CODE) else layout.version
-    test_any_bytes_are_a_message_or_malformed.hypothesis.inner_test(  # type: ignore[attr-defined]
+    test_any_bytes_are_a_message_or_malformed.hypothesis.inner_test(  # type: ignore[attr-defined]  # Hypothesis adds it
         layout, bytes([version, code]) + body
     )
 

