@@ -20,7 +20,7 @@ import z3
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
 from carnet_check.certificates.judging import Judge, LayerObligations, cut, follow, key_of
-from carnet_check.certificates.producing.refutation import NotFound, found
+from carnet_check.certificates.producing.refutation import NotFound, find_refutation
 from carnet_check.engines.bounded.engine import BMC
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.engine import EXPLICIT
@@ -146,7 +146,7 @@ def certificate(writer: Writer, obligation: Obligation, core: Collection[str]) -
     """Return a certificate that the Python kernel accepts, if the search finds one in time."""
     try:
         here, names = read_obligation(writer.text(obligation, set(core) - {GOAL}))
-        steps = found(here, time.process_time() + SEARCH_SECONDS)
+        steps = find_refutation(here, time.process_time() + SEARCH_SECONDS)
         return cut(writer, obligation, steps, dict(enumerate(names)))
     except (NotFound, Refused):
         return None

@@ -163,7 +163,7 @@ def judged(folder: Path, digests: Iterable[str]) -> dict[str, TextVerdict]:
     entries: dict[str, dict[Entry, None]] = {}
     for entry in (each for layer in certificates.layers.values() for each in layer.every):
         entries.setdefault(entry.digest, {})[entry] = None
-    return {digest: _outcome(folder, digest, entries.get(digest[:DIGITS], ())) for digest in digests}
+    return {digest: _verdict_of_text(folder, digest, entries.get(digest[:DIGITS], ())) for digest in digests}
 
 
 def unjudged(why: str) -> TextVerdict:
@@ -197,7 +197,7 @@ def _names(hypotheses: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _outcome(folder: Path, digest: str, entries: Collection[Entry]) -> TextVerdict:
+def _verdict_of_text(folder: Path, digest: str, entries: Collection[Entry]) -> TextVerdict:
     try:
         text = _text(folder, digest)
     except OSError as error:

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
 from carnet_check.certificates.judging import Judge, LayerObligations, Pair, adapted, by_pair, cut, key_of, pair_of
-from carnet_check.certificates.producing.refutation import NotFound, found
+from carnet_check.certificates.producing.refutation import NotFound, find_refutation
 from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.kernel.checker import Refused
 from carnet_check.kernel.reader import read_obligation
@@ -263,7 +263,7 @@ def _of(obligation: Obligation, *kinds: str) -> set[str]:
 def _with(writer: Writer, obligation: Obligation, kept: set[str], deadline: float = math.inf) -> Entry:
     """Return the certificate of an obligation that uses no other hypotheses than those that are kept."""
     here, names = read_obligation(writer.text(obligation, kept - {GOAL}))
-    return cut(writer, obligation, found(here, deadline), dict(enumerate(names)))
+    return cut(writer, obligation, find_refutation(here, deadline), dict(enumerate(names)))
 
 
 # -- Worker processes that look for certificates: each can be killed at the cost of one answer -----

@@ -248,11 +248,11 @@ def rerun_command(context: click.Context) -> str:
             continue
         if context.get_parameter_source(name) not in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
             continue
-        words += _given(parameter, context.params.get(name))
+        words += _option_words(parameter, context.params.get(name))
     return shlex.join(words)
 
 
-def _given(parameter: click.Parameter, value: Any) -> list[str]:
+def _option_words(parameter: click.Parameter, value: Any) -> list[str]:
     values = value if isinstance(value, tuple | list) else (value,)
     if isinstance(parameter, click.Argument):
         return [str(item) for item in values]

@@ -80,7 +80,7 @@ class Differences:
 def differences(before: Run, after: Run) -> Differences:
     """Compare two runs; verdicts come in the order of the first, and then what only the second has."""
     old, new = ({tuple(row[name] for name in KEY): row for row in run.verdicts} for run in (before, after))
-    found = tuple(_found(old, new))
+    found = tuple(_differences(old, new))
     unchanged = sum(key in old for key in new) - sum(bool(each.before and each.after) for each in found)
     return Differences(found, unchanged, dict(_designs(before, after)))
 
@@ -108,7 +108,7 @@ def difference_lines(found: Differences) -> Iterator[str]:
     yield from wrapped("same", counted(found.unchanged, "verdict"))
 
 
-def _found(old: Mapping[RowKey, Row], new: Mapping[RowKey, Row]) -> Iterator[Difference]:
+def _differences(old: Mapping[RowKey, Row], new: Mapping[RowKey, Row]) -> Iterator[Difference]:
     for key, row in old.items():
         if key not in new:
             yield Difference(Direction.GONE, dict(zip(KEY, key, strict=True)), _established(row), None)

@@ -427,24 +427,24 @@ def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
     """Yield how much was covered of goals, premises, steps and guards, and what was not."""
     walked = found.walked or WalkCoverage()
     missed = [name for name in found.search.goals if name not in found.goals]
-    yield from _told("goals", len(found.search.goals), "reached", missed)
+    yield from _coverage("goals", len(found.search.goals), "reached", missed)
     premises = list(_premises(protocol, found))
     unmet = [claim if number == 1 else f"{claim} ({number})" for claim, number, met in premises if not met]
-    yield from _told("premises", len(premises), "met", unmet)
-    yield from _told("actions", len(walked.actions), "taken", list(walked.idle))
+    yield from _coverage("premises", len(premises), "met", unmet)
+    yield from _coverage("actions", len(walked.actions), "taken", list(walked.idle))
     rules = _rules(protocol)
-    yield from _told("rules", len(rules), "used", [name for name in rules if not found.fired.get(name)])
+    yield from _coverage("rules", len(rules), "used", [name for name in rules if not found.fired.get(name)])
     guards = [(f"{action}: {guard}", seen) for action, guard, seen in walked.guards if not seen.decided]
-    yield from _told("guards", len(guards), "seen to hold", [name for name, seen in guards if not seen.held])
-    yield from _told("guards", len(guards), "seen to fail", [name for name, seen in guards if not seen.failed])
+    yield from _coverage("guards", len(guards), "seen to hold", [name for name, seen in guards if not seen.held])
+    yield from _coverage("guards", len(guards), "seen to fail", [name for name, seen in guards if not seen.failed])
     failed = [(name, seen) for name, seen in guards if seen.failed]
     among = "that failed did so while all others held"
-    yield from _told("guards", len(failed), among, [name for name, seen in failed if not seen.alone])
+    yield from _coverage("guards", len(failed), among, [name for name, seen in failed if not seen.alone])
     if lively := _lively(protocol):
         yield from wrapped("not judged", f"{', '.join(lively)}: random walks end, and liveness is of runs that do not")
 
 
-def _told(what: str, many: int, how: str, missed: list[str]) -> Iterator[str]:
+def _coverage(what: str, many: int, how: str, missed: list[str]) -> Iterator[str]:
     """Say how many of something were seen in some way, and which were not."""
     if many:
         rest = f"; not {', '.join(missed)}" if missed else ""

@@ -360,15 +360,17 @@ def _part(action: Action, sorts: frozenset[Sort], symbols: Sequence[Symbol]) -> 
     if not params or not action.by.honest:
         return None
 
-    def kept(term: Term) -> bool:
+    def is_relevant(term: Term) -> bool:
         return free_variables(term) <= set(params) and symbols_of(term) <= set(symbols)
 
     updates = (each for each in action.updates if each.symbol in symbols and not each.each)
     return replace(
         action,
         params=params,
-        guards=tuple(guard for guard in action.guards if _followed(guard) and kept(guard.formula)),
-        updates=tuple(each for each in updates if each.value is not None and kept(each.value) and kept(each.when)),
+        guards=tuple(guard for guard in action.guards if _followed(guard) and is_relevant(guard.formula)),
+        updates=tuple(
+            each for each in updates if each.value is not None and is_relevant(each.value) and is_relevant(each.when)
+        ),
         deduction=False,
     )
 

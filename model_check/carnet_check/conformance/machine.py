@@ -553,13 +553,13 @@ class Follower:
             self._forgotten = 0
         if others:
             others.reverse()
-            self._branches.append(_Branch(self._taken, self._kept(), others))
+            self._branches.append(_Branch(self._taken, self._change_count(), others))
             self._waiting += sum(len(move.changes) for move in others)
         self._machine.take(first)
         self._taken += 1
         self._forget()
 
-    def _kept(self) -> int:
+    def _change_count(self) -> int:
         return self._forgotten + len(self._machine.journal or ())
 
     def _back(self) -> deque[TraceStep]:
@@ -567,7 +567,7 @@ class Follower:
         branch = self._branches[-1]
         journal = self._machine.journal
         assert journal is not None
-        while self._kept() > branch.changes:
+        while self._change_count() > branch.changes:
             self.work.spend(tables.CHANGE)
             journal.pop()()
         move = branch.others.pop()

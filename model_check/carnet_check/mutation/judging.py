@@ -178,15 +178,15 @@ class Judge:
     def _answers(self, mutant: Mutant, threat: Threat | None) -> Iterator[ObligationAnswer]:
         """Answer the obligations that the mutant changes; what is not decided at once comes last, with all budget."""
         engine, open_ = able(ProvesSteps), set()
-        for answer in self._asked(engine.limited(FIRST_BUDGET), mutant, threat, self._proved_in[threat]):
+        for answer in self._engine_answers(engine.limited(FIRST_BUDGET), mutant, threat, self._proved_in[threat]):
             if answer.outcome in (PROVED, REFUTED):
                 yield answer
             else:
                 open_.add(answer.invariant)
         if open_:
-            yield from self._asked(engine, mutant, threat, open_)
+            yield from self._engine_answers(engine, mutant, threat, open_)
 
-    def _asked(
+    def _engine_answers(
         self, engine: ProvesSteps, mutant: Mutant, threat: Threat | None, invariants: Collection[str]
     ) -> Iterator[ObligationAnswer]:
         (part, *_) = mutant.parts

@@ -89,7 +89,7 @@ def _steps(row: Result, silent: Collection[str]) -> Iterator[str]:
 
 
 def _facts(row: Result) -> Iterator[str]:
-    """Say what there is no attribute for; the schema allows a case no properties of its own."""
+    """Yield a line for each fact that JUnit has no attribute for: its schema gives a test case no properties."""
     yield f"verdict: {row.shown}"
     yield f"expected: {row.expected}"
     yield f"detail: {row.detail}"

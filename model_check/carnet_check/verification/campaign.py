@@ -40,7 +40,7 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
     """Ask every engine what was planned, check the answers, and list the rows in a fixed order."""
     began = time.monotonic()
     with _begun(campaign) as engines:
-        answers, settled = _asked(campaign, engines, listener)
+        answers, settled = _run_engines(campaign, engines, listener)
     listener.status("looking for vacuous premises, unreached goals and steps nobody takes")
     found = CheckedRows(tuple(rows_of(answers)), notes=campaign.notes)
     bases = {key: basis for answer in answers for key, basis in answer.bases.items()}
@@ -78,7 +78,7 @@ def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
         yield tuple(begun if each is early else each for each in campaign.engines)
 
 
-def _asked(
+def _run_engines(
     campaign: Campaign, engines: Sequence[Engine], listener: Listener
 ) -> tuple[tuple[EngineResult, ...], set[tuple[str, str, str]]]:
     """Return what each engine answers, and which liveness was proved before an engine (engine, variant, name)."""

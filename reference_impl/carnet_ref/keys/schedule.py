@@ -96,7 +96,7 @@ def engine_label(engine: int, direction: Direction) -> str:
 
 
 def ratchet(key: bytes, label: str) -> bytes:
-    """Return the key that follows ``key``; no secret enters but ``key``, so whoever holds it can do this.
+    """Return the key that follows ``key``. Anybody who has ``key`` can derive it: there is no other secret input.
 
     Raises KeyMaterialError if the key is not 32 bytes, or zero, which the driver takes as fatal.
     """

@@ -1,7 +1,7 @@
 """How much each AES key of one end has protected, and how much it may.
 
-However many epochs use a key, and whoever encrypts or decrypts with it, its count goes on. A key is looked for on its
-copy engine, by a name that says nothing about it. A rotation either keeps the key of an engine, and then its count goes
+The count of a key covers all epochs that use it, encryption and decryption alike. A key is looked up on its copy
+engine, by a name that says nothing about it. A rotation either keeps the key of an engine, and then its count goes
 on, or puts one there that was never used; no schedule goes back to a key that it left.
 
 Source: NVIDIA open-gpu-kernel-modules 595.45.04, conf_compute_key_rotation.c (use is counted for each key pair, and

@@ -383,7 +383,7 @@ class AwaitKeyExchangeRsp(machine.MessageState):
         return self._go_on(response, transcript + response.verify_data, secrets, identity)
 
     def _asked(self, response: KeyExchangeRsp) -> RequesterIdentity | None:
-        """Return who has to sign FINISH: whoever this end is, if it is anybody."""
+        """Return the identity that has to sign FINISH, or ``None`` if authentication is not mutual."""
         identity = self.config.identity
         if identity is None:
             if response.mutual:

@@ -100,7 +100,7 @@ class RequestHandling:
 
     __slots__ = ()
 
-    def take(self: machine.MessageState, raw: bytes) -> machine.SessionStep:  # type: ignore[misc]  # only states are mixed with it
+    def take(self: machine.MessageState, raw: bytes) -> machine.SessionStep:  # type: ignore[misc]  # a mixin of states
         """Take a whole request of the peer."""
         assert isinstance(self.transfer, ResponderTransfer)
         try:
@@ -353,7 +353,7 @@ class _AwaitEncapsulated(_Handshake):
 
     def response(self, response: Message) -> machine.SessionStep:
         """Take the response, and ask for what is missing."""
-        raise NotImplementedError  # each state awaits a response of its own
+        raise NotImplementedError  # every subclass, one for each awaited response, defines it
 
 
 @dataclass(frozen=True, slots=True)

@@ -538,7 +538,7 @@ class Congruence:
 # -- Finding a refutation of an obligation. What is found is for the kernel to judge ---------------
 
 
-def found(obligation: Obligation, deadline: float = math.inf) -> list[Step]:
+def find_refutation(obligation: Obligation, deadline: float = math.inf) -> list[Step]:
     """Return a refutation; give up when the process has had so much CPU time.
 
     Raises:

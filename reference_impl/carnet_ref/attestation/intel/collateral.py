@@ -56,7 +56,7 @@ CONFIGURATION_STATUSES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What holds of whoever reaches a TCB level."""
+    """The status of a platform that reaches a TCB level, the date of the level, and its advisories."""
 
     status: TcbStatus
     date: datetime

@@ -46,7 +46,7 @@ SINCE_RESET: Final = (
     | DebugState.NON_INVASIVE_SINCE_RESET
     | DebugState.INVASIVE_SINCE_RESET
 )
-"""States in which whoever debugs may have read what is in the device now; a reset wipes what came before."""
+"""States in which a debugger may have read what is in the device now; a reset wipes what was there before."""
 
 
 @dataclass(frozen=True, slots=True)
