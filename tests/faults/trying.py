@@ -44,6 +44,7 @@ LOOKED_AT: Final = (
     "systems/gpu_travelling/keys.py",
     "systems/gpu_travelling/device.py",
     "systems/gpu_travelling/orders.py",
+    "systems/gpu_travelling/codec.py",
     "systems/gpu_travelling/evidence.py",
     "keys",
     "device.py",
