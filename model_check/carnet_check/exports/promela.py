@@ -108,7 +108,7 @@ class _Model:
 
     def _claims(self) -> Iterator[str]:
         yield "/* What is claimed of every state. */"
-        for name, condition in self._ground.claims.items():
+        for name, condition in self._ground.formulas.items():
             claim = next((each for each in self._protocol.claims if each.name == name), None)
             said = claim.sentence if claim else ""
             if condition is True:
@@ -135,7 +135,7 @@ class _Model:
                 yield ""
                 yield from (f"\t{line}" for line in comment(f"{told}: {step.action.says} ({step.action.source})"))
             yield from lines
-        stated = {name: condition for name, condition in self._ground.claims.items() if condition is not True}
+        stated = {name: condition for name, condition in self._ground.formulas.items() if condition is not True}
         if stated:
             yield ""
             yield from (f"\t{line}" for line in comment("Claims: a choice that can be made only where one is broken."))

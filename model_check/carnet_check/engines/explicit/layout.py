@@ -19,6 +19,9 @@ from carnet_check.semantics import State
 from carnet_spec.language import Action, GuardKind, Instance, Protocol, Row, Symbol, Term, Update, terms
 from carnet_spec.language.expressions import used_symbol
 
+WORD = 64
+"""No field has bits in two words of so many bits."""
+
 Value = str | bool
 """What a place holds: an element of a sort, or whether a relation holds there."""
 
@@ -177,6 +180,7 @@ class Layout:
 
     def _give_field(self, place: Place) -> None:
         width = (len(place.values) - 1).bit_length()
+        self.bits += WORD - self.bits % WORD if self.bits % WORD + width > WORD else 0
         place.shift = self.bits
         place.mask = ((1 << width) - 1) << place.shift
         self.bits += width

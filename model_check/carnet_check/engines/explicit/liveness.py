@@ -184,13 +184,14 @@ class GraphSearch(PackedSearch):
         labels = np.array(self._labels, np.int64)[whole]
         return Graph(len(self.states), self.expanded, sources[whole], targets[whole], labels)
 
-    def _expand(self, begin: int, end: int) -> None:
+    def _expand(self, begin: int, end: int) -> int:
         if not self._places:
             self._places[self.states[0]] = 0
         for memo in self.moving:
             self._follow(memo, UNNAMED, begin, end)
         for label, memo in enumerate(self._labelled, UNNAMED + 1):
             self._follow(memo, label, begin, end)
+        return end
 
     def _follow(self, memo: Memo[Moves | None], label: int, begin: int, end: int) -> None:
         states, places, parents = self.states, self._places, self.parents

@@ -27,7 +27,7 @@ from carnet_spec.language import Action, Effect, Goal, GuardKind, Instance, Inva
 from carnet_spec.language.analysis.freshness import distinguishable_fresh_sorts
 from carnet_spec.language.analysis.polarity import signed_symbols
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.terms import Var, symbols_of
+from carnet_spec.language.terms import Exists, Not, Var, symbols_of
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Monitor:
 
     name: str
     is_goal: bool
+    formula: Term  # when it holds
     holds: Callable[[int], bool]
     reads: tuple[Read, ...]
     parts: Callable[[], Iterator[Sequence[Monitor]]]
@@ -63,6 +64,7 @@ class Monitor:
 class Model:
     """Everything the search needs."""
 
+    protocol: Protocol
     layout: Layout
     steps: tuple[CompiledStep, ...]
     monitors: tuple[Monitor, ...]
@@ -94,6 +96,7 @@ def build(
     canonical = canonicalizer_of(builder.explored()) if symmetric else None
     builder.layout.grouping = canonical
     return Model(
+        protocol=interpreter.protocol,
         layout=builder.layout,
         steps=tuple(builder.step(each, builder.domains[each.name]) for each in builder.actions if not each.deduction),
         monitors=tuple(builder.monitor(each, builder.looked_through(each)) for each in builder.monitored),
@@ -125,6 +128,11 @@ class _Monitored:
     is_goal: bool
     params: tuple[Var, ...]
     body: Term
+
+    @property
+    def formula(self) -> Term:
+        """When it is seen."""
+        return Exists(self.params, self.body if self.is_goal else Not(self.body))
 
 
 class _Builder:
@@ -229,7 +237,7 @@ class _Builder:
                 if len(domains[var.name]) > 1:
                     yield [self.monitor(each, {**domains, var.name: (element,)}) for element in domains[var.name]]
 
-        return Monitor(each.name, each.is_goal, holds, reads, parts)
+        return Monitor(each.name, each.is_goal, each.formula, holds, reads, parts)
 
     def looked_through(self, each: _Monitored) -> Domains:
         return self.folding.domains(each.params, conditions_in(each.body, each.is_goal))

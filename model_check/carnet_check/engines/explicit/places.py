@@ -131,10 +131,9 @@ class PlacesSearch(PackedSearch):
         self.seen.clear()
         self.moving = []
 
-    def _expand(self, begin: int, end: int) -> None:
+    def _expand(self, begin: int, end: int) -> int:
         if self._total is None:
-            super()._expand(begin, end)
-            return
+            return super()._expand(begin, end)
         sent = self._sent()
         for each in sent:
             for name, times in each.fired.items():
@@ -148,6 +147,7 @@ class PlacesSearch(PackedSearch):
         self.dominated += sum(each.dominated for each in taken)
         self._represented += sum(each.represented for each in taken)
         self._seen = [pair for each in taken for pair in each.seen]
+        return end
         self.watch.elsewhere = self._places.held()
 
     def _sent(self) -> list[Successors]:
@@ -344,7 +344,7 @@ class Owner(PackedSearch):
             self.seen.add(state)
             self.states.append(state)
 
-    def _expand(self, begin: int, end: int) -> None:
+    def _expand(self, begin: int, end: int) -> int:
         places = [place for place in range(begin, end) if place not in self._idle]
         chunk = [self.states[place] for place in places]
         canonical, spent, boxes = self.model.canonical, self.model.layout.spent, self._boxes
@@ -361,6 +361,7 @@ class Owner(PackedSearch):
                     if t != s:
                         t = t if canonical is None else canonical(t)
                         boxes[owner_of(t, spent, len(boxes))].add(t)
+        return end
 
 
 # -- Places on the machines of a Ray cluster, one for each of its processors -----------------------

@@ -283,15 +283,14 @@ class PackedSearch(SearchState):
             self.watch.report(len(self.found), self.depth)
             self._tidy()
             end = min(self.level_ends, self.expanded + self.chunk)
-            self._expand(self.expanded, end)
-            self.expanded = end
+            self.expanded = self._expand(self.expanded, end)
             self._look()
             self._go_on_counting()
-            if end < self.level_ends:
+            if self.expanded < self.level_ends:
                 continue
-            if len(self.found) > end:
+            if len(self.found) > self.expanded:
                 self.depth += 1
-                self.levels.append(end)
+                self.levels.append(self.expanded)
                 self.level_ends = len(self.found)
                 self._pass_over()
             if self.saved is not None and not self._keep(self.saved):
@@ -323,7 +322,8 @@ class PackedSearch(SearchState):
         self._look()
         self.levels.append(0)
 
-    def _expand(self, begin: int, end: int) -> None:
+    def _expand(self, begin: int, end: int) -> int:
+        """Expand states of a level, at least up to ``end``; return up to which."""
         places = [place for place in range(begin, end) if place not in self._idle]
         chunk = [self.states[place] for place in places]
         seen = self.seen
@@ -354,6 +354,7 @@ class PackedSearch(SearchState):
                         add(t)
                         append(t)
                         come_from(origin)
+        return end
 
     def _is_dominated(self, t: int) -> bool:
         """Whether the same state was found at less cost, and no later: whatever follows from here does from there."""

@@ -8,7 +8,7 @@ among the ``strays``, so that another tool can check it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -36,7 +36,6 @@ from carnet_spec.language import (
     Effect,
     GuardKind,
     Instance,
-    Invariant,
     Protocol,
     Row,
     Sort,
@@ -106,32 +105,37 @@ class Ground:
         values: for each place that changes, the values that it may hold; the first one is that of the first state.
         clauses: for each fact that deductions insert, what it follows from.
         strays: steps and deductions that would write what was said never to change, and when they would.
-        claims: when each claim holds.
+        formulas: when each formula holds.
     """
 
     values: Mapping[Place, tuple[Value, ...]]
     steps: tuple[Step, ...]
     clauses: Mapping[Place, tuple[Clause, ...]]
     strays: tuple[tuple[Step, Condition], ...]
-    claims: Mapping[str, Condition]
+    formulas: Mapping[str, Condition]
 
 
 def ground(
-    protocol: Protocol, instance: Instance, claims: Iterable[Invariant], changing: Set[Place] | None = None
+    protocol: Protocol,
+    instance: Instance,
+    formulas: Mapping[str, Term],
+    changing: Set[Place] | None = None,
+    matters: Callable[[Place], bool] = lambda _: True,
 ) -> Ground:
     """Write an instance out.
 
     Args:
         protocol: what is written out.
         instance: the elements, rigid facts, pools and budget.
-        claims: formulas that should hold in every state.
+        formulas: what to say of a state, by name.
         changing: the places that ever change in a saturated state, if somebody says so.
+        matters: whether it is said what becomes of a place.
 
     Raises:
         SpecificationError: the instance does not fit the protocol.
     """
-    writer = _Writer(Reaching(protocol, instance, Interpreter(protocol, instance).initial(), changing))
-    return writer.written(claims)
+    start = Interpreter(protocol, instance).initial()
+    return _Writer(Reaching(protocol, instance, start, changing, matters)).written(formulas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ class _Writer:
         self._reaching = reaching
         self._protocol = reaching.protocol
 
-    def written(self, claims: Iterable[Invariant]) -> Ground:
+    def written(self, formulas: Mapping[str, Term]) -> Ground:
         moves = [Move(each.when, tuple(change for _, change in each.step.changes)) for each in self._taken()]
         pairs = Pairs(self._reaching.possible, moves)
         self._reaching.possible.update(pairs.possible)
@@ -161,7 +165,7 @@ class _Writer:
             steps=tuple(each.step for each in steps if not each.step.action.deduction),
             clauses=_clauses(each.step for each in steps if each.step.action.deduction),
             strays=tuple((step, when) for step, when in strays if pairs.may_hold(when)),
-            claims={each.name: self._reaching.reading.condition(each.formula, {}) for each in claims},
+            formulas={name: self._reaching.reading.condition(each, {}) for name, each in formulas.items()},
         )
 
     def _taken(self) -> Iterator[_Taken]:
@@ -483,15 +487,23 @@ class Reaching:
         possible: the values that each place may hold, the first one first.
     """
 
-    def __init__(self, protocol: Protocol, instance: Instance, start: State, changing: Set[Place] | None) -> None:
+    def __init__(
+        self,
+        protocol: Protocol,
+        instance: Instance,
+        start: State,
+        changing: Set[Place] | None,
+        matters: Callable[[Place], bool] = lambda _: True,
+    ) -> None:
         """Work out what may be reached; where it is said which places are ``changing``, all others are constants."""
         self.protocol = protocol
         self.instance = instance
         self._told_apart = distinguishable_fresh_sorts(protocol, instance)
         self.possible = _first(start, protocol, instance)
         self._changing = self.possible.keys() if changing is None else changing
+        self._matters = matters
         self.reading = Reading(instance, self.possible)
-        self._orders = {action.name: _order(action) for action in protocol.actions}
+        self._orders = {action.name: _order(action.params, _guards_of(action)) for action in protocol.actions}
         self._reach()
 
     def steps(self, action: Action) -> Iterator[tuple[Env, Condition]]:
@@ -501,7 +513,13 @@ class Reaching:
         order = self._orders[action.name]
 
         def choose(position: int, chosen: Env, when: Condition) -> Iterator[tuple[Env, Condition]]:
-            now = every([when, *(self.reading.condition(part, chosen) for part in order.checks[position])])
+            parts = [when]
+            for term, sign in order.checks[position]:
+                condition = self.reading.condition(term, chosen)
+                parts.append(condition if sign else denied(condition))
+                if parts[-1] is False:
+                    return
+            now = every(parts)
             if now is False:
                 return
             if position == len(order.variables):
@@ -527,6 +545,8 @@ class Reaching:
                 continue
             for row, applies in self.reading.rows(update.args, inner):
                 place = Place(update.symbol.name, row)
+                if not self._matters(place):
+                    continue
                 if update.value is None:
                     yield place, update.effect is Effect.INSERT, every((when, applies))
                     continue
@@ -576,41 +596,48 @@ class Reaching:
 
 
 class _Order(NamedTuple):
-    """In which order parameters are chosen, and what can be looked at once so many of them are."""
+    """In which order variables are chosen, and what can be looked at once so many of them are."""
 
     variables: Sequence[Var]
-    checks: Sequence[Sequence[Term]]
+    checks: Sequence[Sequence[tuple[Term, bool]]]
 
 
-def _order(action: Action) -> _Order:
-    """Choose those parameters first that let a part of the guards be looked at soonest."""
-    parts = [
-        (part, free_variables(part))
-        for guard in action.guards
-        if guard.kind is not GuardKind.FRESH
-        for part in _parts(guard.formula)
-    ]
-    variables: list[Var] = []
-    while len(variables) < len(action.params):
-        left = [var for var in action.params if var not in variables]
+def _order(variables: Sequence[Var], parts: Sequence[tuple[Term, bool]]) -> _Order:
+    """Choose those variables first that let a part be looked at soonest."""
+    needs = [free_variables(part) for part, _ in parts]
+    chosen: list[Var] = []
+    while len(chosen) < len(variables):
+        left = [var for var in variables if var not in chosen]
 
         def missing(var: Var) -> int:
-            needs = [len(needed.difference(variables)) for _, needed in parts if var in needed]
-            return min(needs, default=len(action.params) + 1)
+            open_ = [len(needed.intersection(left)) for needed in needs if var in needed]
+            return min(open_, default=len(variables) + 1)
 
-        variables.append(min(left, key=missing))
-    checks: list[list[Term]] = [[] for _ in range(len(variables) + 1)]
-    for part, needed in parts:
-        checks[max((variables.index(var) + 1 for var in needed if var in variables), default=0)].append(part)
-    return _Order(variables, checks)
+        chosen.append(min(left, key=missing))
+    checks: list[list[tuple[Term, bool]]] = [[] for _ in range(len(chosen) + 1)]
+    for part, needed in zip(parts, needs, strict=True):
+        checks[max((chosen.index(var) + 1 for var in needed if var in chosen), default=0)].append(part)
+    return _Order(chosen, checks)
 
 
-def _parts(term: Term) -> Iterator[Term]:
-    if isinstance(term, And):
-        for part in term.parts:
-            yield from _parts(part)
-    else:
-        yield term
+def signed_parts(term: Term, wanted: bool = True) -> list[tuple[Term, bool]]:
+    """Split a formula, or its negation, into formulas that must all hold, or must not."""
+    match term:
+        case Not(body):
+            return signed_parts(body, not wanted)
+        case And(parts) if wanted:
+            return [each for part in parts for each in signed_parts(part, True)]
+        case Or(parts) if not wanted:
+            return [each for part in parts for each in signed_parts(part, False)]
+        case Implies(premise, conclusion) if not wanted:
+            return signed_parts(premise, True) + signed_parts(conclusion, False)
+        case _:
+            return [(term, wanted)]
+
+
+def _guards_of(action: Action) -> list[tuple[Term, bool]]:
+    guards = (guard for guard in action.guards if guard.kind is not GuardKind.FRESH)
+    return [part for guard in guards for part in signed_parts(guard.formula)]
 
 
 def _reads(action: Action) -> frozenset[str]:
@@ -646,6 +673,7 @@ class Reading:
     def __init__(self, instance: Instance, possible: Possible) -> None:
         self.instance = instance
         self.possible = possible
+        self._orders: dict[tuple[int, bool], tuple[Term, _Order]] = {}
 
     def condition(self, term: Term, env: Env) -> Condition:
         """Return when a formula holds."""
@@ -653,6 +681,9 @@ class Reading:
             case Truth(value):
                 return value
             case Apply(symbol, args):
+                known = self._row(args, env)
+                if known is not None:
+                    return self._fact(symbol, known)
                 return some(every((when, self._fact(symbol, row))) for row, when in self.rows(args, env))
             case Equal(left, right):
                 return self._equal(self.cases(left, env), self.cases(right, env))
@@ -666,9 +697,9 @@ class Reading:
                 before = self.condition(premise, env)
                 return True if before is False else some((denied(before), self.condition(conclusion, env)))
             case Forall(bound, body):
-                return self._every(((body, inner) for inner in self.assignments(bound, env)), True)
+                return denied(self._some(bound, body, env, wanted=False))
             case Exists(bound, body):
-                return denied(self._every(((body, inner) for inner in self.assignments(bound, env)), False))
+                return self._some(bound, body, env, wanted=True)
             case IfThenElse(test, then, otherwise):
                 when = self.condition(test, env)
                 first, second = self.condition(then, env), self.condition(otherwise, env)
@@ -684,6 +715,9 @@ class Reading:
             case Member(_, name):
                 return [(name, True)]
             case Apply(symbol, args):
+                known = self._row(args, env)
+                if known is not None:
+                    return self._values(symbol, known)
                 found = (
                     (value, every((when, holds)))
                     for row, when in self.rows(args, env)
@@ -709,6 +743,19 @@ class Reading:
             if when is not False:
                 yield tuple(element for element, _ in chosen), when
 
+    def _row(self, args: Sequence[Term], env: Env) -> Row | None:
+        """Return the row that arguments amount to in every state, if there is one."""
+        row = []
+        for arg in args:
+            match arg:
+                case Var(name) | Member(_, name):
+                    row.append(env[name] if isinstance(arg, Var) else name)
+                case Apply(symbol, inner) if not symbol.mutable and (known := self._row(inner, env)) is not None:
+                    row.append(self.instance.functions[symbol.name][known])
+                case _:
+                    return None
+        return tuple(row)
+
     def assignments(self, variables: Sequence[Var], env: Env) -> Iterator[Env]:
         """Yield every way to choose elements for variables, beside what is chosen already."""
         names = [var.name for var in variables]
@@ -725,6 +772,33 @@ class Reading:
                 return False
         return every(found)
 
+    def _some(self, bound: Sequence[Var], body: Term, env: Env, *, wanted: bool) -> Condition:
+        """Return when a formula holds, or does not, for some elements; those that decide it alone come last."""
+        key = id(body), wanted
+        if key not in self._orders:  # the body is kept, so that no other has its id
+            self._orders[key] = body, _order(bound, signed_parts(body, wanted))
+        order, found = self._orders[key][1], []
+
+        def choose(position: int, chosen: Env, before: tuple[Condition, ...]) -> Iterator[Condition]:
+            for term, sign in order.checks[position]:
+                condition = self.condition(term, chosen)
+                if condition is not sign:
+                    if isinstance(condition, bool):
+                        return
+                    before = (*before, condition if sign else denied(condition))
+            if position == len(order.variables):
+                yield every(before)
+                return
+            var = order.variables[position]
+            for element in self.instance.of(var.sort):
+                yield from choose(position + 1, {**chosen, var.name: element}, before)
+
+        for condition in choose(0, dict(env), ()):
+            if condition is True:
+                return True
+            found.append(condition)
+        return some(found)
+
     def _fact(self, symbol: Symbol, row: Row) -> Condition:
         if not symbol.mutable:
             return row in self.instance.relations.get(symbol.name, frozenset())
@@ -740,6 +814,8 @@ class Reading:
         return [(str(value), len(values) == 1 or Fact(place, value)) for value in values]
 
     def _equal(self, left: Cases, right: Cases) -> Condition:
+        if len(left) == len(right) == 1:
+            return left[0][0] == right[0][0] and every((left[0][1], right[0][1]))
         others = dict(right)
         return some(every((when, others[value])) for value, when in left if value in others)
 

@@ -107,7 +107,7 @@ def test_spin_counts_what_the_interpreter_counts_of(given: ModuleType, tmp_path:
     """Draws follow the parameters, updates read the state before the step, and what was removed may follow anew."""
     design, instance = given.PROTOCOL, given.INSTANCE
     file = tmp_path / "given.pml"
-    file.write_text(promela(design, instance, ground(design, instance, ()), ModelHeader(file.name, "none")))
+    file.write_text(promela(design, instance, ground(design, instance, {}), ModelHeader(file.name, "none")))
     counted = verified(file, optimise=SMALL)
     explored = explore(design, instance, invariants=(), engine="interpreter", reduction=False)
     assert (counted.states, counted.transitions) == (explored.states, explored.transitions + 1)
@@ -197,8 +197,8 @@ def test_strays_stand_for_what_was_left_out(tmp_path: Path) -> None:
     source = load(TOY)
     design = source.protocol("main")
     instance = source.instance(design, COLLUSION, source.profile("tiny"))
-    wrong = frozenset(place for place in ground(design, instance, ()).values if place.symbol != "returned")
-    told = ground(design, instance, (), wrong)
+    wrong = frozenset(place for place in ground(design, instance, {}).values if place.symbol != "returned")
+    told = ground(design, instance, {}, wrong)
     assert {step.action.name for step, _ in told.strays} == {"give_back", "fake_return"}
     file = tmp_path / "toy.pml"
     file.write_text(promela(design, instance, told, ModelHeader(file.name, COLLUSION)))
@@ -242,7 +242,7 @@ def test_where_carnet_did_not_look_spin_counts_the_same(tmp_path: Path) -> None:
     source = load(TOY)
     design = source.protocol("main")
     instance = source.instance(design, COLLUSION, source.profile("tiny"))
-    written = ground(design, instance, ())
+    written = ground(design, instance, {})
     assert not written.strays
     file = tmp_path / "toy.pml"
     file.write_text(promela(design, instance, written, ModelHeader(file.name, COLLUSION)))

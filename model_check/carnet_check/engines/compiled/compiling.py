@@ -1,0 +1,114 @@
+"""Compiles C into a shared object, and keeps it in the user's folder for such things.
+
+What is kept lies under the digest of the text and of who compiles it, and ends in the digest of what is before. So what
+was cut off or altered is compiled anew. What lies in a folder into which others may write is not loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from carnet_check.cache import open_folder
+from carnet_check.errors import UsageError
+from carnet_command.files import write_durably
+
+COMPILERS: Final = ("cc", "gcc", "clang")
+OPTIONS: Final = ("-O2", "-fPIC", "-shared", "-pthread", "-w")
+DIGEST: Final = 32
+"""How many bytes the digest takes that a file ends in."""
+FOLDER: Final = "CARNET_COMPILED"
+"""The variable that may name the folder for what is compiled."""
+_spent: list[float] = []
+
+
+class CompilationError(Exception):
+    """Nothing came of compiling."""
+
+
+def compiler() -> str | None:
+    """Return the C compiler that is there, if any is: the one that ``CC`` names, or else the first of the usual ones."""
+    names = (os.environ["CC"],) if os.environ.get("CC") else COMPILERS
+    return next((found for name in names if (found := shutil.which(name))), None)
+
+
+def seconds_compiling() -> float:
+    """Return how long this process compiled since it was asked last."""
+    seconds = sum(_spent)
+    _spent.clear()
+    return seconds
+
+
+def compiled(text: str) -> ctypes.CDLL:
+    """Return a text of C, compiled; another process that compiles is waited for.
+
+    Raises:
+        CompilationError: there is no compiler, or it fails, or its output cannot be kept anywhere or loaded.
+    """
+    program = compiler()
+    if program is None:
+        raise CompilationError("there is no C compiler")
+    there = Path(program).resolve().stat()
+    said = "\0".join((text, program, str(there.st_size), str(there.st_mtime_ns), *OPTIONS))
+    name = f"{hashlib.sha256(said.encode()).hexdigest()}.so"
+    began = time.monotonic()
+    try:
+        try:
+            folder = open_folder(_folder(), "folder for compiled code")
+            with _locked(folder):
+                return _loaded(folder / name) or _made(program, text, folder / name)
+        except (OSError, UsageError):  # there is no folder that this user alone may write to
+            with tempfile.TemporaryDirectory() as scratch:
+                return _made(program, text, Path(scratch) / name)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CompilationError(str(error)) from error
+    finally:
+        _spent.append(time.monotonic() - began)
+
+
+def _folder() -> Path:
+    named = os.environ.get(FOLDER)
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return Path(named) if named else (Path(cache) if cache else Path.home() / ".cache") / "carnet" / "compiled"
+
+
+def _loaded(file: Path) -> ctypes.CDLL | None:
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return None
+    whole = hashlib.sha256(content[:-DIGEST]).digest() == content[-DIGEST:]
+    return ctypes.CDLL(str(file)) if whole else None
+
+
+def _made(program: str, text: str, file: Path) -> ctypes.CDLL:
+    with tempfile.TemporaryDirectory() as scratch:
+        source, made = Path(scratch) / "model.c", Path(scratch) / "model.so"
+        source.write_text(text)
+        ran = subprocess.run([program, *OPTIONS, "-o", made, source], capture_output=True, text=True, check=False)
+        if ran.returncode:
+            raise CompilationError(f"{program} ended with {ran.returncode}: {ran.stderr.strip()[:500]}")
+        content = made.read_bytes()
+    write_durably(file, content + hashlib.sha256(content).digest())
+    return ctypes.CDLL(str(file))
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let nobody else compile into a folder meanwhile."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(number)

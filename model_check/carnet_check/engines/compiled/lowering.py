@@ -1,0 +1,318 @@
+"""A protocol on an instance as C: what follows a state, and what is seen in it, by branches on what the state holds.
+
+Every step without variables is one leaf of a tree: places that many steps ask about are asked first, once for all of
+them. What a step changes are masks, and what can be deduced then is worked out in an order in which most facts are
+looked at once. Nothing is looked up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from carnet_check.engines.explicit.layout import Layout
+from carnet_check.engines.explicit.model import Model
+from carnet_check.exports.ground.conditions import Condition, Every, Fact, Place, Some, conjuncts, denied, facts_in, some
+from carnet_check.exports.ground.system import Change, Closing, Ground, Group, Step, ground
+
+WORD = 64
+SMALL = 2
+"""So few steps are tried one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """Where a place is in a state, and the number of each value that it may hold."""
+
+    word: int
+    shift: int
+    width: int
+    numbers: Mapping[str | bool, int]
+
+    @property
+    def mask(self) -> int:
+        """The bits of the place in its word."""
+        return ((1 << self.width) - 1) << self.shift
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """What is done where something holds: for some places which number they must hold, and what else must hold."""
+
+    holds: Mapping[Place, int]
+    rest: tuple[Condition, ...]
+    lines: tuple[str, ...]
+
+
+@dataclass
+class Lowering:
+    """One model as C.
+
+    States that differ in which interchangeable element is which are ``alike``, if any are.
+
+    Attributes:
+        layout: where the bits of each place are.
+        ground: the model, written out for the places that have bits.
+        budget: how much the adversary may spend, if that is bounded.
+        sought: when each thing is seen that is looked for.
+    """
+
+    layout: Layout
+    ground: Ground
+    budget: int | None
+    sought: Sequence[Condition]
+    alike: bool = False
+    _known: dict[Place, Bits] = field(default_factory=dict)
+
+    @staticmethod
+    def of(model: Model) -> Lowering:
+        """Write a model out for the places that have bits."""
+        formulas = {str(number): each.formula for number, each in enumerate(model.monitors)}
+        changing = {Place(name, row) for name, row in model.layout.fields}
+        written = ground(
+            model.protocol,
+            model.layout.instance,
+            formulas,
+            changing,
+            lambda place: model.relevance.of_place(place.symbol, place.row),
+        )
+        return Lowering(
+            model.layout, written, model.layout.instance.budget, [*written.formulas.values()], model.canonical is not None
+        )
+
+    @property
+    def rules(self) -> list[str]:
+        """The deductions, by number."""
+        return sorted({clause.rule for clauses in self.ground.clauses.values() for clause in clauses})
+
+    def lines(self) -> Iterator[str]:
+        """Yield the functions of the model."""
+        loaded = [f"    const u64 {', '.join(f's{word} = s[{word}]' for word in range(self.words))};"]
+        unused = [f"    {' '.join(f'(void)s{word};' for word in range(self.words))}"]
+        yield "static int follow(work_t *k) {"
+        yield from ("    const u64 *s = k->s;", *loaded, *unused)
+        leaves = [leaf for number, step in enumerate(self.ground.steps) for leaf in self._step(number, step)]
+        for step, when in self.ground.strays:
+            if not step.action.deduction:
+                leaves += self._leaves(self._affordable(step, when), ["return 1;"])
+        yield from self._tree(leaves)
+        yield from ("    return 0;", "}", "")
+        yield "static void watch(const u64 *s, u64 *seen) {"
+        yield from (*loaded, *unused, "    (void)seen;")
+        yield from self._tree(
+            [
+                leaf
+                for number, when in enumerate(self.sought)
+                for leaf in self._leaves(when, [f"seen[{number // WORD}] |= (u64)1 << {number % WORD};"])
+            ]
+        )
+        yield "}"
+
+    @property
+    def words(self) -> int:
+        """How many words a state has."""
+        return 1 + self.layout.bits // WORD
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def _step(self, number: int, step: Step) -> Iterator[Leaf]:
+        when = [condition for _, condition in step.guards]
+        yield from self._leaves(self._affordable(step, *when), self._taken(number, step), whole=True)
+
+    def _affordable(self, step: Step, *when: Condition) -> list[Condition | str]:
+        conditions: list[Condition | str] = [*when]
+        if self.budget is not None and step.action.cost and self.layout.spent:
+            conditions.append(f"(s0 & {self.layout.spent}u) <= {self.budget - step.action.cost}u")
+        return conditions
+
+    def _taken(self, number: int, step: Step) -> list[str]:
+        """Return the lines that hand over where a step leads."""
+        changes = [change for _, change in step.changes]
+        groups = self._closing.after(step)
+        places = [*(change.place for change in changes), *(fact for group in groups for fact in group.facts)]
+        written = sorted({self._bits(place).word for place in places})
+        cost = step.action.cost if self.layout.spent else 0
+        if cost:
+            written = sorted({0, *written})
+        lines = [f"u64 t{word} = s{word};" for word in written]
+        lines += [self._changed(change) for change in changes]
+        if cost:
+            lines.append(f"t0 += {cost}u;")
+        for group in groups:
+            lines += self._concluded(group, set(written))
+        changed = {*places}
+        for stray, when in self.ground.strays:  # a state that lacks a conclusion must not be kept
+            if stray.action.deduction and any(fact.place in changed for fact in facts_in(when)):
+                lines.append(f"if ({self._expression(when, written)}) k->stopped = STRAY;")
+        lines += [f"k->t[{word}] = t{word};" for word in written]
+        return [*lines, f"emit(k, {sum(1 << word for word in written)}u, {number});"]
+
+    def _changed(self, change: Change) -> str:
+        bits = self._bits(change.place)
+        target = f"t{bits.word}"
+        source = self._copied(change)
+        if source is not None:
+            value = f"(s{source.word} >> {source.shift} & {source.mask >> source.shift:#x}u) << {bits.shift}"
+            return f"{target} = ({target} & ~{_hex(bits.mask)}) | {value};"
+        if change.keeps is False and len(change.cases) == 1:
+            return self._set(bits, bits.numbers[change.cases[0][0]])
+        kept = "0" if change.keeps is False else f"{self._expression(change.keeps)} ? s{bits.word} & {_hex(bits.mask)} : 0"
+        for value, when in change.cases:
+            kept = f"{self._expression(when)} ? {_hex(bits.numbers[value] << bits.shift)} : ({kept})"
+        return f"{target} = ({target} & ~{_hex(bits.mask)}) | ({kept});"
+
+    def _copied(self, change: Change) -> Bits | None:
+        """Return the place of which a change takes over the value, if it does and values have the same numbers."""
+        sources = {when.place if isinstance(when, Fact) and when == Fact(when.place, value) else None for value, when in change.cases}
+        source = sources.pop() if len(sources) == 1 else None
+        if source is None or change.keeps is not False or len(change.cases) < 2:
+            return None
+        mine, its = self._bits(change.place), self._bits(source)
+        same = mine.width == its.width and all(mine.numbers[value] == its.numbers[value] for value, _ in change.cases)
+        return its if same else None
+
+    def _set(self, bits: Bits, number: int) -> str:
+        if number == 0:
+            return f"t{bits.word} &= ~{_hex(bits.mask)};"
+        if number << bits.shift == bits.mask:
+            return f"t{bits.word} |= {_hex(bits.mask)};"
+        return f"t{bits.word} = (t{bits.word} & ~{_hex(bits.mask)}) | {_hex(number << bits.shift)};"
+
+    def _concluded(self, group: Group, written: set[int]) -> Iterator[str]:
+        lines = []
+        for fact, clauses in group.facts.items():
+            bits = self._bits(fact)
+            rules: dict[str, list[Condition]] = {}
+            for clause in clauses:
+                rules.setdefault(clause.rule, []).append(clause.when)
+            lines.append(f"if ({self._expression(denied(Fact(fact, True)), written)}) {{")
+            for name, when in rules.items():
+                made = f"{self._set(bits, bits.numbers[True])} k->concluded[{self._rule[name]}] = 1;"
+                lines.append(f"    if ({self._expression(some(when), written)}) {{ {made} }}")
+            lines.append("}")
+        if not group.repeated:
+            yield from lines
+            return
+        words = sorted({self._bits(fact).word for fact in group.facts})
+        yield f"for (u64 {', '.join(f'b{word} = ~t{word}' for word in words)}; {' || '.join(f'b{word} != t{word}' for word in words)};) {{"
+        yield f"    {' '.join(f'b{word} = t{word};' for word in words)}"
+        yield from (f"    {line}" for line in lines)
+        yield "}"
+
+    @cached_property
+    def _closing(self) -> Closing:
+        return Closing(self.ground)
+
+    @cached_property
+    def _rule(self) -> Mapping[str, int]:
+        return {name: number for number, name in enumerate(self.rules)}
+
+    # -- trees -------------------------------------------------------------------------------------
+
+    def _leaves(self, when: Condition | Sequence[Condition | str], lines: Sequence[str], *, whole: bool = False) -> Iterator[Leaf]:
+        """Yield what is done where conditions hold; unless it may be done once only, for each way on its own."""
+        listed = list(when) if isinstance(when, list) else [when]
+        if not whole and len(listed) == 1 and isinstance(listed[0], Some):
+            for part in listed[0].parts:
+                yield from self._leaves(part, lines)
+            return
+        parts = [part for each in listed for part in ((each,) if isinstance(each, str) else conjuncts(each))]
+        holds, rest = self._split(parts)
+        if holds is not None and False not in rest:
+            yield Leaf(holds, tuple(rest), tuple(lines))
+
+    def _split(self, parts: Iterable[Condition | str]) -> tuple[dict[Place, int] | None, list[Condition | str]]:
+        """Return which numbers places must hold so that all conditions do, unless they exclude each other; and the rest."""
+        holds: dict[Place, int] = {}
+        rest: list[Condition | str] = []
+        for part in parts:
+            number = self._number(part) if isinstance(part, Fact) else None
+            if number is None:
+                rest.append(part)
+            elif holds.setdefault(part.place, number) != number:
+                return None, rest
+        return holds, rest
+
+    def _number(self, fact: Fact) -> int | None:
+        """Return the number that a place must hold, if a fact says of one that it must."""
+        bits = self._bits(fact.place)
+        if fact.wanted:
+            return bits.numbers[fact.value]
+        others = [number for value, number in bits.numbers.items() if value != fact.value]
+        return others[0] if len(others) == 1 else None
+
+    def _tree(self, leaves: Sequence[Leaf], depth: int = 1) -> Iterator[str]:
+        indent = "    " * depth
+        asked = Counter(place for leaf in leaves for place in leaf.holds)
+        place, times = asked.most_common(1)[0] if asked else (None, 0)
+        if place is None or len(leaves) <= SMALL or times < 2:
+            for leaf in leaves:
+                tests = [*self._compared(leaf.holds), *map(self._expression, leaf.rest)]
+                opened = f"if ({' && '.join(tests)}) " if tests else ""
+                yield f"{indent}{opened}{{"
+                yield from (f"{indent}    {line}" for line in leaf.lines)
+                yield f"{indent}}}"
+            return
+        bits = self._bits(place)
+        cases: dict[int, list[Leaf]] = {}
+        for leaf in leaves:
+            if place in leaf.holds:
+                left = {each: number for each, number in leaf.holds.items() if each != place}
+                cases.setdefault(leaf.holds[place], []).append(Leaf(left, leaf.rest, leaf.lines))
+        yield f"{indent}switch (s{bits.word} >> {bits.shift} & {bits.mask >> bits.shift:#x}) {{"
+        for number, own in sorted(cases.items()):
+            yield f"{indent}case {number}:"
+            yield from self._tree(own, depth + 1)
+            yield f"{indent}    break;"
+        yield f"{indent}}}"
+        yield from self._tree([leaf for leaf in leaves if place not in leaf.holds], depth)
+
+    # -- expressions -------------------------------------------------------------------------------
+
+    def _compared(self, holds: Mapping[Place, int], written: Iterable[int] = ()) -> Iterator[str]:
+        """Yield a comparison for each word of which something is asked."""
+        words: dict[int, tuple[int, int]] = {}
+        for place, number in holds.items():
+            bits = self._bits(place)
+            mask, value = words.get(bits.word, (0, 0))
+            words[bits.word] = mask | bits.mask, value | number << bits.shift
+        for word, (mask, value) in words.items():
+            name = f"{'t' if word in written else 's'}{word}"
+            yield f"({name} & {_hex(mask)}) == {_hex(value)}"
+
+    def _expression(self, condition: Condition | str, written: Iterable[int] = ()) -> str:
+        """Return a condition as C, of the state that follows where a word of it is written."""
+        match condition:
+            case str():
+                return condition
+            case bool():
+                return str(int(condition))
+            case Fact(place, value, wanted):
+                bits = self._bits(place)
+                name = f"{'t' if bits.word in written else 's'}{bits.word}"
+                number = bits.numbers[value]
+                return f"({name} & {_hex(bits.mask)}) {'==' if wanted else '!='} {_hex(number << bits.shift)}"
+            case Every(parts):
+                holds, rest = self._split(parts)
+                if holds is None:
+                    return "0"
+                tests = [*self._compared(holds, written), *(self._expression(part, written) for part in rest)]
+                return f"({' && '.join(tests)})"
+            case Some(parts):
+                opposite = denied(condition)
+                assert isinstance(opposite, Every)
+                return f"!{self._expression(opposite, written)}"
+
+    def _bits(self, place: Place) -> Bits:
+        if place not in self._known:
+            there = self.layout.tables[place.symbol].places[place.row]
+            width = there.mask.bit_length() - there.shift
+            numbers = {value: number for number, value in enumerate(there.values)}
+            self._known[place] = Bits(there.shift // WORD, there.shift % WORD, width, numbers)
+        return self._known[place]
+
+
+def _hex(number: int) -> str:
+    return f"{number:#x}ul"

@@ -1,0 +1,446 @@
+"""States that a compiled model keeps and expands, in parts that own them, and numbered in the order found.
+
+Which of a part's states were found when is kept as segments, each of some states of every part. Those that the search
+was given come first, in the order in which it had found them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from carnet_check.engines.compiled.compiling import compiled
+from carnet_check.engines.compiled.lowering import WORD, Lowering
+from carnet_check.engines.explicit.symmetry import Canonicalizer
+
+Words = npt.NDArray[np.uint64]
+PARTS = 4
+"""How many parts own the states: as in runtime.c."""
+DONE, MISSING, STRAY, CROWDED, NO_MEMORY = range(5)
+"""Why a search comes back: as in runtime.c."""
+MISSES = 256
+AT_ONCE = 1 << 14
+"""How many states are read or entered at once."""
+_MOST = (1 << 64) - 1
+
+
+class TooNarrowError(Exception):
+    """Rows have too few bits for the values that words have."""
+
+
+class StrayError(Exception):
+    """A step writes what has no bits yet, in a state."""
+
+    def __init__(self, state: int) -> None:
+        super().__init__()
+        self.state = state
+
+
+def source_of(model: Lowering, width: int, dominance: int) -> str:
+    """Return a model as one text of C, with rows of ``width`` words."""
+    spent, each = dominance.bit_length(), -(-model.words // width)
+    bits = WORD if each == 1 else (WORD - spent) // each
+    constants = {
+        "WORDS": model.words,
+        "SPENT": f"{dominance}ul",
+        "WIDTH": width,
+        "BITS": bits,
+        "PLACE(w)": f"((w) / {each} * 64 + (w) % {each} * {bits} + ({bits} < 64 && (w) < {each} ? {spent} : 0))",
+        "STEPS": len(model.ground.steps),
+        "RULES": len(model.rules),
+        "MONITORS": len(model.sought),
+        "ALIKE": int(model.alike),
+    }
+    runtime = files("carnet_check.engines.compiled").joinpath("runtime.c").read_text("utf-8")
+    return "\n".join(
+        [
+            "#define _GNU_SOURCE",
+            "#include <stdint.h>",
+            "typedef uint64_t u64;",
+            "typedef uint32_t u32;",
+            *(f"#define {name} {value}" for name, value in constants.items()),
+            runtime.replace('#include "model.h"', "\n".join(model.lines())),
+        ]
+    )
+
+
+def first_width(words: int) -> int:
+    """Return how many words a row has at first: few words of a state have many values."""
+    return -(-words // 4)
+
+
+def _pointer(array: npt.NDArray[Any]) -> ctypes.c_void_p:
+    """Return where an array begins; the array lives as long as what is returned."""
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+class Machine(Sequence[int]):
+    """The states found, in the order found."""
+
+    def __init__(
+        self, model: Lowering, width: int, dominance: int, canonical: Canonicalizer | None, threads: int
+    ) -> None:
+        self.words, self.width = model.words, width
+        self._actions = [step.action.name for step in model.ground.steps]
+        self._rules = model.rules
+        self._sought = len(model.sought)
+        self._canonical = canonical
+        self._code = compiled(source_of(model, width, dominance))
+        self._code.begin.restype = ctypes.c_void_p
+        for name in ("add", "missing", "logged", "predecessor", *(("orbits",) if canonical is not None else ())):
+            getattr(self._code, name).restype = ctypes.c_uint64
+        self._code.pass_over.restype = ctypes.c_long
+        self._alike = described(canonical, self.words)
+        classes, pieces, columns, shared, length = self._alike
+        pointers = (ctypes.c_void_p * 4)(*(array.ctypes.data for array in (classes, pieces, columns, shared)))
+        begun = self._code.begin(_u(threads), _u(len(classes) - 1), _u(len(pieces) - 1), _u(length), pointers)
+        if not begun:
+            raise MemoryError
+        self._search = ctypes.c_void_p(begun)
+        self._images, self._image_places = 0, 1 << 8
+        self._owners: list[npt.NDArray[np.uint8]] = []
+        self._given = 0
+        self._begins: list[int] = []  # for each segment its first number,
+        self._segments: list[tuple[int, ...]] = []  # and where it begins in each part
+        self._ends = (0,) * PARTS
+        self._fired = np.zeros(len(self._actions), np.uint64)
+        self._concluded = np.zeros(len(self._rules) + 1, np.uint64)
+        self._tallied = np.zeros(len(self._actions), np.uint64)
+        self._first = np.zeros((PARTS, self._sought), np.uint64)
+        self._ranks = np.zeros(0, np.uint32)
+        self._told = np.zeros((PARTS, 6), np.uint64)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the memory back: nothing can be asked any more."""
+        if hasattr(self, "_search"):
+            self._code.finish(self._search)
+            del self._search
+
+    def take_over(self, other: Machine) -> None:
+        """Take over all states of another machine, and their numbers; the model is the same, maybe with more bits."""
+        for part in range(PARTS):
+            count = other._ends[part]
+            for at in range(0, count, AT_ONCE):
+                words = np.zeros((min(AT_ONCE, count - at), self.words), np.uint64)
+                words[:, : other.words] = other._words_of(part, at, len(words))
+                self._enter(words.ravel())
+        self._owners, self._given, self._ranks = other._owners, other._given, other._ranks
+        self._begins, self._segments, self._ends = other._begins, other._segments, other._ends
+        self._code.level(self._search, *(_pointer(other._told[:, column].copy()) for column in (4, 1, 5)))
+        self._count()
+
+    def tally(self) -> list[tuple[str, int]]:
+        """Return how often actions were taken since the last time."""
+        self._count()
+        counts = [*zip(self._actions, map(int, self._fired - self._tallied), strict=True)]
+        self._tallied = self._fired.copy()
+        return counts
+
+    @property
+    def rules(self) -> set[str]:
+        """The deductions that concluded something."""
+        return {name for name, times in zip(self._rules, self._concluded, strict=False) if times}
+
+    def waiting(self, most: int) -> Iterator[int]:
+        """Yield some states that are expanded next."""
+        for part in range(PARTS):
+            expanded, level = int(self._told[part, 1]), int(self._told[part, 5])
+            for row in self._words_of(part, expanded, min(most // PARTS, level - expanded)):
+                yield int.from_bytes(row.tobytes(), "little")
+
+    @property
+    def dominated(self) -> int:
+        """How many successors were found at less cost."""
+        return int(self._told[:, 2].sum())
+
+    # -- numbers of states -------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return sum(self._ends)
+
+    @overload
+    def __getitem__(self, number: int) -> int: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[int]: ...
+    def __getitem__(self, number: int | slice) -> int | list[int]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        part, place = self.place_of(number)
+        return int.from_bytes(self._words_of(part, place, 1).tobytes(), "little")
+
+    def place_of(self, number: int) -> tuple[int, int]:
+        """Return the part that owns a state, and which of its states that is."""
+        if number < self._given:
+            return int(self._owner[number]), int(self._rank[number])
+        segment = bisect_right(self._begins, number) - 1
+        left = number - self._begins[segment]
+        for part, (begin, end) in enumerate(zip(self._segments[segment], self._end_of(segment), strict=True)):
+            if left < end - begin:
+                return part, begin + left
+            left -= end - begin
+        raise IndexError(number)
+
+    def number_of(self, part: int, place: int) -> int:
+        """Return the number of a state."""
+        segment = bisect_right([each[part] for each in self._segments], place) - 1
+        if segment < 0:
+            return int(np.flatnonzero(self._owner == part)[place])
+        begins, ends = self._segments[segment], self._end_of(segment)
+        before = sum(end - begin for begin, end in itertools.islice(zip(begins, ends, strict=True), part))
+        return self._begins[segment] + before + place - begins[part]
+
+    def _end_of(self, segment: int) -> tuple[int, ...]:
+        return self._segments[segment + 1] if segment + 1 < len(self._segments) else self._ends
+
+    @property
+    def _owner(self) -> npt.NDArray[np.uint8]:
+        if len(self._owners) > 1:
+            self._owners = [np.concatenate(self._owners)]
+        return self._owners[0] if self._owners else np.zeros(0, np.uint8)
+
+    @property
+    def _rank(self) -> npt.NDArray[np.uint32]:
+        """For each state given which one of its owner's it is."""
+        if len(self._ranks) < self._given:
+            self._ranks = np.zeros(self._given, np.uint32)
+            for part in range(PARTS):
+                own = np.flatnonzero(self._owner == part)
+                self._ranks[own] = np.arange(len(own))
+        return self._ranks
+
+    def _close_segment(self) -> None:
+        """Number the states that were found since, part by part."""
+        ends = tuple(map(int, self._told[:, 0]))
+        if ends != self._ends:
+            self._begins.append(len(self))
+            self._segments.append(self._ends)
+            self._ends = ends
+
+    # -- states given ------------------------------------------------------------------------------
+
+    def add(self, states: Words) -> None:
+        """Enter states that were found elsewhere, in the order found, as words one after the other."""
+        self._owners.append(self._enter(states))
+        self._given += len(self._owners[-1])
+        self._count()
+        self._ends = tuple(map(int, self._told[:, 0]))
+
+    def _enter(self, states: Words) -> npt.NDArray[np.uint8]:
+        """Enter states; return the owner of each."""
+        count = len(states) // self.words
+        owners = np.zeros(count, np.uint8)
+        done = 0
+        while done < count:
+            left = states[done * self.words :]
+            done += self._code.add(self._search, _pointer(left), _u(count - done), _pointer(owners[done:]))
+            if done < count:
+                self._more_values()
+        return owners
+
+    def begin_level(self, begin: int, expanded: int, end: int) -> None:
+        """Say which states are expanded next: those of a level, of which some are already."""
+        places = [self._before(number) for number in (begin, expanded, end)]
+        self._code.level(self._search, *map(_pointer, places))
+
+    def _before(self, number: int) -> Words:
+        """Return how many states of each part come before a number."""
+        if number <= self._given:
+            return np.bincount(self._owner[:number], minlength=PARTS).astype(np.uint64)
+        if number == len(self):
+            return np.array(self._ends, np.uint64)
+        part, place = self.place_of(number)
+        segment = bisect_right(self._begins, number) - 1
+        before = [*self._end_of(segment)[:part], place, *self._segments[segment][part + 1 :]]
+        return np.array(before, np.uint64)
+
+    def leave_out(self, number: int) -> None:
+        """Have a state of the level not be expanded."""
+        part, place = self.place_of(number)
+        if not self._code.leave_out(self._search, _u(part), _u(place)):
+            raise MemoryError
+
+    def pass_over(self, begin: int, end: int) -> list[int]:
+        """Leave out the states of the level that are there at less cost; return which."""
+        passed = self._code.pass_over(self._search)
+        if passed < 0:
+            raise MemoryError
+        return [number for number in range(begin, end) if self._left_out(number)] if passed else []
+
+    def _left_out(self, number: int) -> bool:
+        part, place = self.place_of(number)
+        return bool(self._code.left_out(self._search, _u(part), _u(place)))
+
+    # -- expanding ---------------------------------------------------------------------------------
+
+    def expand(self, until: int, wanted: Iterable[int]) -> int:
+        """Expand states of the level until so many of all are; return how many are.
+
+        Raises:
+            MemoryError: there is no more memory.
+            TooNarrowError: rows have too few bits.
+            StrayError: a step writes what has no bits.
+        """
+        marks = np.zeros(1 + self._sought // WORD, np.uint64)
+        for monitor in wanted:
+            marks[monitor // WORD] |= np.uint64(1 << monitor % WORD)
+        while True:
+            why = self._code.run(self._search, _u(until), _pointer(marks))
+            self._count()
+            self._close_segment()
+            if why == NO_MEMORY:
+                raise MemoryError
+            if why == STRAY:
+                part = next(part for part in range(PARTS) if self._told[part, 3] == STRAY)
+                raise StrayError(int.from_bytes(self._words_of(part, int(self._told[part, 1]), 1).tobytes(), "little"))
+            if why == CROWDED:
+                self._more_values()
+            elif why == MISSING:
+                self._work_out()
+            if why == DONE:
+                return int(self._told[:, 1].sum())
+
+    def _count(self) -> None:
+        self._code.counts(self._search, *map(_pointer, (self._told, self._fired, self._concluded, self._first)))
+
+    def _more_values(self) -> None:
+        """Make room for more values of the words that have too many; raise TooNarrowError where no code is left."""
+        grown = [self._code.grow(self._search, _u(word)) for word in range(self.words)]
+        if min(grown) < 0:
+            raise MemoryError
+        if not max(grown):
+            raise TooNarrowError
+
+    def _work_out(self) -> None:
+        """Work out what stands for the states of which that is not known."""
+        canonical = self._canonical
+        assert canonical is not None
+        states = np.zeros((MISSES, self.words), np.uint64)
+        for part in range(PARTS):
+            count = self._code.missing(self._search, _u(part), _pointer(states))
+            for row in states[:count]:
+                state = int.from_bytes(row.tobytes(), "little")
+                pair = np.concatenate([row, row_of(canonical(state), self.words)])
+                self._images += 1
+                if 2 * self._images > self._image_places:
+                    self._image_places *= 4
+                    if not self._code.more_images(self._search, _u(self._image_places)):
+                        raise MemoryError
+                self._code.image(self._search, _pointer(pair))
+
+    def sighted(self, wanted: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Yield each thing that was seen, and the first state in which it was."""
+        for monitor in wanted:
+            seen = [(part, int(self._first[part, monitor])) for part in range(PARTS) if self._first[part, monitor]]
+            if seen:
+                yield monitor, min(self.number_of(part, place - 1) for part, place in seen)
+
+    # -- going back --------------------------------------------------------------------------------
+
+    def origin(self, number: int, log: npt.NDArray[np.uint32]) -> int:
+        """Return the first state that a state follows, among those of the round in which it was found."""
+        part, place = self.place_of(number)
+        round_ = int(np.searchsorted(log[:, part, 1], place, side="right"))
+        target = row_of(self[number], self.words)
+        for other in range(PARTS):
+            begin = int(log[round_ - 1, other, 0]) if round_ else 0
+            found = self._code.predecessor(
+                self._search, _u(other), _u(begin), _u(int(log[round_, other, 0])), _pointer(target)
+            )
+            if found:
+                return self.number_of(other, found - 1)
+        raise AssertionError("a state follows none of the round in which it was found")
+
+    def log(self) -> npt.NDArray[np.uint32]:
+        """Return for each round and each part how many states were expanded and found by then."""
+        rounds = self._code.logged(self._search, None)
+        log = np.zeros((rounds, PARTS, 2), np.uint32)
+        self._code.logged(self._search, _pointer(log))
+        return log
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def words_from(self, begin: int) -> Iterator[Words]:
+        """Yield the words of the states from ``begin`` on, of many at once, a line for each."""
+        for at in range(begin, self._given, AT_ONCE):
+            yield np.array([row_of(self[each], self.words) for each in range(at, min(at + AT_ONCE, self._given))])
+        for begins, first, ends in zip(self._segments, self._begins, [*self._segments[1:], self._ends], strict=True):
+            for part in range(PARTS):
+                skipped = min(max(0, begin - first), ends[part] - begins[part])
+                first += ends[part] - begins[part]
+                for at in range(begins[part] + skipped, ends[part], AT_ONCE):
+                    yield self._words_of(part, at, min(AT_ONCE, ends[part] - at))
+
+    def _words_of(self, part: int, place: int, count: int) -> Words:
+        found = np.zeros((count, self.words), np.uint64)
+        self._code.states(self._search, _u(part), _u(place), _u(count), _pointer(found))
+        return found
+
+    def stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
+        """Return for how many some states stand."""
+        total = 0
+        for part, (first, last) in enumerate(zip(self._before(begin), self._before(end), strict=True)):
+            for at in range(int(first), int(last), AT_ONCE):
+                total += self._stand_for(canonical, part, at, min(AT_ONCE, int(last) - at))
+        return total
+
+    def _stand_for(self, canonical: Canonicalizer, part: int, first: int, count: int) -> int:
+        """Have those counted of which bundles say all that matters, and count the others, many of which are alike."""
+        open_, total = np.ones(count, np.uint8), 0
+        if canonical.order * count <= _MOST:
+            total = self._code.orbits(self._search, _u(part), _u(first), _u(count), _u(canonical.order), _pointer(open_))
+        moving = row_of(canonical.moving, self.words)
+        rows = Counter(row.tobytes() for row in self._words_of(part, first, count)[open_ > 0] & moving)
+        return total + sum(canonical.orbit_size(int.from_bytes(row, "little")) * times for row, times in rows.items())
+
+
+_u = ctypes.c_uint64
+
+
+def row_of(state: int, words: int) -> Words:
+    """Return a state as words."""
+    return np.frombuffer(bytearray(state.to_bytes(8 * words, "little")), np.uint64)
+
+
+def described(canonical: Canonicalizer | None, words: int) -> tuple[Words, Words, Words, Words, int]:
+    """Describe bundles of alike elements: where classes begin, pieces of bundles, the pieces, shared bits, and a length.
+
+    A bundle's number has so many words. A piece has bits side by side in a word of the state and in one of the number.
+    """
+    classes = [] if canonical is None else canonical.classes
+    bundles = [bundle for each in classes for bundle in each]
+    pieces = [list(_pieces(bundle.parts)) for bundle in bundles]
+    columns = np.array([piece for each in pieces for piece in each], np.uint64).reshape(-1, 5)
+    shared = np.zeros(words, np.uint64) if canonical is None else row_of(canonical.shared, words)
+    return (
+        np.array([0, *itertools.accumulate(map(len, classes))], np.uint64),
+        np.array([0, *itertools.accumulate(map(len, pieces))], np.uint64),
+        columns,
+        shared,
+        1 + max((int(part) for part in columns[:, 3]), default=0),
+    )
+
+
+def _pieces(parts: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, int, int]]:
+    """Divide places, each by its mask, its shift and its place in the number, where a word ends.
+
+    A piece is a word of the state, a shift and a field there, a word of the number, and a shift there.
+    """
+    for mask, shift, to in parts:
+        at, end = shift, mask.bit_length()
+        while at < end:
+            number = to + at - shift
+            width = min(end - at, WORD - at % WORD, WORD - number % WORD)
+            yield at // WORD, at % WORD, (1 << width) - 1, number // WORD, number % WORD
+            at += width

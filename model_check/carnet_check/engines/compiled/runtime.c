@@ -1,0 +1,739 @@
+/* A breadth-first search over the states of one model, in threads. The model stands before this text:
+
+   WORDS           words of a state; the lowest bits of the first count what the adversary has spent
+   SPENT           these bits, where a state is dominated by the same one at less cost; otherwise 0
+   WIDTH           words of a row, as which a state is kept
+   BITS            bits of the code that a word of a state has in a row, or 64 if it is there as it is
+   PLACE(w)        where this code is: 64 times the word of the row, and the bits before it
+   STEPS, RULES, MONITORS  how many steps there are, deductions, and things that are looked for
+   ALIKE           whether elements are interchangeable
+   follow(k)       has emit() for each step from k->s that may be taken; returns whether it writes what has no bits
+   watch(s, seen)  marks what is seen in a state
+
+   States are owned by their hash. A round has each part follow some of its states, and hand what follows to its owner;
+   then each part enters what it was handed. So nothing that is found depends on how many threads there are. */
+
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PARTS = 4, BATCH = 512, AHEAD = 64, MISSES = 256 };
+enum { DONE, MISSING, STRAY, CROWDED, NO_MEMORY }; /* why a search comes back */
+
+typedef struct { u64 row[WIDTH]; } row_t;
+
+typedef struct { /* the values of one word of a state, by code; code 0 is none */
+    u64 *values;
+    u32 *table;
+    u64 last, used; /* the last place of the table, and the last code */
+    pthread_mutex_t adding;
+} words_t;
+
+typedef struct { /* states by hash */
+    row_t *rows;
+    u64 count, room, expanded, level, looked; /* level: where the states of the level that is expanded end */
+    u64 level_begin;
+    unsigned char *idle; /* states of this level that are not expanded, if any are not */
+#if WIDTH == 1
+    u64 *slots; /* rows, or 0 */
+#else
+    u32 *slots; /* numbers of states, from 1 on, with bits of the hash above them, or 0 */
+    u64 numbers;
+#endif
+    u64 places, mapped, dominated;
+    int failed;
+} part_t;
+
+typedef struct { /* what stands for what: bundles of alike elements, and images that were worked out */
+    const u64 *classes, *pieces, *columns; /* a piece: word of the state, shift, field, word of the number, shift */
+    u64 class_count, bundles, length;
+    const u64 *shared;
+    u64 *memo; /* pairs of states: what was asked, and what stands for it; a state that begins with ~0 is none */
+    u64 memo_places;
+} alike_t;
+
+typedef struct search search_t;
+
+typedef struct { /* where one part works */
+    u64 s[WORDS], t[WORDS], seen[(MONITORS + 63) / 64 + 1];
+    row_t row;
+    u64 sum; /* the hash of the state */
+    unsigned char concluded[RULES + 1]; /* deductions that concluded something */
+    search_t *search;
+    row_t *box[PARTS];
+    u64 first[MONITORS + 1]; /* for each thing that is looked for the first state in which it is seen, from 1 on */
+    u64 fill[PARTS], fired[STEPS + 1], taken[STEPS + 1], take, stopped; /* stopped: why this state has to wait */
+    u64 missing[MISSES][WORDS], misses;
+    u64 *numbers, *order;
+} work_t;
+
+struct search {
+    part_t parts[PARTS];
+    work_t work[PARTS];
+    words_t words[WORDS];
+    alike_t alike;
+    u32 *log; /* for each round, and each part, how many states were expanded and found by then */
+    u64 rounds, log_room;
+    u64 until; /* how many states are to be expanded */
+    u64 wanted[(MONITORS + 63) / 64 + 1]; /* what is still looked for */
+    int threads, why;
+    pthread_barrier_t barrier;
+    pthread_mutex_t gate;
+};
+
+/* -- memory ------------------------------------------------------------------------------------ */
+
+static void *fresh(u64 bytes) {
+    void *at = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return 0;
+    madvise(at, bytes, MADV_HUGEPAGE);
+    return at;
+}
+
+/* -- words and rows ---------------------------------------------------------------------------- */
+
+static inline u64 mix(u64 word, u64 value) { /* 0 for the value 0, so that a wider state has the same hash */
+    value *= 0x9E3779B97F4A7C15u + 2 * word;
+    value ^= value >> 32;
+    return value * (0xFF51AFD7ED558CCDu + 2 * word);
+}
+
+static inline u64 place_of(const words_t *words, u64 value) {
+    u64 at = ((value ^ value >> 29) * 0x9E3779B97F4A7C15u >> 32) & words->last;
+    u32 code;
+    while ((code = __atomic_load_n(&words->table[at], __ATOMIC_ACQUIRE)) && words->values[code] != value)
+        at = (at + 1) & words->last;
+    return at;
+}
+
+static u64 code_of(words_t *words, u64 value) { /* 0 if there is no room for one more */
+    u64 code = words->table[place_of(words, value)];
+    if (code) return code;
+    pthread_mutex_lock(&words->adding);
+    u64 at = place_of(words, value);
+    code = words->table[at];
+    if (!code && 2 * (words->used + 1) <= words->last && (words->used + 1) >> BITS % 64 == 0) {
+        code = ++words->used;
+        words->values[code] = value;
+        __atomic_store_n(&words->table[at], (u32)code, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&words->adding);
+    return code;
+}
+
+#define FIELD (BITS == 64 ? ~(u64)0 : ((u64)1 << BITS % 64) - 1)
+#define MARK ((u64)1 << 63) /* in a row that is one word as it is: no row is 0 */
+
+static inline int put(search_t *search, u64 word, u64 value, row_t *row) {
+    u64 column = PLACE(word) / 64, shift = PLACE(word) % 64;
+    if (BITS == 64) {
+        row->row[column] = value | (WORDS == 1 ? MARK : 0);
+        return 1;
+    }
+    u64 spent = word ? 0 : value & SPENT, code = code_of(&search->words[word], value ^ spent);
+    if (!code) return 0;
+    row->row[column] = (row->row[column] & ~(FIELD << shift)) | code << shift;
+    if (!word) row->row[0] = (row->row[0] & ~(u64)SPENT) | spent;
+    return 1;
+}
+
+static inline u64 word_in(const search_t *search, u64 word, const row_t *row) {
+    u64 column = PLACE(word) / 64, shift = PLACE(word) % 64;
+    if (BITS == 64) return row->row[column] & (WORDS == 1 ? ~MARK : ~(u64)0);
+    u64 value = search->words[word].values[row->row[column] >> shift & FIELD];
+    return word ? value : value | (row->row[0] & SPENT);
+}
+
+static inline u64 core(u64 column, u64 value) { return column ? value : value & ~(u64)SPENT; }
+
+static inline u64 hash_of(const row_t *row) {
+    u64 h = 0;
+    for (u64 column = 0; column < WIDTH; column++) h += mix(column, core(column, row->row[column]));
+    h ^= h >> 33;
+    h *= 0xC4CEB9FE1A85EC53u;
+    return h ^ h >> 29;
+}
+
+static inline int same(const row_t *one, const row_t *other) { /* whatever was spent */
+    u64 difference = 0;
+    for (u64 column = 0; column < WIDTH; column++)
+        difference |= core(column, one->row[column]) ^ core(column, other->row[column]);
+    return !difference;
+}
+
+/* -- states by hash ---------------------------------------------------------------------------- */
+
+static inline u64 home(const part_t *part, u64 h) { return (h >> 32) * part->places >> 32; }
+static inline u64 after(const part_t *part, u64 at) { return at + 1 < part->places ? at + 1 : 0; }
+
+/* Find a row from a slot on. Returns 0 if it is there, -1 if it is at less cost, or 1 with the empty slot. */
+#if WIDTH == 1
+static inline int find(const part_t *part, u64 h, const row_t *row, u64 *at) {
+    int cheaper = 0;
+    (void)h;
+    for (u64 there; (there = part->slots[*at]); *at = after(part, *at))
+        if (!((there ^ row->row[0]) & ~(u64)SPENT)) {
+            if (there == row->row[0]) return 0;
+            cheaper |= (there & SPENT) < (row->row[0] & SPENT);
+        }
+    return cheaper ? -1 : 1;
+}
+static inline void enter(part_t *part, u64 h, u64 at, u64 number) {
+    (void)h;
+    part->slots[at] = part->rows[number].row[0];
+}
+#else
+static inline int find(const part_t *part, u64 h, const row_t *row, u64 *at) {
+    int cheaper = 0;
+    for (u64 there; (there = part->slots[*at]); *at = after(part, *at)) {
+        if ((u32)((there ^ h) & ~part->numbers)) continue;
+        const row_t *other = &part->rows[(there & part->numbers) - 1];
+        if (!same(row, other)) continue;
+        if ((row->row[0] & SPENT) == (other->row[0] & SPENT)) return 0;
+        cheaper |= (other->row[0] & SPENT) < (row->row[0] & SPENT);
+    }
+    return cheaper ? -1 : 1;
+}
+static inline void enter(part_t *part, u64 h, u64 at, u64 number) {
+    part->slots[at] = (u32)((h & ~part->numbers) | (number + 1));
+}
+#endif
+
+static int make_room(part_t *part, u64 least) { /* room for so many states; 0 if there is no memory for it */
+    u64 room = part->room * 7 / 4;
+    if (room < least) room = least;
+    if (room >= (u64)1 << 32) return 0;
+    u64 places = room * 5 / 4 + 16, bytes = places * sizeof *part->slots, held = part->room * sizeof(row_t);
+    if (part->slots) munmap(part->slots, part->mapped);
+    part->slots = 0;
+    row_t *rows = part->rows ? mremap(part->rows, held, room * sizeof(row_t), MREMAP_MAYMOVE)
+                             : fresh(room * sizeof(row_t));
+    if (!rows || rows == MAP_FAILED) return 0;
+    madvise(rows, room * sizeof(row_t), MADV_HUGEPAGE);
+    part->rows = rows;
+    part->room = room;
+    part->slots = fresh(bytes);
+    if (!part->slots) return 0;
+    part->mapped = bytes;
+    part->places = places;
+#if WIDTH > 1
+    part->numbers = 1;
+    while (part->numbers < room) part->numbers = 2 * part->numbers + 1;
+#endif
+    u64 hashes[AHEAD];
+    for (u64 begin = 0; begin < part->count; begin += AHEAD) {
+        u64 end = begin + AHEAD < part->count ? begin + AHEAD : part->count;
+        for (u64 i = begin; i < end; i++) {
+            hashes[i - begin] = hash_of(&part->rows[i]);
+            __builtin_prefetch(&part->slots[home(part, hashes[i - begin])], 1);
+        }
+        for (u64 i = begin; i < end; i++) {
+            u64 at = home(part, hashes[i - begin]);
+            while (part->slots[at]) at = after(part, at);
+            enter(part, hashes[i - begin], at, i);
+        }
+    }
+    return 1;
+}
+
+static void enter_all(part_t *part, const row_t *rows, u64 count) { /* memory is slow, so all is asked for first */
+    u64 hashes[AHEAD];
+    for (u64 begin = 0; begin < count; begin += AHEAD) {
+        u64 end = begin + AHEAD < count ? begin + AHEAD : count;
+        for (u64 i = begin; i < end; i++) {
+            hashes[i - begin] = hash_of(&rows[i]);
+            __builtin_prefetch(&part->slots[home(part, hashes[i - begin])], 1);
+        }
+#if WIDTH > 1
+        for (u64 i = begin; i < end; i++) {
+            u64 h = hashes[i - begin], at = home(part, h), there;
+            while ((there = part->slots[at]) && (u32)((there ^ h) & ~part->numbers)) at = after(part, at);
+            if (there) __builtin_prefetch(&part->rows[(there & part->numbers) - 1]);
+        }
+#endif
+        for (u64 i = begin; i < end; i++) {
+            u64 at = home(part, hashes[i - begin]);
+            int found = find(part, hashes[i - begin], &rows[i], &at);
+            if (found > 0) {
+                part->rows[part->count] = rows[i];
+                enter(part, hashes[i - begin], at, part->count++);
+            }
+            part->dominated += found < 0;
+        }
+    }
+}
+
+/* -- which state stands for others ------------------------------------------------------------- */
+
+#if ALIKE
+static int compared(const work_t *k, u64 one, u64 other) {
+    for (u64 part = k->search->alike.length; part-- > 0;) {
+        u64 first = k->numbers[one * k->search->alike.length + part];
+        u64 second = k->numbers[other * k->search->alike.length + part];
+        if (first != second) return first > second ? 1 : -1;
+    }
+    return 0;
+}
+
+static int order_bundles(work_t *k, const u64 *state) { /* whether any are not in order already */
+    const alike_t *alike = &k->search->alike;
+    memset(k->numbers, 0, alike->bundles * alike->length * sizeof(u64));
+    for (u64 bundle = 0; bundle < alike->bundles; bundle++)
+        for (u64 piece = alike->pieces[bundle]; piece < alike->pieces[bundle + 1]; piece++) {
+            const u64 *c = alike->columns + 5 * piece;
+            k->numbers[bundle * alike->length + c[3]] |= (state[c[0]] >> c[1] & c[2]) << c[4];
+        }
+    int moved = 0;
+    for (u64 each = 0; each < alike->class_count; each++)
+        for (u64 bundle = alike->classes[each]; bundle < alike->classes[each + 1]; bundle++) {
+            u64 at = bundle;
+            for (; at > alike->classes[each] && compared(k, bundle, k->order[at - 1]) > 0; at--, moved = 1)
+                k->order[at] = k->order[at - 1];
+            k->order[at] = bundle;
+        }
+    return moved;
+}
+
+static int have_shared(const work_t *k, const u64 *state) {
+    u64 shared = 0;
+    for (u64 word = 0; word < WORDS; word++) shared |= state[word] & k->search->alike.shared[word];
+    return shared != 0;
+}
+
+static u64 *image_of(const alike_t *alike, const u64 *state) { /* the pair of a state, or the empty one for it */
+    u64 h = 0;
+    for (u64 word = 0; word < WORDS; word++) h = (h ^ state[word]) * 0x9E3779B97F4A7C15u, h ^= h >> 32;
+    for (u64 at = h & (alike->memo_places - 1);; at = (at + 1) & (alike->memo_places - 1)) {
+        u64 *pair = alike->memo + at * 2 * WORDS;
+        if (pair[0] == ~(u64)0 || !memcmp(pair, state, WORDS * sizeof(u64))) return pair;
+    }
+}
+
+static int stand(work_t *k, u64 *state) { /* change a state into the one that stands for it; 0 if that is not known */
+    const alike_t *alike = &k->search->alike;
+    if (have_shared(k, state)) {
+        const u64 *pair = image_of(alike, state);
+        if (pair[0] == ~(u64)0) return 0;
+        memcpy(state, pair + WORDS, WORDS * sizeof(u64));
+        return 1;
+    }
+    if (!order_bundles(k, state)) return 1;
+    for (u64 bundle = 0; bundle < alike->bundles; bundle++)
+        for (u64 piece = alike->pieces[bundle]; piece < alike->pieces[bundle + 1]; piece++) {
+            const u64 *c = alike->columns + 5 * piece;
+            u64 bits = k->numbers[k->order[bundle] * alike->length + c[3]] >> c[4] & c[2];
+            state[c[0]] = (state[c[0]] & ~(c[2] << c[1])) | bits << c[1];
+        }
+    return 1;
+}
+#endif
+
+/* -- what follows a state ---------------------------------------------------------------------- */
+
+/* Hand over the state that a step leads to: k->t has those of its words that are named. */
+static void __attribute__((noinline)) emit(work_t *k, u64 named, u64 step) {
+    k->taken[k->take++] = step;
+    if (k->stopped) return;
+#if ALIKE
+    for (u64 word = 0; word < WORDS; word++)
+        if (!(named >> word & 1)) k->t[word] = k->s[word];
+    if (!stand(k, k->t)) {
+        k->stopped = MISSING;
+        if (k->misses < MISSES) memcpy(k->missing[k->misses++], k->t, sizeof k->t);
+        return;
+    }
+    named = ((u64)1 << WORDS) - 1;
+#endif
+    row_t row = k->row;
+    u64 sum = k->sum, changes = 0;
+    for (; named; named &= named - 1) {
+        u64 word = __builtin_ctzll(named), value = k->t[word];
+        if (value == k->s[word]) continue;
+        changes = 1;
+        sum += mix(word, word ? value : value & ~(u64)SPENT) - mix(word, word ? k->s[word] : k->s[word] & ~(u64)SPENT);
+        if (!put(k->search, word, value, &row)) {
+            k->stopped = CROWDED;
+            return;
+        }
+    }
+    if (changes) {
+        u64 owner = (sum ^ sum >> 32) % PARTS;
+        k->box[owner][k->fill[owner]++] = row;
+    }
+}
+
+#include "model.h"
+
+static void unpack(const search_t *search, const row_t *row, u64 *state) {
+    for (u64 word = 0; word < WORDS; word++) state[word] = word_in(search, word, row);
+}
+
+static u64 sum_of(const u64 *state) {
+    u64 sum = 0;
+    for (u64 word = 0; word < WORDS; word++) sum += mix(word, word ? state[word] : state[word] & ~(u64)SPENT);
+    return sum;
+}
+
+static int follow_row(work_t *k, const row_t *row) { /* hand over all that follows, or nothing; say why */
+    u64 before[PARTS];
+    memcpy(before, k->fill, sizeof before);
+    k->row = *row;
+    unpack(k->search, row, k->s);
+    k->sum = sum_of(k->s);
+    k->take = k->stopped = 0;
+    if (follow(k)) k->stopped = STRAY;
+    if (k->stopped) memcpy(k->fill, before, sizeof before);
+    else
+        for (u64 i = 0; i < k->take; i++) k->fired[k->taken[i]]++;
+    return k->stopped;
+}
+
+static void expand(search_t *search, u64 number) { /* follow states of a part, until it is enough for a round */
+    part_t *part = &search->parts[number];
+    work_t *k = &search->work[number];
+    memset(k->fill, 0, sizeof k->fill);
+    u64 full = 0;
+    part->failed = DONE;
+    k->misses = 0;
+    while (part->expanded < part->level && !full) {
+        if (!(part->idle && part->idle[part->expanded - part->level_begin])) {
+            part->failed = follow_row(k, &part->rows[part->expanded]);
+            if (part->failed) break;
+        }
+        part->expanded++;
+        for (u64 owner = 0; owner < PARTS; owner++) full |= k->fill[owner] >= BATCH;
+    }
+    if (part->failed == MISSING) { /* ask for what later states lack, too */
+        u64 fill[PARTS];
+        memcpy(fill, k->fill, sizeof fill);
+        for (u64 i = part->expanded + 1; i < part->level && i < part->expanded + BATCH && k->misses < MISSES; i++) {
+            if (part->idle && part->idle[i - part->level_begin]) continue;
+            k->take = 0, k->stopped = 0, k->row = part->rows[i];
+            unpack(search, &part->rows[i], k->s);
+            k->sum = sum_of(k->s);
+            follow(k);
+            memcpy(k->fill, fill, sizeof fill);
+        }
+    }
+}
+
+static void take_in(search_t *search, u64 number) { /* enter what a part was handed */
+    part_t *part = &search->parts[number];
+    u64 more = 0;
+    for (u64 from = 0; from < PARTS; from++) more += search->work[from].fill[number];
+    if (part->count + more > part->room && !make_room(part, part->count + more)) {
+        part->failed = NO_MEMORY;
+        return;
+    }
+    for (u64 from = 0; from < PARTS; from++) enter_all(part, search->work[from].box[number], search->work[from].fill[number]);
+}
+
+static void look(search_t *search, u64 number) { /* look at the states that a part found since */
+    part_t *part = &search->parts[number];
+    work_t *k = &search->work[number];
+    for (; part->looked < part->count; part->looked++) {
+        unpack(search, &part->rows[part->looked], k->t);
+        memset(k->seen, 0, sizeof k->seen);
+        watch(k->t, k->seen);
+        for (u64 group = 0; group < (MONITORS + 63) / 64; group++)
+            for (u64 left = k->seen[group] & search->wanted[group]; left; left &= left - 1) {
+                u64 monitor = group * 64 + __builtin_ctzll(left);
+                if (!k->first[monitor]) k->first[monitor] = part->looked + 1;
+            }
+    }
+}
+
+static void finish_round(search_t *search) {
+    u64 open = 0, spread = 0;
+    for (u64 number = 0; number < PARTS; number++) {
+        part_t *part = &search->parts[number];
+        search->log[2 * (search->rounds * PARTS + number)] = (u32)part->expanded;
+        search->log[2 * (search->rounds * PARTS + number) + 1] = (u32)part->count;
+        if (part->failed > search->why) search->why = part->failed;
+        open |= part->expanded < part->level;
+        spread += part->expanded;
+    }
+    search->rounds++;
+    if (search->why == DONE && (!open || spread >= search->until || search->rounds == search->log_room))
+        search->why = -1;
+}
+
+typedef struct { search_t *search; int number; } thread_t;
+
+static void *rounds(void *given) {
+    thread_t *own = given;
+    search_t *search = own->search;
+    pthread_mutex_lock(&search->gate); /* until all threads are there */
+    pthread_mutex_unlock(&search->gate);
+    if (search->why != DONE) return 0;
+    do {
+        for (u64 number = own->number; number < PARTS; number += search->threads) expand(search, number);
+        pthread_barrier_wait(&search->barrier);
+        for (u64 number = own->number; number < PARTS; number += search->threads) {
+            take_in(search, number);
+            look(search, number);
+        }
+        if (pthread_barrier_wait(&search->barrier) == PTHREAD_BARRIER_SERIAL_THREAD) finish_round(search);
+        pthread_barrier_wait(&search->barrier);
+    } while (search->why == DONE);
+    return 0;
+}
+
+/* -- what is called ---------------------------------------------------------------------------- */
+
+void finish(search_t *search) { /* give all memory back */
+    for (u64 number = 0; number < PARTS; number++) {
+        part_t *part = &search->parts[number];
+        if (part->rows) munmap(part->rows, part->room * sizeof(row_t));
+        if (part->slots) munmap(part->slots, part->mapped);
+        free(part->idle);
+        for (u64 owner = 0; owner < PARTS; owner++) free(search->work[number].box[owner]);
+        free(search->work[number].numbers);
+        free(search->work[number].order);
+    }
+    for (u64 word = 0; word < WORDS; word++) free(search->words[word].values), free(search->words[word].table);
+    free(search->alike.memo);
+    free(search->log);
+    free(search);
+}
+
+static int more_values(words_t *words) { /* make room for twice as many values; 0 if there is no memory */
+    u64 last = 2 * words->last + 1;
+    u64 *values = realloc(words->values, (last / 2 + 2) * sizeof *values);
+    if (values) words->values = values;
+    u32 *table = values ? calloc(last + 1, sizeof *table) : 0;
+    if (!table) return 0;
+    free(words->table);
+    words->table = table;
+    words->last = last;
+    for (u64 code = 1; code <= words->used; code++) table[place_of(words, values[code])] = (u32)code;
+    return 1;
+}
+
+int grow(search_t *search, u64 word) { /* make room for more values where it is used up: 1 if it is, -1 without memory */
+    words_t *words = &search->words[word];
+    if (BITS == 64 || 2 * (words->used + 1) <= words->last || (words->used + 1) >> BITS % 64) return 0;
+    return more_values(words) ? 1 : -1;
+}
+
+int more_images(search_t *search, u64 places) { /* make room for more images; 0 if there is no memory */
+    alike_t *alike = &search->alike;
+    u64 *before = alike->memo, count = alike->memo_places;
+    alike->memo = malloc(places * 2 * WORDS * sizeof(u64));
+    if (!alike->memo) {
+        alike->memo = before;
+        return 0;
+    }
+    memset(alike->memo, 255, places * 2 * WORDS * sizeof(u64));
+    alike->memo_places = places;
+#if ALIKE
+    for (u64 i = 0; i < count; i++)
+        if (before[i * 2 * WORDS] != ~(u64)0)
+            memcpy(image_of(alike, before + i * 2 * WORDS), before + i * 2 * WORDS, 2 * WORDS * sizeof(u64));
+#else
+    (void)count;
+#endif
+    free(before);
+    return 1;
+}
+
+search_t *begin(u64 threads, u64 classes, u64 bundles, u64 length, const u64 **alike) {
+    search_t *search = calloc(1, sizeof *search);
+    if (!search) return 0;
+    search->threads = (int)(threads < PARTS ? threads : PARTS);
+    search->alike.class_count = classes;
+    search->alike.bundles = bundles;
+    search->alike.length = length;
+    search->alike.classes = alike[0];
+    search->alike.pieces = alike[1];
+    search->alike.columns = alike[2];
+    search->alike.shared = alike[3];
+    int fine = more_images(search, 1 << 8);
+    for (u64 word = 0; word < WORDS; word++) {
+        pthread_mutex_init(&search->words[word].adding, 0);
+        search->words[word].last = 127;
+        fine &= more_values(&search->words[word]);
+    }
+    for (u64 number = 0; number < PARTS; number++) {
+        work_t *k = &search->work[number];
+        k->search = search;
+        k->numbers = calloc(bundles * length + 1, sizeof(u64));
+        k->order = calloc(bundles + 1, sizeof(u64));
+        for (u64 owner = 0; owner < PARTS; owner++) {
+            k->box[owner] = malloc((BATCH + STEPS + 1) * sizeof(row_t));
+            fine &= k->box[owner] != 0;
+        }
+        fine &= k->numbers && k->order && make_room(&search->parts[number], 1 << 12);
+    }
+    if (fine) return search;
+    finish(search);
+    return 0;
+}
+
+/* Enter states, one after the other, until one finds no code; say whose each is. Returns how many were entered. */
+u64 add(search_t *search, const u64 *states, u64 count, unsigned char *owners) {
+    for (u64 i = 0; i < count; i++, states += WORDS) {
+        row_t row = {{0}};
+        for (u64 word = 0; word < WORDS; word++)
+            if (!put(search, word, states[word], &row)) return i;
+        u64 sum = sum_of(states);
+        owners[i] = (unsigned char)((sum ^ sum >> 32) % PARTS);
+        part_t *part = &search->parts[owners[i]];
+        if (part->count == part->room && !make_room(part, part->count + 1)) return i;
+        enter_all(part, &row, 1);
+        part->looked = part->count; /* by whoever found it */
+    }
+    return count;
+}
+
+void image(search_t *search, const u64 *pair) { /* tell what stands for a state; there has to be room for it */
+#if ALIKE
+    memcpy(image_of(&search->alike, pair), pair, 2 * WORDS * sizeof(u64));
+#else
+    (void)search, (void)pair;
+#endif
+}
+
+void level(search_t *search, const u64 *begins, const u64 *expanded, const u64 *ends) { /* say what is expanded next */
+    for (u64 number = 0; number < PARTS; number++) {
+        part_t *part = &search->parts[number];
+        part->level_begin = begins[number];
+        part->expanded = expanded[number];
+        part->level = ends[number];
+        free(part->idle);
+        part->idle = 0;
+    }
+}
+
+int leave_out(search_t *search, u64 number, u64 state) { /* have a state of this level not be expanded */
+    part_t *part = &search->parts[number];
+    if (!part->idle) part->idle = calloc(part->level - part->level_begin + 1, 1);
+    if (part->idle) part->idle[state - part->level_begin] = 1;
+    return part->idle != 0;
+}
+
+/* Leave out the states of this level that are there with at least one less spent, too. Returns how many, or -1. */
+long pass_over(search_t *search) {
+    long passed = 0;
+    for (u64 number = 0; number < PARTS; number++) {
+        part_t *part = &search->parts[number];
+        for (u64 i = part->level_begin; i < part->level; i++) {
+            row_t row = part->rows[i];
+            if (!(row.row[0] & SPENT)) continue;
+            row.row[0] -= 1;
+            u64 h = hash_of(&row), at = home(part, h);
+            if (find(part, h, &row, &at) > 0) continue;
+            if (!leave_out(search, number, i)) return -1;
+            passed++;
+        }
+    }
+    return passed;
+}
+
+int left_out(const search_t *search, u64 number, u64 state) {
+    const part_t *part = &search->parts[number];
+    return part->idle && state >= part->level_begin && state < part->level && part->idle[state - part->level_begin];
+}
+
+/* Expand until so many states are, or the level is; say why it comes back. */
+int run(search_t *search, u64 until, const u64 *wanted) {
+    if (search->rounds + 2 > search->log_room) {
+        u64 room = 2 * search->log_room + 1024;
+        u32 *log = realloc(search->log, room * 2 * PARTS * sizeof *log);
+        if (!log) return NO_MEMORY;
+        search->log = log;
+        search->log_room = room;
+    }
+    pthread_t threads[PARTS];
+    thread_t own[PARTS];
+    search->until = until;
+    search->why = DONE;
+    memcpy(search->wanted, wanted, (MONITORS + 63) / 64 * sizeof(u64));
+    int started = 1;
+    pthread_barrier_init(&search->barrier, 0, (unsigned)search->threads);
+    pthread_mutex_init(&search->gate, 0);
+    pthread_mutex_lock(&search->gate);
+    for (; started < search->threads; started++) {
+        own[started] = (thread_t){search, started};
+        if (pthread_create(&threads[started], 0, rounds, &own[started])) break;
+    }
+    if (started < search->threads) search->why = NO_MEMORY;
+    pthread_mutex_unlock(&search->gate);
+    own[0] = (thread_t){search, 0};
+    rounds(&own[0]);
+    for (int number = 1; number < started; number++) pthread_join(threads[number], 0);
+    pthread_barrier_destroy(&search->barrier);
+    return search->why < 0 ? DONE : search->why;
+}
+
+/* For each part: states, those expanded, those dominated, why it stopped, and where the level begins and ends; then how
+   often each step was taken, which deductions concluded something, and where each thing was seen first. */
+void counts(const search_t *search, u64 *parts, u64 *fired, u64 *concluded, u64 *first) {
+    memset(fired, 0, STEPS * sizeof *fired);
+    memset(concluded, 0, RULES * sizeof *concluded);
+    for (u64 number = 0; number < PARTS; number++) {
+        const part_t *part = &search->parts[number];
+        u64 told[] = {part->count, part->expanded, part->dominated, (u64)part->failed, part->level_begin, part->level};
+        memcpy(parts + 6 * number, told, sizeof told);
+        for (u64 step = 0; step < STEPS; step++) fired[step] += search->work[number].fired[step];
+        for (u64 rule = 0; rule < RULES; rule++) concluded[rule] |= search->work[number].concluded[rule];
+        memcpy(first + number * MONITORS, search->work[number].first, MONITORS * sizeof(u64));
+    }
+}
+
+u64 missing(const search_t *search, u64 number, u64 *states) { /* the states of which it is not known what stands for them */
+    memcpy(states, search->work[number].missing, search->work[number].misses * WORDS * sizeof(u64));
+    return search->work[number].misses;
+}
+
+void states(const search_t *search, u64 number, u64 first, u64 count, u64 *out) {
+    for (u64 i = 0; i < count; i++) unpack(search, &search->parts[number].rows[first + i], out + i * WORDS);
+}
+
+u64 logged(const search_t *search, u32 *log) { /* the log of rounds, if there is where to write it; how many there are */
+    if (log) memcpy(log, search->log, search->rounds * 2 * PARTS * sizeof *log);
+    return search->rounds;
+}
+
+/* Find the first state of some that another one follows. Returns its number from 1 on, or 0. */
+u64 predecessor(search_t *search, u64 number, u64 first, u64 end, const u64 *target) {
+    work_t *k = &search->work[number];
+    u64 sum = sum_of(target), owner = (sum ^ sum >> 32) % PARTS;
+    row_t row = {{0}};
+    for (u64 word = 0; word < WORDS; word++)
+        if (!put(search, word, target[word], &row)) return 0;
+    for (u64 i = first; i < end; i++) {
+        memset(k->fill, 0, sizeof k->fill);
+        u64 fired[STEPS + 1];
+        memcpy(fired, k->fired, sizeof fired);
+        follow_row(k, &search->parts[number].rows[i]);
+        memcpy(k->fired, fired, sizeof fired);
+        for (u64 each = 0; each < k->fill[owner]; each++)
+            if (!memcmp(&k->box[owner][each], &row, sizeof row)) return i + 1;
+    }
+    return 0;
+}
+
+#if ALIKE
+/* Add up for how many states some stand, with so many permutations; mark those of which that is not known here. */
+u64 orbits(search_t *search, u64 number, u64 first, u64 count, u64 order, unsigned char *open) {
+    work_t *k = &search->work[number];
+    const alike_t *alike = &search->alike;
+    u64 total = 0;
+    for (u64 i = 0; i < count; i++) {
+        unpack(search, &search->parts[number].rows[first + i], k->t);
+        order_bundles(k, k->t);
+        u64 ties = 1;
+        for (u64 each = 0; each < alike->class_count; each++) {
+            u64 alike_so_far = 1;
+            for (u64 at = alike->classes[each] + 1; at < alike->classes[each + 1]; at++)
+                ties *= compared(k, k->order[at], k->order[at - 1]) ? (alike_so_far = 1) : ++alike_so_far;
+        }
+        open[i] = have_shared(k, k->t) && ties != 1;
+        if (!open[i]) total += order / ties;
+    }
+    return total;
+}
+#endif

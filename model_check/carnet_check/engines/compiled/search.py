@@ -1,0 +1,203 @@
+"""The same breadth-first search as the explicit engine's, by compiled code once there are many states.
+
+It begins in Python: a small search needs nothing else, and a large one knows most of its bits soon. Then the model is
+written out for the places that have bits by then, compiled, and given the states. Where a step writes a place that has
+none, Python gives it bits, and the model is compiled anew.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from carnet_check.engines.checkpoints import SearchCheckpoint
+from carnet_check.engines.compiled.compiling import seconds_compiling
+from carnet_check.engines.compiled.lowering import Lowering
+from carnet_check.engines.compiled.machine import PARTS, Machine, StrayError, TooNarrowError, first_width, source_of
+from carnet_check.engines.explicit.bounds import Watch
+from carnet_check.engines.explicit.model import Model
+from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.explicit.symmetry import Canonicalizer
+
+HAND_OVER_AT = 60_000
+"""How many states are found before the model is compiled, which takes some seconds."""
+CHUNK = 1 << 16
+"""How many states are expanded before bounds are looked at."""
+LOOKED_AHEAD = 512
+"""How many states are looked at for places without bits, where one was found."""
+
+
+class NativeSearch(PackedSearch):
+    """One search, from the first state on."""
+
+    def __init__(
+        self,
+        model: Model,
+        watch: Watch,
+        *,
+        enough: int,
+        dominance: bool,
+        saved: SearchCheckpoint | None = None,
+        hand_over_at: int = HAND_OVER_AT,
+        threads: int = 1,
+    ) -> None:
+        super().__init__(model, watch, enough=enough, dominance=dominance, saved=saved)
+        self._hand_over_at = hand_over_at
+        self._threads = threads
+        self._machine: Machine | None = None
+        self._rounds = np.zeros((0, PARTS, 2), np.uint32)
+        """Of rounds of machines before this one how many states each part had expanded and found."""
+        self._tallied = 0
+
+    def run(self) -> str | None:
+        """Search; return what stopped the search before everything was found, memory that is not there among it."""
+        try:
+            return super().run()
+        except MemoryError:
+            return "memory"
+
+    # -- compiled code -----------------------------------------------------------------------------
+
+    def _tidy(self) -> None:
+        if self._machine is None and len(self.found) >= self._hand_over_at:
+            self._machine = self._begun(None)
+            for begin in range(0, len(self.states), CHUNK):
+                self._machine.add(_words(self.states[begin : begin + CHUNK], self._machine.words))
+            self._machine.begin_level(self.levels[-1], self.expanded, self.level_ends)
+            for number in self._idle:
+                if number >= self.levels[-1]:
+                    self._machine.leave_out(number)
+            self._take_over()
+        elif self._machine is None:
+            super()._tidy()
+
+    def _begun(self, before: Machine | None, more: int = 0) -> Machine:
+        """Return a machine for the model as it is now; rows of states are as wide as before, or by ``more``."""
+        seconds_compiling()
+        lowered = Lowering.of(self.model)
+        width = first_width(lowered.words) if before is None else max(first_width(lowered.words), before.width + more)
+        machine = Machine(lowered, width, self.spent, self.model.canonical, self._threads)
+        self.watch.leave_out(seconds_compiling())
+        return machine
+
+    def _take_over(self) -> None:
+        self._tally_all()
+        self.states.clear()
+        self.seen.clear()
+        self.found = self._machine
+        self.chunk = CHUNK
+
+    def _replace(self, more: int = 0) -> None:
+        """Have another machine go on with the states of this one."""
+        before = self._machine
+        assert before is not None
+        self._tally_all()
+        self._rounds = np.concatenate([self._rounds, before.log()])
+        self._machine = self._begun(before, more)
+        self._machine.take_over(before)
+        self.found = self._machine
+        before.close()
+
+    def _give_bits(self, state: int) -> None:
+        """Look what steps write in a state and in some that are expanded next, so that it gets bits."""
+        assert self._machine is not None
+        for each in [state, *self._machine.waiting(LOOKED_AHEAD)]:
+            for memo in self.expanders:
+                moves = memo.answer(each)
+                for touched, cleared, deductions in moves.effects if moves is not None else ():
+                    if deductions is not None:
+                        deductions.answer((each | touched) ^ cleared)
+
+    def _expand(self, begin: int, end: int) -> int:
+        if self._machine is None:
+            return super()._expand(begin, end)
+        wanted = self.lookouts.keys()
+        while True:
+            dominated = self._machine.dominated
+            try:
+                return self._machine.expand(end, wanted)
+            except StrayError as stray:
+                self._give_bits(stray.state)
+                self._replace()
+            except TooNarrowError:
+                self._replace(1)
+            finally:
+                self.dominated += self._machine.dominated - dominated
+
+    def _pass_over(self) -> None:
+        if self._machine is None:
+            super()._pass_over()
+            return
+        self._machine.begin_level(self.levels[-1], self.expanded, self.level_ends)
+        if self.spent:
+            passed = self._machine.pass_over(self.levels[-1], self.level_ends)
+            self.dominated += len(passed)
+            self._count_passed_over(passed)
+
+    def _look(self) -> None:
+        if self._machine is None:
+            super()._look()
+            return
+        self.sightings.update(self._machine.sighted(self.lookouts))
+        self._drop_what_is_seen()
+        self.looked = len(self.found)
+
+    def _tally_all(self) -> None:
+        super()._tally_all()
+        if self._machine is not None:
+            for name, times in self._machine.tally():
+                self.fired[name] += times
+            for rule in self.model.saturation.rules:
+                rule.fired = rule.fired or rule.name in self._machine.rules
+
+    # -- going back --------------------------------------------------------------------------------
+
+    def _origin(self, position: int) -> int:
+        """Return the state that one was found from: those of the round in which it was are expanded again."""
+        if position < len(self.parents):
+            return super()._origin(position)
+        assert self._machine is not None
+        return self._machine.origin(position, np.concatenate([self._rounds, self._machine.log()]))
+
+    def _stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
+        if self._machine is None:
+            return super()._stand_for(canonical, begin, end)
+        return self._machine.stand_for(canonical, begin, end)
+
+    # -- checkpoints -------------------------------------------------------------------------------
+
+    def _notes(self) -> dict[str, Any]:
+        rounds = self._rounds if self._machine is None else np.concatenate([self._rounds, self._machine.log()])
+        return {**super()._notes(), "rounds": rounds.tolist()}
+
+    def _packed(self, begin: int) -> tuple[int, Iterator[bytes]]:
+        if self._machine is None:
+            return super()._packed(begin)
+        return 8 * self._machine.words, (words.tobytes() for words in self._machine.words_from(begin))
+
+    def _take_states(self, saved: SearchCheckpoint, notes: Mapping[str, Any]) -> None:
+        if saved.items("origins") == saved.items("states"):
+            super()._take_states(saved, notes)
+            return
+        self._machine = self._begun(None)
+        for each, block in saved.blocks("states", CHUNK):
+            self._machine.add(_widened(block, each, self._machine.words))
+        self._rounds = np.array(notes["rounds"], np.uint32).reshape(-1, PARTS, 2)
+        self._take_over()
+        self._take_origins(saved)
+
+
+def _words(states: Iterable[int], words: int) -> Any:
+    return np.frombuffer(b"".join(state.to_bytes(8 * words, "little") for state in states), np.uint64)
+
+
+def _widened(block: bytes, bytes_each: int, words: int) -> Any:
+    """Return states that are given as bytes, so many each, as words, so many each; there are no fewer of them."""
+    given = np.frombuffer(block, np.uint8).reshape(-1, bytes_each)
+    room = np.zeros((len(given), 8 * words), np.uint8)
+    room[:, :bytes_each] = given
+    return room.view(np.uint64).ravel()
