@@ -20,15 +20,17 @@ from carnet_check.engines.compiled.lowering import Lowering
 from carnet_check.engines.compiled.machine import PARTS, Machine, StrayError, TooNarrowError, first_width, source_of
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
+from carnet_check.engines.explicit.saturation import changed
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.symmetry import Canonicalizer
+from carnet_check.engines.explicit.walking import RandomStream
 
 HAND_OVER_AT = 60_000
 """How many states are found before the model is compiled, which takes some seconds."""
 CHUNK = 1 << 16
 """How many states are expanded before bounds are looked at."""
-LOOKED_AHEAD = 512
-"""How many states are looked at for places without bits, where one was found."""
+WALKS, LONGEST = 256, 48
+"""Where a place without bits is found, others are looked for on so many walks of so many steps at most."""
 
 
 class NativeSearch(PackedSearch):
@@ -64,6 +66,8 @@ class NativeSearch(PackedSearch):
 
     def _tidy(self) -> None:
         if self._machine is None and len(self.found) >= self._hand_over_at:
+            waiting = self.states[self.expanded :]
+            self._give_bits(waiting[:: 1 + len(waiting) // WALKS])
             self._machine = self._begun(None)
             for begin in range(0, len(self.states), CHUNK):
                 self._machine.add(_words(self.states[begin : begin + CHUNK], self._machine.words))
@@ -102,15 +106,25 @@ class NativeSearch(PackedSearch):
         self.found = self._machine
         before.close()
 
-    def _give_bits(self, state: int) -> None:
-        """Look what steps write in a state and in some that are expanded next, so that it gets bits."""
-        assert self._machine is not None
-        for each in [state, *self._machine.waiting(LOOKED_AHEAD)]:
-            for memo in self.expanders:
-                moves = memo.answer(each)
-                for touched, cleared, deductions in moves.effects if moves is not None else ():
-                    if deductions is not None:
-                        deductions.answer((each | touched) ^ cleared)
+    def _give_bits(self, states: Iterable[int]) -> None:
+        """Give what steps write bits, on walks from some states."""
+        chance = RandomStream(len(self.found))
+        for each in states:
+            for _ in range(LONGEST):
+                after = self._steps_from(each)
+                if not after:
+                    break
+                each = after[chance.below(len(after))]
+
+    def _steps_from(self, state: int) -> list[int]:
+        """Return where the steps from a state lead; what they write gets bits."""
+        found = []
+        for memo in self.expanders:
+            moves = memo.answer(state)
+            for touched, cleared, deductions in moves.effects if moves is not None else ():
+                after = (state | touched) ^ cleared
+                found.append(after if deductions is None else changed(after, deductions.answer(after)))
+        return found
 
     def _expand(self, begin: int, end: int) -> int:
         if self._machine is None:
@@ -121,7 +135,7 @@ class NativeSearch(PackedSearch):
             try:
                 return self._machine.expand(end, wanted)
             except StrayError as stray:
-                self._give_bits(stray.state)
+                self._give_bits(itertools.chain([stray.state], self._machine.waiting(WALKS)))
                 self._replace()
             except TooNarrowError:
                 self._replace(1)
