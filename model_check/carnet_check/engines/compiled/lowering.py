@@ -91,6 +91,14 @@ class Lowering:
         """Yield the functions of the model."""
         loaded = [f"    const u64 {', '.join(f's{word} = s[{word}]' for word in range(self.words))};"]
         unused = [f"    {' '.join(f'(void)s{word};' for word in range(self.words))}"]
+        known = [0] * self.words
+        for table in self.layout.tables.values():
+            for place in table.places.values():
+                if place.mask:
+                    known[place.shift // WORD] |= place.mask >> place.shift // WORD * WORD
+        known[0] |= self.layout.spent
+        others = " | ".join(f"(s[{word}] & {_hex(~mask & (1 << WORD) - 1)})" for word, mask in enumerate(known))
+        yield f"static int foreign(const u64 *s) {{ return ({others}) != 0; }}"
         yield "static int follow(work_t *k) {"
         yield from ("    const u64 *s = k->s;", *loaded, *unused)
         leaves = [leaf for number, step in enumerate(self.ground.steps) for leaf in self._step(number, step)]

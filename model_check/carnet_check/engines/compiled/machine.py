@@ -11,7 +11,7 @@ import functools
 import itertools
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, overload
 
@@ -25,8 +25,10 @@ from carnet_check.engines.explicit.symmetry import Canonicalizer
 Words = npt.NDArray[np.uint64]
 PARTS = 4
 """How many parts own the states: as in runtime.c."""
-DONE, MISSING, STRAY, CROWDED, NO_MEMORY = range(5)
+DONE, MISSING, CROWDED, NO_MEMORY = range(4)
 """Why a search comes back: as in runtime.c."""
+NO_ROOM = -2
+"""Instead of a state's number: there is no code for one of its words, or no memory."""
 MISSES = 256
 AT_ONCE = 1 << 14
 """How many states are read or entered at once."""
@@ -34,15 +36,11 @@ _MOST = (1 << 64) - 1
 
 
 class TooNarrowError(Exception):
-    """Rows have too few bits for the values that words have."""
+    """Rows have too few bits for the values that words have, or states have too few words."""
 
-
-class StrayError(Exception):
-    """A step writes what has no bits yet, in a state."""
-
-    def __init__(self, state: int) -> None:
+    def __init__(self, more: int) -> None:
         super().__init__()
-        self.state = state
+        self.more = more  # so many words more a row should have
 
 
 def source_of(model: Lowering, width: int, dominance: int) -> str:
@@ -96,7 +94,8 @@ class Machine(Sequence[int]):
         self._canonical = canonical
         self._code = compiled(source_of(model, width, dominance))
         self._code.begin.restype = ctypes.c_void_p
-        for name in ("add", "missing", "logged", "predecessor", *(("orbits",) if canonical is not None else ())):
+        self._code.offer.restype = ctypes.c_long
+        for name in ("add", "strays", "missing", "logged", "predecessor", *(("orbits",) if canonical is not None else ())):
             getattr(self._code, name).restype = ctypes.c_uint64
         self._code.pass_over.restype = ctypes.c_long
         self._alike = described(canonical, self.words)
@@ -116,6 +115,7 @@ class Machine(Sequence[int]):
         self._concluded = np.zeros(len(self._rules) + 1, np.uint64)
         self._tallied = np.zeros(len(self._actions), np.uint64)
         self._first = np.zeros((PARTS, self._sought), np.uint64)
+        self.dominated_elsewhere = 0
         self._ranks = np.zeros(0, np.uint32)
         self._told = np.zeros((PARTS, 6), np.uint64)
 
@@ -153,6 +153,37 @@ class Machine(Sequence[int]):
         """The deductions that concluded something."""
         return {name for name, times in zip(self._rules, self._concluded, strict=False) if times}
 
+    def strays(self) -> list[int]:
+        """Return the numbers of the states that compiled code leaves to others to expand, and forget them."""
+        found = []
+        for part in range(PARTS):
+            count = self._code.strays(self._search, _u(part), None)
+            places = np.zeros(count, np.uint64)
+            if count:
+                self._code.strays(self._search, _u(part), _pointer(places))
+            found += [self.number_of(part, int(place)) for place in places]
+        return found
+
+    def offer(self, state: int) -> tuple[int, int] | None:
+        """Enter a state that others found; return its part and its place there, or nothing if it is there already.
+
+        Raises:
+            MemoryError: there is no more memory.
+            TooNarrowError: rows have too few bits.
+        """
+        if state.bit_length() > WORD * self.words:
+            raise TooNarrowError(0)
+        row = row_of(state, self.words)
+        while (entered := self._code.offer(self._search, _pointer(row))) == NO_ROOM:
+            self._more_values()
+        self.dominated_elsewhere += entered < 0
+        return (entered & 255, (entered >> 8) - 1) if entered > 0 else None
+
+    def close_segment(self) -> None:
+        """Number the states that were found since, part by part."""
+        self._count()
+        self._close_segment()
+
     def waiting(self, most: int) -> Iterator[int]:
         """Yield some states that are expanded next."""
         for part in range(PARTS):
@@ -163,7 +194,7 @@ class Machine(Sequence[int]):
     @property
     def dominated(self) -> int:
         """How many successors were found at less cost."""
-        return int(self._told[:, 2].sum())
+        return int(self._told[:, 2].sum()) + self.dominated_elsewhere
 
     # -- numbers of states -------------------------------------------------------------------------
 
@@ -290,7 +321,6 @@ class Machine(Sequence[int]):
         Raises:
             MemoryError: there is no more memory.
             TooNarrowError: rows have too few bits.
-            StrayError: a step writes what has no bits.
         """
         marks = np.zeros(1 + self._sought // WORD, np.uint64)
         for monitor in wanted:
@@ -301,9 +331,6 @@ class Machine(Sequence[int]):
             self._close_segment()
             if why == NO_MEMORY:
                 raise MemoryError
-            if why == STRAY:
-                part = next(part for part in range(PARTS) if self._told[part, 3] == STRAY)
-                raise StrayError(int.from_bytes(self._words_of(part, int(self._told[part, 1]), 1).tobytes(), "little"))
             if why == CROWDED:
                 self._more_values()
             elif why == MISSING:
@@ -320,7 +347,7 @@ class Machine(Sequence[int]):
         if min(grown) < 0:
             raise MemoryError
         if not max(grown):
-            raise TooNarrowError
+            raise TooNarrowError(1)
 
     def _work_out(self) -> None:
         """Work out what stands for the states of which that is not known."""
@@ -339,12 +366,15 @@ class Machine(Sequence[int]):
                         raise MemoryError
                 self._code.image(self._search, _pointer(pair))
 
-    def sighted(self, wanted: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Yield each thing that was seen, and the first state in which it was."""
+    def sighted(
+        self, wanted: Iterable[int], elsewhere: Mapping[int, tuple[int, int]]
+    ) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Yield each thing that was seen, and where the first state is in which it was, of all that parts found since."""
         for monitor in wanted:
-            seen = [(part, int(self._first[part, monitor])) for part in range(PARTS) if self._first[part, monitor]]
+            seen = [(part, int(self._first[part, monitor]) - 1) for part in range(PARTS) if self._first[part, monitor]]
+            seen += [elsewhere[monitor]] if monitor in elsewhere else []
             if seen:
-                yield monitor, min(self.number_of(part, place - 1) for part, place in seen)
+                yield monitor, min(seen, key=lambda place: self.number_of(*place))
 
     # -- going back --------------------------------------------------------------------------------
 

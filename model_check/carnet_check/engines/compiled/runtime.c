@@ -7,7 +7,8 @@
    PLACE(w)        where this code is: 64 times the word of the row, and the bits before it
    STEPS, RULES, MONITORS  how many steps there are, deductions, and things that are looked for
    ALIKE           whether elements are interchangeable
-   follow(k)       has emit() for each step from k->s that may be taken; returns whether it writes what has no bits
+   foreign(s)      whether a state has bits that the model does not know
+   follow(k)       has emit() for each step from k->s that may be taken; returns whether one writes what has no bits
    watch(s, seen)  marks what is seen in a state
 
    States are owned by their hash. A round has each part follow some of its states, and hand what follows to its owner;
@@ -20,7 +21,7 @@
 #include <sys/mman.h>
 
 enum { PARTS = 4, BATCH = 512, AHEAD = 64, MISSES = 256 };
-enum { DONE, MISSING, STRAY, CROWDED, NO_MEMORY }; /* why a search comes back */
+enum { DONE, MISSING, CROWDED, NO_MEMORY, STRAY }; /* why a search comes back, or a state is for others to expand */
 
 typedef struct { u64 row[WIDTH]; } row_t;
 
@@ -43,6 +44,7 @@ typedef struct { /* states by hash */
     u64 numbers;
 #endif
     u64 places, mapped, dominated;
+    u64 *strays, stray_count, stray_room; /* states that somebody else has to expand */
     int failed;
 } part_t;
 
@@ -383,11 +385,22 @@ static int follow_row(work_t *k, const row_t *row) { /* hand over all that follo
     unpack(k->search, row, k->s);
     k->sum = sum_of(k->s);
     k->take = k->stopped = 0;
-    if (follow(k)) k->stopped = STRAY;
+    if (foreign(k->s) || follow(k)) k->stopped = STRAY;
     if (k->stopped) memcpy(k->fill, before, sizeof before);
     else
         for (u64 i = 0; i < k->take; i++) k->fired[k->taken[i]]++;
     return k->stopped;
+}
+
+static int note_stray(part_t *part, u64 state) {
+    if (part->stray_count == part->stray_room) {
+        u64 room = 2 * part->stray_room + 64, *strays = realloc(part->strays, room * sizeof(u64));
+        if (!strays) return NO_MEMORY;
+        part->strays = strays;
+        part->stray_room = room;
+    }
+    part->strays[part->stray_count++] = state;
+    return DONE;
 }
 
 static void expand(search_t *search, u64 number) { /* follow states of a part, until it is enough for a round */
@@ -400,6 +413,7 @@ static void expand(search_t *search, u64 number) { /* follow states of a part, u
     while (part->expanded < part->level && !full) {
         if (!(part->idle && part->idle[part->expanded - part->level_begin])) {
             part->failed = follow_row(k, &part->rows[part->expanded]);
+            if (part->failed == STRAY) part->failed = note_stray(part, part->expanded);
             if (part->failed) break;
         }
         part->expanded++;
@@ -435,6 +449,7 @@ static void look(search_t *search, u64 number) { /* look at the states that a pa
     work_t *k = &search->work[number];
     for (; part->looked < part->count; part->looked++) {
         unpack(search, &part->rows[part->looked], k->t);
+        if (foreign(k->t)) continue; /* looked at by who found it */
         memset(k->seen, 0, sizeof k->seen);
         watch(k->t, k->seen);
         for (u64 group = 0; group < (MONITORS + 63) / 64; group++)
@@ -489,6 +504,7 @@ void finish(search_t *search) { /* give all memory back */
         if (part->rows) munmap(part->rows, part->room * sizeof(row_t));
         if (part->slots) munmap(part->slots, part->mapped);
         free(part->idle);
+        free(part->strays);
         for (u64 owner = 0; owner < PARTS; owner++) free(search->work[number].box[owner]);
         free(search->work[number].numbers);
         free(search->work[number].order);
@@ -584,6 +600,33 @@ u64 add(search_t *search, const u64 *states, u64 count, unsigned char *owners) {
         if (part->count == part->room && !make_room(part, part->count + 1)) return i;
         enter_all(part, &row, 1);
         part->looked = part->count; /* by whoever found it */
+    }
+    return count;
+}
+
+/* Enter a state that somebody else found. Returns its owner and, above 8 bits, its number from 1 on; 0 if it is there, -1
+   if it is at less cost, and -2 if there is no room for it. */
+long offer(search_t *search, const u64 *state) {
+    row_t row = {{0}};
+    for (u64 word = 0; word < WORDS; word++)
+        if (!put(search, word, state[word], &row)) return -2;
+    u64 sum = sum_of(state), owner = (sum ^ sum >> 32) % PARTS;
+    part_t *part = &search->parts[owner];
+    if (part->count == part->room && !make_room(part, part->count + 1)) return -2;
+    u64 h = hash_of(&row), at = home(part, h);
+    int found = find(part, h, &row, &at);
+    if (found <= 0) return found;
+    part->rows[part->count] = row;
+    enter(part, h, at, part->count++);
+    return (long)(part->count << 8 | owner);
+}
+
+u64 strays(search_t *search, u64 number, u64 *states) { /* the states to be expanded by somebody else; they are forgotten */
+    part_t *part = &search->parts[number];
+    u64 count = part->stray_count;
+    if (states) {
+        memcpy(states, part->strays, count * sizeof *states);
+        part->stray_count = 0;
     }
     return count;
 }

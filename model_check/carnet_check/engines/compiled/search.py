@@ -2,13 +2,11 @@
 
 It begins in Python: a small search needs nothing else, and a large one knows most of its bits soon. Then the model is
 written out for the places that have bits by then, compiled, and given the states. Where a step writes a place that has
-none, Python gives it bits, and the model is compiled anew.
+none, Python gives it bits and expands the state; once there are many such states, the model is compiled anew.
 """
 
 from __future__ import annotations
 
-import itertools
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -17,11 +15,11 @@ import numpy as np
 from carnet_check.engines.checkpoints import SearchCheckpoint
 from carnet_check.engines.compiled.compiling import seconds_compiling
 from carnet_check.engines.compiled.lowering import Lowering
-from carnet_check.engines.compiled.machine import PARTS, Machine, StrayError, TooNarrowError, first_width, source_of
+from carnet_check.engines.compiled.machine import PARTS, Machine, TooNarrowError, first_width, source_of
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.saturation import changed
-from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.explicit.search import Moves, PackedSearch
 from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_check.engines.explicit.walking import RandomStream
 
@@ -29,6 +27,8 @@ HAND_OVER_AT = 60_000
 """How many states are found before the model is compiled, which takes some seconds."""
 CHUNK = 1 << 16
 """How many states are expanded before bounds are looked at."""
+MOST_HERE = 2_000
+"""How many states Python expands in place of compiled code before the model is compiled anew."""
 WALKS, LONGEST = 256, 48
 """Where a place without bits is found, others are looked for on so many walks of so many steps at most."""
 
@@ -53,7 +53,12 @@ class NativeSearch(PackedSearch):
         self._machine: Machine | None = None
         self._rounds = np.zeros((0, PARTS, 2), np.uint32)
         """Of rounds of machines before this one how many states each part had expanded and found."""
-        self._tallied = 0
+        self._strays: list[int] = []
+        """The states that compiled code leaves to Python to expand."""
+        self._expanded_here = 0
+        self._found_here: dict[tuple[int, int], int] = {}
+        """For each state that Python found, by its part and place, the number of the one that it follows."""
+        self._seen_here: dict[int, tuple[int, int]] = {}
 
     def run(self) -> str | None:
         """Search; return what stopped the search before everything was found, memory that is not there among it."""
@@ -100,47 +105,71 @@ class NativeSearch(PackedSearch):
         before = self._machine
         assert before is not None
         self._tally_all()
+        self._strays += before.strays()
         self._rounds = np.concatenate([self._rounds, before.log()])
+        self._give_bits(before.waiting(WALKS))
         self._machine = self._begun(before, more)
         self._machine.take_over(before)
         self.found = self._machine
         before.close()
+        self._expanded_here = 0
 
     def _give_bits(self, states: Iterable[int]) -> None:
         """Give what steps write bits, on walks from some states."""
         chance = RandomStream(len(self.found))
         for each in states:
             for _ in range(LONGEST):
-                after = self._steps_from(each)
+                after = [state for moves in self._moves(each) for state in self._after(each, moves)]
                 if not after:
                     break
                 each = after[chance.below(len(after))]
 
-    def _steps_from(self, state: int) -> list[int]:
-        """Return where the steps from a state lead; what they write gets bits."""
-        found = []
-        for memo in self.expanders:
-            moves = memo.answer(state)
-            for touched, cleared, deductions in moves.effects if moves is not None else ():
-                after = (state | touched) ^ cleared
-                found.append(after if deductions is None else changed(after, deductions.answer(after)))
-        return found
+    def _moves(self, state: int) -> list[Moves]:
+        return [moves for memo in self.expanders if (moves := memo.answer(state)) is not None]
+
+    def _after(self, state: int, moves: Moves) -> Iterator[int]:
+        """Yield where moves lead; what they write gets bits."""
+        for touched, cleared, deductions in moves.effects:
+            after = (state | touched) ^ cleared
+            yield after if deductions is None else changed(after, deductions.answer(after))
 
     def _expand(self, begin: int, end: int) -> int:
         if self._machine is None:
             return super()._expand(begin, end)
-        wanted = self.lookouts.keys()
+        if self._expanded_here > MOST_HERE:
+            self._replace()
         while True:
-            dominated = self._machine.dominated
+            machine, expanded, error = self._machine, None, None
+            dominated = machine.dominated
             try:
-                return self._machine.expand(end, wanted)
-            except StrayError as stray:
-                self._give_bits(itertools.chain([stray.state], self._machine.waiting(WALKS)))
-                self._replace()
-            except TooNarrowError:
-                self._replace(1)
-            finally:
-                self.dominated += self._machine.dominated - dominated
+                expanded = machine.expand(end, self.lookouts)
+                self._strays += machine.strays()
+                while self._strays:
+                    self._expand_here(machine, self._strays[-1])
+                    self._strays.pop()
+            except TooNarrowError as found:
+                error = found
+            self.dominated += machine.dominated - dominated
+            machine.close_segment()
+            if error is None:
+                return expanded
+            self._replace(error.more)
+
+    def _expand_here(self, machine: Machine, number: int) -> None:
+        """Expand a state that has bits, or in which a step writes what has bits, of which compiled code does not know."""
+        state, canonical = self.found[number], self.model.canonical
+        made = self._moves(state)
+        for after in [each for moves in made for each in self._after(state, moves)]:
+            stands = after if canonical is None else canonical(after)
+            entered = machine.offer(stands)
+            if entered is not None:
+                self._found_here[entered] = number
+                for memo in self.looking:
+                    for monitor in memo.answer(stands):
+                        self._seen_here.setdefault(monitor, entered)
+        for moves in made:
+            moves.visits += 1
+        self._expanded_here += 1
 
     def _pass_over(self) -> None:
         if self._machine is None:
@@ -156,7 +185,9 @@ class NativeSearch(PackedSearch):
         if self._machine is None:
             super()._look()
             return
-        self.sightings.update(self._machine.sighted(self.lookouts))
+        for monitor, place in self._machine.sighted(self.lookouts, self._seen_here):
+            self.sightings[monitor] = self._machine.number_of(*place)
+        self._seen_here.clear()
         self._drop_what_is_seen()
         self.looked = len(self.found)
 
@@ -175,6 +206,9 @@ class NativeSearch(PackedSearch):
         if position < len(self.parents):
             return super()._origin(position)
         assert self._machine is not None
+        place = self._machine.place_of(position)
+        if place in self._found_here:
+            return self._found_here[place]
         return self._machine.origin(position, np.concatenate([self._rounds, self._machine.log()]))
 
     def _stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
@@ -186,7 +220,7 @@ class NativeSearch(PackedSearch):
 
     def _notes(self) -> dict[str, Any]:
         rounds = self._rounds if self._machine is None else np.concatenate([self._rounds, self._machine.log()])
-        return {**super()._notes(), "rounds": rounds.tolist()}
+        return {**super()._notes(), "rounds": rounds.tolist(), "elsewhere": [[*place, number] for place, number in self._found_here.items()]}
 
     def _packed(self, begin: int) -> tuple[int, Iterator[bytes]]:
         if self._machine is None:
@@ -201,6 +235,7 @@ class NativeSearch(PackedSearch):
         for each, block in saved.blocks("states", CHUNK):
             self._machine.add(_widened(block, each, self._machine.words))
         self._rounds = np.array(notes["rounds"], np.uint32).reshape(-1, PARTS, 2)
+        self._found_here = {(part, place): number for part, place, number in notes["elsewhere"]}
         self._take_over()
         self._take_origins(saved)
 
