@@ -142,7 +142,7 @@ def source_digest() -> str:
     here, command, spec = (Path(str(each.__file__)).parent for each in (carnet_check, carnet_command, carnet_spec))
     found = []
     for folder in (here, command, spec / "language"):
-        files = sorted(folder.rglob("*.py"))
+        files = sorted(file for file in folder.rglob("*") if file.suffix in (".py", ".c"))
         if not files:
             raise UsageError(
                 f"expected Carnet's source code in '{folder}': without it nobody knows whose answers these are"

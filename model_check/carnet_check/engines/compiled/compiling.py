@@ -64,7 +64,7 @@ def compiled(text: str) -> ctypes.CDLL:
     began = time.monotonic()
     try:
         try:
-            folder = open_folder(_folder(), "folder for compiled code")
+            folder = open_folder(folder_for_code(), "folder for compiled code")
             with _locked(folder):
                 return _loaded(folder / name) or _made(program, text, folder / name)
         except (OSError, UsageError):  # there is no folder that this user alone may write to
@@ -76,7 +76,8 @@ def compiled(text: str) -> ctypes.CDLL:
         _spent.append(time.monotonic() - began)
 
 
-def _folder() -> Path:
+def folder_for_code() -> Path:
+    """Return where code is kept: where the variable says, or else in the user's folder for such things."""
     named = os.environ.get(FOLDER)
     cache = os.environ.get("XDG_CACHE_HOME")
     return Path(named) if named else (Path(cache) if cache else Path.home() / ".cache") / "carnet" / "compiled"

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from carnet_check.engines.explicit.layout import Layout
 from carnet_check.engines.explicit.model import Model
-from carnet_check.exports.ground.conditions import Condition, Every, Fact, Place, Some, conjuncts, denied, facts_in, some
+from carnet_check.exports.ground.conditions import Condition, Every, Fact, Place, Some, conjuncts, denied, every, facts_in, some
 from carnet_check.exports.ground.system import Change, Closing, Ground, Group, Step, ground
 
 WORD = 64
@@ -56,7 +56,7 @@ class Lowering:
         layout: where the bits of each place are.
         ground: the model, written out for the places that have bits.
         budget: how much the adversary may spend, if that is bounded.
-        sought: when each thing is seen that is looked for.
+        sought: when each thing is seen that is looked for, and after that when each deduction may be made.
     """
 
     layout: Layout
@@ -70,6 +70,7 @@ class Lowering:
     def of(model: Model) -> Lowering:
         """Write a model out for the places that have bits."""
         formulas = {str(number): each.formula for number, each in enumerate(model.monitors)}
+        formulas |= {rule.name: rule.premises for rule in model.saturation.rules}
         changing = {Place(name, row) for name, row in model.layout.fields}
         written = ground(
             model.protocol,
@@ -81,11 +82,6 @@ class Lowering:
         return Lowering(
             model.layout, written, model.layout.instance.budget, [*written.formulas.values()], model.canonical is not None
         )
-
-    @property
-    def rules(self) -> list[str]:
-        """The deductions, by number."""
-        return sorted({clause.rule for clauses in self.ground.clauses.values() for clause in clauses})
 
     def lines(self) -> Iterator[str]:
         """Yield the functions of the model."""
@@ -192,14 +188,8 @@ class Lowering:
         lines = []
         for fact, clauses in group.facts.items():
             bits = self._bits(fact)
-            rules: dict[str, list[Condition]] = {}
-            for clause in clauses:
-                rules.setdefault(clause.rule, []).append(clause.when)
-            lines.append(f"if ({self._expression(denied(Fact(fact, True)), written)}) {{")
-            for name, when in rules.items():
-                made = f"{self._set(bits, bits.numbers[True])} k->concluded[{self._rule[name]}] = 1;"
-                lines.append(f"    if ({self._expression(some(when), written)}) {{ {made} }}")
-            lines.append("}")
+            when = every((denied(Fact(fact, True)), some(clause.when for clause in clauses)))
+            lines.append(f"if ({self._expression(when, written)}) {self._set(bits, bits.numbers[True])}")
         if not group.repeated:
             yield from lines
             return
@@ -212,10 +202,6 @@ class Lowering:
     @cached_property
     def _closing(self) -> Closing:
         return Closing(self.ground)
-
-    @cached_property
-    def _rule(self) -> Mapping[str, int]:
-        return {name: number for number, name in enumerate(self.rules)}
 
     # -- trees -------------------------------------------------------------------------------------
 

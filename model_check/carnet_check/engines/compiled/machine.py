@@ -7,11 +7,11 @@ was given come first, in the order in which it had found them.
 from __future__ import annotations
 
 import ctypes
-import functools
 import itertools
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, overload
 
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from carnet_check.engines.compiled.compiling import compiled
 from carnet_check.engines.compiled.lowering import WORD, Lowering
 from carnet_check.engines.explicit.symmetry import Canonicalizer
+from carnet_spec.language import Row
 
 Words = npt.NDArray[np.uint64]
 PARTS = 4
@@ -43,24 +44,42 @@ class TooNarrowError(Exception):
         self.more = more  # so many words more a row should have
 
 
-def source_of(model: Lowering, width: int, dominance: int) -> str:
-    """Return a model as one text of C, with rows of ``width`` words."""
-    spent, each = dominance.bit_length(), -(-model.words // width)
-    bits = WORD if each == 1 else (WORD - spent) // each
-    constants = {
-        "WORDS": model.words,
-        "SPENT": f"{dominance}ul",
-        "WIDTH": width,
-        "BITS": bits,
-        "PLACE(w)": f"((w) / {each} * 64 + (w) % {each} * {bits} + ({bits} < 64 && (w) < {each} ? {spent} : 0))",
-        "STEPS": len(model.ground.steps),
-        "RULES": len(model.rules),
-        "MONITORS": len(model.sought),
-        "ALIKE": int(model.alike),
-    }
-    runtime = files("carnet_check.engines.compiled").joinpath("runtime.c").read_text("utf-8")
-    return "\n".join(
-        [
+@dataclass(frozen=True)
+class ModelCode:
+    """A model as C, and what is told of it.
+
+    Attributes:
+        fields: the places that have bits, in the order in which they got them.
+        words: how many words a state has.
+        width: how many words a row has.
+        actions: the action of each step, by number.
+        sought: how many things are looked for.
+    """
+
+    text: str
+    fields: Sequence[tuple[str, Row]]
+    words: int
+    width: int
+    actions: Sequence[str]
+    sought: int
+
+    @staticmethod
+    def of(model: Lowering, width: int, dominance: int) -> ModelCode:
+        """Write a model down, with rows of ``width`` words."""
+        spent, each = dominance.bit_length(), -(-model.words // width)
+        bits = WORD if each == 1 else (WORD - spent) // each
+        constants = {
+            "WORDS": model.words,
+            "SPENT": f"{dominance}ul",
+            "WIDTH": width,
+            "BITS": bits,
+            "PLACE(w)": f"((w) / {each} * 64 + (w) % {each} * {bits} + ({bits} < 64 && (w) < {each} ? {spent} : 0))",
+            "STEPS": len(model.ground.steps),
+            "MONITORS": len(model.sought),
+            "ALIKE": int(model.alike),
+        }
+        runtime = files("carnet_check.engines.compiled").joinpath("runtime.c").read_text("utf-8")
+        lines = [
             "#define _GNU_SOURCE",
             "#include <stdint.h>",
             "typedef uint64_t u64;",
@@ -68,7 +87,20 @@ def source_of(model: Lowering, width: int, dominance: int) -> str:
             *(f"#define {name} {value}" for name, value in constants.items()),
             runtime.replace('#include "model.h"', "\n".join(model.lines())),
         ]
-    )
+        return ModelCode(
+            text="\n".join(lines),
+            fields=model.layout.fields,
+            words=model.words,
+            width=width,
+            actions=[step.action.name for step in model.ground.steps],
+            sought=len(model.sought),
+        )
+
+    @staticmethod
+    def read(kept: Mapping[str, Any]) -> ModelCode:
+        """Return what was kept as JSON values; raise ValueError, TypeError or LookupError if that was no model."""
+        fields = [(str(name), tuple(map(str, row))) for name, row in kept["fields"]]
+        return ModelCode(**{**kept, "fields": fields})
 
 
 def first_width(words: int) -> int:
@@ -84,15 +116,11 @@ def _pointer(array: npt.NDArray[Any]) -> ctypes.c_void_p:
 class Machine(Sequence[int]):
     """The states found, in the order found."""
 
-    def __init__(
-        self, model: Lowering, width: int, dominance: int, canonical: Canonicalizer | None, threads: int
-    ) -> None:
-        self.words, self.width = model.words, width
-        self._actions = [step.action.name for step in model.ground.steps]
-        self._rules = model.rules
-        self._sought = len(model.sought)
+    def __init__(self, code: ModelCode, canonical: Canonicalizer | None, threads: int) -> None:
+        self.words, self.width = code.words, code.width
+        self._actions, self._sought = code.actions, code.sought
         self._canonical = canonical
-        self._code = compiled(source_of(model, width, dominance))
+        self._code = compiled(code.text)
         self._code.begin.restype = ctypes.c_void_p
         self._code.offer.restype = ctypes.c_long
         for name in ("add", "strays", "missing", "logged", "predecessor", *(("orbits",) if canonical is not None else ())):
@@ -112,7 +140,6 @@ class Machine(Sequence[int]):
         self._segments: list[tuple[int, ...]] = []  # and where it begins in each part
         self._ends = (0,) * PARTS
         self._fired = np.zeros(len(self._actions), np.uint64)
-        self._concluded = np.zeros(len(self._rules) + 1, np.uint64)
         self._tallied = np.zeros(len(self._actions), np.uint64)
         self._first = np.zeros((PARTS, self._sought), np.uint64)
         self.dominated_elsewhere = 0
@@ -147,11 +174,6 @@ class Machine(Sequence[int]):
         counts = [*zip(self._actions, map(int, self._fired - self._tallied), strict=True)]
         self._tallied = self._fired.copy()
         return counts
-
-    @property
-    def rules(self) -> set[str]:
-        """The deductions that concluded something."""
-        return {name for name, times in zip(self._rules, self._concluded, strict=False) if times}
 
     def strays(self) -> list[int]:
         """Return the numbers of the states that compiled code leaves to others to expand, and forget them."""
@@ -339,7 +361,7 @@ class Machine(Sequence[int]):
                 return int(self._told[:, 1].sum())
 
     def _count(self) -> None:
-        self._code.counts(self._search, *map(_pointer, (self._told, self._fired, self._concluded, self._first)))
+        self._code.counts(self._search, *map(_pointer, (self._told, self._fired, self._first)))
 
     def _more_values(self) -> None:
         """Make room for more values of the words that have too many; raise TooNarrowError where no code is left."""

@@ -5,7 +5,7 @@
    WIDTH           words of a row, as which a state is kept
    BITS            bits of the code that a word of a state has in a row, or 64 if it is there as it is
    PLACE(w)        where this code is: 64 times the word of the row, and the bits before it
-   STEPS, RULES, MONITORS  how many steps there are, deductions, and things that are looked for
+   STEPS, MONITORS how many steps there are, and things that are looked for
    ALIKE           whether elements are interchangeable
    foreign(s)      whether a state has bits that the model does not know
    follow(k)       has emit() for each step from k->s that may be taken; returns whether one writes what has no bits
@@ -62,7 +62,6 @@ typedef struct { /* where one part works */
     u64 s[WORDS], t[WORDS], seen[(MONITORS + 63) / 64 + 1];
     row_t row;
     u64 sum; /* the hash of the state */
-    unsigned char concluded[RULES + 1]; /* deductions that concluded something */
     search_t *search;
     row_t *box[PARTS];
     u64 first[MONITORS + 1]; /* for each thing that is looked for the first state in which it is seen, from 1 on */
@@ -712,16 +711,14 @@ int run(search_t *search, u64 until, const u64 *wanted) {
 }
 
 /* For each part: states, those expanded, those dominated, why it stopped, and where the level begins and ends; then how
-   often each step was taken, which deductions concluded something, and where each thing was seen first. */
-void counts(const search_t *search, u64 *parts, u64 *fired, u64 *concluded, u64 *first) {
+   often each step was taken, and where each thing was seen first. */
+void counts(const search_t *search, u64 *parts, u64 *fired, u64 *first) {
     memset(fired, 0, STEPS * sizeof *fired);
-    memset(concluded, 0, RULES * sizeof *concluded);
     for (u64 number = 0; number < PARTS; number++) {
         const part_t *part = &search->parts[number];
         u64 told[] = {part->count, part->expanded, part->dominated, (u64)part->failed, part->level_begin, part->level};
         memcpy(parts + 6 * number, told, sizeof told);
         for (u64 step = 0; step < STEPS; step++) fired[step] += search->work[number].fired[step];
-        for (u64 rule = 0; rule < RULES; rule++) concluded[rule] |= search->work[number].concluded[rule];
         memcpy(first + number * MONITORS, search->work[number].first, MONITORS * sizeof(u64));
     }
 }

@@ -7,27 +7,32 @@ none, Python gives it bits and expands the state; once there are many such state
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from carnet_check.cache import AnswerCache, open_folder, source_digest
 from carnet_check.engines.checkpoints import SearchCheckpoint
-from carnet_check.engines.compiled.compiling import seconds_compiling
+from carnet_check.engines.compiled.compiling import folder_for_code, seconds_compiling
 from carnet_check.engines.compiled.lowering import Lowering
-from carnet_check.engines.compiled.machine import PARTS, Machine, TooNarrowError, first_width, source_of
+from carnet_check.engines.compiled.machine import PARTS, Machine, ModelCode, TooNarrowError, first_width
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.saturation import changed
 from carnet_check.engines.explicit.search import Moves, PackedSearch
 from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_check.engines.explicit.walking import RandomStream
+from carnet_check.engines.exploring.explorer import plain
+from carnet_check.errors import UsageError
 
 HAND_OVER_AT = 60_000
 """How many states are found before the model is compiled, which takes some seconds."""
 CHUNK = 1 << 16
 """How many states are expanded before bounds are looked at."""
-MOST_HERE = 2_000
+MOST_HERE = 30_000
 """How many states Python expands in place of compiled code before the model is compiled anew."""
 WALKS, LONGEST = 256, 48
 """Where a place without bits is found, others are looked for on so many walks of so many steps at most."""
@@ -53,6 +58,8 @@ class NativeSearch(PackedSearch):
         self._machine: Machine | None = None
         self._rounds = np.zeros((0, PARTS, 2), np.uint32)
         """Of rounds of machines before this one how many states each part had expanded and found."""
+        self._known = codes_known()
+        self._question = question_of(model, self.spent)
         self._strays: list[int] = []
         """The states that compiled code leaves to Python to expand."""
         self._expanded_here = 0
@@ -70,10 +77,12 @@ class NativeSearch(PackedSearch):
     # -- compiled code -----------------------------------------------------------------------------
 
     def _tidy(self) -> None:
-        if self._machine is None and len(self.found) >= self._hand_over_at:
+        before = self._begun_before() if self.expanded == 0 and self._machine is None else None
+        if before is not None or (self._machine is None and len(self.found) >= self._hand_over_at):
             waiting = self.states[self.expanded :]
-            self._give_bits(waiting[:: 1 + len(waiting) // WALKS])
-            self._machine = self._begun(None)
+            if before is None:
+                self._give_bits(waiting[:: 1 + len(waiting) // WALKS])
+            self._machine = self._begun(None) if before is None else before
             for begin in range(0, len(self.states), CHUNK):
                 self._machine.add(_words(self.states[begin : begin + CHUNK], self._machine.words))
             self._machine.begin_level(self.levels[-1], self.expanded, self.level_ends)
@@ -86,12 +95,27 @@ class NativeSearch(PackedSearch):
 
     def _begun(self, before: Machine | None, more: int = 0) -> Machine:
         """Return a machine for the model as it is now; rows of states are as wide as before, or by ``more``."""
-        seconds_compiling()
         lowered = Lowering.of(self.model)
         width = first_width(lowered.words) if before is None else max(first_width(lowered.words), before.width + more)
-        machine = Machine(lowered, width, self.spent, self.model.canonical, self._threads)
+        code = ModelCode.of(lowered, width, self.spent)
+        machine = self._machine_of(code)
+        if self._known is not None:
+            self._known.keep(self._question, "", asdict(code))
+        return machine
+
+    def _machine_of(self, code: ModelCode) -> Machine:
+        seconds_compiling()
+        machine = Machine(code, self.model.canonical, self._threads)
         self.watch.leave_out(seconds_compiling())
         return machine
+
+    def _begun_before(self) -> Machine | None:
+        """Return a machine for the model as it was when such a search had found all places that get bits, if one was."""
+        code = None if self._known is None else self._known.known(self._question, "", ModelCode.read)
+        if code is None:
+            return None
+        self.model.layout.give_fields(code.fields)
+        return self._machine_of(code) if self.model.layout.fields == code.fields else None
 
     def _take_over(self) -> None:
         self._tally_all()
@@ -142,7 +166,7 @@ class NativeSearch(PackedSearch):
             machine, expanded, error = self._machine, None, None
             dominated = machine.dominated
             try:
-                expanded = machine.expand(end, self.lookouts)
+                expanded = machine.expand(end, self._wanted())
                 self._strays += machine.strays()
                 while self._strays:
                     self._expand_here(machine, self._strays[-1])
@@ -185,19 +209,26 @@ class NativeSearch(PackedSearch):
         if self._machine is None:
             super()._look()
             return
-        for monitor, place in self._machine.sighted(self.lookouts, self._seen_here):
-            self.sightings[monitor] = self._machine.number_of(*place)
+        monitors = len(self.model.monitors)
+        for number, place in self._machine.sighted(self._wanted(), self._seen_here):
+            if number < monitors:
+                self.sightings[number] = self._machine.number_of(*place)
+            else:
+                self.model.saturation.rules[number - monitors].fired = True
         self._seen_here.clear()
         self._drop_what_is_seen()
         self.looked = len(self.found)
+
+    def _wanted(self) -> list[int]:
+        """Return what is looked for, by number: that monitors hold, and that deductions may be made."""
+        rules = enumerate(self.model.saturation.rules, len(self.model.monitors))
+        return [*self.lookouts, *(number for number, rule in rules if not rule.fired)]
 
     def _tally_all(self) -> None:
         super()._tally_all()
         if self._machine is not None:
             for name, times in self._machine.tally():
                 self.fired[name] += times
-            for rule in self.model.saturation.rules:
-                rule.fired = rule.fired or rule.name in self._machine.rules
 
     # -- going back --------------------------------------------------------------------------------
 
@@ -238,6 +269,24 @@ class NativeSearch(PackedSearch):
         self._found_here = {(part, place): number for part, place, number in notes["elsewhere"]}
         self._take_over()
         self._take_origins(saved)
+
+
+def codes_known() -> AnswerCache | None:
+    """Return where the code of models is kept, if there is a folder for it into which nobody else may write."""
+    try:
+        return AnswerCache(open_folder(folder_for_code()), ("compiled", source_digest()))
+    except UsageError:
+        return None
+
+
+def question_of(model: Model, dominance: int) -> str:
+    """Return all that the code of a model depends on."""
+    sought = [str(each.formula) for each in model.monitors]
+    relevant = [[name, *map(plain, model.relevance.patterns(name))] for name in model.layout.tables]
+    return json.dumps(
+        [model.protocol.digest, plain(vars(model.layout.instance)), sought, relevant, dominance, model.canonical is None],
+        sort_keys=True,
+    )
 
 
 def _words(states: Iterable[int], words: int) -> Any:

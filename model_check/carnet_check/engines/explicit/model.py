@@ -27,7 +27,7 @@ from carnet_spec.language import Action, Effect, Goal, GuardKind, Instance, Inva
 from carnet_spec.language.analysis.freshness import distinguishable_fresh_sorts
 from carnet_spec.language.analysis.polarity import signed_symbols
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.terms import Exists, Not, Var, symbols_of
+from carnet_spec.language.terms import And, Exists, Not, Var, symbols_of
 
 
 @dataclass(frozen=True)
@@ -216,6 +216,7 @@ class _Builder:
             frozenset(symbol.name for symbol, sign in signed if sign) | {symbol.name for symbol in placing},
             frozenset(symbol.name for symbol, sign in signed if not sign) | {symbol.name for symbol in placing},
             [(update.symbol.name, pattern_of(update.args, domains, self.instance)) for update in action.updates],
+            Exists(action.params, And(tuple(guard.formula for guard in action.guards))),
         )
         rule.read(self._reads(action, domains))
         return rule

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from carnet_check.engines.explicit.layout import Layout, Pattern, Place, Value, matches
 from carnet_check.engines.explicit.memory import Memo
+from carnet_spec.language import Term
 
 Writes = dict[Place, Value]
 Change = tuple[int, int] | None
@@ -27,7 +28,7 @@ class Rule(Memo[Change]):
     """What one deduction concludes, taken as often as it adds something.
 
     ``asserted`` are the symbols whose facts may make its premises true by beginning to hold, and ``denied`` those whose
-    facts may do so by ceasing to; a function is among both.
+    facts may do so by ceasing to; a function is among both. ``premises`` say that it may be taken.
     """
 
     def __init__(
@@ -38,9 +39,11 @@ class Rule(Memo[Change]):
         asserted: frozenset[str],
         denied: frozenset[str],
         concludes: Sequence[tuple[str, Pattern]],
+        premises: Term,
     ) -> None:
         super().__init__(self._conclude)
         self.name = name
+        self.premises = premises
         self.fired = False
         self.concludes = concludes
         self._conclusions = conclusions

@@ -407,20 +407,20 @@ def question(
         return None
     options = {name: asked[name] for name in sorted(asked.keys() - {"watch"})}
     named = [[each.name for each in listed] for listed in (invariants, goals)]
-    return json.dumps([protocol.digest, _plain(vars(instance)), named, options], sort_keys=True)
+    return json.dumps([protocol.digest, plain(vars(instance)), named, options], sort_keys=True)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a value as JSON values that differ where it differs."""
     match value:
         case InLine():
             return {"in line": list(value.elements)}
         case Mapping():
-            return sorted([_plain(key), _plain(each)] for key, each in value.items())
+            return sorted([plain(key), plain(each)] for key, each in value.items())
         case Set():
-            return sorted(map(_plain, value))
+            return sorted(map(plain, value))
         case tuple():
-            return [_plain(each) for each in value]
+            return [plain(each) for each in value]
     return value
 
 
