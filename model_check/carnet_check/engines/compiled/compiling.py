@@ -24,7 +24,7 @@ from carnet_check.errors import UsageError
 from carnet_command.files import write_durably
 
 COMPILERS: Final = ("cc", "gcc", "clang")
-OPTIONS: Final = (os.environ.get("OPT","-O1"), "-fPIC", "-shared", "-pthread", "-w")
+OPTIONS: Final = ("-O1", "-fPIC", "-shared", "-pthread", "-w")
 DIGEST: Final = 32
 """How many bytes the digest takes that a file ends in."""
 FOLDER: Final = "CARNET_COMPILED"

@@ -25,12 +25,13 @@ from carnet_spec.language import Row
 
 Words = npt.NDArray[np.uint64]
 PARTS = 4
-"""How many parts own the states: as in runtime.c."""
+"""How many parts own the states."""
+BATCH, MISSES, ROOM, VALUES = 512, 256, 1 << 12, 1 << 7
+"""How much the code of a model takes at once, and how much room it has at first: see runtime.c."""
 DONE, MISSING, CROWDED, NO_MEMORY = range(4)
 """Why a search comes back: as in runtime.c."""
 NO_ROOM = -2
 """Instead of a state's number: there is no code for one of its words, or no memory."""
-MISSES = 256
 AT_ONCE = 1 << 14
 """How many states are read or entered at once."""
 _MOST = (1 << 64) - 1
@@ -77,6 +78,7 @@ class ModelCode:
             "STEPS": len(model.ground.steps),
             "MONITORS": len(model.sought),
             "ALIKE": int(model.alike),
+            **{"PARTS": PARTS, "BATCH": BATCH, "MISSES": MISSES, "ROOM": ROOM, "VALUES": VALUES},
         }
         runtime = files("carnet_check.engines.compiled").joinpath("runtime.c").read_text("utf-8")
         lines = [

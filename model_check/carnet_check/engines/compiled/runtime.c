@@ -7,6 +7,10 @@
    PLACE(w)        where this code is: 64 times the word of the row, and the bits before it
    STEPS, MONITORS how many steps there are, and things that are looked for
    ALIKE           whether elements are interchangeable
+   PARTS           how many parts own the states
+   BATCH           how many states are handed over at once
+   MISSES          of how many states it is noted at once that it is not known what stands for them
+   ROOM, VALUES    for how many states of a part, and values of a word, there is room at first; VALUES is a power of two
    foreign(s)      whether a state has bits that the model does not know
    follow(k)       has emit() for each step from k->s that may be taken; returns whether one writes what has no bits
    watch(s, seen)  marks what is seen in a state
@@ -20,7 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PARTS = 4, BATCH = 512, AHEAD = 64, MISSES = 256 };
+enum { AHEAD = 64 };
 enum { DONE, MISSING, CROWDED, NO_MEMORY, STRAY }; /* why a search comes back, or a state is for others to expand */
 
 typedef struct { u64 row[WIDTH]; } row_t;
@@ -568,7 +572,7 @@ search_t *begin(u64 threads, u64 classes, u64 bundles, u64 length, const u64 **a
     int fine = more_images(search, 1 << 8);
     for (u64 word = 0; word < WORDS; word++) {
         pthread_mutex_init(&search->words[word].adding, 0);
-        search->words[word].last = 127;
+        search->words[word].last = VALUES - 1;
         fine &= more_values(&search->words[word]);
     }
     for (u64 number = 0; number < PARTS; number++) {

@@ -7,6 +7,7 @@ none, Python gives it bits and expands the state; once there are many such state
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -32,7 +33,7 @@ HAND_OVER_AT = 60_000
 """How many states are found before the model is compiled, which takes some seconds."""
 CHUNK = 1 << 16
 """How many states are expanded before bounds are looked at."""
-MOST_HERE = 30_000
+MOST_HERE = 5_000
 """How many states Python expands in place of compiled code before the model is compiled anew."""
 WALKS, LONGEST = 256, 48
 """Where a place without bits is found, others are looked for on so many walks of so many steps at most."""
@@ -81,14 +82,14 @@ class NativeSearch(PackedSearch):
         if before is not None or (self._machine is None and len(self.found) >= self._hand_over_at):
             waiting = self.states[self.expanded :]
             if before is None:
-                self._give_bits(waiting[:: 1 + len(waiting) // WALKS])
+                self._give_bits(waiting[:: max(1, len(waiting) // max(1, WALKS))][:WALKS])
             self._machine = self._begun(None) if before is None else before
             for begin in range(0, len(self.states), CHUNK):
                 self._machine.add(_words(self.states[begin : begin + CHUNK], self._machine.words))
             self._machine.begin_level(self.levels[-1], self.expanded, self.level_ends)
+            self._idle = {number for number in self._idle if number >= self.levels[-1]}
             for number in self._idle:
-                if number >= self.levels[-1]:
-                    self._machine.leave_out(number)
+                self._machine.leave_out(number)
             self._take_over()
         elif self._machine is None:
             super()._tidy()
@@ -134,6 +135,8 @@ class NativeSearch(PackedSearch):
         self._give_bits(before.waiting(WALKS))
         self._machine = self._begun(before, more)
         self._machine.take_over(before)
+        for number in self._idle:
+            self._machine.leave_out(number)
         self.found = self._machine
         before.close()
         self._expanded_here = 0
@@ -160,24 +163,22 @@ class NativeSearch(PackedSearch):
     def _expand(self, begin: int, end: int) -> int:
         if self._machine is None:
             return super()._expand(begin, end)
-        if self._expanded_here > MOST_HERE:
-            self._replace()
         while True:
             machine, expanded, error = self._machine, None, None
             dominated = machine.dominated
             try:
                 expanded = machine.expand(end, self._wanted())
                 self._strays += machine.strays()
-                while self._strays:
+                while self._strays and self._expanded_here < MOST_HERE:
                     self._expand_here(machine, self._strays[-1])
                     self._strays.pop()
             except TooNarrowError as found:
                 error = found
             self.dominated += machine.dominated - dominated
             machine.close_segment()
-            if error is None:
+            if error is None and not self._strays:
                 return expanded
-            self._replace(error.more)
+            self._replace(0 if error is None else error.more)
 
     def _expand_here(self, machine: Machine, number: int) -> None:
         """Expand a state that has bits, or in which a step writes what has bits, of which compiled code does not know."""
@@ -191,8 +192,8 @@ class NativeSearch(PackedSearch):
                 for memo in self.looking:
                     for monitor in memo.answer(stands):
                         self._seen_here.setdefault(monitor, entered)
-        for moves in made:
-            moves.visits += 1
+        for name in itertools.chain.from_iterable(moves.actions for moves in made):
+            self.fired[name] += 1
         self._expanded_here += 1
 
     def _pass_over(self) -> None:
@@ -202,6 +203,7 @@ class NativeSearch(PackedSearch):
         self._machine.begin_level(self.levels[-1], self.expanded, self.level_ends)
         if self.spent:
             passed = self._machine.pass_over(self.levels[-1], self.level_ends)
+            self._idle = set(passed)
             self.dominated += len(passed)
             self._count_passed_over(passed)
 
