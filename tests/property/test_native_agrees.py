@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from carnet_check.engines.compiled.compiling import compiler
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps, Exploration
@@ -23,28 +22,31 @@ from tests.fixtures.thorough import share
 from tests.property.random_protocols import Sample, alike_samples, samples
 from tests.property.random_protocols import explored as symmetric
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
-COMPILING, MACHINE, SEARCH = (
-    importlib.import_module(f"carnet_check.engines.compiled.{name}") for name in ("compiling", "machine", "search")
+pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+NATIVE = "carnet_check.engines.native"
+BOOK, MACHINE, SEARCH, STORE = (
+    importlib.import_module(f"{NATIVE}.{name}") for name in ("answer_tables", "machine", "search", "store")
 )
+GROUPS = importlib.import_module("carnet_check.engines.explicit.search")
 TOO_MANY = 5_000
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(60))
 
-Room = Mapping[tuple[object, str], object]
-QUICK: Room = {(COMPILING, "OPTIONS"): ("-O0", *COMPILING.OPTIONS[1:]), (SEARCH, "codes_known"): lambda: None}
-"""Compiled in little time, and not kept."""
+Room = Mapping[tuple[object, str], int]
 TIGHT: Room = {
-    (MACHINE, "BATCH"): 1,
-    (MACHINE, "MISSES"): 1,
-    (MACHINE, "ROOM"): 1,
-    (MACHINE, "VALUES"): 2,
+    (MACHINE, "BUFFER"): 1,
+    (MACHINE, "ASKED"): 1,
+    (BOOK, "ASKED"): 1,
+    (BOOK, "_ROOM"): 1,
     (SEARCH, "CHUNK"): 3,
-    (SEARCH, "WALKS"): 0,
-    (SEARCH, "MOST_HERE"): 4,
+    (STORE, "GROWTH"): 1,
+    (STORE, "FEWEST"): 2,
+    (STORE, "MOST"): 8,
 }
-"""As little room as there may be: everything grows, and comes back as often as it can."""
-APART: Room = {(SEARCH, "WALKS"): 0, (SEARCH, "MOST_HERE"): 1 << 30}
-"""Nothing is compiled anew, so all but the first steps are taken in Python, among others that are not."""
+"""As little room as there may be: everything grows, waits and comes back as often as it can."""
+TIGHT_AHEAD: Room = {**TIGHT, (MACHINE, "FOLLOWERS"): 1, (MACHINE, "MOST_ALONE"): 0, (SEARCH, "PIECES"): 2}
+"""Threads have little room, too, and go on ahead whatever was missing."""
+APART: Room = {(GROUPS, "FEW"): 1, (GROUPS, "PAYS"): 50}
+"""Actions fall into parts, and parts are joined again, although there are few states."""
 
 
 def explored(
@@ -54,7 +56,7 @@ def explored(
     native = functools.partial(SEARCH.NativeSearch, hand_over_at=1, threads=threads)
     packed = PackedSearch if room is None else native
     with ExitStack() as patches:
-        for (module, name), value in (QUICK | room if room is not None else {}).items():
+        for (module, name), value in (room or {}).items():
             patches.enter_context(patch.object(module, name, value))
         return explore(
             sample.protocol,
@@ -88,7 +90,7 @@ def test_the_kernel_agrees_in_every_number(sample: Sample, room: Room) -> None:
 
 
 @relaxed
-@given(samples(), st.sampled_from([{}, TIGHT, APART]), st.booleans(), st.sampled_from([2, 3]))
+@given(samples(), st.sampled_from([{}, TIGHT, APART, TIGHT_AHEAD]), st.booleans(), st.sampled_from([2, 3]))
 def test_any_number_of_threads_finds_the_same(sample: Sample, room: Room, reduction: bool, threads: int) -> None:
     """Traces included: what is found first is found first."""
     expected = explored(sample, room, reduction=reduction)
@@ -147,7 +149,7 @@ def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: R
     expected, represented = symmetric(sample, symmetric=True, reduce=reduce, most=TOO_MANY)
     assume(expected.complete)
     with ExitStack() as patches:
-        for (module, name), value in (QUICK | room).items():
+        for (module, name), value in room.items():
             patches.enter_context(patch.object(module, name, value))
         packed = functools.partial(SEARCH.NativeSearch, hand_over_at=1)
         found = symmetric(sample, symmetric=True, reduce=reduce, packed=packed)

@@ -1,0 +1,155 @@
+"""The kernel finds what the explicit search finds, on random protocols and however little room it has."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Mapping
+from contextlib import ExitStack
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from carnet_check.engines.compiled.compiling import compiler
+from carnet_check.engines.explicit import explore
+from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.exploration import Caps, Exploration
+from carnet_check.loading.families import load
+from carnet_spec.language import Profile
+from carnet_spec.trace import Trace
+from tests.fixtures.thorough import share
+from tests.property.random_protocols import Sample, alike_samples, samples
+from tests.property.random_protocols import explored as symmetric
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+COMPILING, MACHINE, SEARCH = (
+    importlib.import_module(f"carnet_check.engines.compiled.{name}") for name in ("compiling", "machine", "search")
+)
+TOO_MANY = 5_000
+relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(60))
+
+Room = Mapping[tuple[object, str], object]
+QUICK: Room = {(COMPILING, "OPTIONS"): ("-O0", *COMPILING.OPTIONS[1:]), (SEARCH, "codes_known"): lambda: None}
+"""Compiled in little time, and not kept."""
+TIGHT: Room = {
+    (MACHINE, "BATCH"): 1,
+    (MACHINE, "MISSES"): 1,
+    (MACHINE, "ROOM"): 1,
+    (MACHINE, "VALUES"): 2,
+    (SEARCH, "CHUNK"): 3,
+    (SEARCH, "WALKS"): 0,
+    (SEARCH, "MOST_HERE"): 4,
+}
+"""As little room as there may be: everything grows, and comes back as often as it can."""
+APART: Room = {(SEARCH, "WALKS"): 0, (SEARCH, "MOST_HERE"): 1 << 30}
+"""Nothing is compiled anew, so all but the first steps are taken in Python, among others that are not."""
+
+
+def explored(
+    sample: Sample, room: Room | None, *, reduction: bool, stop_at_first: bool = False, threads: int = 1
+) -> Exploration:
+    """Explore a sample by the kernel from the first state on, or, without any room, by the explicit search."""
+    native = functools.partial(SEARCH.NativeSearch, hand_over_at=1, threads=threads)
+    packed = PackedSearch if room is None else native
+    with ExitStack() as patches:
+        for (module, name), value in (QUICK | room if room is not None else {}).items():
+            patches.enter_context(patch.object(module, name, value))
+        return explore(
+            sample.protocol,
+            sample.instance,
+            invariants=sample.invariants,
+            goals=sample.goals,
+            packed=packed,
+            reduction=reduction,
+            stop_at_first=stop_at_first,
+            caps=Caps(states=TOO_MANY),
+        )
+
+
+def lengths(traces: Mapping[str, Trace]) -> dict[str, int]:
+    """Return how long each trace is."""
+    return {name: len(trace.steps) for name, trace in traces.items()}
+
+
+def said(found: Exploration) -> tuple[object, ...]:
+    """Return everything that has to be the same for both searches."""
+    counts = (found.states, found.transitions, found.depth, found.stopped_by, found.fired)
+    return (*counts, lengths(found.violations), lengths(found.goals))
+
+
+@relaxed
+@given(samples(), st.sampled_from([{}, TIGHT, APART]))
+def test_the_kernel_agrees_in_every_number(sample: Sample, room: Room) -> None:
+    expected = explored(sample, None, reduction=False)
+    assume(expected.complete)
+    assert said(explored(sample, room, reduction=False)) == said(expected)
+
+
+@relaxed
+@given(samples(), st.sampled_from([{}, TIGHT, APART]), st.booleans(), st.sampled_from([2, 3]))
+def test_any_number_of_threads_finds_the_same(sample: Sample, room: Room, reduction: bool, threads: int) -> None:
+    """Traces included: what is found first is found first."""
+    expected = explored(sample, room, reduction=reduction)
+    assume(expected.complete)
+    found = explored(sample, room, reduction=reduction, threads=threads)
+    assert said(found) == said(expected)
+    assert (found.violations, found.goals, found.reduction) == (
+        expected.violations,
+        expected.goals,
+        expected.reduction,
+    )
+
+
+@relaxed
+@given(samples(), st.sampled_from([{}, TIGHT, APART]))
+def test_with_reductions_the_kernel_agrees_in_what_it_finds(sample: Sample, room: Room) -> None:
+    expected = explored(sample, None, reduction=True)
+    assume(expected.complete)
+    assert said(explored(sample, room, reduction=True)) == said(expected)
+
+
+@pytest.mark.parametrize("hand_over_at", [1, 500, 5_000])
+def test_an_adversary_with_a_budget_is_followed_as_far(hand_over_at: int) -> None:
+    """The same states are left out because they are reached at less cost, whenever the kernel goes on."""
+    source = load("gpu-travelling")
+    protocol = source.protocol()
+    sizes = Profile("sizes", {"holders": 1, "corrupt": 1, "rounds": 1}, budget=2)
+    expected, found = (
+        explore(
+            protocol,
+            source.instance(protocol, "collusion", sizes),
+            invariants=[claim.checked for claim in protocol.claims if claim.invariant],
+            goals=protocol.goals,
+            packed=packed,
+        )
+        for packed in (PackedSearch, functools.partial(SEARCH.NativeSearch, hand_over_at=hand_over_at))
+    )
+    assert said(found) == said(expected)
+    assert expected.reduction["states_dominated"]
+
+
+@relaxed
+@given(samples(), st.sampled_from([{}, TIGHT, APART]))
+def test_a_search_that_stops_at_the_first_violation_stops_at_a_shortest_one(sample: Sample, room: Room) -> None:
+    expected = explored(sample, None, reduction=False, stop_at_first=True)
+    found = explored(sample, room, reduction=False, stop_at_first=True)
+    assert bool(found.violations) == bool(expected.violations)
+    if found.violations:
+        assert min(lengths(found.violations).values()) == min(lengths(expected.violations).values())
+
+
+@relaxed
+@given(alike_samples(), st.sampled_from([{}, TIGHT, APART]), st.booleans())
+def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: Room, reduce: bool) -> None:
+    """Both engines let the same states stand for the same others."""
+    expected, represented = symmetric(sample, symmetric=True, reduce=reduce, most=TOO_MANY)
+    assume(expected.complete)
+    with ExitStack() as patches:
+        for (module, name), value in (QUICK | room).items():
+            patches.enter_context(patch.object(module, name, value))
+        packed = functools.partial(SEARCH.NativeSearch, hand_over_at=1)
+        found = symmetric(sample, symmetric=True, reduce=reduce, packed=packed)
+    assert said(found.found) == said(expected)
+    assert found.represented == represented
