@@ -29,6 +29,8 @@ from carnet_spec.language import Instance, Protocol
 from tests.benchmarks import large
 from tests.fixtures.unseen import letters, relay, sites, vote
 
+pytestmark = pytest.mark.processes
+
 TRIES = 3
 SIZES = {"vote": 4_000_000, "relay": 2_000_000}
 FASTER = 2.5

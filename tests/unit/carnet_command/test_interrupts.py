@@ -13,6 +13,8 @@ import pytest
 from carnet_command.errors import InterruptedRunError
 from carnet_command.interrupts import ENDING, SIGNALS, covering, require_uninterrupted, stoppable, undisturbed
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.mends("L3")
 def test_what_is_ignored_stays_ignored_and_what_was_set_comes_back() -> None:

@@ -23,6 +23,8 @@ from carnet_command.worker import OUT_OF_MEMORY, Lost, Worker
 from carnet_command.workers import WorkerPool, only
 from tests.unit.model_check.command import TOY, carnet
 
+pytestmark = pytest.mark.processes
+
 MEBIBYTE = 1024**2
 
 

@@ -23,6 +23,8 @@ from carnet_check.engines.runner import Shard
 from carnet_check.engines.solvers import cvc5
 from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, WIDE, carnet, control
 
+pytestmark = pytest.mark.processes
+
 NEEDS_MORE = (f"{FIXTURES / 'needs_more.py'}:FOUND", "--variant", "forgetful", "--engine", "explicit")
 WRONG = control("wrong_claim")
 SLOW = pytest.mark.slow

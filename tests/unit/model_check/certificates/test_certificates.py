@@ -65,6 +65,8 @@ from carnet_spec.language import Claim, Protocol, SpecificationError
 from tests.unit.model_check.command import CONTROLS, TOY
 from tests.unit.model_check.obligations.lending import lending
 
+pytestmark = pytest.mark.processes
+
 
 def of_the_toy() -> Certificates:
     place = place_of(load(TOY))

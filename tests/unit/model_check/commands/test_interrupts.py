@@ -18,6 +18,8 @@ from carnet_check.commands.watch import WatchedFolder
 from carnet_command.files import _beside
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
+pytestmark = pytest.mark.processes
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 COMMAND = [sys.executable, "-c", "from carnet_check.cli import main; main()"]
 LONG = {

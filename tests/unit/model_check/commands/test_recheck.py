@@ -37,6 +37,8 @@ from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
 from tests.fixtures.unsound import a_step_that_reads_what_nobody_wrote
 from tests.unit.model_check.command import FIXTURES, TOY, Ran, carnet, carnet_once
 
+pytestmark = pytest.mark.processes
+
 recheck = importlib.import_module("carnet_check.commands.recheck")
 
 

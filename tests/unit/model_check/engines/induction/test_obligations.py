@@ -33,6 +33,8 @@ from carnet_spec.language.terms import BOOL, FALSE, TRUE, Equal, Exists, Forall,
 from tests.unit.model_check.engines.induction.lessons import blamed, draft, knows, teacher
 from tests.unit.model_check.small import *
 
+pytestmark = pytest.mark.processes
+
 LESSON = draft().protocol()
 
 

@@ -37,6 +37,8 @@ from tests.unit.model_check.engines.induction.lessons import draft
 from tests.unit.model_check.small import Body, Party, Phase, drafted, first, last, phase, second, third
 from tests.unit.model_check.steps import serve_one
 
+pytestmark = pytest.mark.processes
+
 LESSON = draft().protocol()
 
 
