@@ -37,8 +37,7 @@ def test_no_tracked_file_names_a_package_index_or_a_path_of_one_machine() -> Non
 
 
 def test_every_python_file_opens_with_a_docstring() -> None:
-    silent = [str(path) for path in tracked_python() if not ast.get_docstring(ast.parse(read(path)))]
-    assert not silent
+    assert not [str(path) for path in tracked_python() if not ast.get_docstring(ast.parse(read(path)))]
 
 
 def test_every_folder_of_code_is_a_package() -> None:

@@ -159,8 +159,7 @@ def test_a_search_that_was_cut_short_is_not_kept(tmp_path: Path, monkeypatch: py
 
 def test_the_kernel_reads_no_cache(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    ran = carnet("verify", TOY, "--engine", "kernel", "--cache", str(cache), "--json")
-    assert ran.code == 0
+    assert carnet("verify", TOY, "--engine", "kernel", "--cache", str(cache), "--json").code == 0
     assert list(cache.iterdir()) == []
 
 
