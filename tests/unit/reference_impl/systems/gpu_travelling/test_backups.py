@@ -33,10 +33,15 @@ def check(after: Aftermath) -> None:
     assert set(after.accepted.values()) <= {1}
 
 
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
+    """Run the short deployment without any mishap."""
+    return run_with(SHORT, tmp_path_factory.mktemp("calm"), Moments())
+
+
 @pytest.mark.parametrize("mishap", Fault)
 @pytest.mark.parametrize("at", [0, 9, 21])
-def test_one_mishap_changes_nothing_but_time(mishap: Fault, at: int, tmp_path: Path) -> None:
-    calm = run_with(SHORT, tmp_path, Moments())
+def test_one_mishap_changes_nothing_but_time(mishap: Fault, at: int, calm: Aftermath, tmp_path: Path) -> None:
     after = run_with(SHORT, tmp_path, Moments({at: mishap}))
     check(after)
     assert after.model == calm.model
@@ -44,8 +49,9 @@ def test_one_mishap_changes_nothing_but_time(mishap: Fault, at: int, tmp_path: P
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_many_mishaps_with_several_backups(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calm = run_with(SHORT, tmp_path, Moments())
+def test_many_mishaps_with_several_backups(
+    seed: int, calm: Aftermath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ivs = NotedIvs(monkeypatch)
     after = run_with(SHORT, tmp_path, FaultInjection(8, SHORT.rounds, seed), backups=2)
     check(after)
