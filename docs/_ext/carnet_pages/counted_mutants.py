@@ -1,18 +1,22 @@
 """What became of every mutant of a specification, as recorded.
 
-The command that a reader would type judges all mutants and pairs; the better part of an hour on two cores. What was
-found lies in ``FOUND``, where an interrupted run goes on.
+The command that a reader would type judges all mutants and pairs. What was found lies in ``FOUND``, where an
+interrupted run goes on. It is kept beside the record, too: much of it can be checked again when the specification
+changes.
 """
 
 from __future__ import annotations
 
 import json
+import lzma
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from carnet_check.loading.families import Source, load
+from carnet_check.mutation import campaign
 from carnet_spec.language import Family
 
 from .markdown import Lines, code, page, prose, table
@@ -80,17 +84,52 @@ def _argued(argued: Sequence[Recorded]) -> Iterator[tuple[str, ...]]:
 # -- the record -------------------------------------------------------------------------------------------------------
 
 
-def judged(family: Family) -> dict[str, Any]:
+def judged(family: Family, kept: Path) -> dict[str, Any]:
     """Return what became of the mutants of a protocol.
+
+    Args:
+        family: the protocol.
+        kept: what was found the last time, compressed. Where the question is the same now, or what showed the answer
+            shows it still, no mutant is judged anew. It is replaced by what is found this time.
 
     Raises:
         SystemExit: a survivor is not argued for, or something is unknown; nothing is kept.
     """
-    command = ["carnet", "mutate", family.id, "--pairs", "--out", str(FOUND / family.id), "--json"]
+    found = FOUND / family.id / campaign.RECORD_FILE
+    if kept.exists() and not found.exists():
+        found.parent.mkdir(parents=True, exist_ok=True)
+        found.write_bytes(lzma.decompress(kept.read_bytes()))
+    _renew_arguments(load(family.id), found)
+    command = ["carnet", "mutate", family.id, "--pairs", "--out", str(found.parent), "--json"]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if ran.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {ran.returncode}, so nothing is recorded")
+    header, *entries = found.read_text("utf-8").splitlines(keepends=True)
+    kept.write_bytes(lzma.compress("".join([header, *sorted(entries)]).encode()))
     return summary(family, json.loads(ran.stdout))
+
+
+def _renew_arguments(source: Source, found: Path) -> None:
+    """Let an argument be about the specification as it is where its mutant is asked the same as when it was argued.
+
+    Whether such a mutant survives still is found out by judging it. An argument about a mutant of an action that has
+    changed, or where a claim, a lemma or an axiom has, expires as it should: somebody has to look at it again.
+    """
+    arguments, place = campaign.arguments_of(source), campaign.place_beside(source)
+    expired = {each.key: each for each in arguments if each.digest != source.protocol(each.variant).digest}
+    if not expired or place is None:
+        return
+    request = campaign.Request(source, source.family.with_layers(source.family.main))
+    questions, entries = campaign.questions_of(request), campaign.recorded_entries(found)
+    asked = {mutant.key: questions[mutant.variant].digest(mutant.action) for mutant in campaign.list_mutants(request)}
+    text = place.read_text("utf-8")
+    for key, argument in expired.items():
+        if key not in asked or entries.get(("mutant", key), {}).get("question") != asked[key]:
+            continue
+        about = f'mutant = "{argument.mutant}"\nvariant = "{argument.variant}"\ndigest = "'
+        digest = source.protocol(argument.variant).digest
+        text = text.replace(f"{about}{argument.digest}", f"{about}{digest}")
+    place.write_text(text, "utf-8")
 
 
 def summary(family: Family, printed: Recorded) -> dict[str, Any]:

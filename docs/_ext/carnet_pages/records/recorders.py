@@ -286,7 +286,8 @@ def certified(family: Family) -> None:
 
 def mutated(family: Family) -> None:
     """Keep what became of the mutants of a protocol."""
-    _write(RESULTS / "mutants" / f"{family.id}.json", counted_mutants.judged(family))
+    file = RESULTS / "mutants" / f"{family.id}.json"
+    _write(file, counted_mutants.judged(family, file.with_suffix(".found.xz")))
 
 
 RECORDERS: Mapping[str, Callable[[Family], None]] = {
