@@ -104,9 +104,17 @@ def judged(family: Family, kept: Path) -> dict[str, Any]:
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if ran.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {ran.returncode}, so nothing is recorded")
-    header, *entries = found.read_text("utf-8").splitlines(keepends=True)
-    kept.write_bytes(lzma.compress("".join([header, *sorted(entries)]).encode()))
+    kept.write_bytes(lzma.compress(_witnesses(found).encode()))
     return summary(family, json.loads(ran.stdout))
+
+
+def _witnesses(found: Path) -> str:
+    """Return the lines of a campaign's record that may answer for a changed specification, without times."""
+    header, *lines = found.read_text("utf-8").splitlines()
+    entries = [entry for entry in map(json.loads, lines) if entry["kind"] in ("mutant", "pair", "weaknesses")]
+    for entry in entries:
+        entry["value"].pop("seconds", None)
+    return "\n".join([header, *sorted(json.dumps(entry, sort_keys=True) for entry in entries), ""])
 
 
 def _renew_arguments(source: Source, found: Path) -> None:

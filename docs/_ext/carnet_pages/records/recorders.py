@@ -281,7 +281,8 @@ def agreed(family: Family) -> None:
 
 def certified(family: Family) -> None:
     """Keep what the certificates of a protocol come to."""
-    _write(RESULTS / "proofs" / f"{family.id}.json", counted_proofs.measured(family))
+    path = RESULTS / "proofs" / f"{family.id}.json"
+    _write(path, counted_proofs.measured(family, json.loads(path.read_text("utf-8")) if path.exists() else {}))
 
 
 def mutated(family: Family) -> None:
