@@ -55,7 +55,7 @@ class Questions:
             before = self._protocol.action(changed.name)
             self._premises[changed.name] = replace(self._protocol, actions=(before,)).digest
         after = replace(self._bare, actions=(changed,)).digest
-        return hashlib.sha256(f"{self._premises[changed.name]} {after}".encode()).hexdigest()
+        return hashlib.sha256(f"{self._premises[changed.name]} {after}".encode()).hexdigest()[:32]
 
     @cached_property
     def _bare(self) -> Protocol:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from carnet_check.cache import source_digest
 from carnet_check.loading.families import Source, load
 from carnet_check.mutation import campaign
 from carnet_spec.language import Family
@@ -96,10 +97,14 @@ def judged(family: Family, kept: Path) -> dict[str, Any]:
         SystemExit: a survivor is not argued for, or something is unknown; nothing is kept.
     """
     found = FOUND / family.id / campaign.RECORD_FILE
-    if kept.exists() and not found.exists():
-        found.parent.mkdir(parents=True, exist_ok=True)
-        found.write_bytes(lzma.decompress(kept.read_bytes()))
-    _renew_arguments(load(family.id), found)
+    before = found.with_name(campaign.EARLIER_FILE)
+    if kept.exists() and not before.exists():
+        # A record is about a specification, and is not stale when code changes; nor is what is kept of it.
+        header, _, entries = lzma.decompress(kept.read_bytes()).decode().partition("\n")
+        about = json.loads(header) | {"code": source_digest()}
+        before.parent.mkdir(parents=True, exist_ok=True)
+        before.write_text(f"{json.dumps(about, sort_keys=True)}\n{entries}", "utf-8")
+    renew_arguments(load(family.id), found)
     command = ["carnet", "mutate", family.id, "--pairs", "--out", str(found.parent), "--json"]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if ran.returncode:
@@ -117,11 +122,12 @@ def _witnesses(found: Path) -> str:
     return "\n".join([header, *sorted(json.dumps(entry, sort_keys=True) for entry in entries), ""])
 
 
-def _renew_arguments(source: Source, found: Path) -> None:
-    """Let an argument be about the specification as it is where its mutant is asked the same as when it was argued.
+def renew_arguments(source: Source, found: Path) -> None:
+    """Give an argument the digest of the specification as it is, if proofs of its mutant are asked the same as before.
 
-    Whether such a mutant survives still is found out by judging it. An argument about a mutant of an action that has
-    changed, or where a claim, a lemma or an axiom has, expires as it should: somebody has to look at it again.
+    ``found`` is the record of the last campaign. Whether such a mutant still survives is found out by judging it. An
+    argument expires where the action of its mutant has changed, or a claim, a lemma or an axiom: somebody has to look
+    at it again.
     """
     arguments, place = campaign.arguments_of(source), campaign.place_beside(source)
     expired = {each.key: each for each in arguments if each.digest != source.protocol(each.variant).digest}
