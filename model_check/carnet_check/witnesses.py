@@ -60,8 +60,5 @@ class Questions:
     @cached_property
     def _bare(self) -> Protocol:
         """The protocol's symbols alone."""
-        return replace(
-            self._protocol,
-            **dict.fromkeys(("actions", "axioms", "initial", "claims", "lemmas", "goals"), ()),
-            **dict.fromkeys(("liveness", "threats", "assumptions", "defences"), ()),
-        )
+        nothing = replace(self._protocol, actions=(), axioms=(), initial=(), claims=(), lemmas=(), goals=())
+        return replace(nothing, liveness=(), threats=(), assumptions=(), defences=())

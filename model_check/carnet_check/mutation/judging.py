@@ -62,7 +62,7 @@ class Judgement:
         evidence: what shows it, in words.
         core: for an equivalent mutant, what makes the change none, by the names of hypotheses.
         seconds: how long it took.
-        broken: for a failed proof, the invariant that is not kept: when the specification changes, it is asked first.
+        refuted: for a failed proof, the invariant that is not kept: when the specification changes, it is asked first.
     """
 
     key: str
@@ -71,7 +71,7 @@ class Judgement:
     evidence: str = ""
     core: tuple[str, ...] = ()
     seconds: float = 0.0
-    broken: str = ""
+    refuted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,8 @@ class Judge:
     def _judged(self, mutant: Mutant, earlier: Judgement | None) -> Judgement:
         if why := refusal(mutant.of(self.protocol)):
             return Judgement(mutant.key, MutantStatus.REFUSED, evidence=why)
-        if earlier and earlier.broken:
-            failing, _ = self._unproved(mutant, {earlier.broken})
+        if earlier and earlier.refuted:
+            failing, _ = self._unproved(mutant, {earlier.refuted})
             if failing:
                 return self._killed(mutant, failing)
         same = self._same_steps(mutant) if earlier and earlier.fate is MutantStatus.EQUIVALENT else None
@@ -226,7 +226,7 @@ class Judge:
     def _killed(self, mutant: Mutant, failing: ObligationAnswer) -> Judgement:
         """Return that a proof fails, or the attack that is found in the smallest size if one is looked for."""
         said = f"{failing.obligation}{_under(failing)} is refuted"
-        killed = Judgement(mutant.key, MutantStatus.KILLED, KilledBy.PROOF, said, broken=failing.invariant)
+        killed = Judgement(mutant.key, MutantStatus.KILLED, KilledBy.PROOF, said, refuted=failing.invariant)
         if not self.hunting:
             return killed
         place = places(self.source, self.variant, self.threats)[0]

@@ -425,7 +425,7 @@ class Looked:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.mutants: list[str] = []
         self.designs: list[tuple[str, ...]] = []
-        judge, look = Judge.judged, campaign.weaknesses
+        judge = Judge.judged
 
         def judged(self_: Judge, mutant: Mutant, earlier: Judgement | None = None) -> Judgement:
             self.mutants.append(mutant.name)
@@ -433,7 +433,7 @@ class Looked:
 
         def sought(source: Source, where: WeakenedDesign) -> tuple[Weakness, ...]:
             self.designs.append(where.without)
-            return look(source, where)
+            return weaknesses(source, where)
 
         monkeypatch.setattr(Judge, "judged", judged)
         monkeypatch.setattr(campaign, "weaknesses", sought)
@@ -476,11 +476,11 @@ def test_an_attack_that_is_none_any_more_is_looked_for(
     assert found == campaign_of(request, None, monkeypatch)
 
 
-@pytest.mark.parametrize("spoilt", [{"broken": "guests-see"}, {"fate": "equivalent", "by": "", "broken": ""}])
+@pytest.mark.parametrize("spoilt", [{"refuted": "guests-see"}, {"fate": "equivalent", "by": "", "refuted": ""}])
 def test_a_witness_that_shows_nothing_is_not_believed(
     spoilt: dict[str, str], judged_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor is what was unknown, or what other code found."""
+    """Nor is what other code found, without asking again."""
     request = changed_hall(tmp_path / "other", ADMIT, AGAIN)
     header, *lines = judged_once.read_text("utf-8").splitlines()
     entries = [json.loads(line) for line in lines]
@@ -490,8 +490,9 @@ def test_a_witness_that_shows_nothing_is_not_believed(
     about = json.loads(header) | {"code": "other"}
     judged_once.write_text("".join(f"{json.dumps(each)}\n" for each in (about, *entries)), "utf-8")
     looked = Looked(monkeypatch)
-    assert campaign_of(request, judged_once, monkeypatch) == campaign_of(request, None, monkeypatch)
-    assert {each["key"].removeprefix("main: ") for each in entries if each["kind"] == "mutant"} <= {*looked.mutants}
+    found = campaign_of(request, judged_once, monkeypatch)
+    assert {*looked.mutants} == {each.name for each in list_mutants(request)}
+    assert found == campaign_of(request, None, monkeypatch)
 
 
 def test_what_was_unknown_is_asked_again(judged_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
