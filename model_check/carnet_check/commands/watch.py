@@ -96,14 +96,12 @@ class WatchedFolder:
     def _files(self) -> Iterator[Path]:
         for folder, inside, _ in os.walk(self.folder):
             inside[:] = [
-                name for name in inside if not name.startswith((".", "__")) and not _is_environment(folder, name)
+                name
+                for name in inside
+                if not name.startswith((".", "__")) and not Path(folder, name, "pyvenv.cfg").exists()
             ]
             for part in PARTS:
                 yield from Path(folder).glob(part)
-
-
-def _is_environment(folder: str, name: str) -> bool:
-    return Path(folder, name, "pyvenv.cfg").exists()
 
 
 def _folder_of(reference: str) -> Path:

@@ -99,7 +99,9 @@ def conform(file: Path, asked: str = "", *, require_checked: bool = False) -> Co
     protocol = source.protocol(header.variant, header.without)
     mentioned = _mentioned(protocol, events(lines, header))
     judged = replace(header, threat=_threat(header, source.family, protocol, mentioned.actions))
-    instance = _grown(_instance(source, protocol, judged), mentioned.elements)
+    instance = _grown(
+        source.instance(protocol, judged.threat, Profile("trace", dict(judged.sizes))), mentioned.elements
+    )
     machine = Machine(protocol, instance, mentioned.elements, complete=header.checked)
     lines = lines_of(file)
     if next(lines, None) != first:
@@ -222,11 +224,6 @@ def _threat(header: Header, family: Family, protocol: Protocol, actions: Collect
     if chosen not in threats:
         raise UsageError(unknown("threat model", chosen, protocol.id, threats))
     return chosen
-
-
-def _instance(source: Source, protocol: Protocol, header: Header) -> Instance:
-    """Build the instance that the header's sizes make under its threat model."""
-    return source.instance(protocol, header.threat, Profile("trace", dict(header.sizes)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,11 +248,6 @@ def parameters(function: Callable[..., object], skip: int = 0, sorts: Sequence[S
     return tuple(found)
 
 
-def _named(function: Callable[..., object]) -> Sequence[str]:
-    """Return the names of the parameters of a function."""
-    return _names(function) if _is_plain(function) else [*inspect.signature(function).parameters]
-
-
 def _annotated(function: Callable[..., object]) -> list[tuple[str, Any]]:
     """Return the parameters of a function by name, each with its annotation."""
     if _is_plain(function):
@@ -327,7 +322,7 @@ def _quantified(
     if isinstance(body, Relation):
         names = [sort.name.lower() + str(position) for position, sort in enumerate(body.symbol.domain)]
     else:
-        names = list(letters or _named(body))
+        names = list(letters or (_names(body) if _is_plain(body) else [*inspect.signature(body).parameters]))
     if len(names) != len(sorts) or not sorts:
         raise MisuseError(f"a quantifier over {len(sorts)} sorts needs a body with as many parameters, not {names}")
     with _nesting:
