@@ -99,7 +99,7 @@ def conform(file: Path, asked: str = "", *, require_checked: bool = False) -> Co
     protocol = source.protocol(header.variant, header.without)
     mentioned = _mentioned(protocol, events(lines, header))
     judged = replace(header, threat=_threat(header, source.family, protocol, mentioned.actions))
-    instance = _grown(
+    instance = _with_elements(
         source.instance(protocol, judged.threat, Profile("trace", dict(judged.sizes))), mentioned.elements
     )
     machine = Machine(protocol, instance, mentioned.elements, complete=header.checked)
@@ -271,7 +271,7 @@ def _is_open(sort: Sort, protocol: Protocol) -> bool:
     return sort.fresh or (not sort.is_enumeration and sort not in rigid)
 
 
-def _grown(instance: Instance, named: Mapping[str, Mapping[str, None]]) -> Instance:
+def _with_elements(instance: Instance, named: Mapping[str, Mapping[str, None]]) -> Instance:
     """Add the elements that a trace names to the sorts that take any."""
     grown = {
         sort: tuple(dict.fromkeys((*instance.elements.get(sort, ()), *elements))) for sort, elements in named.items()
