@@ -51,7 +51,7 @@ def explored(
     sample: Sample, room: Room | None, *, reduction: bool, stop_at_first: bool = False, threads: int = 1
 ) -> Exploration:
     """Explore a sample by the kernel from the first state on, or, without any room, by the explicit search."""
-    native = functools.partial(SEARCH.NativeSearch, hand_over_at=1, threads=threads)
+    native = functools.partial(SEARCH.CompiledSearch, hand_over_at=1, threads=threads)
     packed = PackedSearch if room is None else native
     with ExitStack() as patches:
         for (module, name), value in (QUICK | room if room is not None else {}).items():
@@ -124,7 +124,7 @@ def test_an_adversary_with_a_budget_is_followed_as_far(hand_over_at: int) -> Non
             goals=protocol.goals,
             packed=packed,
         )
-        for packed in (PackedSearch, functools.partial(SEARCH.NativeSearch, hand_over_at=hand_over_at))
+        for packed in (PackedSearch, functools.partial(SEARCH.CompiledSearch, hand_over_at=hand_over_at))
     )
     assert said(found) == said(expected)
     assert expected.reduction["states_dominated"]
@@ -149,7 +149,7 @@ def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: R
     with ExitStack() as patches:
         for (module, name), value in (QUICK | room).items():
             patches.enter_context(patch.object(module, name, value))
-        packed = functools.partial(SEARCH.NativeSearch, hand_over_at=1)
+        packed = functools.partial(SEARCH.CompiledSearch, hand_over_at=1)
         found = symmetric(sample, symmetric=True, reduce=reduce, packed=packed)
     assert said(found.found) == said(expected)
     assert found.represented == represented

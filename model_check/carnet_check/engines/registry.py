@@ -18,6 +18,7 @@ ENGINES: dict[str, str] = {
     "induction": "carnet_check.engines.induction.engine:INDUCTION",
     "explicit": "carnet_check.engines.explicit.engine:EXPLICIT",
     "native": "carnet_check.engines.native.engine:NATIVE",
+    "compiled": "carnet_check.engines.compiled.engine:COMPILED",
     "kernel": "carnet_check.engines.kernel.engine:KERNEL",
     "cvc5": "carnet_check.engines.solvers.engine:CVC5",
     "eprover": "carnet_check.engines.solvers.engine:EPROVER",
@@ -100,7 +101,7 @@ def clustered(address: str, name: str = "") -> Explores:
 def _fastest(engines: Iterable[Visiting], name: str, otherwise: str) -> Visiting:
     every = {each.name: each for each in engines}
     if not name:
-        return [each for each in every.values() if not each.lacks][-1]
+        return [each for each in every.values() if each.by_default and not each.lacks][-1]
     if name not in ENGINES and name not in every:
         raise UsageError(f"no engine '{name}' (known: {', '.join(ENGINES)})")
     if name not in every:

@@ -11,6 +11,7 @@ import importlib.metadata
 import importlib.util
 import inspect
 import io
+import os
 import re
 import signal
 import sys
@@ -54,7 +55,7 @@ def module_at(file: Path, shown: str) -> ModuleType:
         raise UsageError(f"expected a Python file, and '{shown}' is none")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and string annotations look their module up
-    with importing(shown), _beside(file.parent):
+    with importing(shown), _neighbours_importable(file.parent):
         spec.loader.exec_module(module)
     return module
 
@@ -77,9 +78,14 @@ def reimporting(folder: Path) -> Iterator[None]:
 def _is_in(module: ModuleType, folder: Path) -> bool:
     """Whether a module was read from a folder, as a neighbour of what is there or as a part of one."""
     file = getattr(module, "__file__", None)
-    if not isinstance(file, str) or module.__name__ == "__main__" or folder not in Path(file).parents:
+    if not isinstance(file, str) or module.__name__ == "__main__" or not _is_below(folder, file):
         return False
     return Path(file).parent == folder or _is_neighbour(module.__name__.partition(".")[0], folder)
+
+
+def _is_below(folder: Path, place: str) -> bool:
+    """Whether a place is in a folder; asked of every module that is loaded, so no path is taken apart for it."""
+    return place.startswith(os.path.join(folder, ""))  # noqa: PTH118 - a path would lose the last separator
 
 
 def _is_neighbour(name: str, folder: Path) -> bool:
@@ -110,7 +116,7 @@ def module_named(name: str) -> ModuleType:
         InvalidSpecificationError: it raises an error.
     """
     folder = Path.cwd()
-    with importing(name), _beside(folder):
+    with importing(name), _neighbours_importable(folder):
         try:
             _find_first_in(str(folder), name.partition(".")[0])
             return importlib.import_module(name)
@@ -134,7 +140,7 @@ def _find_first_in(folder: str, name: str) -> None:
 
 
 @contextlib.contextmanager
-def _beside(folder: Path) -> Iterator[None]:
+def _neighbours_importable(folder: Path) -> Iterator[None]:
     """Let a module import its neighbours: none stands in for an installed module, and nothing else for a neighbour.
 
     What other folders have under the same names is there again afterwards, unless a neighbour took its place.
@@ -155,7 +161,7 @@ def _beside(folder: Path) -> Iterator[None]:
 def _shadows_neighbour(name: str, module: ModuleType, folder: Path) -> bool:
     file = getattr(module, "__file__", None)
     places = [file] if isinstance(file, str) else list(getattr(module, "__path__", ()))
-    elsewhere = bool(places) and not any(folder in Path(place).parents for place in places)
+    elsewhere = bool(places) and not any(_is_below(folder, place) for place in places)
     return name != "__main__" and elsewhere and _is_neighbour(name.partition(".")[0], folder)
 
 

@@ -17,8 +17,8 @@ from carnet_check.engines.induction.obligations import after_updates
 from carnet_check.errors import InvalidSpecificationError
 from carnet_check.exports.smtlib import symbol_name, text
 from carnet_check.loading import families, importing
-from carnet_check.made import Made, Purpose, stand_in, switch
 from carnet_check.minimise import Slicer
+from carnet_check.reserved_symbols import Purpose, ReservedSymbol, stand_in, switch
 from carnet_spec.language import *
 from carnet_spec.language.analysis.initialisation import early_reads
 from carnet_spec.language.analysis.layers import departures
@@ -64,8 +64,7 @@ def test_two_functions_cannot_vouch_for_each_other() -> None:
 
 @pytest.mark.mends("R5", "R11")
 def test_a_flag_like_a_switch_switches_nothing() -> None:
-    protocol = mended.a_flag_like_a_switch().protocol()
-    assert not prove(protocol, jobs=1).claim("tight").proved
+    assert not prove(mended.a_flag_like_a_switch().protocol(), jobs=1).claim("tight").proved
     assert "symbol '$on.insert paid'" in verified("a_flag_like_a_switch").json["error"]["message"]
 
 
@@ -135,8 +134,7 @@ def test_an_each_inside_an_argument_leaves_no_variable_free() -> None:
     friend = Symbol("friend", (party,), party, Kind.GHOST, mutable=True)
     every = Var("every", party)
     update = Update("pairs", pair, Effect.INSERT, (every, Apply(friend, (every,))), each=(every,))
-    after = after_updates([update])(Apply(pair, (at, at)))
-    assert free_variables(after) == {at}
+    assert free_variables(after_updates([update])(Apply(pair, (at, at)))) == {at}
 
 
 @pytest.mark.mends("V1")
@@ -266,8 +264,7 @@ def test_a_variable_that_is_renamed_takes_no_others_place() -> None:
 def test_an_early_read_or_a_step_that_draws_two_is_judged_by_each_engine() -> None:
     found = verdicts("fairness_of_a_step_that_needs_two", "liveness")
     assert found == {"induction": "UNKNOWN", FASTEST: "EXHAUSTED"}  # the instance has two, and no step takes one
-    verdict = verdicts("sizes_alone_and_an_early_read")
-    assert verdict == {"induction": "PROVED", FASTEST: "EXHAUSTED"}
+    assert verdicts("sizes_alone_and_an_early_read") == {"induction": "PROVED", FASTEST: "EXHAUSTED"}
 
 
 @pytest.mark.mends("S3")
@@ -319,7 +316,7 @@ A = Var("a", Party.sort)
 
 def test_a_made_symbol_equals_no_symbol_of_its_name_and_is_shown_as_none() -> None:
     made = stand_in(Purpose.PARAMETER, A).symbol
-    assert isinstance(made, Made)
+    assert isinstance(made, ReservedSymbol)
     shared = {each.name: getattr(made, each.name) for each in fields(Symbol)}
     twin = Symbol(**shared)
     assert twin.name == made.name

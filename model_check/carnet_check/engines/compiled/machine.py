@@ -134,6 +134,7 @@ class Machine(Sequence[int]):
         begun = self._code.begin(_u(threads), _u(len(classes) - 1), _u(len(pieces) - 1), _u(length), pointers)
         if not begun:
             raise MemoryError
+        self._finish = self._code.finish  # looked up now: when it is collected may be anywhere
         self._search = ctypes.c_void_p(begun)
         self._images, self._image_places = 0, 1 << 8
         self._owners: list[npt.NDArray[np.uint8]] = []
@@ -154,7 +155,7 @@ class Machine(Sequence[int]):
     def close(self) -> None:
         """Give the memory back: nothing can be asked any more."""
         if hasattr(self, "_search"):
-            self._code.finish(self._search)
+            self._finish(self._search)
             del self._search
 
     def take_over(self, other: Machine) -> None:

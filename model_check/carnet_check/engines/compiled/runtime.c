@@ -775,7 +775,7 @@ u64 orbits(search_t *search, u64 number, u64 first, u64 count, u64 order, unsign
             for (u64 at = alike->classes[each] + 1; at < alike->classes[each + 1]; at++)
                 ties *= compared(k, k->order[at], k->order[at - 1]) ? (alike_so_far = 1) : ++alike_so_far;
         }
-        open[i] = have_shared(k, k->t) && ties != 1;
+        open[i] = foreign(k->t) || (have_shared(k, k->t) && ties != 1);
         if (!open[i]) total += order / ties;
     }
     return total;

@@ -39,7 +39,7 @@ WALKS, LONGEST = 256, 48
 """Where a place without bits is found, others are looked for on so many walks of so many steps at most."""
 
 
-class NativeSearch(PackedSearch):
+class CompiledSearch(PackedSearch):
     """One search, from the first state on."""
 
     def __init__(
