@@ -1,11 +1,13 @@
-"""The kernel finds what the explicit search finds, on random protocols and however little room it has."""
+"""Compiled code finds what the explicit search finds, on random protocols and however little room it has."""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -22,6 +24,8 @@ from carnet_spec.trace import Trace
 from tests.fixtures.thorough import share
 from tests.property.random_protocols import Sample, alike_samples, samples
 from tests.property.random_protocols import explored as symmetric
+from tests.property.test_checkpoints_go_on import in_pieces
+from tests.property.test_checkpoints_go_on import said as told
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
 COMPILING, MACHINE, SEARCH = (
@@ -30,7 +34,7 @@ COMPILING, MACHINE, SEARCH = (
 TOO_MANY = 5_000
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(60))
 
-Room = Mapping[tuple[object, str], object]
+Room = dict[tuple[object, str], object]
 QUICK: Room = {(COMPILING, "OPTIONS"): ("-O0", *COMPILING.OPTIONS[1:]), (SEARCH, "codes_known"): lambda: None}
 """Compiled in little time, and not kept."""
 TIGHT: Room = {
@@ -50,9 +54,9 @@ APART: Room = {(SEARCH, "WALKS"): 0, (SEARCH, "MOST_HERE"): 1 << 30}
 def explored(
     sample: Sample, room: Room | None, *, reduction: bool, stop_at_first: bool = False, threads: int = 1
 ) -> Exploration:
-    """Explore a sample by the kernel from the first state on, or, without any room, by the explicit search."""
-    native = functools.partial(SEARCH.CompiledSearch, hand_over_at=1, threads=threads)
-    packed = PackedSearch if room is None else native
+    """Explore a sample by compiled code from the first state on, or, without any room, by the explicit search."""
+    compiled = functools.partial(SEARCH.CompiledSearch, hand_over_at=1, threads=threads)
+    packed = PackedSearch if room is None else compiled
     with ExitStack() as patches:
         for (module, name), value in (QUICK | room if room is not None else {}).items():
             patches.enter_context(patch.object(module, name, value))
@@ -81,7 +85,7 @@ def said(found: Exploration) -> tuple[object, ...]:
 
 @relaxed
 @given(samples(), st.sampled_from([{}, TIGHT, APART]))
-def test_the_kernel_agrees_in_every_number(sample: Sample, room: Room) -> None:
+def test_compiled_code_agrees_in_every_number(sample: Sample, room: Room) -> None:
     expected = explored(sample, None, reduction=False)
     assume(expected.complete)
     assert said(explored(sample, room, reduction=False)) == said(expected)
@@ -104,7 +108,7 @@ def test_any_number_of_threads_finds_the_same(sample: Sample, room: Room, reduct
 
 @relaxed
 @given(samples(), st.sampled_from([{}, TIGHT, APART]))
-def test_with_reductions_the_kernel_agrees_in_what_it_finds(sample: Sample, room: Room) -> None:
+def test_with_reductions_compiled_code_agrees_in_what_it_finds(sample: Sample, room: Room) -> None:
     expected = explored(sample, None, reduction=True)
     assume(expected.complete)
     assert said(explored(sample, room, reduction=True)) == said(expected)
@@ -112,7 +116,7 @@ def test_with_reductions_the_kernel_agrees_in_what_it_finds(sample: Sample, room
 
 @pytest.mark.parametrize("hand_over_at", [1, 500, 5_000])
 def test_an_adversary_with_a_budget_is_followed_as_far(hand_over_at: int) -> None:
-    """The same states are left out because they are reached at less cost, whenever the kernel goes on."""
+    """The same states are left out because they are reached at less cost, whenever compiled code goes on."""
     source = load("gpu-travelling")
     protocol = source.protocol()
     sizes = Profile("sizes", {"holders": 1, "corrupt": 1, "rounds": 1}, budget=2)
@@ -142,7 +146,7 @@ def test_a_search_that_stops_at_the_first_violation_stops_at_a_shortest_one(samp
 
 @relaxed
 @given(alike_samples(), st.sampled_from([{}, TIGHT, APART]), st.booleans())
-def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: Room, reduce: bool) -> None:
+def test_with_symmetry_compiled_code_agrees_in_every_number(sample: Sample, room: Room, reduce: bool) -> None:
     """Both engines let the same states stand for the same others."""
     expected, represented = symmetric(sample, symmetric=True, reduce=reduce, most=TOO_MANY)
     assume(expected.complete)
@@ -153,3 +157,27 @@ def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: R
         found = symmetric(sample, symmetric=True, reduce=reduce, packed=packed)
     assert said(found.found) == said(expected)
     assert found.represented == represented
+
+
+@relaxed
+@given(st.one_of(samples(), alike_samples()), st.integers(1, 400), st.sampled_from([{}, TIGHT]), st.booleans())
+def test_in_pieces_it_finds_the_same(sample: Sample, more: int, room: Room, reduction: bool) -> None:
+    search = functools.partial(
+        explore,
+        sample.protocol,
+        sample.instance,
+        invariants=sample.invariants,
+        goals=sample.goals,
+        packed=functools.partial(SEARCH.CompiledSearch, hand_over_at=1),
+        reduction=reduction,
+        stop_at_first=False,
+    )
+    with ExitStack() as patches:
+        for (module, name), value in (QUICK | room).items():
+            patches.enter_context(patch.object(module, name, value))
+        patches.enter_context(patch("os.fsync"))  # nobody takes the power away
+        expected = search(caps=Caps(states=TOO_MANY))
+        assume(expected.complete)
+        with tempfile.TemporaryDirectory() as folder:
+            found, _ = in_pieces(search, Path(folder), max(more, expected.states // 2))
+    assert told(found) == told(expected)

@@ -149,7 +149,12 @@ def _judged_export(sample: random_protocols.Sample) -> Exploration:
 def _spin_agrees(sample: random_protocols.Sample, *, observed: bool) -> None:
     judged = _judged_export(sample)
     seen = EXPLICIT.observed(sample.protocol, sample.instance, Caps()) if observed else None
-    written = ground(sample.protocol, sample.instance, {each.name: each.formula for each in sample.invariants}, None if seen is None else seen.changing)
+    written = ground(
+        sample.protocol,
+        sample.instance,
+        {each.name: each.formula for each in sample.invariants},
+        None if seen is None else seen.changing,
+    )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "random.pml"
         file.write_text(promela(sample.protocol, sample.instance, written, ModelHeader(file.name, "none")))

@@ -278,7 +278,9 @@ def _write_promela(
     protocol = target.protocol
     observed = _observed(target, instance, asked)
     changing = None if observed is None else observed.changing
-    written = ground(protocol, instance, {name: protocol.claim(name).checked.formula for name in target.claims}, changing)
+    written = ground(
+        protocol, instance, {name: protocol.claim(name).checked.formula for name in target.claims}, changing
+    )
     note = "Carnet did not visit its states." if observed is None else f"Carnet counts {observed.states:,} states."
     file = f"{as_file_name(protocol.id)}.pml"
     told = ModelHeader(

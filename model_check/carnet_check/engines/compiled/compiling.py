@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from carnet_check.cache import open_folder
-from carnet_check.errors import UsageError
+from carnet_check.errors import EngineError, UsageError
 from carnet_command.files import write_durably
 
 COMPILERS: Final = ("cc", "gcc", "clang")
@@ -32,12 +32,12 @@ FOLDER: Final = "CARNET_COMPILED"
 _spent: list[float] = []
 
 
-class CompilationError(Exception):
+class CompilationError(EngineError):
     """Nothing came of compiling."""
 
 
 def compiler() -> str | None:
-    """Return the C compiler that is there, if any is: the one that ``CC`` names, or else the first of the usual ones."""
+    """Return the C compiler that is there, if any is: the one that ``CC`` names, or else a usual one."""
     names = (os.environ["CC"],) if os.environ.get("CC") else COMPILERS
     return next((found for name in names if (found := shutil.which(name))), None)
 
@@ -57,7 +57,7 @@ def compiled(text: str) -> ctypes.CDLL:
     """
     program = compiler()
     if program is None:
-        raise CompilationError("there is no C compiler")
+        raise CompilationError("there is no C compiler any more")
     there = Path(program).resolve().stat()
     said = "\0".join((text, program, str(there.st_size), str(there.st_mtime_ns), *OPTIONS))
     name = f"{hashlib.sha256(said.encode()).hexdigest()}.so"
@@ -71,7 +71,7 @@ def compiled(text: str) -> ctypes.CDLL:
             with tempfile.TemporaryDirectory() as scratch:
                 return _made(program, text, Path(scratch) / name)
     except (OSError, subprocess.SubprocessError) as error:
-        raise CompilationError(str(error)) from error
+        raise CompilationError(f"the model cannot be compiled: {error}") from error
     finally:
         _spent.append(time.monotonic() - began)
 
@@ -98,7 +98,8 @@ def _made(program: str, text: str, file: Path) -> ctypes.CDLL:
         source.write_text(text)
         ran = subprocess.run([program, *OPTIONS, "-o", made, source], capture_output=True, text=True, check=False)
         if ran.returncode:
-            raise CompilationError(f"{program} ended with {ran.returncode}: {ran.stderr.strip()[:500]}")
+            said = next((line for line in ran.stderr.splitlines() if "error" in line), f"it ended with {ran.returncode}")
+            raise CompilationError(f"'{program}' does not compile the model: {said}")
         content = made.read_bytes()
     write_durably(file, content + hashlib.sha256(content).digest())
     return ctypes.CDLL(str(file))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from carnet_check.engines.compiled.compiling import compiler
+from carnet_check.engines.compiled.compiling import COMPILERS, compiler
 from carnet_check.engines.compiled.search import CompiledSearch
 from carnet_check.engines.explicit.explorer import PackedExplorer
 from carnet_check.engines.explicit.search import PackedSearch
@@ -20,7 +20,7 @@ class Compiled(PackedExplorer, InThreads):
 
     name: ClassVar = "compiled"
     purpose: ClassVar = "every state of large instances, the same as explicit, by compiling the model"
-    needs: ClassVar = (Tool("cc", "exploration by compiled code", "apt install gcc"),)
+    needs: ClassVar = (Tool("cc", "exploration by compiled code", "apt install gcc", programs=COMPILERS),)
     by_default: ClassVar = False
     packed: ClassVar = CompiledSearch
     threads: int = 1

@@ -14,10 +14,23 @@ from functools import cached_property
 
 from carnet_check.engines.explicit.layout import Layout
 from carnet_check.engines.explicit.model import Model
-from carnet_check.exports.ground.conditions import Condition, Every, Fact, Place, Some, conjuncts, denied, every, facts_in, some
+from carnet_check.exports.ground.conditions import (
+    Condition,
+    Every,
+    Fact,
+    Place,
+    Some,
+    conjuncts,
+    denied,
+    every,
+    facts_in,
+    some,
+)
 from carnet_check.exports.ground.system import Change, Closing, Ground, Group, Step, ground
 
 WORD = 64
+Test = Condition | str
+"""A condition, or C that says one."""
 SMALL = 2
 """So few steps are tried one after the other."""
 
@@ -42,7 +55,7 @@ class Leaf:
     """What is done where something holds: for some places which number they must hold, and what else must hold."""
 
     holds: Mapping[Place, int]
-    rest: tuple[Condition, ...]
+    rest: tuple[Test, ...]
     lines: tuple[str, ...]
 
 
@@ -79,9 +92,8 @@ class Lowering:
             changing,
             lambda place: model.relevance.of_place(place.symbol, place.row),
         )
-        return Lowering(
-            model.layout, written, model.layout.instance.budget, [*written.formulas.values()], model.canonical is not None
-        )
+        sought, budget = [*written.formulas.values()], model.layout.instance.budget
+        return Lowering(model.layout, written, budget, sought, model.canonical is not None)
 
     def lines(self) -> Iterator[str]:
         """Yield the functions of the model."""
@@ -109,7 +121,7 @@ class Lowering:
             [
                 leaf
                 for number, when in enumerate(self.sought)
-                for leaf in self._leaves(when, [f"seen[{number // WORD}] |= (u64)1 << {number % WORD};"])
+                for leaf in self._each_way(when, [f"seen[{number // WORD}] |= (u64)1 << {number % WORD};"])
             ]
         )
         yield "}"
@@ -123,10 +135,10 @@ class Lowering:
 
     def _step(self, number: int, step: Step) -> Iterator[Leaf]:
         when = [condition for _, condition in step.guards]
-        yield from self._leaves(self._affordable(step, *when), self._taken(number, step), whole=True)
+        yield from self._leaves(self._affordable(step, *when), self._taken(number, step))
 
-    def _affordable(self, step: Step, *when: Condition) -> list[Condition | str]:
-        conditions: list[Condition | str] = [*when]
+    def _affordable(self, step: Step, *when: Condition) -> list[Test]:
+        conditions: list[Test] = [*when]
         if self.budget is not None and step.action.cost and self.layout.spent:
             conditions.append(f"(s0 & {self.layout.spent}u) <= {self.budget - step.action.cost}u")
         return conditions
@@ -162,14 +174,19 @@ class Lowering:
             return f"{target} = ({target} & ~{_hex(bits.mask)}) | {value};"
         if change.keeps is False and len(change.cases) == 1:
             return self._set(bits, bits.numbers[change.cases[0][0]])
-        kept = "0" if change.keeps is False else f"{self._expression(change.keeps)} ? s{bits.word} & {_hex(bits.mask)} : 0"
-        for value, when in change.cases:
-            kept = f"{self._expression(when)} ? {_hex(bits.numbers[value] << bits.shift)} : ({kept})"
-        return f"{target} = ({target} & ~{_hex(bits.mask)}) | ({kept});"
+        after = "0"
+        if change.keeps is not False:
+            after = f"{self._expression(change.keeps)} ? s{bits.word} & {_hex(bits.mask)} : 0"
+        for written, when in change.cases:
+            after = f"{self._expression(when)} ? {_hex(bits.numbers[written] << bits.shift)} : ({after})"
+        return f"{target} = ({target} & ~{_hex(bits.mask)}) | ({after});"
 
     def _copied(self, change: Change) -> Bits | None:
         """Return the place of which a change takes over the value, if it does and values have the same numbers."""
-        sources = {when.place if isinstance(when, Fact) and when == Fact(when.place, value) else None for value, when in change.cases}
+        sources = {
+            when.place if isinstance(when, Fact) and when == Fact(when.place, value) else None
+            for value, when in change.cases
+        }
         source = sources.pop() if len(sources) == 1 else None
         if source is None or change.keeps is not False or len(change.cases) < 2:
             return None
@@ -194,7 +211,8 @@ class Lowering:
             yield from lines
             return
         words = sorted({self._bits(fact).word for fact in group.facts})
-        yield f"for (u64 {', '.join(f'b{word} = ~t{word}' for word in words)}; {' || '.join(f'b{word} != t{word}' for word in words)};) {{"
+        before = ", ".join(f"b{word} = ~t{word}" for word in words)
+        yield f"for (u64 {before}; {' || '.join(f'b{word} != t{word}' for word in words)};) {{"
         yield f"    {' '.join(f'b{word} = t{word};' for word in words)}"
         yield from (f"    {line}" for line in lines)
         yield "}"
@@ -205,25 +223,30 @@ class Lowering:
 
     # -- trees -------------------------------------------------------------------------------------
 
-    def _leaves(self, when: Condition | Sequence[Condition | str], lines: Sequence[str], *, whole: bool = False) -> Iterator[Leaf]:
-        """Yield what is done where conditions hold; unless it may be done once only, for each way on its own."""
-        listed = list(when) if isinstance(when, list) else [when]
-        if not whole and len(listed) == 1 and isinstance(listed[0], Some):
-            for part in listed[0].parts:
-                yield from self._leaves(part, lines)
-            return
-        parts = [part for each in listed for part in ((each,) if isinstance(each, str) else conjuncts(each))]
+    def _leaves(self, when: Sequence[Test], lines: Sequence[str]) -> Iterator[Leaf]:
+        """Yield what is done where all tests hold."""
+        parts: list[Test] = []
+        for each in when:
+            parts += (each,) if isinstance(each, str) else conjuncts(each)
         holds, rest = self._split(parts)
         if holds is not None and False not in rest:
             yield Leaf(holds, tuple(rest), tuple(lines))
 
-    def _split(self, parts: Iterable[Condition | str]) -> tuple[dict[Place, int] | None, list[Condition | str]]:
-        """Return which numbers places must hold so that all conditions do, unless they exclude each other; and the rest."""
+    def _each_way(self, when: Condition, lines: Sequence[str]) -> Iterator[Leaf]:
+        """Yield what may be done more than once, for each way in which a condition may hold on its own."""
+        if isinstance(when, Some):
+            for part in when.parts:
+                yield from self._each_way(part, lines)
+        else:
+            yield from self._leaves([when], lines)
+
+    def _split(self, parts: Iterable[Test]) -> tuple[dict[Place, int] | None, list[Test]]:
+        """Return which numbers places must hold, unless tests exclude each other, and what else they ask."""
         holds: dict[Place, int] = {}
-        rest: list[Condition | str] = []
+        rest: list[Test] = []
         for part in parts:
             number = self._number(part) if isinstance(part, Fact) else None
-            if number is None:
+            if number is None or not isinstance(part, Fact):
                 rest.append(part)
             elif holds.setdefault(part.place, number) != number:
                 return None, rest
@@ -276,7 +299,7 @@ class Lowering:
             name = f"{'t' if word in written else 's'}{word}"
             yield f"({name} & {_hex(mask)}) == {_hex(value)}"
 
-    def _expression(self, condition: Condition | str, written: Iterable[int] = ()) -> str:
+    def _expression(self, condition: Test, written: Iterable[int] = ()) -> str:
         """Return a condition as C, of the state that follows where a word of it is written."""
         match condition:
             case str():

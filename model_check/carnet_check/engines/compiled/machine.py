@@ -125,7 +125,14 @@ class Machine(Sequence[int]):
         self._code = compiled(code.text)
         self._code.begin.restype = ctypes.c_void_p
         self._code.offer.restype = ctypes.c_long
-        for name in ("add", "strays", "missing", "logged", "predecessor", *(("orbits",) if canonical is not None else ())):
+        for name in (
+            "add",
+            "strays",
+            "missing",
+            "logged",
+            "predecessor",
+            *(("orbits",) if canonical is not None else ()),
+        ):
             getattr(self._code, name).restype = ctypes.c_uint64
         self._code.pass_over.restype = ctypes.c_long
         self._alike = described(canonical, self.words)
@@ -394,7 +401,7 @@ class Machine(Sequence[int]):
     def sighted(
         self, wanted: Iterable[int], elsewhere: Mapping[int, tuple[int, int]]
     ) -> Iterator[tuple[int, tuple[int, int]]]:
-        """Yield each thing that was seen, and where the first state is in which it was, of all that parts found since."""
+        """Yield each thing that was seen, and where the first state is in which it was."""
         for monitor in wanted:
             seen = [(part, int(self._first[part, monitor]) - 1) for part in range(PARTS) if self._first[part, monitor]]
             seen += [elsewhere[monitor]] if monitor in elsewhere else []
@@ -430,12 +437,12 @@ class Machine(Sequence[int]):
         """Yield the words of the states from ``begin`` on, of many at once, a line for each."""
         for at in range(begin, self._given, AT_ONCE):
             yield np.array([row_of(self[each], self.words) for each in range(at, min(at + AT_ONCE, self._given))])
-        for begins, first, ends in zip(self._segments, self._begins, [*self._segments[1:], self._ends], strict=True):
-            for part in range(PARTS):
-                skipped = min(max(0, begin - first), ends[part] - begins[part])
-                first += ends[part] - begins[part]
-                for at in range(begins[part] + skipped, ends[part], AT_ONCE):
-                    yield self._words_of(part, at, min(AT_ONCE, ends[part] - at))
+        skipped = begin - self._given
+        for begins, ends in itertools.pairwise([*self._segments, self._ends]):
+            for part, (first, end) in enumerate(zip(begins, ends, strict=True)):
+                for at in range(first + max(0, skipped), end, AT_ONCE):
+                    yield self._words_of(part, at, min(AT_ONCE, end - at))
+                skipped -= end - first
 
     def _words_of(self, part: int, place: int, count: int) -> Words:
         found = np.zeros((count, self.words), np.uint64)
@@ -454,7 +461,9 @@ class Machine(Sequence[int]):
         """Have those counted of which bundles say all that matters, and count the others, many of which are alike."""
         open_, total = np.ones(count, np.uint8), 0
         if canonical.order * count <= _MOST:
-            total = self._code.orbits(self._search, _u(part), _u(first), _u(count), _u(canonical.order), _pointer(open_))
+            total = self._code.orbits(
+                self._search, _u(part), _u(first), _u(count), _u(canonical.order), _pointer(open_)
+            )
         moving = row_of(canonical.moving, self.words)
         rows = Counter(row.tobytes() for row in self._words_of(part, first, count)[open_ > 0] & moving)
         return total + sum(canonical.orbit_size(int.from_bytes(row, "little")) * times for row, times in rows.items())
@@ -469,7 +478,7 @@ def row_of(state: int, words: int) -> Words:
 
 
 def described(canonical: Canonicalizer | None, words: int) -> tuple[Words, Words, Words, Words, int]:
-    """Describe bundles of alike elements: where classes begin, pieces of bundles, the pieces, shared bits, and a length.
+    """Describe bundles: where classes begin, and bundles among the pieces, these, shared bits, and a length.
 
     A bundle's number has so many words. A piece has bits side by side in a word of the state and in one of the number.
     """

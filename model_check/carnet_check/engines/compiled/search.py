@@ -111,7 +111,7 @@ class CompiledSearch(PackedSearch):
         return machine
 
     def _begun_before(self) -> Machine | None:
-        """Return a machine for the model as it was when such a search had found all places that get bits, if one was."""
+        """Return a machine for the model as an earlier search had it in the end, if there was one."""
         code = None if self._known is None else self._known.known(self._question, "", ModelCode.read)
         if code is None:
             return None
@@ -119,6 +119,7 @@ class CompiledSearch(PackedSearch):
         return self._machine_of(code) if self.model.layout.fields == code.fields else None
 
     def _take_over(self) -> None:
+        assert self._machine is not None
         self._tally_all()
         self.states.clear()
         self.seen.clear()
@@ -144,12 +145,13 @@ class CompiledSearch(PackedSearch):
     def _give_bits(self, states: Iterable[int]) -> None:
         """Give what steps write bits, on walks from some states."""
         chance = RandomStream(len(self.found))
-        for each in states:
+        for first in states:
+            state = first
             for _ in range(LONGEST):
-                after = [state for moves in self._moves(each) for state in self._after(each, moves)]
+                after = [each for moves in self._moves(state) for each in self._after(state, moves)]
                 if not after:
                     break
-                each = after[chance.below(len(after))]
+                state = after[chance.below(len(after))]
 
     def _moves(self, state: int) -> list[Moves]:
         return [moves for memo in self.expanders if (moves := memo.answer(state)) is not None]
@@ -164,7 +166,9 @@ class CompiledSearch(PackedSearch):
         if self._machine is None:
             return super()._expand(begin, end)
         while True:
-            machine, expanded, error = self._machine, None, None
+            machine = self._machine
+            expanded: int | None = None
+            more = 0
             dominated = machine.dominated
             try:
                 expanded = machine.expand(end, self._wanted())
@@ -172,16 +176,16 @@ class CompiledSearch(PackedSearch):
                 while self._strays and self._expanded_here < MOST_HERE:
                     self._expand_here(machine, self._strays[-1])
                     self._strays.pop()
-            except TooNarrowError as found:
-                error = found
+            except TooNarrowError as error:
+                expanded, more = None, error.more
             self.dominated += machine.dominated - dominated
             machine.close_segment()
-            if error is None and not self._strays:
+            if expanded is not None and not self._strays:
                 return expanded
-            self._replace(0 if error is None else error.more)
+            self._replace(more)
 
     def _expand_here(self, machine: Machine, number: int) -> None:
-        """Expand a state that has bits, or in which a step writes what has bits, of which compiled code does not know."""
+        """Expand a state of which compiled code does not know all bits, or in which a step writes others."""
         state, canonical = self.found[number], self.model.canonical
         made = self._moves(state)
         for after in [each for moves in made for each in self._after(state, moves)]:
@@ -253,7 +257,8 @@ class CompiledSearch(PackedSearch):
 
     def _notes(self) -> dict[str, Any]:
         rounds = self._rounds if self._machine is None else np.concatenate([self._rounds, self._machine.log()])
-        return {**super()._notes(), "rounds": rounds.tolist(), "elsewhere": [[*place, number] for place, number in self._found_here.items()]}
+        elsewhere = [[*place, number] for place, number in self._found_here.items()]
+        return {**super()._notes(), "rounds": rounds.tolist(), "elsewhere": elsewhere}
 
     def _packed(self, begin: int) -> tuple[int, Iterator[bytes]]:
         if self._machine is None:
@@ -285,10 +290,8 @@ def question_of(model: Model, dominance: int) -> str:
     """Return all that the code of a model depends on."""
     sought = [str(each.formula) for each in model.monitors]
     relevant = [[name, *map(plain, model.relevance.patterns(name))] for name in model.layout.tables]
-    return json.dumps(
-        [model.protocol.digest, plain(vars(model.layout.instance)), sought, relevant, dominance, model.canonical is None],
-        sort_keys=True,
-    )
+    instance, alike = plain(vars(model.layout.instance)), model.canonical is not None
+    return json.dumps([model.protocol.digest, instance, sought, relevant, dominance, alike], sort_keys=True)
 
 
 def _words(states: Iterable[int], words: int) -> Any:

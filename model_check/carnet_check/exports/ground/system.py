@@ -606,14 +606,14 @@ def _order(variables: Sequence[Var], parts: Sequence[tuple[Term, bool]]) -> _Ord
     """Choose those variables first that let a part be looked at soonest."""
     needs = [free_variables(part) for part, _ in parts]
     chosen: list[Var] = []
-    while len(chosen) < len(variables):
-        left = [var for var in variables if var not in chosen]
+    left = list(variables)
 
-        def missing(var: Var) -> int:
-            open_ = [len(needed.intersection(left)) for needed in needs if var in needed]
-            return min(open_, default=len(variables) + 1)
+    def missing(var: Var) -> int:
+        return min((len(needed.intersection(left)) for needed in needs if var in needed), default=len(variables) + 1)
 
+    while left:
         chosen.append(min(left, key=missing))
+        left.remove(chosen[-1])
     checks: list[list[tuple[Term, bool]]] = [[] for _ in range(len(chosen) + 1)]
     for part, needed in zip(parts, needs, strict=True):
         checks[max((chosen.index(var) + 1 for var in needed if var in chosen), default=0)].append(part)
