@@ -86,16 +86,16 @@ class NativeSearch(PackedSearch):
             self._origins[position] = self._machine.predecessor(begin, end, position)
         return self._origins[position]
 
-    def _expand(self, begin: int, end: int) -> None:
+    def _expand(self, begin: int, end: int) -> int:
         if self._machine is None:
-            super()._expand(begin, end)
-        else:
-            self._chunks.append((len(self.found), begin, end))
-            self.dominated += self._machine.expand(begin, end, self.level_ends)
-            # Count no time in which the kernel was compiled: the first search on a machine has the bounds of others
-            from carnet_check.engines.native.compiling import seconds_compiling
+            return super()._expand(begin, end)
+        self._chunks.append((len(self.found), begin, end))
+        self.dominated += self._machine.expand(begin, end, self.level_ends)
+        # Count no time in which the kernel was compiled: the first search on a machine has the bounds of others
+        from carnet_check.engines.native.compiling import seconds_compiling
 
-            self.watch.leave_out(seconds_compiling())
+        self.watch.leave_out(seconds_compiling())
+        return end
 
     def _pass_over(self) -> None:
         if self._machine is None:
