@@ -180,7 +180,7 @@ AGAIN = Fault(
     noticed_by=(),
 )
 STALE = ("verdicts", "attacks", "falls", "replays", "agreement", "accounts", "rounds", "proofs", "mutants")
-MADE = ("verdicts/fastrack", "attacks/fastrack", "falls/fastrack", "rounds/fastrack", "mutants/fastrack")
+MADE = ("attacks/fastrack", "falls/fastrack", "rounds/fastrack", "mutants/fastrack")
 SECONDS = 1800
 
 
