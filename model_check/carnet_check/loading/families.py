@@ -16,6 +16,7 @@ import inspect
 import itertools
 import multiprocessing
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -639,15 +640,41 @@ _SYMBOL, _ACTION, _PARAMETER = "symbol that never changes", "action of a pool", 
 
 
 def _require(what: str, names: set[str], protocol: language.Protocol, family: language.Family) -> None:
+    """Refuse a name that neither the protocol has nor, as another design may, the source of the family declares.
+
+    Only for a name that nobody is seen to declare the other designs are built: they know what a function made up.
+    """
     known = _known(what, protocol)
-    for variant in family.variants if names - known else ():  # where nothing was removed, and what other designs add
+    unseen = {name for name in names - known if not _is_declared(what, name, family)}
+    for variant in family.variants if unseen else ():
         known |= _known(what, family.protocol(variant))
         if known >= names:
             return
-    for name in sorted(names - known):
+    for name in sorted(unseen - known):
         raise language.SpecificationError(
             f"the instance: no {what} '{name}' in {family.id}{and_known(name, sorted(known))}"
         )
+
+
+def _is_declared(what: str, name: str, family: language.Family) -> bool:
+    """Whether the source declares a symbol, or an action and, if that is what is asked for, a parameter of it."""
+    symbols, actions = _declared_in(tuple(files_about(family, "")))
+    if what == _SYMBOL:
+        return name in symbols
+    if what == _ACTION:
+        return name in actions
+    params = actions.get(what.removeprefix(_PARAMETER), [])
+    return any(re.search(rf"\b{re.escape(name)}\s*:", each) for each in params)
+
+
+@functools.lru_cache(maxsize=8)
+def _declared_in(files: tuple[str, ...]) -> tuple[frozenset[str], Mapping[str, list[str]]]:
+    """Return the rigid symbols that files declare, and for each function how its parameters are written."""
+    source = "\n".join(Path(file).read_text("utf-8") for file in files if Path(file).is_file())
+    actions: defaultdict[str, list[str]] = defaultdict(list)
+    for name, params in re.findall(r"\bdef (\w+)\(([^)]*)\)", source):
+        actions[name].append(params)
+    return frozenset(re.findall(r'\b(?:rigid_\w+|constant)\(\s*"([^"]*)"', source)), actions
 
 
 def _known(what: str, protocol: language.Protocol) -> set[str]:

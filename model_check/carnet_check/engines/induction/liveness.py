@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from carnet_check.engines.induction.induction import ProofResult, prove
 from carnet_check.engines.induction.obligations import (
+    System,
     after_updates,
     drawn_apart,
     fresh_values_differ,
@@ -25,7 +26,7 @@ from carnet_check.engines.induction.obligations import (
 )
 from carnet_check.engines.induction.solving import Batch, Question, Workers
 from carnet_check.engines.interface import LivenessAnswer
-from carnet_check.engines.proving.composition import SolverOutcome
+from carnet_check.engines.proving.composition import Composition, SolverOutcome
 from carnet_check.exports.smtlib import statement
 from carnet_check.semantics.fairness import divided
 from carnet_check.wording import listed
@@ -44,10 +45,36 @@ def by_fairness(
         proofs: of the protocol's invariants; what they proved is not asked again.
         workers: a pool to use instead of starting one.
     """
-    began = time.monotonic()
     with workers or Workers(1) as pool:
-        answer = _by_fairness(_Asked(protocol, proofs, pool), live)
-    return replace(answer, seconds=time.monotonic() - began)
+        return LivenessProofs(protocol, proofs, pool).answer(live)
+
+
+class LivenessProofs:
+    """Proofs of the liveness properties of one protocol, which share the text of its hypotheses.
+
+    Args:
+        protocol: whose properties they are.
+        proofs: of its invariants; what they proved is not asked again.
+        workers: who asks the solver.
+        certified: what certificates prove of the invariants, if there are any.
+    """
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        proofs: Sequence[ProofResult],
+        workers: Workers,
+        certified: Composition | None = None,
+    ) -> None:
+        known = (each.system for each in proofs if each.protocol is protocol)
+        subject = next((each for each in known if each.threat is None), None) or system(protocol, None)
+        self._asked = _Asked(subject, proofs, workers, certified)
+
+    def answer(self, live: Eventually) -> LivenessAnswer:
+        """Try to prove a property by fairness of one of the actions that it names, and then of all of them."""
+        began = time.monotonic()
+        self._asked.used = frozenset()
+        return replace(_by_fairness(self._asked, live), seconds=time.monotonic() - began)
 
 
 def _by_fairness(asked: _Asked, live: Eventually) -> LivenessAnswer:
@@ -132,13 +159,15 @@ class _Asked:
     Invariants may be used as they are stated, and are proved in the end.
     """
 
-    def __init__(self, protocol: Protocol, proofs: Sequence[ProofResult], workers: Workers) -> None:
-        self.protocol = protocol
+    def __init__(
+        self, subject: System, proofs: Sequence[ProofResult], workers: Workers, certified: Composition | None
+    ) -> None:
+        self.protocol = subject.protocol
         self.used: frozenset[str] = frozenset()
-        known = (each.system for each in proofs if each.protocol is protocol)
-        self._system = next((each for each in known if each.threat is None), None) or system(protocol, None)
+        self._system = subject
         self._proofs = [*proofs]
         self._workers = workers
+        self._certified = certified
 
     def failing(self, wanted: Iterable[Leads]) -> tuple[str, ...]:
         asked = [*wanted]
@@ -171,13 +200,22 @@ class _Asked:
     # -- what is used ------------------------------------------------------------------------------
 
     def unproved(self) -> tuple[str, ...]:
-        """Prove the invariants that were used, and those that these rest on; return the obligations without a proof."""
+        """Prove the invariants that were used, and those that these rest on; return the obligations without a proof.
+
+        What certificates prove of all of them is not asked.
+        """
+        if self._by_certificates() is not None:
+            return ()
         wanted, reached = frozenset[str](), self._named("inv:")
         while reached != wanted:
             wanted = reached
             self._prove(wanted)
             reached = wanted.union(*(self._proofs[-1].uses(name) for name in wanted))
         return tuple(dict.fromkeys(id for name in sorted(wanted) for id in self._proofs[-1].missing(name)))
+
+    def _by_certificates(self) -> tuple[frozenset[str], frozenset[str]] | None:
+        """Return all invariants that answers rest on, and the axioms of their proofs, if certificates prove them."""
+        return self._certified.everywhere(self._named("inv:")) if self._certified else None
 
     def _prove(self, wanted: frozenset[str]) -> None:
         proof = prove(
@@ -191,12 +229,16 @@ class _Asked:
     @property
     def lemmas(self) -> tuple[str, ...]:
         """The invariants that answers rest on, sorted."""
+        if (certified := self._by_certificates()) is not None:
+            return tuple(sorted(certified[0]))
         named = self._named("inv:")
         return tuple(sorted(named.union(*(self._proofs[-1].uses(name) for name in named))))
 
     @property
     def axioms(self) -> frozenset[str]:
         """The axioms that answers and the proofs of lemmas rest on."""
+        if (certified := self._by_certificates()) is not None:
+            return self._named("axiom:") | certified[1]
         return self._named("axiom:").union(*(self._proofs[-1].axioms(name) for name in self.lemmas))
 
     def _named(self, kind: str) -> frozenset[str]:
