@@ -152,8 +152,16 @@ def try_claims(
     threats = tuple(protocol.threats if threats is None else threats)
     found: dict[tuple[str, str], ClaimProof] = {}
     with workers or Workers(jobs) as pool:
-        asked = {"progress": progress, "only": only, "certified": certified}
-        proof: Callable[..., ProofResult] = partial(prove, protocol, rlimit=rlimit, hints=hints, workers=pool, **asked)
+        proof = partial(
+            prove,
+            protocol,
+            rlimit=rlimit,
+            progress=progress,
+            only=only,
+            hints=hints,
+            workers=pool,
+            certified=certified,
+        )
         proofs = [proof(None)]
         for threat in fewest_axioms_first(threats):
             wanted = [claim.name for claim in protocol.claims if claim.invariant and threat.id in claim.under]
@@ -286,7 +294,7 @@ class ProofResult:
                 if each.id in self.answers and self.answers[each.id].outcome is SolverOutcome.REFUTED
             ),
             certified=sum(answer.certified for answer in answers),
-            asked=sum(not answer.certified for answer in answers),
+            asked=sum(answer.attempt >= 0 and not answer.certified for answer in answers),
         )
 
     def _defences(self, obligation: Obligation) -> set[str]:

@@ -111,7 +111,6 @@ class Composition:
             layer=_of_threat(layer) or "",
             satisfiable=tuple(each.id for each in own if self._answer(each).outcome is SolverOutcome.REFUTED),
             certified=sum(answer.certified for answer in answers),
-            asked=sum(not answer.certified for answer in answers),
         )
 
     def everywhere(self, invariants: Iterable[str]) -> tuple[frozenset[str], frozenset[str]] | None:
@@ -201,8 +200,8 @@ class ClaimProof:
         reason: why there is no proof, where no obligation says so.
         layer: the threat model whose axioms could be used; without one, the proof is good under all.
         satisfiable: obligations of the claim itself that were refuted, whatever else is assumed to hold before.
-        certified: how many of the obligations that it rests on certificates prove.
-        asked: how many of them a solver answered.
+        certified: how many of the obligations that it rests on certificates prove, where certificates come first.
+        asked: how many of them a solver answered then.
     """
 
     claim: str
