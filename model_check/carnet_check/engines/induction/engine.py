@@ -161,8 +161,7 @@ class Induction(
                         proof = tried.claims[claim.name, threat.id]
                         rows.append(self.row(task, plan, proof, threat, seconds, _detail(proof)))
                         bases[rows[-1].key] = ProofBasis(proof.layer, proof.satisfiable)
-                if plan.liveness:
-                    asked = LivenessProofs(plan.protocol, proofs, workers, design.composition if design else None)
+                asked = LivenessProofs(plan.protocol, proofs, workers, design.composition if design else None)
                 for live in plan.liveness:
                     listener.status(f"{plan.protocol.variant}: {live.name}, what happens in the end")
                     lively[plan.protocol.variant, live.name] = asked.answer(live)
@@ -316,7 +315,8 @@ class Induction(
         """Ask the solver, for instances of any size."""
         if not solver_is_installed():
             return NoSolver()
-        return SolverPossibilities(protocol, threat, known, runner.answers("possibility", self.version()))
+        before = runner.answers("possibility", self.version()) if runner.folder else None
+        return SolverPossibilities(protocol, threat, known, before)
 
     def remembered(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
         """Return the hints that lie beside the specification."""

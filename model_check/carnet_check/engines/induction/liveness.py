@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from carnet_check.engines.induction.induction import ProofResult, prove
 from carnet_check.engines.induction.obligations import (
@@ -66,9 +67,13 @@ class LivenessProofs:
         workers: Workers,
         certified: Composition | None = None,
     ) -> None:
-        known = (each.system for each in proofs if each.protocol is protocol)
-        subject = next((each for each in known if each.threat is None), None) or system(protocol, None)
-        self._asked = _Asked(subject, proofs, workers, certified)
+        self._protocol, self._proofs, self._workers, self._certified = protocol, proofs, workers, certified
+
+    @cached_property
+    def _asked(self) -> _Asked:
+        known = (each.system for each in self._proofs if each.protocol is self._protocol)
+        subject = next((each for each in known if each.threat is None), None) or system(self._protocol, None)
+        return _Asked(subject, self._proofs, self._workers, self._certified)
 
     def answer(self, live: Eventually) -> LivenessAnswer:
         """Try to prove a property by fairness of one of the actions that it names, and then of all of them."""

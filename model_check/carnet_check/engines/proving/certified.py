@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from zlib import crc32
 
-from carnet_check.certificates.file import BadCertificateFile, load_certificates, place_of
+from carnet_check.certificates.file import BadCertificateFile, LayerCertificates, load_certificates, place_of
 from carnet_check.certificates.judging import Accepted, Judge, LayerObligations, key_of
 from carnet_check.engines.interface import InvariantStatus, Plan, Status
 from carnet_check.engines.proving.composition import Composition, SolverAnswer, SolverOutcome
@@ -27,6 +27,8 @@ from carnet_spec.language import Protocol, SpecificationError
 
 MOST_TOKENS = 1_000_000
 """The most tokens that a certificate may have."""
+FEW = 1_000
+"""Fewer certificates than this are followed sooner than a process is started."""
 BATCH = 100
 """How many judgements a worker sends at once."""
 FRESH = "fresh:values differ"
@@ -108,27 +110,39 @@ def certified(source: Source, plans: Sequence[Plan], jobs: int) -> tuple[dict[st
     if place is None or not place.is_file():
         return {}, ()
     try:
-        known = {variant for variant, _ in load_certificates(place).layers}
+        found = load_certificates(place).layers
     except BadCertificateFile as error:
         return {}, (f"no certificate is believed, so the solver was asked: {error}",)
     needed = {
         plan.protocol.variant: (plan.protocol, frozenset(threat.id for _, threat in plan.to_prove))
         for plan in plans
-        if plan.protocol.variant in known and (plan.to_prove or plan.liveness)
+        if (plan.to_prove or plan.liveness) and any(plan.protocol.variant == variant for variant, _ in found)
     }
     designs: dict[str, CertifiedDesign] = {}
-    parts = [_Part(place, tuple(needed.values()), number, jobs) for number in range(jobs)] if needed else []
     judged: dict[str, dict[str, _Judgement]] = {variant: {} for variant in needed}
-    with WorkerPool(jobs) as pool:
-        for _, said in pool.results(_judged, parts):
-            for each in [] if isinstance(said, Lost) else said:
-                judged[each.variant][each.obligation] = each
+    for said in _in_workers(place, tuple(needed.values()), 0 if sum(map(_number, found.values())) < FEW else jobs):
+        judged[said.variant][said.obligation] = said
     for variant, (protocol, threats) in needed.items():
         try:
             designs[variant] = _design(protocol, threats, judged[variant])
         except SpecificationError:
             continue
     return designs, ()
+
+
+def _number(layer: LayerCertificates) -> int:
+    return len(layer.entries)
+
+
+def _in_workers(place: Path, designs: tuple[tuple[Protocol, frozenset[str]], ...], jobs: int) -> Iterator[_Judgement]:
+    """Yield what workers say of the certificates of designs; without any, this process says it."""
+    parts = [_Part(place, designs, number, jobs or 1) for number in range(jobs or 1)] if designs else []
+    if not jobs:
+        yield from (each for part in parts for batch in _judged(part) for each in batch)
+        return
+    with WorkerPool(jobs) as pool:
+        for _, said in pool.results(_judged, parts):
+            yield from [] if isinstance(said, Lost) else said
 
 
 def _judged(part: _Part) -> Iterator[list[_Judgement]]:
