@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from carnet_check.commands.explain import Entry
+from carnet_check.commands.entry import Entry
 from carnet_check.engines.interface import ProvesWeakened
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 
 from carnet_check.cache import made_before
 from carnet_check.commands.common import ID, json_option, show
+from carnet_check.commands.entry import Entry
 from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped
@@ -21,31 +21,6 @@ _BELONGS = {"claim": "made in", "liveness property": "made in", "threat model": 
 MOST_VARIANTS = 8
 OWN_FILE = "protocol.py"
 """What `carnet init` writes, and is looked into where it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One meaning of an identifier."""
-
-    id: str
-    kind: str
-    protocol: str
-    sentence: str
-    source: str = ""
-    enforced_by: tuple[str, ...] = ()
-    check: str = ""
-    text: str = ""
-    variants: tuple[str, ...] = ()
-    """The variants that have it, where the first main one and the layers over it have not."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
-        told = {name: getattr(self, name) for name in self.__slots__}
-        return told | {"enforced_by": list(self.enforced_by), "variants": list(self.variants)}
-
-    def is_called(self, id: str) -> bool:
-        """Whether it is meant by an id, which the id of the protocol may precede."""
-        return id in (self.id, f"{self.protocol}-{self.id}")
 
 
 @click.command()

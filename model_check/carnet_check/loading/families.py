@@ -23,6 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from carnet_check.cache import made_before
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
 from carnet_check.loading import importing
 from carnet_check.loading.default_instance import EACH, default_instance
@@ -30,10 +31,11 @@ from carnet_check.semantics import Interpreter
 from carnet_spec import language
 from carnet_spec.language.analysis.layers import departures
 from carnet_spec.language.family import made_by_the_checker
-from carnet_spec.language.lints import NAMES, Complaint, undeclared_names, undeclared_parts, unsound
+from carnet_spec.language.lints import NAMES, Complaint, Level, lint, undeclared_names, undeclared_parts, unsound
 from carnet_spec.language.naming import and_known, did_you_mean
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.language.tracing import SourceLocation, written_at
+from carnet_spec.protocols.registry import OWN as OWN_PROTOCOLS
 from carnet_spec.protocols.registry import registered
 
 DEFAULT_VARIANT = "main"
@@ -78,13 +80,32 @@ class Source:
         """
         self.require_variant(variant)
         name = variant or self.family.main[0]
+        self._once("soundness", name, self._require_sound)
+        return self.protocol(name)
+
+    def lint_errors(self, variant: str) -> list[str]:
+        """Return the lint errors of a variant; it can be checked, and may not mean what it says."""
+
+        def found(name: str) -> list[str]:
+            return [str(each) for each in lint(self.protocol(name)) if each.level is Level.ERROR]
+
+        return list(self._once("lint errors", variant, found))
+
+    def _once(self, what: str, name: str, find: Callable[[str], Any]) -> Any:
+        """Return what is found out about a variant; of Carnet's own protocols that is kept while no source changes."""
+        if self.reference in OWN_PROTOCOLS and load(self.reference).family is self.family:
+            return made_before(what, f"{self.reference} {name}", lambda: find(name), lambda kept: kept)
+        return find(name)
+
+    def _require_sound(self, name: str) -> bool:
+        """Refuse a variant that breaks a rule, or return that it does not."""
         with importing.specification_errors(self.reference):
             self._refuse(name, undeclared_names(self.family, name))
         protocol = self.protocol(name)
         with importing.specification_errors(self.reference):
             layer = tuple(Complaint("layer", "", why) for why in self._departures(protocol))
             self._refuse(name, (*unsound(protocol), *layer))
-        return protocol
+        return True
 
     def _refuse(self, variant: str, wrong: Collection[Complaint]) -> None:
         """Refuse a variant if there is any complaint, and say where each is."""

@@ -185,7 +185,11 @@ class _Asked:
         return given, after_updates(ground.updates)(after)
 
     def held(self, wanted: Sequence[tuple[tuple[Term, ...], Term]]) -> list[bool]:
-        """Say of each goal whether it follows from what is given with it and axioms, or else from invariants, too."""
+        """Say of each goal whether it follows from what is given with it and axioms, or else from invariants, too.
+
+        What comes first among what is given is tried alone: it suffices where a step leaves everything as it is, and
+        all these are one question, which is asked once.
+        """
         subject = self._system
         questions = [self._question(number, given, goal) for number, (given, goal) in enumerate(wanted)]
         answers = {}
@@ -199,7 +203,7 @@ class _Asked:
         declarations = self._system.declarations
         own = [statement(f"given:{place}", each, declarations) for place, each in enumerate(given)]
         names = [said.name for said in own]
-        known = ((*self._system.axioms, *names), (*self._system.hypotheses, *names))
+        known = (tuple(names[:1]), (*self._system.axioms, *names), (*self._system.hypotheses, *names))
         return Question(str(number), statement("goal", negation(goal), declarations), (*own,), known)
 
     # -- what is used ------------------------------------------------------------------------------

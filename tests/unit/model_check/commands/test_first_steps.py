@@ -26,7 +26,7 @@ from carnet_check.commands import doctor
 from carnet_check.commands.descriptions import completions, entries
 from carnet_check.commands.diff import KEY, Direction, differences
 from carnet_check.commands.doctor import look_for
-from carnet_check.commands.explain import Entry
+from carnet_check.commands.entry import Entry
 from carnet_check.engines.interface import Tool
 from carnet_check.engines.registry import registered
 from carnet_check.loading.families import Source, load
