@@ -181,18 +181,16 @@ class Induction(
         if not self._may_certify(task):
             return {}, ()
         listener.status("checking certificates")
-        began = time.monotonic()
         designs, remarks = certified(task.source, task.plans, task.jobs)
-        seconds = time.monotonic() - began
         for variant, design in designs.items():
             refused, every = design.refused, len(design.composition.obligations)
-            listener.line(f"{variant}: certificates prove {every - len(refused):,} of {every:,} obligations")
+            proved = f"certificates prove {every - len(refused):,} of {counted(every, 'obligation')}"
+            listener.line(f"{variant}: {proved} in {design.seconds:.1f} s")
             if refused:
                 first = ", ".join(f"{id} ({why})" for id, why in list(refused.items())[:SHOWN])
                 more = ", …" if len(refused) > SHOWN else ""
                 told = f"{counted(len(refused), 'obligation')} without a certificate that fits, so Z3 was asked"
                 remarks += (f"{variant}: {told}: {first}{more}",)
-        listener.line(f"certificates followed in {seconds:.1f} s")
         return designs, remarks
 
     def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
@@ -221,7 +219,7 @@ class Induction(
         if design is not None and not design.refused:
             claims = {(claim.name, threat.id): design.composition.claim(claim, threat) for claim, threat in wanted}
             if all(proof.proved for proof in claims.values()):
-                return ClaimProofs(claims, ()), time.monotonic() - began
+                return ClaimProofs(claims, ()), design.seconds
         listener.status(f"{variant}: writing down proof obligations")
 
         def answered(done: int, total: int, _: SolverAnswer) -> None:

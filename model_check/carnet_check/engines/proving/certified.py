@@ -9,6 +9,7 @@ that it may need are named.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,9 +38,13 @@ FRESH = "fresh:values differ"
 
 @dataclass(frozen=True, slots=True)
 class CertifiedDesign:
-    """What certificates prove of one design: an answer to each obligation of the layers that were asked for."""
+    """What certificates prove of one design: an answer to each obligation of the layers that were asked for.
+
+    ``seconds`` is how long it took to judge the certificates of all designs that were asked for.
+    """
 
     composition: Composition
+    seconds: float
 
     @property
     def refused(self) -> Mapping[str, str]:
@@ -118,15 +123,17 @@ def certified(source: Source, plans: Sequence[Plan], jobs: int) -> tuple[dict[st
         for plan in plans
         if (plan.to_prove or plan.liveness) and any(plan.protocol.variant == variant for variant, _ in found)
     }
+    began = time.monotonic()
     designs: dict[str, CertifiedDesign] = {}
     judged: dict[str, dict[str, _Judgement]] = {variant: {} for variant in needed}
     for said in _in_workers(place, tuple(needed.values()), 0 if sum(map(_number, found.values())) < FEW else jobs):
         judged[said.variant][said.obligation] = said
     for variant, (protocol, threats) in needed.items():
         try:
-            designs[variant] = _design(protocol, threats, judged[variant])
+            composition = _composition(protocol, threats, judged[variant])
         except SpecificationError:
             continue
+        designs[variant] = CertifiedDesign(composition, time.monotonic() - began)
     return designs, ()
 
 
@@ -179,7 +186,7 @@ def _obligations(protocol: Protocol, threats: frozenset[str]) -> list[LayerOblig
     return [LayerObligations.of(each) for each in layers(protocol) if each.threat is None or each.threat.id in threats]
 
 
-def _design(protocol: Protocol, threats: frozenset[str], judged: Mapping[str, _Judgement]) -> CertifiedDesign:
+def _composition(protocol: Protocol, threats: frozenset[str], judged: Mapping[str, _Judgement]) -> Composition:
     listed = _obligations(protocol, threats)
     answers: dict[str, SolverAnswer] = {}
     for layer in listed:
@@ -191,4 +198,4 @@ def _design(protocol: Protocol, threats: frozenset[str], judged: Mapping[str, _J
             else:
                 answers[each.id] = SolverAnswer(each.id, SolverOutcome.PROVED, said.hypotheses, certified=True)
     every = tuple(each for layer in listed for each in layer)
-    return CertifiedDesign(Composition([layer.layer for layer in listed], every, answers))
+    return Composition([layer.layer for layer in listed], every, answers)
