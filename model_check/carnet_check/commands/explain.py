@@ -88,9 +88,8 @@ def _entries(name: str) -> list[Entry]:
         return [entry.as_json() for entry in entries(load(name))]
 
     def read(kept: list[dict[str, Any]]) -> list[Entry]:
-        return [
-            Entry(**{name: tuple(of) if isinstance(of, list) else of for name, of in each.items()}) for each in kept
-        ]
+        made = (Entry(**each) for each in kept)
+        return [replace(each, enforced_by=tuple(each.enforced_by), variants=tuple(each.variants)) for each in made]
 
     return made_before("entries", name, make, read) if is_carnets_own(name) else read(make())
 
