@@ -16,7 +16,7 @@ from carnet_check.engines.induction.engine import INDUCTION
 from carnet_check.engines.induction.liveness import LivenessProofs
 from carnet_check.engines.induction.solving import Batch, Workers
 from carnet_check.engines.proving.certified import CertifiedDesign, certified
-from carnet_check.engines.proving.composition import SolverAnswer
+from carnet_check.engines.proving.composition import Composition, SolverAnswer, SolverOutcome
 from carnet_check.engines.registry import chosen
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers
@@ -158,15 +158,26 @@ def test_all_that_comes_with_carnet_is_certified(id: str) -> None:
     assert {each.invariant for each in found.standings()} == {each.name for each in protocol.invariants}
 
 
-def test_a_proof_by_axioms_of_a_threat_model_is_none_without_them() -> None:
-    protocol, found = design("sgx-lkl")
-    axioms = {f"threat:{axiom.name}" for threat in protocol.threats for axiom in threat.axioms}
-    used = {id: axioms & {*answer.core} for id, answer in found.composition.answers.items()}
-    with_axioms = {each.id.removeprefix(each.layer.prefix) for each in found.composition.obligations if used[each.id]}
-    assert not with_axioms & set(found.answers(""))
-    invariants = {each.invariant.name for each in found.composition.obligations if used[each.id]}
-    for name in invariants:
-        assert found.composition.everywhere([name]) is None
+def test_a_proof_by_axioms_of_the_only_threat_model_is_none_without_them() -> None:
+    toy = load(TOY).protocol()
+    none = toy.threat("none")
+    claims = tuple(replace(each, under=(none.id,)) for each in toy.claims if each.invariant is not None)
+    made = layers(replace(toy, threats=(none,), claims=claims))
+    assert [(layer.threat, bool(layer.claims)) for layer in made] == [(None, False), (none, True)]
+    every = tuple(each for layer in made for each in LayerObligations.of(layer))
+    axiom = f"threat:{none.axioms[0].name}"
+    using = every[0]
+    answers = {
+        each.id: SolverAnswer(each.id, SolverOutcome.PROVED, (axiom,) if each is using else (), certified=True)
+        for each in every
+    }
+    found = CertifiedDesign(Composition(made, every, answers), 0.0)
+    ids = {each.id.removeprefix(each.layer.prefix) for each in every}
+    assert set(found.answers(none.id)) == ids
+    assert set(found.answers("")) == ids - {using.id.removeprefix(using.layer.prefix)}
+    standings = {each.invariant: each.layer for each in found.standings()}
+    assert standings == {name: "" if name != using.invariant.name else none.id for name in standings}
+    assert found.composition.everywhere([using.invariant.name]) is None
 
 
 def test_lemmas_of_liveness_count_only_if_all_they_rest_on_is_certified() -> None:
