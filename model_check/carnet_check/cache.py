@@ -144,7 +144,7 @@ GENERATIONS: Final = 4
 """For so many versions of the source code at most something is kept."""
 
 
-def made_before(what: str, text: str, make: Callable[[], Any], read: Callable[[Any], Read]) -> Read:
+def memoized(what: str, text: str, make: Callable[[], Any], read: Callable[[Any], Read]) -> Read:
     """Return what was made of a text before; if nothing was, or it is damaged, make it, and keep it if that can be.
 
     Args:
@@ -153,7 +153,7 @@ def made_before(what: str, text: str, make: Callable[[], Any], read: Callable[[A
         make: makes it, as a JSON value.
         read: makes sense of it, or raises one of the errors that :meth:`AnswerCache.known` takes for none.
     """
-    folder = _kept_for_user()
+    folder = _user_folder()
     if folder is None:
         return read(make())
     answers = AnswerCache(folder, (what, sys.version))
@@ -166,7 +166,7 @@ def made_before(what: str, text: str, make: Callable[[], Any], read: Callable[[A
 
 
 @functools.cache
-def _kept_for_user() -> Path | None:
+def _user_folder() -> Path | None:
     """Return the folder of this user for what this very code made; nothing if there can be none that is believed."""
     try:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carnet"

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from carnet_check.cache import made_before
+from carnet_check.cache import memoized
 from carnet_check.commands.common import ID, json_option, show
 from carnet_check.commands.entry import Entry
 from carnet_check.errors import InvalidSpecificationError, UsageError
@@ -92,7 +92,7 @@ def _entries(name: str) -> list[Entry]:
         made = (Entry(**each) for each in kept)
         return [replace(each, enforced_by=tuple(each.enforced_by), variants=tuple(each.variants)) for each in made]
 
-    return made_before("entries", name, make, read) if is_carnets_own(name) else read(make())
+    return memoized("entries", name, make, read) if is_carnets_own(name) else read(make())
 
 
 def _unknown(id: str, sources: Sequence[str], every: Sequence[Entry]) -> str:

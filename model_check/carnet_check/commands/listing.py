@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from carnet_check.cache import made_before
+from carnet_check.cache import memoized
 from carnet_check.commands.common import json_option, show
 from carnet_check.commands.explain import is_carnets_own, known_ids
 from carnet_command.exit_codes import ExitCode
@@ -40,4 +40,4 @@ def _described(name: str) -> dict[str, Any]:
 
     if not is_carnets_own(name):
         return make()
-    return made_before("description", f"{name} {report_width()}", make, dict)
+    return memoized("description", f"{name} {report_width()}", make, dict)

@@ -162,7 +162,7 @@ class Engine(ABC):
     def limited(self, most: int) -> Self:
         """Return the same engine with a budget of ``most`` units of its own work."""
 
-    def unasked(self) -> Self:
+    def as_default(self) -> Self:
         """Return the engine as it runs where no engine is named."""
         return self
 

@@ -57,7 +57,7 @@ def default_engines() -> tuple[Engine, ...]:
     willing = [each for each in registered() if each.by_default]
     slower = [each for each in willing if isinstance(each, Explores) and not each.lacks][:-1]
     able = (each for each in willing if each not in slower and not (isinstance(each, Explores) and each.lacks))
-    return tuple(each.unasked() for each in able)
+    return tuple(each.as_default() for each in able)
 
 
 def all_able(kind: type[Able]) -> tuple[Able, ...]:

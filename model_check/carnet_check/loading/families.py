@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from carnet_check.cache import made_before
+from carnet_check.cache import memoized
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
 from carnet_check.loading import importing
 from carnet_check.loading.default_instance import EACH, default_instance
@@ -80,7 +80,7 @@ class Source:
         """
         self.require_variant(variant)
         name = variant or self.family.main[0]
-        self._once("soundness", name, self._require_sound)
+        self._memoized("soundness", name, self._require_sound)
         return self.protocol(name)
 
     def lint_errors(self, variant: str) -> list[str]:
@@ -89,12 +89,12 @@ class Source:
         def found(name: str) -> list[str]:
             return [str(each) for each in lint(self.protocol(name)) if each.level is Level.ERROR]
 
-        return list(self._once("lint errors", variant, found))
+        return list(self._memoized("lint errors", variant, found))
 
-    def _once(self, what: str, name: str, find: Callable[[str], Any]) -> Any:
+    def _memoized(self, what: str, name: str, find: Callable[[str], Any]) -> Any:
         """Return what is found out about a variant; of Carnet's own protocols that is kept while no source changes."""
         if self.reference in OWN_PROTOCOLS and load(self.reference).family is self.family:
-            return made_before(what, f"{self.reference} {name}", lambda: find(name), lambda kept: kept)
+            return memoized(what, f"{self.reference} {name}", lambda: find(name), lambda kept: kept)
         return find(name)
 
     def _require_sound(self, name: str) -> bool:

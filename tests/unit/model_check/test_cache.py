@@ -208,13 +208,13 @@ def test_an_answer_in_a_folder_that_others_may_write_to_is_not_believed(answers:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return the folder in which what was made is kept, which is not that of who runs the tests."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    cache._kept_for_user.cache_clear()
+    cache._user_folder.cache_clear()
     yield tmp_path / "carnet"
-    cache._kept_for_user.cache_clear()
+    cache._user_folder.cache_clear()
 
 
 def made(value: object, what: str = "numbers", text: str = "text") -> object:
-    return cache.made_before(what, text, lambda: value, lambda kept: kept)
+    return cache.memoized(what, text, lambda: value, lambda kept: kept)
 
 
 def test_what_was_made_is_not_made_again_and_keeps_the_order_of_its_names(home: Path) -> None:
@@ -229,7 +229,7 @@ def test_what_was_made_is_not_made_again_and_keeps_the_order_of_its_names(home: 
 def test_what_other_sources_made_is_not_believed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(cache.GENERATIONS + 2):
         monkeypatch.setattr(cache, "specification_digest", lambda number=number: str(number))
-        cache._kept_for_user.cache_clear()
+        cache._user_folder.cache_clear()
         assert made(number) == number
     assert len(list(home.iterdir())) == cache.GENERATIONS
 
@@ -245,7 +245,7 @@ def test_a_damaged_entry_is_made_anew(home: Path, content: str) -> None:
 
 def test_what_cannot_be_read_is_made_anew(home: Path) -> None:
     made("one")
-    assert cache.made_before("numbers", "text", lambda: "2", int) == 2
+    assert cache.memoized("numbers", "text", lambda: "2", int) == 2
 
 
 @pytest.mark.parametrize("how", ["others may write", "no folder", "a relative folder"])

@@ -111,7 +111,7 @@ class Induction(
     rlimit: int = DEFAULT_RLIMIT
     certificates: bool = False
 
-    def unasked(self) -> Self:
+    def as_default(self) -> Self:
         """Return the engine that believes certificates, where there are some, instead of asking the solver."""
         return replace(self, certificates=True)
 
@@ -173,7 +173,7 @@ class Induction(
             bases=bases,
             standings=tuple(found),
             liveness=lively,
-            proofs=_by(designs.values(), every) if designs else {},
+            proofs=_proof_counts(designs.values(), every) if designs else {},
         )
 
     def _certified(self, task: Task, listener: Listener) -> tuple[dict[str, CertifiedDesign], tuple[str, ...]]:
@@ -415,7 +415,7 @@ def _detail(proof: ClaimProof) -> str:
     return told + (", …" if len(missing) > SHOWN else "")
 
 
-def _by(designs: Iterable[CertifiedDesign], proofs: Iterable[ProofResult]) -> Mapping[str, int]:
+def _proof_counts(designs: Iterable[CertifiedDesign], proofs: Iterable[ProofResult]) -> Mapping[str, int]:
     """Count the obligations that certificates prove, and those that the solver was asked: once, where proofs share one.
 
     What is proved without either, because a step leaves an invariant as it is, is not counted.

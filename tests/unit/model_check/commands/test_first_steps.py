@@ -21,7 +21,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_check.cache import _kept_for_user
+from carnet_check.cache import _user_folder
 from carnet_check.commands import doctor
 from carnet_check.commands.descriptions import completions, entries
 from carnet_check.commands.diff import KEY, Direction, differences
@@ -334,7 +334,7 @@ def test_what_was_described_before_is_said_again_and_nothing_is_built(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    _kept_for_user.cache_clear()
+    _user_folder.cache_clear()
     first = carnet(*words)
 
     def built(*_: object) -> Protocol:
@@ -347,16 +347,16 @@ def test_what_was_described_before_is_said_again_and_nothing_is_built(
             entry.write_bytes(entry.read_bytes()[:-40])
         assert "a protocol was built" in carnet(*words).out + carnet(*words).err
     assert carnet(*words) == first
-    _kept_for_user.cache_clear()
+    _user_folder.cache_clear()
 
 
 def test_a_protocol_of_somebody_else_is_read_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    _kept_for_user.cache_clear()
+    _user_folder.cache_clear()
     assert carnet("explain", "secrecy", "--protocol", TOY).code == 0
     assert carnet("list", TOY).code == 0
     assert list(tmp_path.rglob("*.json")) == []
-    _kept_for_user.cache_clear()
+    _user_folder.cache_clear()
 
 
 def test_whatever_a_shell_or_another_command_offers_is_explained() -> None:
