@@ -383,7 +383,7 @@ class KeyExchange(Message):
 class MutualRequest(IntEnum):
     """How KEY_EXCHANGE_RSP asks the requester for a signature.
 
-    Its chain was provisioned, or comes in encapsulated messages; of those the first is asked for, or comes as_default.
+    Its chain was provisioned, or comes in encapsulated messages; of those the first is asked for, or comes unasked.
     """
 
     PROVISIONED = 1

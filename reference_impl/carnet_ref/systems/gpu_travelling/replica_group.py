@@ -239,22 +239,22 @@ class ReplicaGroup:
         self.tally.restarts += 1
         return log
 
-    def _next(self, as_default: frozenset[str] = frozenset()) -> CustodyLog:
+    def _next(self, unasked: frozenset[str] = frozenset()) -> CustodyLog:
         """Let a member of the chain that is not its head take over, with the logs of those who are alive alone.
 
         Only if too few are alive, the others are started again first, and vote.
 
         Args:
-            as_default: who is alive and has no vote, since nobody tells it.
+            unasked: who is alive and has no vote, since nobody tells it.
         """
         before = self.log.primary.plan
-        if not before.has_quorum(frozenset(before.members) - self._dead.keys() - as_default):
+        if not before.has_quorum(frozenset(before.members) - self._dead.keys() - unasked):
             self._start_all()
         for successor in (name for name in before.members[1:] if name not in self._dead):
             others = tuple(name for name in self.names if name != successor)
             try:
                 primary = Primary(self._replicas[successor], others, self._recovery_quorum(others), before)
-                taken = take_over(primary, before, functools.partial(self._gather, as_default))
+                taken = take_over(primary, before, functools.partial(self._gather, unasked))
             except tee.TeechainError as error:
                 self.say(f"{successor} cannot take over: {error}")
                 continue
@@ -262,9 +262,9 @@ class ReplicaGroup:
             return taken
         raise GroupEndedError("no instance of the orchestrator can go on; what was acknowledged is in sealed states")
 
-    def _gather(self, as_default: frozenset[str], member: str, message: bytes) -> bytes:
+    def _gather(self, unasked: frozenset[str], member: str, message: bytes) -> bytes:
         """Bring a message of a take-over: a dead instance has no vote, and is started again to join the next chain."""
-        if is_poll(message) and member in as_default:
+        if is_poll(message) and member in unasked:
             raise ConnectionResetError(member)
         if member in self._dead and not is_poll(message):
             self._start_again(member)

@@ -225,7 +225,7 @@ ROWS = {
     "no signed measurements": (Capabilities, drop_flag(Capability.MEAS_SIGNED), H100, DowngradeError),
     "a requester without encryption": (GetCapabilities, drop_flag(Capability.ENCRYPT), H100, DowngradeError),
     "a responder able to use PSK": (Capabilities, add_flag(Capability.PSK), H100, PskRefusedError),
-    "an as_default capability added": (Capabilities, add_flag(Capability.CHAL), H100, AuthenticationError),
+    "an unasked capability added": (Capabilities, add_flag(Capability.CHAL), H100, AuthenticationError),
     "transfers too small": (Capabilities, set_(transfer_size=41), H100, DowngradeError),
     "another signature algorithm": (Algorithms, set_(base_asymmetric=0x10), H100, DowngradeError),
     "another hash": (Algorithms, set_(base_hash=1), H100, DowngradeError),

@@ -426,9 +426,9 @@ def test_a_report_that_nobody_asked_for_ends_the_session() -> None:
     state = theirs.state
     asked = GetMeasurements(Version.V1_1, 1, 0xFF, bytes(32))
     report = reporter().report(spdm.MeasurementRequest(asked, asked.encode()))
-    as_default = state.sealed(5, report)[1]  # type: ignore[attr-defined]
+    unasked = state.sealed(5, report)[1]  # type: ignore[attr-defined]
     with pytest.raises(spdm.UnexpectedMessageError):
-        ours.receive(as_default[0].data)
+        ours.receive(unasked[0].data)
 
 
 def test_no_record_is_too_long_and_the_first_message_is_said_to_be_of_spdm() -> None:
