@@ -240,8 +240,7 @@ def test_the_response_to_a_request_in_pieces_may_be_large_itself() -> None:
     ack = hand.say(messages.ChunkSend(V, 0, 0, True, whole, len(whole)))
     assert isinstance(ack, messages.ChunkSendAck)
     assert ack.response == messages.Error(V, messages.ErrorCode.LARGE_RESPONSE, extended=b"\0").encode()
-    found = collected(hand)
-    assert found[:4] == bytes([V, 1, 0, 1])
+    assert collected(hand)[:4] == bytes([V, 1, 0, 1])
 
 
 def collected(hand: ByHand) -> bytes:
@@ -264,8 +263,7 @@ def test_an_error_of_the_peer_in_a_session_in_pieces_is_the_peer_s() -> None:
         return data
 
     happened = carry((ours, theirs), [(0, Begin())], broken)
-    closed = next(each for each in happened if isinstance(each, Closed))
-    assert isinstance(closed.error, spdm.PeerError)
+    assert isinstance(next(each for each in happened if isinstance(each, Closed)).error, spdm.PeerError)
 
 
 def test_a_report_that_does_not_fit_a_transfer_comes_in_pieces_inside_the_session() -> None:
