@@ -22,8 +22,7 @@ from carnet_ref.datapath.quantities import Rate, Size
 from carnet_ref.datapath.schedules.sharing import conventional
 from carnet_ref.datapath.sweeping import sweep
 from carnet_ref.datapath.throughput import measure
-from carnet_ref.keys import CHUNK_BYTES, IvCounter, KeyUsage, Opener, Sealer
-from carnet_ref.keys.schedule import ONE_CHANNEL
+from carnet_ref.keys import CHUNK_BYTES, ONE_CHANNEL, IvCounter, KeyUsage, Opener, Sealer
 from carnet_spec.language import Profile
 from tests.benchmarks import spin
 from tests.fixtures.datapath import simulate

@@ -49,7 +49,8 @@ from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, 
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.device import TRAINING_CODE, parse_program
 from carnet_ref.keys import H100KeySchedule, OrderRefusedError
-from carnet_ref.spdm import DowngradeError, NotReadyError, SpdmError, encode_chain, secured
+from carnet_ref.spdm import secured
+from carnet_ref.spdm.errors import DowngradeError, NotReadyError, SpdmError
 from carnet_ref.spdm.layout import MESSAGES, Layout, Message, Version
 from carnet_ref.spdm.messages import (
     ChunkGet,
@@ -64,7 +65,7 @@ from carnet_ref.spdm.messages import (
     parse_message,
 )
 from carnet_ref.spdm.secured import SecuredRecord
-from carnet_ref.spdm.session import Chain
+from carnet_ref.spdm.session import Chain, encode_chain
 from carnet_ref.spdm.transfer import RequesterTransfer, ResponderTransfer, Sizes
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.systems.gpu_travelling.orders import parse_command, parse_order, parse_reply

@@ -11,20 +11,11 @@ from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import TAG_BYTES
 from carnet_ref.datapath.costs import Costs, StageCost
-from carnet_ref.datapath.delivery import (
-    DeliveryError,
-    IvLedger,
-    IvReuseError,
-    UnverifiedUseError,
-    by_clock,
-    deliver,
-)
 from carnet_ref.datapath.maxplus import completion, makespan
 from carnet_ref.datapath.pipeline import Overlap, Transfer
 from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Size
 from carnet_ref.datapath.schedule import Schedule, Stage, Task
 from carnet_ref.datapath.schedules import sharing
-from carnet_ref.datapath.schedules.asymmetric import Split, asymmetric, tee_only
 from carnet_ref.datapath.schedules.confidential_io import (
     BASE,
     Fastrack,
@@ -44,6 +35,15 @@ from carnet_ref.datapath.schedules.speculation import (
     speculative,
 )
 from tests.fixtures import datapath
+from tests.fixtures.asymmetric import Split, asymmetric, tee_only
+from tests.fixtures.delivery import (
+    DeliveryError,
+    IvLedger,
+    IvReuseError,
+    UnverifiedUseError,
+    by_clock,
+    deliver,
+)
 
 
 @given(datapath.DELIVERIES, st.integers(0, 2**32))

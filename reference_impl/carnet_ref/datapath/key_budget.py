@@ -18,11 +18,9 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
+from carnet_ref.crypto.bounds import Load
 from carnet_ref.datapath.quantities import QuantityError, Size
-from carnet_ref.keys.bounds import Load
-from carnet_ref.keys.link import CHUNK_BYTES
-from carnet_ref.keys.schedule import ENGINES
-from carnet_ref.keys.usage import BLOCK_BYTES, Budget, UsageLimits
+from carnet_ref.keys import BLOCK_BYTES, CHUNK_BYTES, ENGINES, Budget, UsageLimits
 
 FULL: Final = Budget.of([CHUNK_BYTES]).units
 LONGEST: Final = CHUNK_BYTES // BLOCK_BYTES

@@ -18,7 +18,7 @@ from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import NO_BYTES, Duration, QuantityError, Rate, Seconds, Size
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling, model_moves, shared_model
 from carnet_ref.datapath.tables.gpu_travelling import fit as deck_fit
-from carnet_ref.keys.usage import BLOCK_BYTES, UsageLimits
+from carnet_ref.keys import BLOCK_BYTES, UsageLimits
 
 MESSAGE = Size(2**20)
 MOST_CHUNKS = 80 * 10**9 // MESSAGE.octets

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from carnet_ref.keys.schedule import OneTimeSecret, SecretTakenError
+from carnet_ref.keys import OneTimeSecret, SecretTakenError
 from carnet_ref.spdm import machine
 from carnet_ref.spdm.errors import UnexpectedMessageError
 from carnet_ref.spdm.requester import AwaitBegin, RequesterConfig

@@ -13,17 +13,9 @@ from typing import Final, Protocol
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.crypto.primitives import Random, sha384
+from carnet_ref.spdm import messages
 from carnet_ref.spdm.errors import RequestRefusedError
 from carnet_ref.spdm.layout import RANDOM_BYTES, Version, u16
-from carnet_ref.spdm.messages import (
-    ALL_MEASUREMENTS,
-    COUNT_MEASUREMENTS,
-    SIGNATURE_REQUESTED,
-    ErrorCode,
-    GetMeasurements,
-    Measurements,
-    Summary,
-)
 from carnet_ref.spdm.session import Purpose, sign
 
 _DMTF_SPECIFICATION: Final = 1
@@ -41,14 +33,14 @@ class MeasurementRequest:
     ``before`` is what was negotiated (from 1.2 on) and the unsigned measurements since the last signature.
     """
 
-    message: GetMeasurements
+    message: messages.GetMeasurements
     raw: bytes
     before: bytes = b""
 
     @property
     def signed(self) -> bool:
         """Whether the response has to be signed."""
-        return bool(self.message.attributes & SIGNATURE_REQUESTED)
+        return bool(self.message.attributes & messages.SIGNATURE_REQUESTED)
 
     def signature(self, key: ec.EllipticCurvePrivateKey, unsigned: bytes) -> bytes:
         """Return the device's signature over a response that has none yet."""
@@ -65,7 +57,7 @@ class Reporter(Protocol):
         """
         ...
 
-    def summary(self, kind: Summary) -> bytes:
+    def summary(self, kind: messages.Summary) -> bytes:
         """Return the digest of all measurements, or of those that the device is rooted in.
 
         Raises PutOffError if it takes time.
@@ -92,11 +84,11 @@ class Block:
         return bytes([self.index, _DMTF_SPECIFICATION]) + u16(len(measured)) + measured
 
 
-def summary_of(blocks: tuple[Block, ...], kind: Summary) -> bytes:
+def summary_of(blocks: tuple[Block, ...], kind: messages.Summary) -> bytes:
     """Return the digest of the blocks that ``kind`` is about; nothing for `Summary.NONE`."""
-    if kind is Summary.NONE:
+    if kind is messages.Summary.NONE:
         return b""
-    return sha384(b"".join(block.encode() for block in blocks if kind is Summary.ALL or block.rooted))
+    return sha384(b"".join(block.encode() for block in blocks if kind is messages.Summary.ALL or block.rooted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +103,11 @@ class BlockReporter:
     def report(self, asked: MeasurementRequest) -> bytes:
         """Return the count, one block, or all of them."""
         message, blocks = asked.message, self.blocks()
-        total = len(blocks) if message.operation == COUNT_MEASUREMENTS else 0
+        total = len(blocks) if message.operation == messages.COUNT_MEASUREMENTS else 0
         chosen = self._chosen(message.operation, blocks)
         record = b"".join(block.encode() for block in chosen)
         nonce, slot = self.random(RANDOM_BYTES), message.slot if asked.signed else 0
-        response = Measurements(
+        response = messages.Measurements(
             message.version, total, slot, len(chosen), record, nonce, self.opaque, message.context, b""
         )
         if not asked.signed:
@@ -124,16 +116,16 @@ class BlockReporter:
 
     @staticmethod
     def _chosen(operation: int, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-        if operation == COUNT_MEASUREMENTS:
+        if operation == messages.COUNT_MEASUREMENTS:
             return ()
-        if operation == ALL_MEASUREMENTS:
+        if operation == messages.ALL_MEASUREMENTS:
             return blocks
         chosen = tuple(block for block in blocks if block.index == operation)
         if not chosen:
-            raise RequestRefusedError(ErrorCode.INVALID_REQUEST, f"there is no measurement {operation}")
+            raise RequestRefusedError(messages.ErrorCode.INVALID_REQUEST, f"there is no measurement {operation}")
         return chosen
 
-    def summary(self, kind: Summary) -> bytes:
+    def summary(self, kind: messages.Summary) -> bytes:
         """Return the digest of the blocks."""
         return summary_of(self.blocks(), kind)
 
@@ -145,7 +137,7 @@ class UnsignedMeasurements:
     messages: bytes = b""
 
     def answer(
-        self, reporter: Reporter, vca: bytes, request: GetMeasurements, raw: bytes
+        self, reporter: Reporter, vca: bytes, request: messages.GetMeasurements, raw: bytes
     ) -> tuple[UnsignedMeasurements, bytes]:
         """Return what is unsigned after a request, and the response to it.
 
@@ -154,9 +146,11 @@ class UnsignedMeasurements:
             PutOffError: it takes time.
         """
         if request.slot:
-            raise RequestRefusedError(ErrorCode.INVALID_REQUEST, f"measurements signed by slot {request.slot}")
+            raise RequestRefusedError(messages.ErrorCode.INVALID_REQUEST, f"measurements signed by slot {request.slot}")
         if len(self.messages) > LONGEST_RUN:
-            raise RequestRefusedError(ErrorCode.UNSPECIFIED, f"more than {LONGEST_RUN} bytes without a signature")
+            raise RequestRefusedError(
+                messages.ErrorCode.UNSPECIFIED, f"more than {LONGEST_RUN} bytes without a signature"
+            )
         negotiated = vca if request.version >= Version.V1_2 else b""
         asked = MeasurementRequest(request, raw, negotiated + self.messages)
         response = reporter.report(asked)

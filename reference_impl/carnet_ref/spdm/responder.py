@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.crypto.primitives import P384Share, Random, sha384
-from carnet_ref.keys.schedule import OneTimeSecret
+from carnet_ref.keys import OneTimeSecret
 from carnet_ref.spdm import machine, messages
 from carnet_ref.spdm.errors import (
     DowngradeError,

@@ -18,16 +18,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from carnet_ref.crypto import primitives
 from carnet_ref.crypto.certificate_path import parse_der_chain
-from carnet_ref.crypto.primitives import (
-    RSA_BITS,
-    SHA384_BYTES,
-    sha384,
-    sign_p384,
-    sign_rsa_pss,
-    verify_p384,
-    verify_rsa_pss,
-)
 from carnet_ref.spdm.errors import UntrustedChainError
 from carnet_ref.spdm.layout import SIGNATURE_BYTES, Version, u16
 from carnet_ref.wire import MalformedError, Reader
@@ -41,7 +33,7 @@ _LONG_FORM: Final = 0x82
 def encode_chain(certificates: tuple[x509.Certificate, ...]) -> bytes:
     """Return the SPDM form of a chain: its size, the digest of its root, and the certificates, root first."""
     encoded = [certificate.public_bytes(Encoding.DER) for certificate in certificates]
-    rest = bytes(2) + sha384(encoded[0]) + b"".join(encoded)
+    rest = bytes(2) + primitives.sha384(encoded[0]) + b"".join(encoded)
     return u16(2 + len(rest)) + rest
 
 
@@ -59,7 +51,7 @@ class Chain:
         if (size := reader.number(2, "size")) != len(data):
             raise MalformedError("certificate chain", f"a size of {len(data)}", str(size), 0)
         reader.number(2, "reserved")
-        root = reader.take(SHA384_BYTES, "root digest")
+        root = reader.take(primitives.SHA384_BYTES, "root digest")
         # The DER sequences that follow each other
         parts = []
         while reader.remaining:
@@ -68,9 +60,9 @@ class Chain:
                 raise reader.malformed("a certificate of 256 to 65535 bytes", head.hex())
             parts.append(head + reader.take(int.from_bytes(head[2:], "big"), "certificate"))
         encoded = parts
-        if not encoded or sha384(encoded[0]) != root:
+        if not encoded or primitives.sha384(encoded[0]) != root:
             raise MalformedError("certificate chain", "the root it names, first", f"{len(encoded)} others", 4)
-        return cls(parse_der_chain(encoded), sha384(data))
+        return cls(parse_der_chain(encoded), primitives.sha384(data))
 
     @property
     def leaf(self) -> x509.Certificate:
@@ -87,8 +79,8 @@ class Chain:
     def requester_key(self) -> rsa.RSAPublicKey:
         """Return the requester's key. Raises UntrustedChainError if it is no RSA key of 3072 bits."""
         key = self.leaf.public_key()
-        if not isinstance(key, rsa.RSAPublicKey) or key.key_size != RSA_BITS:
-            raise UntrustedChainError(f"the requester's key is no RSA key of {RSA_BITS} bits")
+        if not isinstance(key, rsa.RSAPublicKey) or key.key_size != primitives.RSA_BITS:
+            raise UntrustedChainError(f"the requester's key is no RSA key of {primitives.RSA_BITS} bits")
         return key
 
 
@@ -109,12 +101,12 @@ def signed_bytes(version: Version, purpose: Purpose, transcript: bytes) -> bytes
     if version < Version.V1_2:
         return transcript
     prefix = f"dmtf-spdm-v{version.label}.*".encode("ascii") * 4
-    return prefix + purpose.value.encode("ascii").rjust(_CONTEXT_BYTES, b"\0") + sha384(transcript)
+    return prefix + purpose.value.encode("ascii").rjust(_CONTEXT_BYTES, b"\0") + primitives.sha384(transcript)
 
 
 def sign(key: ec.EllipticCurvePrivateKey, version: Version, purpose: Purpose, transcript: bytes) -> bytes:
     """Return the responder's signature over a transcript."""
-    return sign_p384(key, signed_bytes(version, purpose, transcript))
+    return primitives.sign_p384(key, signed_bytes(version, purpose, transcript))
 
 
 def verify(
@@ -125,12 +117,12 @@ def verify(
     Raises AuthenticationError if it does not verify; KeyMaterialError if the key is on another curve.
     """
     what = f"{purpose.name} signature"
-    verify_p384(key, signature, signed_bytes(version, purpose, transcript), what)
+    primitives.verify_p384(key, signature, signed_bytes(version, purpose, transcript), what)
 
 
 def sign_finish(key: rsa.RSAPrivateKey, version: Version, transcript: bytes) -> bytes:
     """Return the requester's signature over a transcript that ends with FINISH."""
-    return sign_rsa_pss(key, signed_bytes(version, Purpose.FINISH, transcript))
+    return primitives.sign_rsa_pss(key, signed_bytes(version, Purpose.FINISH, transcript))
 
 
 def verify_finish(key: rsa.RSAPublicKey, version: Version, transcript: bytes, signature: bytes) -> None:
@@ -138,7 +130,7 @@ def verify_finish(key: rsa.RSAPublicKey, version: Version, transcript: bytes, si
 
     Raises AuthenticationError if it does not verify; KeyMaterialError if the key has another size than 3072 bits.
     """
-    verify_rsa_pss(key, signature, signed_bytes(version, Purpose.FINISH, transcript), "FINISH signature")
+    primitives.verify_rsa_pss(key, signature, signed_bytes(version, Purpose.FINISH, transcript), "FINISH signature")
 
 
 MINT: Final = object()

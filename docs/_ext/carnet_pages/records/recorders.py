@@ -17,13 +17,13 @@ from xml.etree import ElementTree
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt, replayed_in
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter, NotEnabled
-from carnet_ref.citations import citations
 from carnet_ref.systems import replay_of
 from carnet_ref.systems.replaying import Replay
 from carnet_spec.language import Family, SpecificationError
 from carnet_spec.trace import Trace, TraceStep
 
 from .. import accounts, agreement, carried_out, counted_mutants, counted_proofs, falls, round_picture
+from ..citations import citations
 from ..junit import VERIFIES, kept
 from ..traces import Attacked, Traces
 

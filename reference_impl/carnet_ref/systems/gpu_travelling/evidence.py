@@ -11,7 +11,6 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref import spdm
 from carnet_ref.attestation import composite
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import Appraisal
@@ -27,8 +26,13 @@ from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device import Mode
 from carnet_ref.marks import enforces
+from carnet_ref.spdm.endpoints import Requester, Responder
+from carnet_ref.spdm.errors import UnexpectedMessageError, UntrustedChainError
 from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.measuring import BlockReporter, MeasurementRequest
 from carnet_ref.spdm.messages import ALL_MEASUREMENTS, KeyExchange, Summary
+from carnet_ref.spdm.requester import RequesterConfig
+from carnet_ref.spdm.responder import ResponderConfig
 from carnet_ref.spdm.secured import SPDM
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
@@ -47,10 +51,10 @@ _CODE_AT = 2
 """Where the request code stands in a message, behind the transport's type and the version."""
 
 
-class LabelledRequester(spdm.Requester):
+class LabelledRequester(Requester):
     """A requester whose session has a name as soon as the key exchange is sent."""
 
-    def __init__(self, config: spdm.RequesterConfig) -> None:
+    def __init__(self, config: RequesterConfig) -> None:
         super().__init__(config)
         self._label = ""
 
@@ -75,7 +79,7 @@ class LabelledRequester(spdm.Requester):
         Raises SpdmError if there is no session.
         """
         if self.session is None:
-            raise spdm.UnexpectedMessageError("an open session", "a request for a report")
+            raise UnexpectedMessageError("an open session", "a request for a report")
         return composite.nonce_in_session(self.session, drawn)
 
     def take_evidence(self, message: bytes) -> GpuEvidence:
@@ -84,10 +88,10 @@ class LabelledRequester(spdm.Requester):
         return GpuEvidence(taken.report, pem_chain(taken.session.responder.certificates))
 
 
-class LabelledResponder(spdm.Responder):
+class LabelledResponder(Responder):
     """A responder whose session has a name as soon as the key exchange came."""
 
-    def __init__(self, config: spdm.ResponderConfig) -> None:
+    def __init__(self, config: ResponderConfig) -> None:
         super().__init__(config)
         self._label = ""
 
@@ -125,7 +129,7 @@ class GpuReporter:
     gpu: SimulatedGpu
     random: Random
 
-    def report(self, asked: spdm.MeasurementRequest) -> bytes:
+    def report(self, asked: MeasurementRequest) -> bytes:
         """Return the MEASUREMENTS that answer a request."""
         whole = asked.signed and asked.message.operation == ALL_MEASUREMENTS
         if whole and asked.message.version is Version.V1_1 and not asked.before:
@@ -136,14 +140,14 @@ class GpuReporter:
         """Return the digest of all measurements, or of those that the GPU is rooted in."""
         return self._blocks().summary(kind)
 
-    def _blocks(self) -> spdm.BlockReporter:
-        return spdm.BlockReporter(self.gpu.key, lambda: self.gpu.blocks, self.random, self.gpu.opaque)
+    def _blocks(self) -> BlockReporter:
+        return BlockReporter(self.gpu.key, lambda: self.gpu.blocks, self.random, self.gpu.opaque)
 
 
 def gpu_responder(gpu: SimulatedGpu, random: Random) -> LabelledResponder:
     """Return the GPU's end of a new session."""
     certificates = tuple(reversed(gpu.certificates))
-    return LabelledResponder(spdm.ResponderConfig(certificates, gpu.key, GpuReporter(gpu, random), random))
+    return LabelledResponder(ResponderConfig(certificates, gpu.key, GpuReporter(gpu, random), random))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +178,7 @@ class GpuVerifier:
 
     def requester(self, random: Random) -> LabelledRequester:
         """Return the orchestrator's end of a new session."""
-        return LabelledRequester(spdm.RequesterConfig(self.trust, random))
+        return LabelledRequester(RequesterConfig(self.trust, random))
 
     def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
         """Appraise a report: its signer, its nonce, the firmware that was measured, and the modes that it states."""
@@ -271,10 +275,10 @@ class GpuVerifier:
         try:
             check_path(tuple(reversed(certificates)), self.anchors.of(AnchorRole.NVIDIA_DEVICE))
         except PathError as error:
-            raise spdm.UntrustedChainError(str(error)) from error
+            raise UntrustedChainError(str(error)) from error
         begins, ends = validity(certificates)
         if not begins <= self.clock() <= ends:
-            raise spdm.UntrustedChainError(f"valid from {begins} to {ends}")
+            raise UntrustedChainError(f"valid from {begins} to {ends}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,19 +24,23 @@ from typing import ClassVar, Final
 
 from carnet_ref.crypto import primitives
 from carnet_ref.keys import (
+    ENGINES,
     Direction,
     EngineChannel,
     EnginesExhaustedError,
     H100KeySchedule,
     IvCounter,
+    KeySchedule,
+    KeyUsage,
+    LinkKeys,
     OrderRefusedError,
     ResetNeededError,
     SecretTakenError,
+    UsageLimits,
+    counter_after,
     engine_label,
     ratchet,
 )
-from carnet_ref.keys.schedule import ENGINES, KeySchedule, LinkKeys, counter_after
-from carnet_ref.keys.usage import KeyUsage, UsageLimits
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.wire import MalformedError, Reader
 

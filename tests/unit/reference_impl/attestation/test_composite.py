@@ -13,8 +13,9 @@ from carnet_ref.attestation.nvidia import policy as nvidia
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.spdm import Responder, ResponderConfig
+from carnet_ref.spdm.endpoints import Responder
 from carnet_ref.spdm.machine import Begin
+from carnet_ref.spdm.responder import ResponderConfig
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.evidence import GpuReporter, LabelledRequester, gpu_responder
 from carnet_ref.systems.gpu_travelling.roles import facts

@@ -12,25 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
-from carnet_ref.spdm import (
-    CURRENT,
-    H100,
-    H100_DEVICE,
+from carnet_ref.spdm import profile, secured
+from carnet_ref.spdm import requester as requester_module
+from carnet_ref.spdm import responder as responder_module
+from carnet_ref.spdm.endpoints import Requester, Responder
+from carnet_ref.spdm.errors import (
     DowngradeError,
     PeerError,
-    Profile,
     PskRefusedError,
-    Requester,
-    Responder,
     SequenceError,
     TransferError,
     UnexpectedMessageError,
     UntrustedChainError,
-    profile,
-    secured,
 )
-from carnet_ref.spdm import requester as requester_module
-from carnet_ref.spdm import responder as responder_module
 from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.machine import (
     REFUSALS,
@@ -73,7 +67,7 @@ from carnet_ref.spdm.messages import (
     VersionList,
     parse_message,
 )
-from carnet_ref.spdm.profile import Capability
+from carnet_ref.spdm.profile import CURRENT, H100, H100_DEVICE, Capability, Profile
 from carnet_ref.spdm.secured import check_selected, offered_versions, selected_version
 from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm import (

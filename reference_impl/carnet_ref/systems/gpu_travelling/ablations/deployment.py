@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from carnet_ref.device import CopyEngines
-from carnet_ref.keys import UsageLimits
-from carnet_ref.keys.usage import UNLIMITED
+from carnet_ref.keys import UNLIMITED, UsageLimits
 from carnet_ref.systems.ablation import without
 from carnet_ref.systems.gpu_travelling.ablations import evidence, gpu
 from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout, defence_names, procedures

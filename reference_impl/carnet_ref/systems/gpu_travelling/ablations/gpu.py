@@ -8,8 +8,7 @@ from typing import Final
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, Random
 from carnet_ref.device import CopyEngines, OpenedMessage, Region
-from carnet_ref.keys import Direction, EngineChannel, IvCounter, LinkKeys, Opener, Sealer
-from carnet_ref.keys.usage import KeyUsage
+from carnet_ref.keys import Direction, EngineChannel, IvCounter, KeyUsage, LinkKeys, Opener, Sealer
 from carnet_ref.systems.gpu_travelling.device import Device, Firmware
 from carnet_ref.systems.gpu_travelling.keys import FIRST_CHANNEL, EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR

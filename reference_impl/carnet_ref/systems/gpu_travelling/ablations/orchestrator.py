@@ -23,15 +23,6 @@ from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.orders import Fenced, MemoryRead, Place, Report, Rotated, Scrubbed, placed
 from carnet_ref.systems.gpu_travelling.roles import facts, states
 from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence, Requester
-from carnet_ref.systems.gpu_travelling.roles.facts import (
-    BufferScrubbed,
-    ContextsFenced,
-    EpochFact,
-    Expected,
-    GpuAttested,
-    HolderEnrolled,
-    KeyRotated,
-)
 from carnet_ref.systems.gpu_travelling.roles.job import Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
 from carnet_ref.systems.gpu_travelling.roles.messages import Grant, Return
@@ -121,37 +112,37 @@ class _Believing:
         return Appraisal((AppraisalStep("believed", True, "attested in an earlier session"),), {"key": self.key})
 
 
-def attested_again(session: Requester) -> GpuAttested:
+def attested_again(session: Requester) -> facts.GpuAttested:
     """Take the GPU at the end of a re-opened session for the one that was attested before."""
     appraiser = _Believing(session.responder_key)
     attested, _ = facts.attested(session, _NOTHING, b"", appraiser, _UNCHECKED, ReceivedMessage(GPU, b""))
     return attested
 
 
-def pretend_rotated(link: Link) -> KeyRotated:
+def pretend_rotated(link: Link) -> facts.KeyRotated:
     """Go on under the key that is there, as if it were a new one."""
     return facts.rotated(Pretended(link, Rotated(link.keys.epoch, 1)), b"", _UNCHECKED)
 
 
-def rotated_unacknowledged(link: Link) -> KeyRotated:
+def rotated_unacknowledged(link: Link) -> facts.KeyRotated:
     """Take the pending key without an acknowledgement."""
     link.awaited = None
     link.take()
     return pretend_rotated(link)
 
 
-def pretend_fenced(link: Link) -> ContextsFenced:
+def pretend_fenced(link: Link) -> facts.ContextsFenced:
     """Go on as if contexts were fenced."""
     return facts.fenced(Pretended(link, Fenced()), b"", _UNCHECKED)
 
 
-def fenced_unacknowledged(link: Link) -> ContextsFenced:
+def fenced_unacknowledged(link: Link) -> facts.ContextsFenced:
     """Take contexts for fenced without an acknowledgement."""
     link.awaited = None
     return pretend_fenced(link)
 
 
-def scrubbed_unacknowledged(link: Link) -> BufferScrubbed:
+def scrubbed_unacknowledged(link: Link) -> facts.BufferScrubbed:
     """Take the buffer for clean without an acknowledgement."""
     link.awaited = None
     return facts.scrubbed(Pretended(link, Scrubbed(0)), b"", _UNCHECKED)
@@ -164,11 +155,11 @@ def carried_over(so_far: states.Established, link: Link) -> states.Established:
         fenced = pretend_fenced(link)
     if _is_of(verified, link):
         found = Pretended(link, MemoryRead(b"", b"", 0, 0))
-        verified = facts.verified(found, b"", Expected(b"", b"", None), _UNCHECKED)
+        verified = facts.verified(found, b"", facts.Expected(b"", b"", None), _UNCHECKED)
     return replace(so_far, fenced=fenced, verified=verified)
 
 
-def _is_of(fact: EpochFact | None, link: Link) -> bool:
+def _is_of(fact: facts.EpochFact | None, link: Link) -> bool:
     return fact is not None and fact.session == link.session
 
 
@@ -210,7 +201,7 @@ class ProceduresWithout(Procedures):
 
     # -- on the way out ----------------------------------------------------------------------------
 
-    def order_rotation(self, job: Job, attested: GpuAttested) -> states.Transition:
+    def order_rotation(self, job: Job, attested: facts.GpuAttested) -> states.Transition:
         """Grant the key that is there, or do not wait for an acknowledgement."""
         if "rotation-out" in self.off:
             job, intent = self.set_out(job, attested)
@@ -227,7 +218,7 @@ class ProceduresWithout(Procedures):
         """Let the holder count from the start."""
         return 0 if "count-handover" in self.off else super().first_slot(job)
 
-    def granted(self, job: Job, enrolled: HolderEnrolled, start: int, budget: Budget) -> Grant:
+    def granted(self, job: Job, enrolled: facts.HolderEnrolled, start: int, budget: Budget) -> Grant:
         """Lend the other half of the key, and the launch key."""
         said = super().granted(job, enrolled, start, budget)
         if "h2d-half-only" in self.off:

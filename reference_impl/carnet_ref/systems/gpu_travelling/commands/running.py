@@ -20,7 +20,7 @@ from carnet_command.interrupts import stoppable
 from carnet_command.text import counted
 from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.journal import BESIDE, Journal, load_or_make_key
-from carnet_ref.keys.schedule import ENGINES
+from carnet_ref.keys import ENGINES
 from carnet_ref.recorder import Recorder, merge_logs, write_trace
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR

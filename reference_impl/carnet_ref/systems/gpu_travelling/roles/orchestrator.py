@@ -21,7 +21,7 @@ from typing import Any, Final
 from carnet_ref.crypto.primitives import CryptoError, sha384
 from carnet_ref.keys import KeyExhaustedError, KeysError
 from carnet_ref.recorder import step
-from carnet_ref.spdm import SpdmError
+from carnet_ref.spdm.errors import SpdmError
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, log_step, unattributed_checks
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import messages

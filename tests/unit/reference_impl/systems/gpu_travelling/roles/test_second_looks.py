@@ -10,7 +10,7 @@ import pytest
 
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
 from carnet_ref.device import CopyEngines, Mode
-from carnet_ref.keys.usage import UsageSummary
+from carnet_ref.keys import UsageSummary
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
 from carnet_ref.systems.gpu_travelling.deployment import LEAKED, holder_names
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
