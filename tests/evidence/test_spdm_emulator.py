@@ -9,11 +9,11 @@ import pytest
 from carnet_ref.spdm import machine
 from carnet_ref.spdm.endpoints import Requester, Responder
 from carnet_ref.spdm.layout import Version
-from carnet_ref.spdm.measuring import BlockReporter
 from carnet_ref.spdm.messages import MutualRequest, Summary
 from carnet_ref.spdm.profile import CURRENT, Profile
 from carnet_ref.spdm.requester import RequesterConfig
 from carnet_ref.spdm.responder import MutualAuthentication, ResponderConfig
+from carnet_ref.spdm.session import BlockReporter
 from tests.evidence import spdm_emulator as emulator
 from tests.fixtures.spdm import BLOCKS
 

@@ -10,11 +10,18 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import TAG_BYTES
-from carnet_ref.datapath.costs import Costs, StageCost
-from carnet_ref.datapath.maxplus import completion, makespan
-from carnet_ref.datapath.pipeline import Overlap, Transfer
 from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Size
-from carnet_ref.datapath.schedule import Schedule, Stage, Task
+from carnet_ref.datapath.schedule import (
+    Costs,
+    Overlap,
+    Schedule,
+    Stage,
+    StageCost,
+    Task,
+    Transfer,
+    completion,
+    makespan,
+)
 from carnet_ref.datapath.schedules import sharing
 from carnet_ref.datapath.schedules.confidential_io import (
     BASE,

@@ -23,12 +23,11 @@ from typing import Final
 
 from cryptography.hazmat.primitives import hashes
 
-from carnet_ref.attestation.anchors import Anchors
-from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import Anchors, Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.intel.appraisal import Policy as TdPolicy
 from carnet_ref.attestation.intel.appraisal import appraise_quote
-from carnet_ref.attestation.intel.policy import Policy as TdPolicy
+from carnet_ref.attestation.nvidia.appraisal import Policy as GpuPolicy
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
 from carnet_ref.crypto.primitives import sha256, sha384
 from carnet_ref.spdm.session import GpuSession
 from carnet_ref.wire import MalformedError, Reader

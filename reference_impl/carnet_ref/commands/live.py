@@ -27,9 +27,17 @@ from carnet_ref.attestation.live.collection import (
     write_collection,
 )
 from carnet_ref.attestation.results import HOUR, AppraisalRecord
-from carnet_ref.commands import appraisals
-from carnet_ref.commands.format_options import click_option, parameter, policy_given, said, values
-from carnet_ref.commands.issuing import issuer_given, policy_id, with_ear_options
+from carnet_ref.commands import attest
+from carnet_ref.commands.attest import (
+    click_option,
+    issuer_given,
+    parameter,
+    policy_given,
+    policy_id,
+    said,
+    values,
+    with_ear_options,
+)
 from carnet_ref.wire import MalformedError
 
 HELP: Final = """Collect the evidence of this machine and appraise it at once.
@@ -71,12 +79,12 @@ def collected_and_appraised(
 ) -> int:
     """Collect, keep if asked to, or read what was kept; appraise and print; return the exit code."""
     words = {option: given[parameter(option)] for option in OPTIONS}
-    asked = appraisals.octets_given("--nonce", nonce, NONCE_BYTES)
+    asked = attest.octets_given("--nonce", nonce, NONCE_BYTES)
     _check_source(asked, out, kept_in, at)
     drawn = asked or secrets.token_bytes(NONCE_BYTES)
     itself = kept_in is None
     terms = AppraisalTerms(
-        appraisals.instant(at), appraisals.anchors_given(trust_anchor), _policies(policies), values(words), itself
+        attest.instant(at), attest.anchors_given(trust_anchor), _policies(policies), values(words), itself
     )
     issuer = issuer_given(ear, key)
     try:
@@ -92,11 +100,9 @@ def collected_and_appraised(
     named = [word for kind, path in policies for word in ("--policy", kind, str(path))]
     anchor = [] if trust_anchor is None else ["--trust-anchor", str(trust_anchor)]
     folder = kept_in or out
-    source = (
-        [] if folder is None else ["--from", str(folder), "--nonce", drawn.hex(), "--at", appraisals.written(terms.at)]
-    )
+    source = [] if folder is None else ["--from", str(folder), "--nonce", drawn.hex(), "--at", attest.written(terms.at)]
     again = ["carnet", "attest", "live", *source, *_words(words), *named, *anchor]
-    return appraisals.show(judged.appraisal, terms.at, again, as_json)
+    return attest.show(judged.appraisal, terms.at, again, as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,27 +149,27 @@ def _policies(given: Sequence[tuple[str, Path]]) -> dict[str, object]:
 def _command() -> click.Command:
     shown = (
         click.option("--nonce", metavar="HEX", help="The 32 bytes that everything is asked with. [default: drawn]"),
-        click.option("--out", type=appraisals.readable, metavar="DIR", help="Keep what was collected in this folder."),
+        click.option("--out", type=attest.readable, metavar="DIR", help="Keep what was collected in this folder."),
         click.option(
             "--from",
             "kept_in",
-            type=appraisals.readable,
+            type=attest.readable,
             metavar="DIR",
             help="Appraise what --out kept here, on this or another machine; --nonce is needed.",
         ),
-        appraisals.at_option,
+        attest.at_option,
         *map(click_option, OPTIONS),
         click.option(
             "--policy",
             "policies",
-            type=(click.Choice(KINDS), appraisals.readable),
+            type=(click.Choice(KINDS), attest.readable),
             multiple=True,
             metavar="FORMAT FILE",
             help="A JSON policy for evidence of a format, which then has to be there; once for each.",
         ),
-        appraisals.anchor_option,
+        attest.anchor_option,
         with_ear_options,
-        appraisals.json_option,
+        attest.json_option,
     )
     command: Any = collected_and_appraised
     for decorate in reversed(shown):

@@ -10,12 +10,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from carnet_ref.datapath.costs import Edge, sourced_costs
 from carnet_ref.datapath.key_budget import HOLDERS, KeyDemand, room
 from carnet_ref.datapath.key_budget import Schedule as KeySchedule
-from carnet_ref.datapath.maxplus import makespan
-from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import NO_BYTES, Duration, QuantityError, Rate, Seconds, Size
+from carnet_ref.datapath.schedule import Edge, Transfer, makespan, sourced_costs
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling, model_moves, shared_model
 from carnet_ref.datapath.tables.gpu_travelling import fit as deck_fit
 from carnet_ref.keys import BLOCK_BYTES, UsageLimits

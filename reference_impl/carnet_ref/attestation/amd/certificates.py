@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 
 from carnet_ref.attestation.amd.report import Product, TcbVersion, tcb_parts
-from carnet_ref.attestation.anchors import certificate_table
+from carnet_ref.attestation.appraisal import certificate_table
 from carnet_ref.attestation.documents import PEM, decode
 from carnet_ref.crypto import certificate_path
 from carnet_ref.wire import MalformedError, Reader

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.anchors import AnchorRole, Anchors
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors
 from carnet_ref.attestation.intel import certificates, quote
 from carnet_ref.attestation.intel.collateral import TD_QUOTING_ENCLAVE, TcbStatus
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
 
-from carnet_ref.datapath.costs import Costs
 from carnet_ref.datapath.quantities import NO_BYTES, QuantityError, Seconds, Size
-from carnet_ref.datapath.schedule import Schedule, ScheduleBuilder, Stage
+from carnet_ref.datapath.schedule import Costs, Schedule, ScheduleBuilder, Stage
 from carnet_ref.datapath.schedules.confidential_io import CPU_TO_GPU
 from carnet_ref.datapath.schedules.sharing import GPU, GPU_AUTH, GPU_CIPHER, PCIE
 

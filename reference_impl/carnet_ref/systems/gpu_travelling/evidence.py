@@ -12,12 +12,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation import composite
-from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.intel.policy import Policy as TdPolicy
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors, Appraisal
+from carnet_ref.attestation.intel.appraisal import Policy as TdPolicy
 from carnet_ref.attestation.nvidia import appraisal as nvidia
-from carnet_ref.attestation.nvidia.policy import STEPS, Firmware
-from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
+from carnet_ref.attestation.nvidia.appraisal import STEPS, Firmware
+from carnet_ref.attestation.nvidia.appraisal import Policy as GpuPolicy
 from carnet_ref.attestation.nvidia.report import Mode as ReportedMode
 from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
@@ -29,12 +28,11 @@ from carnet_ref.marks import enforces
 from carnet_ref.spdm.endpoints import Requester, Responder
 from carnet_ref.spdm.errors import UnexpectedMessageError, UntrustedChainError
 from carnet_ref.spdm.layout import Version
-from carnet_ref.spdm.measuring import BlockReporter, MeasurementRequest
 from carnet_ref.spdm.messages import ALL_MEASUREMENTS, KeyExchange, Summary
 from carnet_ref.spdm.requester import RequesterConfig
 from carnet_ref.spdm.responder import ResponderConfig
 from carnet_ref.spdm.secured import SPDM
-from carnet_ref.spdm.session import key_bytes
+from carnet_ref.spdm.session import BlockReporter, MeasurementRequest, key_bytes
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence
 from carnet_ref.wire import MalformedError

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from carnet_ref.attestation import composite
-from carnet_ref.attestation.anchors import Anchors, default_anchors
-from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.intel import policy as td
-from carnet_ref.attestation.nvidia import policy as nvidia
+from carnet_ref.attestation.appraisal import Anchors, Appraisal, default_anchors
+from carnet_ref.attestation.intel import appraisal as td
+from carnet_ref.attestation.nvidia import appraisal as nvidia
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
 from carnet_ref.crypto.primitives import sha384

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from carnet_ref.attestation.anchors import AnchorRole, anchors_from_pem, default_anchors
+from carnet_ref.attestation.appraisal import AnchorRole, anchors_from_pem, default_anchors
 from carnet_ref.attestation.documents import LARGEST, decode, decode_pem
 from carnet_ref.attestation.formats import FORMATS, RegisteredFormat
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR, SNP_BYTES, kind_of, known_kind

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from carnet_ref.crypto.bounds import log2
 from carnet_ref.crypto.primitives import KeyMaterialError
 from carnet_ref.datapath import key_budget
-from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
 from carnet_ref.datapath.figures import FIGURES, Figure, Standing
 from carnet_ref.datapath.key_budget import (
     ORDER_BYTES,
@@ -28,11 +27,20 @@ from carnet_ref.datapath.key_budget import (
     session_load,
     set_up_load,
 )
-from carnet_ref.datapath.maxplus import completion, makespan
-from carnet_ref.datapath.pipeline import Overlap, Transfer
 from carnet_ref.datapath.planning import MOST_CHUNKS, Demand, break_even_buffer, largest_buffer, plan, rotations_forced
 from carnet_ref.datapath.quantities import NO_BYTES, NO_TIME, Duration, QuantityError, Rate, Size
-from carnet_ref.datapath.schedule import Schedule, Stage, Task
+from carnet_ref.datapath.schedule import (
+    Costs,
+    Overlap,
+    Schedule,
+    Stage,
+    StageCost,
+    Task,
+    Transfer,
+    completion,
+    makespan,
+    sourced_costs,
+)
 from carnet_ref.datapath.schedules import confidential_io, speculation
 from carnet_ref.datapath.schedules.ring import Ring, piece_sent, piece_sizes, ring_all_reduce
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling, shared_model

@@ -11,7 +11,6 @@ from carnet_ref.spdm import machine
 from carnet_ref.spdm.errors import DowngradeError, UnexpectedMessageError, UntrustedChainError
 from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.machine import Ended
-from carnet_ref.spdm.measuring import LONGEST_RUN, summary_of
 from carnet_ref.spdm.messages import (
     Certificate,
     Challenge,
@@ -29,7 +28,7 @@ from carnet_ref.spdm.messages import (
     parse_message,
 )
 from carnet_ref.spdm.profile import CURRENT, H100, H100_DEVICE, Capability, Profile
-from carnet_ref.spdm.session import Purpose, verify
+from carnet_ref.spdm.session import LONGEST_RUN, Purpose, summary_of, verify
 from tests.fixtures.spdm import (
     BLOCKS,
     ByHand,

@@ -13,7 +13,6 @@ from carnet_ref.spdm.endpoints import Requester, Responder
 from carnet_ref.spdm.errors import RecordError, SequenceError, SessionOverError, SpdmError, UnexpectedMessageError
 from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.machine import SecuredState
-from carnet_ref.spdm.measuring import MeasurementRequest
 from carnet_ref.spdm.messages import (
     Digests,
     Error,
@@ -31,7 +30,7 @@ from carnet_ref.spdm.profile import CURRENT, H100, H100_DEVICE, Profile
 from carnet_ref.spdm.requester import AwaitBegin, Established
 from carnet_ref.spdm.responder import AwaitRequest
 from carnet_ref.spdm.secured import SPDM, DirectionSecret, HandshakeSecrets, RecordKeys, SecuredRecord, bin_concat
-from carnet_ref.spdm.session import GpuSession, Purpose, SessionReport, key_bytes, signed_bytes
+from carnet_ref.spdm.session import GpuSession, MeasurementRequest, Purpose, SessionReport, key_bytes, signed_bytes
 from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm import (
     ByHand,

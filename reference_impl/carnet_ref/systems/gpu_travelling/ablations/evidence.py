@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from cryptography import x509
 
-from carnet_ref.attestation.anchors import AnchorRole, Anchors
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors
 from carnet_ref.attestation.composite import Expected, parse_evidence
-from carnet_ref.attestation.nvidia.policy import Policy
+from carnet_ref.attestation.nvidia.appraisal import Policy
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdVerifier
 from carnet_ref.systems.gpu_travelling.roles.attestation import VALUES
 

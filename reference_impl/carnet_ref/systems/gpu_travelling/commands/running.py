@@ -27,10 +27,9 @@ from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.replica_group import FailoverWorld, FaultInjection, ReplicaGroup
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.training import TRAINERS, trainer_named
-from carnet_ref.transport.crossings import Traffic, bytes_moved
-from carnet_ref.transport.in_process import InProcessNetwork
 from carnet_ref.transport.node import Node, ReportsOutcome
-from carnet_ref.transport.supervisor import ProcessError, Supervisor
+from carnet_ref.transport.platform import Traffic, bytes_moved
+from carnet_ref.transport.supervisor import InProcessNetwork, ProcessError, Supervisor
 
 CONFORM = "carnet.conform"
 """The entry-point group of packages that judge traces."""

@@ -18,25 +18,23 @@ from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection
 from carnet_ref.attestation.live.collection import (
     LARGEST,
+    LARGEST_BLOB,
+    ROOT,
     STATEMENTS,
+    AbsentError,
     Collection,
+    CollectionError,
+    TsmFolder,
     collect,
+    collect_gpus,
+    collect_vm,
     parse_driver_statement,
     prepare_folder,
     read_collection,
     report_data,
     this_machine,
-    write_collection,
-)
-from carnet_ref.attestation.live.sources import (
-    LARGEST_BLOB,
-    ROOT,
-    AbsentError,
-    CollectionError,
-    TsmFolder,
-    collect_gpus,
-    collect_vm,
     this_nvml,
+    write_collection,
 )
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.wrappers import device_evidence

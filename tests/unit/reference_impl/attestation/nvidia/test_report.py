@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
+from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY, appraise_gpu
 from carnet_ref.attestation.nvidia.certificates import BLACKWELL_DICE, HOPPER_DICE, firmware_id, product, ueid
-from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY
 from carnet_ref.attestation.nvidia.report import DebugState, DeviceKind, Mode, parse_device_mode, parse_report
 from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, DeviceEvidence, device_evidence
 from carnet_ref.wire import MalformedError

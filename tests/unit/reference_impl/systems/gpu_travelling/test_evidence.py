@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from carnet_ref.attestation.nvidia.policy import STEPS
+from carnet_ref.attestation.nvidia.appraisal import STEPS
 from carnet_ref.attestation.simulated.gpu import OUTDATED, SimulatedGpu, SimulatedVendor, answer, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto.primitives import Random
