@@ -14,10 +14,25 @@ from carnet_spec.trace import TraceStep
 W = TypeVar("W")
 Claims = Mapping[str, Callable[[W], Iterator[str]]]
 """What shows in a world, in bytes, that a claim is violated."""
-
-
 Env = Mapping[str, str]
 """The arguments of a step, by the names of its parameters."""
+
+
+@dataclass(frozen=True)
+class InWorld(Generic[W]):
+    """What can be done or seen in a world, as methods that have the names of actions or claims."""
+
+    world: W
+
+
+def by_name(kind: type[InWorld[W]], *, hyphens: bool = False) -> dict[str, Callable[..., Any]]:
+    """Return the public methods of a class as functions of a world, by the names that a specification has for them."""
+
+    def in_world(method: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda world, *args: method(kind(world), *args)
+
+    public = {name: method for name, method in vars(kind).items() if not name.startswith("_")}
+    return {name.replace("_", "-") if hyphens else name: in_world(method) for name, method in public.items()}
 
 
 def number_in(name: str) -> int:
