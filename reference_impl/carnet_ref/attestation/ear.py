@@ -482,18 +482,17 @@ def _claims(result: AttestationResult) -> dict[str, object]:
         "issued": f"{result.issued:{TIME}}",
         "expires": None if result.expires is None else f"{result.expires:{TIME}}",
         "nonce": result.nonce,
-        "attesters": [_attester(each) for each in result.submodules],
-    }
-
-
-def _attester(submodule: Submodule) -> dict[str, object]:
-    return {
-        "name": submodule.name,
-        "status": submodule.tier.value,
-        "vector": {claim.value: value for claim, value in submodule.vector.items()},
-        "nonce": submodule.nonce,
-        "policies": list(submodule.policies),
-        "claims": submodule.told.get("claims"),
+        "attesters": [
+            {
+                "name": each.name,
+                "status": each.tier.value,
+                "vector": {claim.value: value for claim, value in each.vector.items()},
+                "nonce": each.nonce,
+                "policies": list(each.policies),
+                "claims": each.told.get("claims"),
+            }
+            for each in result.submodules
+        ],
     }
 
 

@@ -16,7 +16,7 @@ from carnet_command.errors import UsageError
 from carnet_command.text import RULE_WIDTH, counted, hanging, wrapped
 from carnet_ref.datapath.figures import with_unit
 from carnet_ref.datapath.quantities import Duration, Rate, Size
-from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table
+from carnet_ref.datapath.tables.model import FigureRole, Parameter, Table
 
 GAP = 2
 """Columns between two columns of a table."""
@@ -45,7 +45,18 @@ def as_json(table: Table) -> dict[str, Any]:
         "table": table.id,
         "title": table.title,
         "source": table.source,
-        "rows": [cell_json(cell) for cell in table.cells],
+        "rows": [
+            {
+                "name": cell.name,
+                "published": cell.published,
+                "reproduced": cell.reproduced,
+                "relative_error": cell.relative_error,
+                "unit": cell.unit,
+                "role": str(cell.role),
+                "remark": cell.remark,
+            }
+            for cell in table.cells
+        ],
         "parameters": [_parameter_json(parameter) for parameter in table.parameters],
         "box": {
             "samples": table.box.samples,
@@ -58,19 +69,6 @@ def as_json(table: Table) -> dict[str, Any]:
         if table.box
         else None,
         "remarks": list(table.remarks),
-    }
-
-
-def cell_json(cell: Cell) -> dict[str, Any]:
-    """Return one cell as a row."""
-    return {
-        "name": cell.name,
-        "published": cell.published,
-        "reproduced": cell.reproduced,
-        "relative_error": cell.relative_error,
-        "unit": cell.unit,
-        "role": str(cell.role),
-        "remark": cell.remark,
     }
 
 

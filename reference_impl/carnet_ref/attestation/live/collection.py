@@ -114,7 +114,18 @@ def collect_gpus(nvml: Nvml, nonce: bytes) -> CollectedGpus:
         count = _asked(nvml, "the number of GPUs", nvml.nvmlDeviceGetCount)
         if not count:
             raise AbsentError("no NVIDIA GPU")
-        devtools = _devtools(nvml, count)
+        # Whether developer tools may look in counts once it is clear that confidential computing is on. Protected PCIe
+        # is a mode of its own, in which the feature that the state names may be off.
+        try:
+            state = nvml.nvmlSystemGetConfComputeState()
+        except nvml.NVMLError as error:
+            if error.value in _unknown_to_drivers(nvml):
+                raise AbsentError("the GPUs or their driver know no confidential computing") from None
+            _fail(nvml, "the state of confidential computing", error.value)
+        protected = _multi_gpu_mode(nvml) == nvml.NVML_CC_SYSTEM_MULTIGPU_PROTECTED_PCIE
+        if state.ccFeature == nvml.NVML_CC_SYSTEM_FEATURE_DISABLED and not protected:
+            raise AbsentError(f"confidential computing is off on the GPUs that are here ({count})")
+        devtools = bool(state.devToolsMode != nvml.NVML_CC_SYSTEM_DEVTOOLS_MODE_OFF)
         driver = _asked(nvml, "the driver's version", nvml.nvmlSystemGetDriverVersion)
         found = [_gpu(nvml, index, nonce) for index in range(count)]
         words = DriverStatement(driver, devtools, tuple(stated for stated, _ in found))
@@ -138,23 +149,6 @@ def _initialised(nvml: Nvml) -> Iterator[None]:
     finally:
         with contextlib.suppress(nvml.NVMLError):  # what was collected does not depend on it
             nvml.nvmlShutdown()
-
-
-def _devtools(nvml: Nvml, count: int) -> bool:
-    """Return whether developer tools may look in, once it is clear that confidential computing is on.
-
-    Protected PCIe is a mode of its own, in which the feature that the state names may be off.
-    """
-    try:
-        state = nvml.nvmlSystemGetConfComputeState()
-    except nvml.NVMLError as error:
-        if error.value in _unknown_to_drivers(nvml):
-            raise AbsentError("the GPUs or their driver know no confidential computing") from None
-        _fail(nvml, "the state of confidential computing", error.value)
-    protected = _multi_gpu_mode(nvml) == nvml.NVML_CC_SYSTEM_MULTIGPU_PROTECTED_PCIE
-    if state.ccFeature == nvml.NVML_CC_SYSTEM_FEATURE_DISABLED and not protected:
-        raise AbsentError(f"confidential computing is off on the GPUs that are here ({count})")
-    return bool(state.devToolsMode != nvml.NVML_CC_SYSTEM_DEVTOOLS_MODE_OFF)
 
 
 def _multi_gpu_mode(nvml: Nvml) -> int:

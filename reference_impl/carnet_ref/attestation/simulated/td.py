@@ -95,7 +95,20 @@ class SimulatedPlatform:
         """Return collateral issued at ``at``, in which this platform's TCB level has ``status`` and ``advisories``."""
         period = {"issueDate": _written(at), "nextUpdate": _written(at + lasting), "tcbEvaluationDataNumber": 1}
         tcb_info = _document(self._tcb_info(period, _level(self._at, status, advisories)))
-        qe_identity = _document(self._qe_identity(period))
+        qe_identity = _document(
+            {
+                "id": "TD_QE",
+                "version": 2,
+                **period,
+                "miscselect": bytes(4).hex(),
+                "miscselectMask": "FF" * 4,
+                "attributes": TD_QUOTING_ENCLAVE.attributes.hex(),
+                "attributesMask": TD_QUOTING_ENCLAVE.attributes_mask.hex(),
+                "mrsigner": TD_QUOTING_ENCLAVE.mrsigner.hex(),
+                "isvprodid": TD_QUOTING_ENCLAVE.isvprodid,
+                "tcbLevels": [{"tcb": {"isvsvn": QE_ISVSVN}, **_level(self._at, TcbStatus.UP_TO_DATE)}],
+            }
+        )
         chain = _pem(self._signing, self._root)
         root_crl = revocation_list(self._root, at, lasting, revoked)
         pck_crl = revocation_list(self._issuer, at, lasting, revoked)
@@ -153,20 +166,6 @@ class SimulatedPlatform:
             "tdxModule": module,
             "tdxModuleIdentities": [{"id": f"TDX_{MODULE[1]:02X}", **module, "tcbLevels": [module_level]}],
             "tcbLevels": [{"tcb": versions, **level}],
-        }
-
-    def _qe_identity(self, period: dict[str, object]) -> dict[str, object]:
-        return {
-            "id": "TD_QE",
-            "version": 2,
-            **period,
-            "miscselect": bytes(4).hex(),
-            "miscselectMask": "FF" * 4,
-            "attributes": TD_QUOTING_ENCLAVE.attributes.hex(),
-            "attributesMask": TD_QUOTING_ENCLAVE.attributes_mask.hex(),
-            "mrsigner": TD_QUOTING_ENCLAVE.mrsigner.hex(),
-            "isvprodid": TD_QUOTING_ENCLAVE.isvprodid,
-            "tcbLevels": [{"tcb": {"isvsvn": QE_ISVSVN}, **_level(self._at, TcbStatus.UP_TO_DATE)}],
         }
 
     def _sgx_extension(self) -> bytes:

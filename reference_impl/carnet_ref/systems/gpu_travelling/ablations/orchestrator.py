@@ -136,27 +136,10 @@ def pretend_fenced(link: Link) -> facts.ContextsFenced:
     return facts.fenced(Pretended(link, Fenced()), b"", _UNCHECKED)
 
 
-def fenced_unacknowledged(link: Link) -> facts.ContextsFenced:
-    """Take contexts for fenced without an acknowledgement."""
-    link.awaited = None
-    return pretend_fenced(link)
-
-
 def scrubbed_unacknowledged(link: Link) -> facts.BufferScrubbed:
     """Take the buffer for clean without an acknowledgement."""
     link.awaited = None
     return facts.scrubbed(Pretended(link, Scrubbed(0)), b"", _UNCHECKED)
-
-
-def carried_over(so_far: states.Established, link: Link) -> states.Established:
-    """Keep what was established in an earlier epoch of the session as if it were about this one."""
-    fenced, verified = so_far.fenced, so_far.verified
-    if _is_of(fenced, link):
-        fenced = pretend_fenced(link)
-    if _is_of(verified, link):
-        found = Pretended(link, MemoryRead(b"", b"", 0, 0))
-        verified = facts.verified(found, b"", facts.Expected(b"", b"", None), _UNCHECKED)
-    return replace(so_far, fenced=fenced, verified=verified)
 
 
 def _is_of(fact: facts.EpochFact | None, link: Link) -> bool:
@@ -325,7 +308,14 @@ class ProceduresWithout(Procedures):
             rotated = rotated_unacknowledged(state.job.live)
         so_far = replace(state.so_far, rotated=rotated)
         if late:
-            so_far = carried_over(so_far, state.job.live)
+            # Keep what was established in an earlier epoch of the session as if it were about this one
+            fenced, verified = so_far.fenced, so_far.verified
+            if _is_of(fenced, state.job.live):
+                fenced = pretend_fenced(state.job.live)
+            if _is_of(verified, state.job.live):
+                found = Pretended(state.job.live, MemoryRead(b"", b"", 0, 0))
+                verified = facts.verified(found, b"", facts.Expected(b"", b"", None), _UNCHECKED)
+            so_far = replace(so_far, fenced=fenced, verified=verified)
         taken = _noted("rotated_late" if late else "rotated_in")  # first, so that its checks go with it
         after, effects = self.go_on(state.job, state.left, so_far)
         return after, [taken, *effects]
@@ -335,7 +325,8 @@ class ProceduresWithout(Procedures):
         if isinstance(event, states.Reported) and "fence-ack" not in self.off:
             fenced = facts.fenced(state.job.live, event.sealed, self.checks)
         else:
-            fenced = fenced_unacknowledged(state.job.live)
+            state.job.live.awaited = None
+            fenced = pretend_fenced(state.job.live)
         taken = _noted("fenced_early" if state.step == self.fence_early else "fenced")
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
         return after, [taken, *effects]

@@ -313,7 +313,15 @@ class Orchestrator:
     def _on_frame(self, frame: frames.Frame) -> Transition:
         match frame.kind:
             case frames.FrameKind.CHANNEL:
-                return self._on_channel(frame)
+                # Take a channel message; what is wrong with it concerns that channel alone
+                holder = frame.source
+                try:
+                    envelope = messages.parse_envelope(frame.body)
+                    if isinstance(envelope, messages.Hello):
+                        return self.state, self.job.admission.answer(holder, envelope, self._attest())
+                except Failure as error:
+                    return self.state, [frames.Remark(f"channel of {holder}: {error}")]
+                return self._on_record(holder, envelope) if isinstance(envelope, messages.Record) else (self.state, [])
             case frames.FrameKind.SESSION:
                 reports, attempt, message = messages.untagged(frame.body)
                 if attempt != self.job.attempt:
@@ -336,17 +344,6 @@ class Orchestrator:
         if body and messages.untagged(body)[1] != self.job.attempt:
             return self.state, [frames.Remark("ignored: a fault in a session that was given up")]
         raise frames.ProtocolError("the GPU reports a fault")
-
-    def _on_channel(self, frame: frames.Frame) -> Transition:
-        """Take a channel message; what is wrong with it concerns that channel alone."""
-        holder = frame.source
-        try:
-            envelope = messages.parse_envelope(frame.body)
-            if isinstance(envelope, messages.Hello):
-                return self.state, self.job.admission.answer(holder, envelope, self._attest())
-        except Failure as error:
-            return self.state, [frames.Remark(f"channel of {holder}: {error}")]
-        return self._on_record(holder, envelope) if isinstance(envelope, messages.Record) else (self.state, [])
 
     def _reconnected(self) -> Transition:
         """Start from nothing: what was on its way is lost, in the session and in every channel."""
