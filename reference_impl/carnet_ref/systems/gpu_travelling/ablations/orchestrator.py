@@ -102,7 +102,7 @@ class Pretended(Link):
 
 @dataclass(frozen=True, slots=True)
 class _Believing:
-    """An appraiser that takes the responder of a session for the GPU that was attested before."""
+    """A verifier that takes the responder of a session for the GPU that was attested before."""
 
     key: bytes
 
@@ -114,8 +114,8 @@ class _Believing:
 
 def attested_again(session: Requester) -> facts.GpuAttested:
     """Take the GPU at the end of a re-opened session for the one that was attested before."""
-    appraiser = _Believing(session.responder_key)
-    attested, _ = facts.attested(session, _NOTHING, b"", appraiser, _UNCHECKED, ReceivedMessage(GPU, b""))
+    verifier = _Believing(session.responder_key)
+    attested, _ = facts.attested(session, _NOTHING, b"", verifier, _UNCHECKED, ReceivedMessage(GPU, b""))
     return attested
 
 

@@ -18,7 +18,7 @@ from carnet_ref.systems.gpu_travelling.orders import Write
 from carnet_ref.systems.gpu_travelling.roles import messages
 from carnet_ref.systems.gpu_travelling.roles.attestation import (
     Agreed,
-    QuoteAppraiser,
+    QuoteVerifier,
     accept_orchestrator,
     prove_enrolment,
 )
@@ -59,7 +59,7 @@ class HolderState:
 
     setup: HolderSetup
     random: Random
-    appraiser: QuoteAppraiser
+    verifier: QuoteVerifier
     accepted: set[str] = field(default_factory=set)
     refused: int = 0
     now: float = 0.0
@@ -141,7 +141,7 @@ class _InChannel(HolderPhase):
         """
         known, setup = self.known, self.known.setup
         exporter = self.channel.exporter
-        accept_orchestrator(shown.evidence, exporter, self.nonce, setup.job, known.appraiser, setup.checks)
+        accept_orchestrator(shown.evidence, exporter, self.nonce, setup.job, known.verifier, setup.checks)
         known.refused = 0
         seen = enforcement.log_step(step("attest_orchestrator", HOLDER, a=setup.name, p=ORCHESTRATOR, q=ORCHESTRATOR))
         proof = messages.Proof(prove_enrolment(setup.key, exporter))
@@ -273,9 +273,9 @@ class Holder:
     """A holder's state machine."""
 
     def __init__(
-        self, setup: HolderSetup, random: Random, appraiser: QuoteAppraiser, accepted: Iterable[str] = ()
+        self, setup: HolderSetup, random: Random, verifier: QuoteVerifier, accepted: Iterable[str] = ()
     ) -> None:
-        self.known = HolderState(setup, random, appraiser, set(accepted))
+        self.known = HolderState(setup, random, verifier, set(accepted))
         self.state: HolderPhase = HolderPhase(self.known)
 
     def begin(self, now: float) -> list[frames.RoleEffect]:

@@ -82,7 +82,7 @@ class Setup(Returning):
     ) -> states.Transition:
         """Establish that the session's responder is a genuine GPU, and begin at home."""
         job, nonce = young_enough(state.job), state.nonce
-        attested, appraisal = facts.attested(session, evidence, nonce, job.tools.appraiser, self.checks, saw)
+        attested, appraisal = facts.attested(session, evidence, nonce, job.tools.verifier, self.checks, saw)
         job = replace(job, attested=attested, evidence=evidence, appraisal=appraisal, custody=Custody.NONE)
         job = replace(job, evidence_end=self.evidence_end(job, appraisal))
         claims = appraisal.claims
