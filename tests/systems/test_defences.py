@@ -7,7 +7,7 @@ import pytest
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
 from carnet_check.loading.families import load
 from carnet_check.results import Verdict
-from carnet_spec.protocols.pipellm.design import FALLS
+from carnet_spec.protocols.pipellm.claims import FALLS
 from carnet_spec.protocols.pipellm.vocabulary import FLUSHED
 from tests.fixtures.carried_out import assert_attack
 

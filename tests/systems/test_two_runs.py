@@ -126,12 +126,12 @@ FORGETFUL = """
 from carnet_spec.protocols.sgx_lkl.design import oblivious
 
 def draft():
-    runs = oblivious()
+    runs = oblivious("fixed-shape")
     runs._claims = [claim for claim in runs._claims if claim.name != "{claim}"]
     return runs
 """
-OF_ONE_RUN = {claim.name for claim in one_run().whole().claims}
-OF_TWO_RUNS = [claim.name for claim in oblivious().whole().claims if claim.name not in OF_ONE_RUN]
+OF_ONE_RUN = {claim.name for claim in one_run("fixed-shape").whole().claims}
+OF_TWO_RUNS = [claim.name for claim in oblivious("fixed-shape").whole().claims if claim.name not in OF_ONE_RUN]
 SHOWN = {
     "size": {"symbol size"},
     "count": {"action emit", "action call"},

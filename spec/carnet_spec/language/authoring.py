@@ -15,7 +15,7 @@ from carnet_spec.language.draft import Draft
 from carnet_spec.language.expressions import Formula
 from carnet_spec.language.family import Finding, Profile, Scale, Variant, all_sizes
 from carnet_spec.language.instance import Row
-from carnet_spec.language.requirements import Level, NormativeText
+from carnet_spec.language.requirements import Level, NormativeText, text_beside
 from carnet_spec.language.statements import Claim, Invariant
 
 __all__ = [
@@ -27,13 +27,13 @@ __all__ = [
     "amounts_in_words",
     "assumptions_from",
     "by_name",
-    "declare_defences",
     "expect_falls",
     "fact",
     "first_names",
     "numbered_names",
     "sizes_for",
     "sizes_in_words",
+    "text_beside",
     "unary",
 ]
 
@@ -56,12 +56,6 @@ def assumptions_from(draft: Draft, text: NormativeText, built_in: Collection[str
     for id, requirement in text.requirements().items():
         if requirement.level is Level.ASSUMPTION:
             draft.assumption(id, requirement.sentence, built_in=id in built_in)
-
-
-def declare_defences(draft: Draft, defences: Iterable[tuple[str, ...]]) -> None:
-    """Declare defences, each by its id, what it does, and the variant that it belongs to if that is not every one."""
-    for id, title, *base in defences:
-        draft.defence(id, title, base="".join(base))
 
 
 @dataclass(frozen=True)

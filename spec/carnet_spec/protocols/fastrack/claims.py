@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import Claims
-from carnet_spec.language.requirements import text_beside
+from carnet_spec.language.authoring import *
 from carnet_spec.protocols.fastrack.vocabulary import *
 
 TEXT = text_beside(__file__)
@@ -13,8 +12,8 @@ THREATS = ("outsider", "collusion")
 """The threat models under which every claim is made."""
 
 
-def state_claims(draft: Draft) -> None:
-    """Add the claims to ``draft``."""
+def state_properties(draft: Draft) -> None:
+    """Add claims, goals and lemmas to ``draft``, and say which of them fall in its variant."""
     claim = Claims(draft, TEXT, THREATS)
 
     @claim("confidentiality", "Fastrack, abstract: direct GPU TEE communication")
@@ -55,13 +54,46 @@ def state_claims(draft: Draft) -> None:
     def answer_agreement(a: Agent, k: Key, x: Transfer) -> Formula:
         return implies(took(a, k, x) & honest(a), handed(k, x))
 
+    _goals(draft)
+    _lemmas(draft)
+    expect_falls(draft, THREATS, FALLS, UNTRUE)
+
+
+# -- what falls --------------------------------------------------------------------------------------------------------
+# Every claim that is not named for a variant holds in it, and is proved.
+
+_UNVERIFIED = ("verified-release", "chunk-agreement")
+
+FALLS: Falls = {
+    THROUGH_THE_CPU: {
+        **dict.fromkeys(("confidentiality", "key-isolation"), THREATS),
+        **dict.fromkeys((*_UNVERIFIED, "whole-transfer", "answer-agreement"), THREATS[1:]),
+    },
+    "independent-tags": dict.fromkeys(("chunk-agreement", "whole-transfer"), THREATS),
+    "no-length": {"whole-transfer": THREATS},
+    "prefix-start": {"whole-transfer": THREATS},
+    "decrypt-in-place": dict.fromkeys(_UNVERIFIED, THREATS),
+    "two-fetches": dict.fromkeys(_UNVERIFIED, THREATS),
+    "cpu-launches": {"confidentiality": THREATS},
+}
+"""For each variant the claims that fall, and under which threat models."""
+
+UNTRUE: dict[str, tuple[str, ...]] = {
+    "independent-tags": ("verified_is_sealed", "verified_last_is_last"),
+    "no-length": ("verified_last_is_last",),
+    "prefix-start": ("done_is_whole",),
+    "decrypt-in-place": ("released_stays",),
+    "two-fetches": ("verified_is_sealed", "verified_is_under_the_key"),
+    "cpu-launches": ("named_code_runs",),
+}
+"""For each variant the lemmas that do not hold in it."""
+
 
 # -- goals -------------------------------------------------------------------------------------------------------------
 # What must be reachable, or claims would be empty.
 
 
-def state_goals(draft: Draft) -> None:
-    """Add the goals to ``draft``."""
+def _goals(draft: Draft) -> None:
 
     @draft.goal(sentence="A chunk is verified while another one is still to come.")
     def overlap(a: Agent, g: Gpu, k: Key, x: Transfer, i: Position, j: Position) -> Formula:
@@ -113,7 +145,7 @@ def state_goals(draft: Draft) -> None:
 # (memory).
 
 
-def state_lemmas(draft: Draft) -> None:
+def _lemmas(draft: Draft) -> None:
     """Add the lemmas to ``draft``.
 
     Where the CPU TEE is an end of the key, what rests on the key is true only while the CPU TEE is honest.

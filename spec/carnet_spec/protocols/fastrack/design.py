@@ -1,80 +1,25 @@
-"""The design put together: axioms, threat models, assumptions, defences and variants of Fastrack."""
+"""The design put together: axioms, threat models, instances and findings of Fastrack."""
 
 from __future__ import annotations
 
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
-from carnet_spec.protocols.fastrack.claims import TEXT, THREATS, state_claims, state_goals, state_lemmas
+from carnet_spec.protocols.fastrack.claims import TEXT, state_properties
 from carnet_spec.protocols.fastrack.protocol import specify
 from carnet_spec.protocols.fastrack.vocabulary import *
 from carnet_spec.theories.linear_order import StrictOrder
-
-# -- defences ----------------------------------------------------------------------------------------------------------
-# The guards and updates that can be taken away one by one, to see what each is for.
-
-DEFENCES = (
-    ("direct-key", "the key is the user's and the GPU's; the CPU TEE is no end of it"),
-    ("report-bound", "the user takes a report for its own key exchange only"),
-    ("gpu-certificate", "the user checks the certificate chain of the report's signer"),
-    ("mode-check", "the user takes a report only of confidential mode"),
-    ("kernel-named", "only code that the user named runs on the user's data"),
-    ("transfer-fresh", "the user uses the number of a transfer once under a key"),
-    ("chunk-once", "one worker seals a chunk for each place"),
-    ("tag-transfer", "the tag binds the transfer"),
-    ("tag-place", "the tag binds the place of the chunk"),
-    ("tag-number", "the tag binds the number of chunks"),
-    ("tag-last", "the tag binds whether the chunk is the last"),
-    ("transfer-once", "the GPU begins a transfer once"),
-    ("one-fetch", "the GPU copies a chunk once, and verifies and decrypts that copy"),
-    ("private-staging", "the GPU decrypts into memory that no kernel reads"),
-    ("verify-first", "nothing is released before every tag has been verified"),
-    ("whole-transfer", "nothing is released before every chunk has arrived"),
-    ("answer-bound", "the user takes an answer for the transfer that it names only"),
-)
-
-
-# -- what falls --------------------------------------------------------------------------------------------------------
-# Every claim that is not named for a variant holds in it, and is proved.
-
-_UNVERIFIED = ("verified-release", "chunk-agreement")
-
-FALLS: Falls = {
-    THROUGH_THE_CPU: {
-        **dict.fromkeys(("confidentiality", "key-isolation"), THREATS),
-        **dict.fromkeys((*_UNVERIFIED, "whole-transfer", "answer-agreement"), THREATS[1:]),
-    },
-    "independent-tags": dict.fromkeys(("chunk-agreement", "whole-transfer"), THREATS),
-    "no-length": {"whole-transfer": THREATS},
-    "prefix-start": {"whole-transfer": THREATS},
-    "decrypt-in-place": dict.fromkeys(_UNVERIFIED, THREATS),
-    "two-fetches": dict.fromkeys(_UNVERIFIED, THREATS),
-    "cpu-launches": {"confidentiality": THREATS},
-}
-"""For each variant the claims that fall, and under which threat models."""
-
-UNTRUE: dict[str, tuple[str, ...]] = {
-    "independent-tags": ("verified_is_sealed", "verified_last_is_last"),
-    "no-length": ("verified_last_is_last",),
-    "prefix-start": ("done_is_whole",),
-    "decrypt-in-place": ("released_stays",),
-    "two-fetches": ("verified_is_sealed", "verified_is_under_the_key"),
-    "cpu-launches": ("named_code_runs",),
-}
-"""For each variant the lemmas that do not hold in it."""
-
 
 # -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "fastrack"
 TITLE = "Fastrack: a user's data goes to the GPU directly, in chunks that are verified in parallel"
-BUILT_IN = ("A1", "A2", "A3", "A5")
-"""Assumptions in the shape of the steps: what a tag verifies for, what is out of reach, what a kernel does."""
 
 
-def fastrack(variant: str = MAIN[0]) -> Draft:
+def fastrack(variant: str) -> Draft:
     """Draft the named variant of Fastrack."""
     draft = Draft(ID, TITLE, variant)
-    assumptions_from(draft, TEXT, BUILT_IN)
+    # In the shape of the steps are: what a tag verifies for, what is out of reach, what a kernel does.
+    assumptions_from(draft, TEXT, built_in=("A1", "A2", "A3", "A5"))
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A4")
     draft.axiom("reviewed code", forall(lambda c: implies(vetted(c), ~leaks(c)), Code), assumption="A6")
     StrictOrder("places", Position, before, "A7").assume_linear(draft, first)
@@ -82,15 +27,8 @@ def fastrack(variant: str = MAIN[0]) -> Draft:
         "outsider", "the CPU TEE follows the protocol; host, network and other users do not", cpu_honest=~corrupt(cpu)
     )
     draft.threat("collusion", "the CPU TEE may be corrupt, too, and colludes with all others")
-    declare_defences(draft, DEFENCES)
-    draft.initially(confidential, lambda g: closed(g))
-    draft.initially(extent, lambda k, x: first)
-    draft.initially(expected, lambda g, k, x: first)
     specify(draft)
-    state_claims(draft)
-    state_lemmas(draft)
-    state_goals(draft)
-    expect_falls(draft, THREATS, FALLS, UNTRUE)
+    state_properties(draft)
     return draft
 
 
@@ -160,9 +98,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 # Each is an attack on a reading of the abstract. The paper itself may exclude it.
 
 STOCK = "the stock protocol"
-ABSTRACT = "the abstract of the paper, read literally"
-
-_finding = Findings("collusion", ABSTRACT)
+_finding = Findings("collusion", "the abstract of the paper, read literally")
 
 FAMILY = Family(
     id=ID,
@@ -170,7 +106,6 @@ FAMILY = Family(
     draft=fastrack,
     instance=instance,
     variants=VARIANTS,
-    main=MAIN,
     profiles=by_name(
         Profile("tiny", {"fakes": 1, "open_gpus": 1, "own_keys": 1}, title="one transfer of one or two chunks"),
         Profile("transfers", {"fakes": 1, "own_keys": 1, "transfers": 2, "chunks": 1}, title="two short transfers"),

@@ -9,7 +9,11 @@ from carnet_spec.protocols.fastrack.vocabulary import *
 
 
 def specify(draft: Draft) -> None:
-    """Add all steps to ``draft``."""
+    """Add the initial state and all steps to ``draft``."""
+    draft.initially(confidential, lambda g: closed(g))
+    draft.initially(extent, lambda k, x: first)
+    draft.initially(expected, lambda g, k, x: first)
+
     _setup(draft)
     _sending(draft)
     _receiving(draft)
@@ -23,6 +27,12 @@ _DIRECT = "Fastrack, abstract: direct GPU TEE communication"
 
 
 def _setup(draft: Draft) -> None:
+    draft.defence("direct-key", "the key is the user's and the GPU's; the CPU TEE is no end of it")
+    draft.defence("report-bound", "the user takes a report for its own key exchange only")
+    draft.defence("gpu-certificate", "the user checks the certificate chain of the report's signer")
+    draft.defence("mode-check", "the user takes a report only of confidential mode")
+    draft.defence("kernel-named", "only code that the user named runs on the user's data")
+
     by_user = partial(draft.action, USER, actor=honest)
     by_gpu = partial(draft.action, GPU, actor=genuine)
 
@@ -77,6 +87,9 @@ _PARALLEL = "Fastrack, abstract: parallelized authentication"
 
 
 def _sending(draft: Draft) -> None:
+    draft.defence("transfer-fresh", "the user uses the number of a transfer once under a key")
+    draft.defence("chunk-once", "one worker seals a chunk for each place")
+
     by_user = partial(draft.action, USER, actor=honest)
 
     @by_user("RFC 5116 section 3.1", "REQ-SEND-01")
@@ -122,6 +135,17 @@ _OVERLAP = "Fastrack, abstract: overlapping decryption with PCI-e transmission"
 
 
 def _receiving(draft: Draft) -> None:
+    draft.defence("tag-transfer", "the tag binds the transfer")
+    draft.defence("tag-place", "the tag binds the place of the chunk")
+    draft.defence("tag-number", "the tag binds the number of chunks")
+    draft.defence("tag-last", "the tag binds whether the chunk is the last")
+    draft.defence("transfer-once", "the GPU begins a transfer once")
+    draft.defence("one-fetch", "the GPU copies a chunk once, and verifies and decrypts that copy")
+    draft.defence("private-staging", "the GPU decrypts into memory that no kernel reads")
+    draft.defence("verify-first", "nothing is released before every tag has been verified")
+    draft.defence("whole-transfer", "nothing is released before every chunk has arrived")
+    draft.defence("answer-bound", "the user takes an answer for the transfer that it names only")
+
     by_gpu = partial(draft.action, GPU, actor=genuine)
 
     @by_gpu(_OVERLAP, "REQ-RECEIVE-01")

@@ -158,7 +158,6 @@ def honest(user: Agent) -> Formula:
 # -- designs -----------------------------------------------------------------------------------------------------------
 # Fastrack, the protocol that it improves on, and readings of its abstract that would not be safe.
 
-MAIN = ("direct-channel",)
 THROUGH_THE_CPU = "through-the-cpu"
 
 VARIANTS = by_name(

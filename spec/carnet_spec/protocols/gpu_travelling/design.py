@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import assumptions_from, by_name, declare_defences
+from carnet_spec.language.authoring import assumptions_from, by_name
 from carnet_spec.language.family import Finding, Profile, Service, Variant
 from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, Hardware, specify_adversary
 from carnet_spec.protocols.gpu_travelling.claims import (
@@ -471,7 +471,8 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     draft = Draft(ID, TITLE, variant)
     _assume(draft, (*(("A9",) if timed else ()), *(() if schedule.splits else ("A18",))))
     _threats(draft, recording=inner_key)
-    declare_defences(draft, DEFENCES)
+    for id, title, *base in DEFENCES:
+        draft.defence(id, title, base="".join(base))
     _start(draft)
     specify_setup(draft, schedule)
     specify_rotation_out(draft, schedule)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import Claims
-from carnet_spec.language.requirements import text_beside
+from carnet_spec.language.authoring import *
 from carnet_spec.protocols.pipellm.vocabulary import *
 
 TEXT = text_beside(__file__)
@@ -13,8 +12,8 @@ THREATS = ("lone-host", "collusion")
 """The threat models under which every claim is made."""
 
 
-def state_claims(draft: Draft) -> None:
-    """Add the claims to ``draft``."""
+def state_properties(draft: Draft) -> None:
+    """Add claims, goals and lemmas to ``draft``, and say which of them fall in its variant."""
     claim = Claims(draft, TEXT, THREATS)
 
     @claim("confidentiality", "PipeLLM, abstract")
@@ -55,13 +54,54 @@ def state_claims(draft: Draft) -> None:
         both = asked(k, r, b) & landed(k, m, s, c) & earlier(r, s)
         return implies(own(a, k) & both, filled(k, r))
 
+    _goals(draft)
+    _lemmas(draft)
+    expect_falls(draft, THREATS, FALLS, UNTRUE)
+
+
+# -- what falls --------------------------------------------------------------------------------------------------------
+# Every claim that is not named for a variant holds in it, and is proved.
+
+_TWO_UNDER_ONE_IV = ("confidentiality", "iv-unique", "copy-agreement")
+_OUT_OF_STEP = (*_TWO_UNDER_ONE_IV, "no-passed-iv", "counters-agree", "no-gap")
+
+FALLS: Falls = {
+    FLUSHED: {},
+    SHARED: dict.fromkeys(_TWO_UNDER_ONE_IV, THREATS),
+    "no-invalidation": dict.fromkeys(("copy-agreement",), THREATS),
+    "asynchronous-writes": dict.fromkeys(("copy-agreement",), THREATS),
+    "hits-first": dict.fromkeys(("order-kept", "no-gap"), THREATS),
+    "iv-of-a-miss": dict.fromkeys(_OUT_OF_STEP, THREATS),
+    "free-nops": dict.fromkeys(_OUT_OF_STEP, THREATS),
+    "no-padding": dict.fromkeys((*_TWO_UNDER_ONE_IV, "no-passed-iv", "in-step"), THREATS),
+    "iv-from-the-host": dict.fromkeys(("copy-agreement",), THREATS),
+    "old-key": dict.fromkeys((*_OUT_OF_STEP, "order-kept"), THREATS),
+}
+"""For each variant the claims that fall, and under which threat models."""
+
+_PASSED = ("exposed_has_passed", "exposed_of_the_honest", "commands_fit")
+_FOLLOWED = ("gone_has_passed", "commands_are_sent", "nothing_is_left_out", "nothing_was_left_out")
+
+UNTRUE: dict[str, tuple[str, ...]] = {
+    FLUSHED: (),
+    SHARED: _PASSED,
+    "no-invalidation": ("staged_is_current", "commands_fit"),
+    "asynchronous-writes": ("pending_is_current", "commands_fit"),
+    "hits-first": ("commands_in_order", "pending_comes_after_sent"),
+    "iv-of-a-miss": (*_PASSED, *_FOLLOWED, "one_command"),
+    "free-nops": (*_PASSED, *_FOLLOWED),
+    "no-padding": _PASSED,
+    "iv-from-the-host": (),
+    "old-key": (*_PASSED, *_FOLLOWED, "commands_are_not_ahead", "one_command", "commands_in_order"),
+}
+"""For each variant the lemmas that do not hold in it."""
+
 
 # -- goals -------------------------------------------------------------------------------------------------------------
 # What must be reachable, or claims would be empty.
 
 
-def state_goals(draft: Draft) -> None:
-    """Add the goals to ``draft``."""
+def _goals(draft: Draft) -> None:
 
     @draft.goal(sentence="A block that was encrypted ahead reaches the GPU, after a NOP.")
     def hit_after_a_nop(a: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
@@ -129,8 +169,7 @@ def _wrong_guesses(draft: Draft) -> None:
 # (requests, receiving).
 
 
-def state_lemmas(draft: Draft) -> None:
-    """Add the lemmas to ``draft``."""
+def _lemmas(draft: Draft) -> None:
     # Keys.
 
     @draft.lemma

@@ -1,4 +1,4 @@
-"""The design put together: axioms, threat models, assumptions, defences and variants of PipeLLM."""
+"""The design put together: axioms, threat models, instances and findings of PipeLLM."""
 
 from __future__ import annotations
 
@@ -6,84 +6,22 @@ from itertools import pairwise
 
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
-from carnet_spec.protocols.pipellm.claims import TEXT, THREATS, state_claims, state_goals, state_lemmas
+from carnet_spec.protocols.pipellm.claims import TEXT, state_properties
 from carnet_spec.protocols.pipellm.protocol import specify
 from carnet_spec.protocols.pipellm.vocabulary import *
 from carnet_spec.theories.linear_order import StrictOrder
-
-# -- defences ----------------------------------------------------------------------------------------------------------
-# The guards and updates that can be taken away one by one, to see what each is for.
-
-DEFENCES = (
-    ("own-key", "each channel has a key of its own, of one tenant and the GPU"),
-    ("new-key", "a channel that begins again has a new key"),
-    ("write-waits", "a page is not written while a copy of it is pending"),
-    ("write-invalidates", "a write drops what was staged of the page"),
-    ("private-staging", "what is encrypted ahead stays in private memory until it is sent"),
-    ("in-order", "copies are sent in the order in which they are asked for"),
-    ("page-checked", "what was staged is sent only if its page is asked for"),
-    ("behind-anew", "what was staged under an IV that has passed is not sent"),
-    ("pad-first", "what was staged under an IV to come is not sent before the counter is there"),
-    ("miss-advances", "what is encrypted anew takes an IV"),
-    ("pad-advances", "a NOP takes an IV"),
-    ("pad-discarded", "a NOP goes to scratch memory"),
-    ("implicit-counter", "the GPU decrypts under its own counter, whatever the host says"),
-    ("tag-checked", "the GPU verifies the tag"),
-    ("command-counted", "the GPU takes the command of the same number"),
-    ("fail-closed", "a message that does not verify ends the channel"),
-)
-
-
-# -- what falls --------------------------------------------------------------------------------------------------------
-# Every claim that is not named for a variant holds in it, and is proved.
-
-_TWO_UNDER_ONE_IV = ("confidentiality", "iv-unique", "copy-agreement")
-_OUT_OF_STEP = (*_TWO_UNDER_ONE_IV, "no-passed-iv", "counters-agree", "no-gap")
-
-FALLS: Falls = {
-    FLUSHED: {},
-    SHARED: dict.fromkeys(_TWO_UNDER_ONE_IV, THREATS),
-    "no-invalidation": dict.fromkeys(("copy-agreement",), THREATS),
-    "asynchronous-writes": dict.fromkeys(("copy-agreement",), THREATS),
-    "hits-first": dict.fromkeys(("order-kept", "no-gap"), THREATS),
-    "iv-of-a-miss": dict.fromkeys(_OUT_OF_STEP, THREATS),
-    "free-nops": dict.fromkeys(_OUT_OF_STEP, THREATS),
-    "no-padding": dict.fromkeys((*_TWO_UNDER_ONE_IV, "no-passed-iv", "in-step"), THREATS),
-    "iv-from-the-host": dict.fromkeys(("copy-agreement",), THREATS),
-    "old-key": dict.fromkeys((*_OUT_OF_STEP, "order-kept"), THREATS),
-}
-"""For each variant the claims that fall, and under which threat models."""
-
-_PASSED = ("exposed_has_passed", "exposed_of_the_honest", "commands_fit")
-_FOLLOWED = ("gone_has_passed", "commands_are_sent", "nothing_is_left_out", "nothing_was_left_out")
-
-UNTRUE: dict[str, tuple[str, ...]] = {
-    FLUSHED: (),
-    SHARED: _PASSED,
-    "no-invalidation": ("staged_is_current", "commands_fit"),
-    "asynchronous-writes": ("pending_is_current", "commands_fit"),
-    "hits-first": ("commands_in_order", "pending_comes_after_sent"),
-    "iv-of-a-miss": (*_PASSED, *_FOLLOWED, "one_command"),
-    "free-nops": (*_PASSED, *_FOLLOWED),
-    "no-padding": _PASSED,
-    "iv-from-the-host": (),
-    "old-key": (*_PASSED, *_FOLLOWED, "commands_are_not_ahead", "one_command", "commands_in_order"),
-}
-"""For each variant the lemmas that do not hold in it."""
-
 
 # -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "pipellm"
 TITLE = "PipeLLM: blocks are encrypted before they are asked for, under the IV that will be due then"
-BUILT_IN = ("A1", "A2", "A3", "A4", "A5")
-"""Assumptions in the shape of the steps: what verifies, what is out of reach, and that a write is seen."""
 
 
-def pipellm(variant: str = MAIN[0]) -> Draft:
+def pipellm(variant: str) -> Draft:
     """Draft the named variant of PipeLLM."""
     draft = Draft(ID, TITLE, variant)
-    assumptions_from(draft, TEXT, BUILT_IN)
+    # In the shape of the steps are: what verifies, what is out of reach, and that a write is seen.
+    assumptions_from(draft, TEXT, built_in=("A1", "A2", "A3", "A4", "A5"))
     draft.axiom("the host is corrupt", corrupt(host), assumption="A2")
     draft.axiom("zeros are no secret", owner(zeros) == host, assumption="A6")
     StrictOrder("IVs", Iv, before, "A7", names="ijm").assume_linear(draft, start)
@@ -99,18 +37,10 @@ def pipellm(variant: str = MAIN[0]) -> Draft:
     alone = forall(lambda a: implies(corrupt(a), a == host), Agent)
     draft.threat("lone-host", "the host sees and changes shared memory; every tenant follows the protocol", alone=alone)
     draft.threat("collusion", "tenants may be corrupt, too, and collude with the host")
-    declare_defences(draft, DEFENCES)
+    specify(draft)
     if draft.variant == FLUSHED:
         draft.defence("encrypt-once", "an IV under which something was encrypted ahead encrypts nothing else")
-    draft.initially(due, lambda k: start)
-    draft.initially(counter, lambda k: start)
-    draft.initially(latest, lambda k: none)
-    draft.initially(content, lambda p: zeros)
-    specify(draft)
-    state_claims(draft)
-    state_lemmas(draft)
-    state_goals(draft)
-    expect_falls(draft, THREATS, FALLS, UNTRUE)
+    state_properties(draft)
     return draft
 
 
@@ -181,9 +111,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 # What speculative encryption needs, which the abstract of the paper does not say.
 # Each is an attack on a reading of the abstract. The paper itself may exclude it.
 
-ABSTRACT = "the abstract of the paper, read literally"
-
-_finding = Findings("lone-host", ABSTRACT)
+_finding = Findings("lone-host", "the abstract of the paper, read literally")
 
 FAMILY = Family(
     id=ID,
@@ -191,7 +119,6 @@ FAMILY = Family(
     draft=pipellm,
     instance=instance,
     variants=VARIANTS,
-    main=MAIN,
     profiles=by_name(
         Profile("tiny", {"tenant_pages": 2, "own_keys": 1, "tenant_blocks": 1}, title="two messages, of two pages"),
         Profile("ci", {"sent_messages": 3, "tenant_blocks": 1}, title="three messages of one page"),

@@ -9,7 +9,12 @@ from carnet_spec.protocols.pipellm.vocabulary import *
 
 
 def specify(draft: Draft) -> None:
-    """Add all steps to ``draft``."""
+    """Add the initial state and all steps to ``draft``."""
+    draft.initially(due, lambda k: start)
+    draft.initially(counter, lambda k: start)
+    draft.initially(latest, lambda k: none)
+    draft.initially(content, lambda p: zeros)
+
     _application(draft)
     _runtime(draft)
     _gpu(draft)
@@ -21,6 +26,11 @@ def specify(draft: Draft) -> None:
 
 
 def _application(draft: Draft) -> None:
+    draft.defence("own-key", "each channel has a key of its own, of one tenant and the GPU")
+    draft.defence("new-key", "a channel that begins again has a new key")
+    draft.defence("write-waits", "a page is not written while a copy of it is pending")
+    draft.defence("write-invalidates", "a write drops what was staged of the page")
+
     by_tenant = partial(draft.action, TENANT, actor=honest)
 
     @by_tenant("NVIDIA H100, confidential mode", "REQ-KEY-01", "REQ-KEY-02")
@@ -81,6 +91,15 @@ def _runtime(draft: Draft) -> None:
 
     Where guesses are flushed, an IV under which something was encrypted ahead encrypts nothing else.
     """
+    draft.defence("private-staging", "what is encrypted ahead stays in private memory until it is sent")
+    draft.defence("in-order", "copies are sent in the order in which they are asked for")
+    draft.defence("page-checked", "what was staged is sent only if its page is asked for")
+    draft.defence("behind-anew", "what was staged under an IV that has passed is not sent")
+    draft.defence("pad-first", "what was staged under an IV to come is not sent before the counter is there")
+    draft.defence("miss-advances", "what is encrypted anew takes an IV")
+    draft.defence("pad-advances", "a NOP takes an IV")
+    draft.defence("pad-discarded", "a NOP goes to scratch memory")
+
     by_tenant = partial(draft.action, TENANT, actor=honest)
     once = draft.variant == FLUSHED
 
@@ -189,6 +208,11 @@ _COUNTER = "PipeLLM, abstract: speculative pipelined encryption"
 
 
 def _gpu(draft: Draft) -> None:
+    draft.defence("implicit-counter", "the GPU decrypts under its own counter, whatever the host says")
+    draft.defence("tag-checked", "the GPU verifies the tag")
+    draft.defence("command-counted", "the GPU takes the command of the same number")
+    draft.defence("fail-closed", "a message that does not verify ends the channel")
+
     by_gpu = partial(draft.action, GPU)
 
     @by_gpu(_COUNTER, "REQ-RECEIVE-01", "REQ-RECEIVE-02", "REQ-RECEIVE-03", "REQ-RECEIVE-04")

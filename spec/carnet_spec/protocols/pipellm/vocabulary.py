@@ -127,7 +127,6 @@ def own(tenant: Agent, key: Key) -> Formula:
 # -- designs -----------------------------------------------------------------------------------------------------------
 # PipeLLM, readings of it that would not be safe, and one that stages in shared memory and is.
 
-MAIN = ("private-guesses",)
 FLUSHED = "flushed-guesses"
 SHARED = "shared-staging"
 

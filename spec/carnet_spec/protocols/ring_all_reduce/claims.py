@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import Claims
-from carnet_spec.language.requirements import text_beside
+from carnet_spec.language.authoring import *
 from carnet_spec.protocols.ring_all_reduce.vocabulary import *
 
 TEXT = text_beside(__file__)
@@ -13,8 +12,8 @@ THREATS = ("links", "tenants")
 """The threat models under which every claim is made."""
 
 
-def state_claims(draft: Draft) -> None:
-    """Add the claims to ``draft``."""
+def state_properties(draft: Draft) -> None:
+    """Add claims, goals and lemmas to ``draft``, and say which of them fall in its variant."""
     claim = Claims(draft, TEXT, THREATS)
 
     @claim(
@@ -66,13 +65,54 @@ def state_claims(draft: Draft) -> None:
     def alarm_heeded(g: Endpoint) -> Formula:
         return ~unheeded(g)
 
+    _goals(draft)
+    _lemmas(draft)
+    expect_falls(draft, THREATS, FALLS, UNTRUE)
+
+
+# -- what falls --------------------------------------------------------------------------------------------------------
+# Every claim that is not named for a variant holds in it, and is proved.
+
+_WRONG_SUMS = ("partial-sum-agreement", "sum-agreement", "nothing-else", "whole-sum", "same-sum")
+_JOINED = ("neighbour-genuine", "hop-isolation", "confidentiality", *_WRONG_SUMS)
+
+FALLS: Falls = {
+    "group-key": dict.fromkeys(("neighbour-genuine", "hop-isolation", "confidentiality", "iv-unique"), THREATS),
+    "unattested": dict.fromkeys(_JOINED, THREATS),
+    CERTIFICATE_ONLY: dict.fromkeys(_JOINED, THREATS[1:]),
+    **dict.fromkeys(("any-iteration", "any-chunk", "bare-mac", "late-check"), dict.fromkeys(_WRONG_SUMS, THREATS)),
+    "any-phase": dict.fromkeys(("partial-sum-agreement", "sum-agreement", "whole-sum", "same-sum"), THREATS),
+    "goes-on": {"whole-sum": THREATS},
+    "same-keys": dict.fromkeys(("confidentiality", "iv-unique", "same-sum"), THREATS),
+}
+"""For each variant the claims that fall, and under which threat models."""
+
+_MIXED = ("sums_are_of_one_chunk", "nobody_is_missing", "sums_come_from_the_last")
+_STRANGE = ("both_ends_of_a_hop", "hops_are_closed", "tags_tell_by_key", "contributions_are_under_hop_keys")
+
+UNTRUE: dict[str, tuple[str, ...]] = {
+    "group-key": (
+        *("senders_opened", "both_ends_of_a_hop", "tags_tell_by_key"),
+        *("ivs_are_spent", "who_knows", "one_iv_one_message"),
+    ),
+    "unattested": (*_STRANGE, "sums_are_clean", "nobody_is_missing", "sums_come_from_the_last"),
+    **dict.fromkeys(("any-iteration", "any-chunk", "bare-mac"), _MIXED),
+    "any-phase": _MIXED[1:],
+    "late-check": ("sums_are_clean", *_MIXED),
+    "goes-on": ("nobody_is_missing",),
+    "same-keys": (
+        *("contributions_are_remembered", "what_was_sealed", "ivs_are_spent"),
+        *("one_iv_one_message", "contributions_are_under_hop_keys", "sums_come_from_the_last"),
+    ),
+}
+"""For each variant the lemmas that do not hold in it."""
+
 
 # -- goals -------------------------------------------------------------------------------------------------------------
 # What must be reachable, or claims would be empty.
 
 
-def state_goals(draft: Draft) -> None:
-    """Add the goals to ``draft``."""
+def _goals(draft: Draft) -> None:
 
     @draft.goal(sentence="Two ranks finish an iteration.")
     def iteration_finished(g: Endpoint, h: Endpoint, i: Iteration) -> Formula:
@@ -120,7 +160,7 @@ def state_goals(draft: Draft) -> None:
 # each once, and nothing else; at the last rank that is all of them, and the others take copies (sums).
 
 
-def state_lemmas(draft: Draft) -> None:
+def _lemmas(draft: Draft) -> None:
     """Add the lemmas to ``draft``.
 
     Where a certificate is enough, what rests on the hops is true only while every genuine GPU is of the ring.

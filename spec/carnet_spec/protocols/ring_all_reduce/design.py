@@ -1,4 +1,4 @@
-"""The design put together: axioms, threat models, assumptions, defences and variants of ring all-reduce."""
+"""The design put together: axioms, threat models, instances and findings of ring all-reduce."""
 
 from __future__ import annotations
 
@@ -7,85 +7,22 @@ from itertools import combinations
 
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
-from carnet_spec.protocols.ring_all_reduce.claims import TEXT, THREATS, state_claims, state_goals, state_lemmas
+from carnet_spec.protocols.ring_all_reduce.claims import TEXT, state_properties
 from carnet_spec.protocols.ring_all_reduce.protocol import specify
 from carnet_spec.protocols.ring_all_reduce.vocabulary import *
 from carnet_spec.theories.linear_order import StrictOrder
-
-# -- defences ----------------------------------------------------------------------------------------------------------
-# The guards and updates that can be taken away one by one, to see what each is for.
-
-DEFENCES = (
-    ("hop-key", "each hop has a key of its own; no rank uses the key of one hop for another"),
-    ("report-bound", "a rank takes a report for its own key exchange only"),
-    ("gpu-certificate", "a rank checks the certificate chain of the report's signer"),
-    ("mode-check", "a rank takes a report only of confidential mode"),
-    ("code-check", "a rank takes a report only of the trainer of its job"),
-    ("neighbour-check", "a rank takes a report only of its neighbour's place in the ring"),
-    ("iteration-once", "a rank uses the number of an iteration once under its keys"),
-    ("seal-once", "a rank seals a chunk once in each phase of an iteration"),
-    ("verify-first", "a rank adds or takes nothing before its tag has verified"),
-    ("bound-iteration", "the tag binds the iteration"),
-    ("bound-phase", "the tag binds the phase"),
-    ("bound-step", "the tag binds the sub-step"),
-    ("bound-chunk", "the tag binds the chunk"),
-    ("add-once", "a rank adds a partial sum once for each chunk of an iteration"),
-    ("wait-for-sum", "a rank passes nothing on in place of a partial sum that it did not get"),
-    ("whole-iteration", "a rank finishes only when it has the sum of every chunk"),
-    ("alarm-final", "a rank that raised the alarm takes no further part"),
-)
-
-
-# -- what falls --------------------------------------------------------------------------------------------------------
-# Every claim that is not named for a variant holds in it, and is proved.
-
-_WRONG_SUMS = ("partial-sum-agreement", "sum-agreement", "nothing-else", "whole-sum", "same-sum")
-_JOINED = ("neighbour-genuine", "hop-isolation", "confidentiality", *_WRONG_SUMS)
-
-FALLS: Falls = {
-    "group-key": dict.fromkeys(("neighbour-genuine", "hop-isolation", "confidentiality", "iv-unique"), THREATS),
-    "unattested": dict.fromkeys(_JOINED, THREATS),
-    CERTIFICATE_ONLY: dict.fromkeys(_JOINED, THREATS[1:]),
-    **dict.fromkeys(("any-iteration", "any-chunk", "bare-mac", "late-check"), dict.fromkeys(_WRONG_SUMS, THREATS)),
-    "any-phase": dict.fromkeys(("partial-sum-agreement", "sum-agreement", "whole-sum", "same-sum"), THREATS),
-    "goes-on": {"whole-sum": THREATS},
-    "same-keys": dict.fromkeys(("confidentiality", "iv-unique", "same-sum"), THREATS),
-}
-"""For each variant the claims that fall, and under which threat models."""
-
-_MIXED = ("sums_are_of_one_chunk", "nobody_is_missing", "sums_come_from_the_last")
-_STRANGE = ("both_ends_of_a_hop", "hops_are_closed", "tags_tell_by_key", "contributions_are_under_hop_keys")
-
-UNTRUE: dict[str, tuple[str, ...]] = {
-    "group-key": (
-        *("senders_opened", "both_ends_of_a_hop", "tags_tell_by_key"),
-        *("ivs_are_spent", "who_knows", "one_iv_one_message"),
-    ),
-    "unattested": (*_STRANGE, "sums_are_clean", "nobody_is_missing", "sums_come_from_the_last"),
-    **dict.fromkeys(("any-iteration", "any-chunk", "bare-mac"), _MIXED),
-    "any-phase": _MIXED[1:],
-    "late-check": ("sums_are_clean", *_MIXED),
-    "goes-on": ("nobody_is_missing",),
-    "same-keys": (
-        *("contributions_are_remembered", "what_was_sealed", "ivs_are_spent"),
-        *("one_iv_one_message", "contributions_are_under_hop_keys", "sums_come_from_the_last"),
-    ),
-}
-"""For each variant the lemmas that do not hold in it."""
-
 
 # -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "ring-all-reduce"
 TITLE = "Ring all-reduce among GPU TEEs: sums of gradients go round over links that nobody trusts"
-BUILT_IN = ("A1", "A2", "A3", "A5")
-"""Assumptions in the shape of the steps: what a tag verifies for, what is out of reach, what a place is."""
 
 
-def ring_all_reduce(variant: str = MAIN[0]) -> Draft:
+def ring_all_reduce(variant: str) -> Draft:
     """Draft the named variant of ring all-reduce."""
     draft = Draft(ID, TITLE, variant)
-    assumptions_from(draft, TEXT, BUILT_IN)
+    # In the shape of the steps are: what a tag verifies for, what is out of reach, what a place is.
+    assumptions_from(draft, TEXT, built_in=("A1", "A2", "A3", "A5"))
     _assume(draft)
     draft.threat(
         "links",
@@ -93,12 +30,8 @@ def ring_all_reduce(variant: str = MAIN[0]) -> Draft:
         no_other_gpu=forall(lambda n: implies(genuine(n), sound(n)), Endpoint),
     )
     draft.threat("tenants", "the adversary has GPUs of its own, too: out of confidential mode, or with other code")
-    declare_defences(draft, DEFENCES)
     specify(draft)
-    state_claims(draft)
-    state_lemmas(draft)
-    state_goals(draft)
-    expect_falls(draft, THREATS, FALLS, UNTRUE)
+    state_properties(draft)
     return draft
 
 
@@ -226,7 +159,6 @@ def _turns(lines: dict[str, Row], outsiders: Row) -> dict[Row, str]:
 # What encryption and authentication of each hop need, which the abstract of the paper does not say.
 # Each is an attack on a reading of the abstract. The paper itself may exclude it.
 
-ABSTRACT = "the abstract of the paper, read literally"
 CHOICE = "a choice that the abstract leaves open"
 
 _finding = Findings("tenants", CHOICE)
@@ -237,7 +169,6 @@ FAMILY = Family(
     draft=ring_all_reduce,
     instance=instance,
     variants=VARIANTS,
-    main=MAIN,
     profiles=by_name(
         Profile("tiny", {"outsiders": 3, "own_keys": 1, "own_vectors": 1}, title="two ranks, one chunk, one iteration"),
         Profile("chunks", {"chunks": 2, "vectors": 4}, title="two ranks, two chunks, one iteration"),
@@ -251,7 +182,7 @@ FAMILY = Family(
         Profile("two iterations", {"iterations": 2, "vectors": 4}, budget=0),
     ),
     findings=(
-        _finding(1, "bare-mac", "whole-sum", about=ABSTRACT)(
+        _finding(1, "bare-mac", "whole-sum", about="the abstract of the paper, read literally")(
             "every message is encrypted and has a MAC, which says nothing of where it belongs: a "
             "partial sum passes for the"
             " whole one"

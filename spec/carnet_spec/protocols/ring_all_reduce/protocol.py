@@ -23,6 +23,13 @@ _CHECKS = ("REQ-SETUP-03", "REQ-SETUP-04", "REQ-SETUP-05", "REQ-SETUP-06", "REQ-
 
 
 def _setup(draft: Draft) -> None:
+    draft.defence("hop-key", "each hop has a key of its own; no rank uses the key of one hop for another")
+    draft.defence("report-bound", "a rank takes a report for its own key exchange only")
+    draft.defence("gpu-certificate", "a rank checks the certificate chain of the report's signer")
+    draft.defence("mode-check", "a rank takes a report only of confidential mode")
+    draft.defence("code-check", "a rank takes a report only of the trainer of its job")
+    draft.defence("neighbour-check", "a rank takes a report only of its neighbour's place in the ring")
+
     by_rank = functools.partial(draft.action, RANK, actor=sound)
 
     @by_rank(_HOP, "REQ-SETUP-01", "REQ-SETUP-02")
@@ -86,6 +93,18 @@ _Label = tuple[Iteration, Phase, SubStep, Chunk]
 
 
 def _reducing(draft: Draft) -> None:
+    draft.defence("iteration-once", "a rank uses the number of an iteration once under its keys")
+    draft.defence("seal-once", "a rank seals a chunk once in each phase of an iteration")
+    draft.defence("verify-first", "a rank adds or takes nothing before its tag has verified")
+    draft.defence("bound-iteration", "the tag binds the iteration")
+    draft.defence("bound-phase", "the tag binds the phase")
+    draft.defence("bound-step", "the tag binds the sub-step")
+    draft.defence("bound-chunk", "the tag binds the chunk")
+    draft.defence("add-once", "a rank adds a partial sum once for each chunk of an iteration")
+    draft.defence("wait-for-sum", "a rank passes nothing on in place of a partial sum that it did not get")
+    draft.defence("whole-iteration", "a rank finishes only when it has the sum of every chunk")
+    draft.defence("alarm-final", "a rank that raised the alarm takes no further part")
+
     by_rank = functools.partial(draft.action, RANK, actor=sound)
 
     @by_rank(_RING, "REQ-REDUCE-01", "REQ-SEND-03", "REQ-ALARM-02")

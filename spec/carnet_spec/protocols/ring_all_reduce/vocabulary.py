@@ -147,7 +147,6 @@ def upto(chunk: Chunk, rank: Endpoint, here: Endpoint) -> Formula:
 # -- designs -----------------------------------------------------------------------------------------------------------
 # Ring all-reduce among GPU TEEs, and readings of the paper's abstract that would not be safe.
 
-MAIN = ("attested-hops",)
 CERTIFICATE_ONLY = "certificate-only"
 
 VARIANTS = by_name(

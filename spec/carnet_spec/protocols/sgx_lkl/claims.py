@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import Claims
-from carnet_spec.language.requirements import text_beside
+from carnet_spec.language.authoring import *
 from carnet_spec.protocols.sgx_lkl.vocabulary import *
 
 TEXT = text_beside(__file__)
@@ -17,8 +16,8 @@ THREATS = ("watching", "meddling")
 _OBLIVIOUS = "SGX-LKL, abstract: host operations independent of the workload"
 
 
-def state_claims_of_one(draft: Draft) -> None:
-    """Add the claims about one run to ``draft``: a silent interface would be oblivious, too."""
+def state_properties_of_one(draft: Draft) -> None:
+    """Add claims, goals and lemmas about one run to ``draft``: a silent interface would be oblivious, too."""
     claim = Claims(draft, TEXT, THREATS)
 
     @claim("verified", "SGX-LKL, abstract: encrypts and integrity-protects all data")
@@ -48,9 +47,12 @@ def state_claims_of_one(draft: Draft) -> None:
     def begun(m: Message) -> Formula:
         return implies(waiting(m) | (phase == Phase.OVER), before(manifest, now))
 
+    _goals_of_one(draft)
+    _lemmas_of_one(draft)
 
-def state_claims(runs: TwoRuns) -> None:
-    """Add the claims about two runs to ``runs``."""
+
+def state_properties(runs: TwoRuns) -> None:
+    """Add claims, goals and lemmas about two runs to ``runs``, and say which of them fall in its variant."""
     claim = partial(Claims(runs, TEXT, THREATS), source=_OBLIVIOUS)
 
     @claim("size")
@@ -113,13 +115,38 @@ def state_claims(runs: TwoRuns) -> None:
     def chunk_sizes(t: Tick) -> Formula:
         return runs.same(chunk_size(t))
 
+    _goals_of_both(runs)
+    _lemmas_of_both(runs)
+    expect_falls(runs, THREATS, FALLS, UNTRUE)
+
+
+# -- what falls --------------------------------------------------------------------------------------------------------
+# Every claim that is not named for a variant holds in it, and is proved.
+
+_MEDDLING = THREATS[1:]
+
+FALLS: Falls = {
+    SHUFFLED: {"revisits": THREATS},
+    ON_DEMAND: {"count": THREATS},
+    "protected-only": dict.fromkeys(("size", "count", "order", "time", "address", "revisits"), THREATS),
+    "early-end": dict.fromkeys(("end", "schedule"), THREATS),
+    "needed-retry": {"refusal": _MEDDLING},
+    "calls-checked": {"error": _MEDDLING},
+    "bare-hand-over": dict.fromkeys(
+        ("hand-over-count", "hand-over-end", "hand-over-size", "schedule", "begun"), THREATS
+    ),
+}
+"""For each variant the claims that fall, and under which threat models."""
+
+UNTRUE: dict[str, tuple[str, ...]] = {"bare-hand-over": ("frames_have_their_time",)}
+"""For each variant the lemmas that do not hold in it."""
+
 
 # -- goals -------------------------------------------------------------------------------------------------------------
 # What must be reachable, or claims would be empty.
 
 
-def state_goals_of_one(draft: Draft) -> None:
-    """Add what one run has to be able to reach to ``draft``."""
+def _goals_of_one(draft: Draft) -> None:
 
     @draft.goal(sentence="A call leaves, is served, and another one waits.")
     def served(t: Tick, m: Message) -> Formula:
@@ -156,8 +183,7 @@ def state_goals_of_one(draft: Draft) -> None:
         return resent(t) & answered(t) & (carried(t) != dummy) & ~waiting(carried(t))
 
 
-def state_goals_of_both(runs: TwoRuns) -> None:
-    """Add what two runs have to be able to reach together to ``runs``; where a defence lacks, one cannot follow."""
+def _goals_of_both(runs: TwoRuns) -> None:
     if has(runs.variant, "dummy-calls"):
 
         @runs.goal(sentence="A call leaves in one run and a dummy in the other, and both are answered.")
@@ -191,8 +217,7 @@ def state_goals_of_both(runs: TwoRuns) -> None:
 # What makes the claims inductive, for any number of ticks, messages and blocks.
 
 
-def state_lemmas_of_one(draft: Draft) -> None:
-    """Add what holds of each run to ``draft``."""
+def _lemmas_of_one(draft: Draft) -> None:
 
     @draft.lemma
     def what_waits_fits(m: Message) -> Formula:
@@ -222,8 +247,7 @@ def state_lemmas_of_one(draft: Draft) -> None:
         return implies(~frame(t), carried(t) == dummy)
 
 
-def state_lemmas_of_both(runs: TwoRuns) -> None:
-    """Add what holds of the two runs together to ``runs``."""
+def _lemmas_of_both(runs: TwoRuns) -> None:
 
     @runs.lemma
     def both_note_failures() -> Formula:

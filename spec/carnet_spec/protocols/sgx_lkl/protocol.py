@@ -9,7 +9,19 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import *
 
 
 def specify(draft: Draft) -> None:
-    """Add all steps to ``draft``."""
+    """Add the initial state and all steps to ``draft``."""
+    draft.initially(phase, Phase.PLANNED)
+    draft.initially(now, start)
+    draft.initially(extent, start)
+    draft.initially(status, Ending.NONE)
+    draft.initially(result_size, bound)
+    draft.initially(chunk_size, lambda t: bound)
+    draft.initially(size, lambda t: bound)
+    draft.initially(moment, lambda t: edge)
+    draft.initially(operation, lambda t: turn(t))
+    draft.initially(address, lambda t: sweep(t))
+    draft.initially(carried, lambda t: dummy)
+
     _hand_over(draft)
     _calls(draft)
     _end(draft)

@@ -137,7 +137,6 @@ def within(tick: Tick, last: Tick) -> Formula:
 # -- designs -----------------------------------------------------------------------------------------------------------
 # The interface with a fixed shape, and readings of "oblivious" that would not be enough.
 
-MAIN = ("fixed-shape",)
 SHUFFLED = "shuffled-blocks"
 ON_DEMAND = "disk-on-demand"
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import Claims
-from carnet_spec.language.requirements import text_beside
+from carnet_spec.language.authoring import *
 from carnet_spec.protocols.teechain.vocabulary import *
 
 TEXT = text_beside(__file__)
@@ -13,8 +12,8 @@ THREATS = ("platform", "broken")
 """The threat models under which claims are made."""
 
 
-def state_claims(draft: Draft) -> None:
-    """Add the claims to ``draft``."""
+def state_properties(draft: Draft) -> None:
+    """Add claims, goals and lemmas to ``draft``, and say which of them fall in its variant."""
     claim = Claims(draft, TEXT, THREATS)
 
     @claim("epoch-once", "Teechain, abstract; Carnet (double issue)")
@@ -67,13 +66,55 @@ def state_claims(draft: Draft) -> None:
     def log_secret(c: Chain) -> Formula:
         return implies(sound(head(c)), ~leaked(c))
 
+    _goals(draft)
+    _lemmas(draft)
+    expect_falls(draft, THREATS, FALLS, UNTRUE)
+
+
+# -- what falls --------------------------------------------------------------------------------------------------------
+# Every claim that is not named for a variant holds in it, and is proved.
+
+_TWICE = ("epoch-once", "one-holder", "fail-over-after", "no-late-grant")
+"""What falls as soon as the next chain starts too early."""
+_ROLLED_BACK = (*_TWICE, "nothing-lost", "no-rollback", "iv-unique")
+"""What falls as well if a replica forgets what it passed on."""
+
+FALLS: Falls = {
+    TAIL_ALONE: dict.fromkeys((*_TWICE, "nothing-lost"), THREATS[1:]),
+    "any-survivor": dict.fromkeys((*_TWICE, "one-successor"), THREATS),
+    "copied-out": dict.fromkeys((*_TWICE, "frozen-silent"), THREATS),
+    "sealed-storage": dict.fromkeys((*_ROLLED_BACK, "frozen-silent", "one-successor"), THREATS),
+    "kept-key": dict.fromkeys((*_ROLLED_BACK, "frozen-silent", "one-successor"), THREATS),
+    "uncounted": dict.fromkeys(_ROLLED_BACK, THREATS),
+    "any-log": dict.fromkeys(_TWICE, THREATS),
+}
+"""For each variant the claims that fall, and under which threat models."""
+
+_FORGOTTEN = ("what_is_passed_on", "down_the_chain", "what_is_granted")
+_THAWED = (
+    *("the_counter_is_behind", "a_freeze_is_counted", "a_vote_freezes", "a_vote_tells_the_end", "one_vote"),
+    *("who_is_polled", "polled_for_one_chain", "past_the_polled", "who_ousted", "ousted_for_what_opened"),
+    *("ousted_up_to_the_bar", "opened_in_line", "past_the_bar"),
+)
+
+UNTRUE: dict[str, tuple[str, ...]] = {
+    "any-survivor": (
+        *("opened_in_line", "past_the_bar", "who_ousted", "ousted_for_what_opened", "ousted_up_to_the_bar"),
+    ),
+    "copied-out": ("a_vote_tells_the_end", "a_freeze_is_counted", "past_the_polled", "ousted_up_to_the_bar"),
+    "sealed-storage": (*_FORGOTTEN, *_THAWED),
+    "kept-key": (*_FORGOTTEN, *_THAWED),
+    "uncounted": _FORGOTTEN,
+    "any-log": ("past_the_polled", "past_the_bar", "ousted_up_to_the_bar"),
+}
+"""For each variant the lemmas that do not hold in it."""
+
 
 # -- goals -------------------------------------------------------------------------------------------------------------
 # What must be reachable, or claims would be empty.
 
 
-def state_goals(draft: Draft) -> None:
-    """Add the goals to ``draft``."""
+def _goals(draft: Draft) -> None:
 
     @draft.goal(sentence="A holder takes custody from a chain that has a backup.")
     def custody_taken(h: Holder, c: Chain, e: Epoch) -> Formula:
@@ -117,7 +158,7 @@ def state_goals(draft: Draft) -> None:
 # that were opened stand in one line, each after the bar of those before it (line).
 
 
-def state_lemmas(draft: Draft) -> None:
+def _lemmas(draft: Draft) -> None:
     """Add the lemmas to ``draft``.
 
     Where the tail's word is enough, what was granted is in every log only while TEEs hold.

@@ -1,4 +1,4 @@
-"""The design put together: axioms, threat models, assumptions, defences and variants of Teechain for custody."""
+"""The design put together: axioms, threat models, instances and findings of Teechain for custody."""
 
 from __future__ import annotations
 
@@ -7,90 +7,22 @@ from itertools import combinations
 
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
-from carnet_spec.protocols.teechain.claims import TEXT, THREATS, state_claims, state_goals, state_lemmas
+from carnet_spec.protocols.teechain.claims import TEXT, state_properties
 from carnet_spec.protocols.teechain.protocol import specify
 from carnet_spec.protocols.teechain.vocabulary import *
 from carnet_spec.theories.linear_order import StrictOrder
-
-# -- defences ----------------------------------------------------------------------------------------------------------
-# The guards and updates that can be taken away one by one, to see what each is for.
-
-DEFENCES = (
-    ("quote-bound", "the head takes a quote only for the key that came with it"),
-    ("quote-certificate", "the head checks the certificate chain of a member's quote"),
-    ("quote-measurement", "the head checks that a member runs the custody program"),
-    ("head-quote", "a member checks the quote of the head before it joins"),
-    ("floor-handed", "a member's log starts where the head says that the chain starts"),
-    ("issue-grows", "a primary proposes an epoch only after the last one in its log"),
-    ("log-grows", "a backup logs an epoch only after the last one in its log"),
-    ("chain-order", "a backup logs only what every replica before it passed on"),
-    ("every-member", "the primary issues only what every member passed on"),
-    ("increment-first", "a replica increments its counter before it passes anything on"),
-    ("counter-check", "a replica starts only from the sealed state that its counter stands for"),
-    ("launch-identity", "a launch without the sealed state has no key of the replica"),
-    ("freeze", "a replica that voted logs nothing more"),
-    ("one-vote", "a replica votes for one next chain"),
-    ("votes-for-members", "a replica votes only for a chain whose head is a listed member"),
-    ("from-the-chain", "only a member of a chain collects votes to take it over"),
-    ("vote-bound", "a vote counts for the next chain that it names only"),
-    ("newest-log", "the next chain starts after the newest log that voters handed over"),
-    ("quorum", "a chain is taken over with the votes of a whole quorum"),
-    ("grant-holder", "a holder takes only a grant that names it"),
-    ("holder-check", "a holder checks the quote of the head before it takes a grant"),
-)
-
-
-# -- what falls --------------------------------------------------------------------------------------------------------
-# Every claim that is not named for a variant holds in it, and is proved.
-
-_TWICE = ("epoch-once", "one-holder", "fail-over-after", "no-late-grant")
-"""What falls as soon as the next chain starts too early."""
-_ROLLED_BACK = (*_TWICE, "nothing-lost", "no-rollback", "iv-unique")
-"""What falls as well if a replica forgets what it passed on."""
-
-FALLS: Falls = {
-    TAIL_ALONE: dict.fromkeys((*_TWICE, "nothing-lost"), THREATS[1:]),
-    "any-survivor": dict.fromkeys((*_TWICE, "one-successor"), THREATS),
-    "copied-out": dict.fromkeys((*_TWICE, "frozen-silent"), THREATS),
-    "sealed-storage": dict.fromkeys((*_ROLLED_BACK, "frozen-silent", "one-successor"), THREATS),
-    "kept-key": dict.fromkeys((*_ROLLED_BACK, "frozen-silent", "one-successor"), THREATS),
-    "uncounted": dict.fromkeys(_ROLLED_BACK, THREATS),
-    "any-log": dict.fromkeys(_TWICE, THREATS),
-}
-"""For each variant the claims that fall, and under which threat models."""
-
-_FORGOTTEN = ("what_is_passed_on", "down_the_chain", "what_is_granted")
-_THAWED = (
-    *("the_counter_is_behind", "a_freeze_is_counted", "a_vote_freezes", "a_vote_tells_the_end", "one_vote"),
-    *("who_is_polled", "polled_for_one_chain", "past_the_polled", "who_ousted", "ousted_for_what_opened"),
-    *("ousted_up_to_the_bar", "opened_in_line", "past_the_bar"),
-)
-
-UNTRUE: dict[str, tuple[str, ...]] = {
-    "any-survivor": (
-        *("opened_in_line", "past_the_bar", "who_ousted", "ousted_for_what_opened", "ousted_up_to_the_bar"),
-    ),
-    "copied-out": ("a_vote_tells_the_end", "a_freeze_is_counted", "past_the_polled", "ousted_up_to_the_bar"),
-    "sealed-storage": (*_FORGOTTEN, *_THAWED),
-    "kept-key": (*_FORGOTTEN, *_THAWED),
-    "uncounted": _FORGOTTEN,
-    "any-log": ("past_the_polled", "past_the_bar", "ousted_up_to_the_bar"),
-}
-"""For each variant the lemmas that do not hold in it."""
-
 
 # -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "teechain"
 TITLE = "Teechain for custody: a log in a chain of replicas, which freezes before another chain goes on"
-BUILT_IN = ("A1", "A2", "A3")
-"""Assumptions in the shape of the steps: what a signature says, who is broken, what a counter does."""
 
 
-def teechain(variant: str = MAIN[0]) -> Draft:
+def teechain(variant: str) -> Draft:
     """Draft the named variant of Teechain for custody."""
     draft = Draft(ID, TITLE, variant)
-    assumptions_from(draft, TEXT, BUILT_IN)
+    # In the shape of the steps are: what a signature says, who is broken, what a counter does.
+    assumptions_from(draft, TEXT, built_in=("A1", "A2", "A3"))
     _assume(draft)
     draft.threat(
         "platform",
@@ -98,15 +30,8 @@ def teechain(variant: str = MAIN[0]) -> Draft:
         tees_hold=forall(lambda r: implies(credible(r), sound(r)), Replica),
     )
     draft.threat("broken", "TEEs of backups may be broken, too, as far as quorums allow")
-    declare_defences(draft, DEFENCES)
-    draft.initially(last, lambda r, c: zero)
-    draft.initially(counter, lambda r, c: zero)
-    draft.initially(bar, lambda c: zero)
     specify(draft)
-    state_claims(draft)
-    state_lemmas(draft)
-    state_goals(draft)
-    expect_falls(draft, THREATS, FALLS, UNTRUE)
+    state_properties(draft)
     return draft
 
 
@@ -256,7 +181,6 @@ FAMILY = Family(
     draft=teechain,
     instance=instance,
     variants=VARIANTS,
-    main=MAIN,
     profiles=by_name(
         Profile("tiny", {"rivals": 1, "foreign": 1}, title="a primary and a backup, one epoch"),
         Profile("epochs", {"epochs": 2}, title="a primary and a backup, two epochs"),

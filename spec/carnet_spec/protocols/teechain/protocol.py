@@ -9,7 +9,11 @@ from carnet_spec.protocols.teechain.vocabulary import *
 
 
 def specify(draft: Draft) -> None:
-    """Add all steps to ``draft``."""
+    """Add the initial state and all steps to ``draft``."""
+    draft.initially(last, lambda r, c: zero)
+    draft.initially(counter, lambda r, c: zero)
+    draft.initially(bar, lambda c: zero)
+
     _setup(draft)
     _issuing(draft)
     _taking_over(draft)
@@ -23,6 +27,12 @@ _COMMITTEE = "Teechain, abstract: committee chains"
 
 
 def _setup(draft: Draft) -> None:
+    draft.defence("quote-bound", "the head takes a quote only for the key that came with it")
+    draft.defence("quote-certificate", "the head checks the certificate chain of a member's quote")
+    draft.defence("quote-measurement", "the head checks that a member runs the custody program")
+    draft.defence("head-quote", "a member checks the quote of the head before it joins")
+    draft.defence("floor-handed", "a member's log starts where the head says that the chain starts")
+
     by_replica = partial(draft.action, REPLICA, actor=sound)
 
     @by_replica(_COMMITTEE, "REQ-SETUP-01")
@@ -77,6 +87,12 @@ _COUNTER = "Teechan: monotonic counters; Carnet"
 
 
 def _issuing(draft: Draft) -> None:
+    draft.defence("issue-grows", "a primary proposes an epoch only after the last one in its log")
+    draft.defence("log-grows", "a backup logs an epoch only after the last one in its log")
+    draft.defence("chain-order", "a backup logs only what every replica before it passed on")
+    draft.defence("every-member", "the primary issues only what every member passed on")
+    draft.defence("increment-first", "a replica increments its counter before it passes anything on")
+
     by_replica = partial(draft.action, REPLICA, actor=sound)
 
     @by_replica(_CHAIN, "REQ-ISSUE-01", "REQ-TAKE-02")
@@ -155,6 +171,18 @@ _STORE = "Teechan: monotonic counters; Carnet (rollback)"
 
 
 def _taking_over(draft: Draft) -> None:
+    draft.defence("counter-check", "a replica starts only from the sealed state that its counter stands for")
+    draft.defence("launch-identity", "a launch without the sealed state has no key of the replica")
+    draft.defence("freeze", "a replica that voted logs nothing more")
+    draft.defence("one-vote", "a replica votes for one next chain")
+    draft.defence("votes-for-members", "a replica votes only for a chain whose head is a listed member")
+    draft.defence("from-the-chain", "only a member of a chain collects votes to take it over")
+    draft.defence("vote-bound", "a vote counts for the next chain that it names only")
+    draft.defence("newest-log", "the next chain starts after the newest log that voters handed over")
+    draft.defence("quorum", "a chain is taken over with the votes of a whole quorum")
+    draft.defence("grant-holder", "a holder takes only a grant that names it")
+    draft.defence("holder-check", "a holder checks the quote of the head before it takes a grant")
+
     by_replica = partial(draft.action, REPLICA, actor=sound)
 
     @by_replica(_FREEZE, "REQ-TAKE-01", "REQ-TAKE-03")

@@ -141,7 +141,6 @@ def own(chain: Chain, replica: Replica) -> Formula:
 # -- designs -----------------------------------------------------------------------------------------------------------
 # Teechain for custody, and readings of the published designs that would not be safe.
 
-MAIN = ("committee-chain",)
 TAIL_ALONE = "tail-alone"
 
 VARIANTS = by_name(

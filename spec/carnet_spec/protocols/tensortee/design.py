@@ -1,4 +1,4 @@
-"""The design put together: axioms, threat models, assumptions, defences and variants of TensorTEE."""
+"""The design put together: axioms, threat models, instances and findings of TensorTEE."""
 
 from __future__ import annotations
 
@@ -6,87 +6,22 @@ from itertools import pairwise
 
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
-from carnet_spec.protocols.tensortee.claims import TEXT, THREATS, state_claims, state_goals, state_lemmas
+from carnet_spec.protocols.tensortee.claims import TEXT, state_properties
 from carnet_spec.protocols.tensortee.protocol import specify
 from carnet_spec.protocols.tensortee.vocabulary import *
 from carnet_spec.theories.linear_order import StrictOrder
-
-# -- defences ----------------------------------------------------------------------------------------------------------
-# The guards and updates that can be taken away one by one, to see what each is for.
-
-DEFENCES = (
-    ("npu-attested", "the CPU enclave shares a key with an NPU that it attested only"),
-    ("job-key", "each job has a key of its own"),
-    ("new-key", "a session that starts again has a new key, since its versions start again"),
-    ("one-writer", "one side alone writes a tensor"),
-    ("version-advances", "a pass takes the next version before its first line is written"),
-    ("line-once", "a line is written once in a pass"),
-    ("mac-tensor", "the MAC binds the tensor"),
-    ("mac-line", "the MAC binds the place of each line"),
-    ("mac-version", "the MAC binds the version"),
-    ("mac-nonlinear", "the MACs of lines that are added up are no linear function of the lines"),
-    ("table-protected", "an entry that leaves the table is under a counter tree"),
-    ("whole-write", "a tensor is handed over when every line of the pass is written"),
-    ("descriptor-sealed", "a descriptor is authenticated under the key"),
-    ("descriptor-fresh", "a descriptor is taken only if its version is newer than the last"),
-    ("settle-first", "a tensor that awaits its MAC is neither read again nor written"),
-    ("one-fetch", "the line that is computed with is the line that is added to the MAC"),
-    ("every-line", "a MAC is compared when every line has arrived"),
-    ("mac-compared", "a tensor is verified only if its MAC is the same"),
-    ("taint-passed-on", "a result awaits whatever it was computed from"),
-    ("taint-kept", "a result that was in memory awaits what it awaited before"),
-    ("verified-hand-over", "a result is handed over when it awaits nothing"),
-    ("verified-release", "a result is given out when it awaits nothing"),
-    ("fail-stop", "after a MAC that failed, nothing is handed over or given out"),
-)
-
-
-# -- what falls --------------------------------------------------------------------------------------------------------
-# Every claim that is not named for a variant holds in it, and is proved.
-
-_ONE_IV = ("confidentiality", "iv-unique")
-_UNVERIFIED = ("verified-export", "verified-hand-over")
-
-FALLS: Falls = {
-    "two-counters": dict.fromkeys((*_ONE_IV, "hand-over-agreement", "verified-hand-over"), THREATS),
-    "predict-and-export": dict.fromkeys(_UNVERIFIED, THREATS),
-    "own-mac-only": dict.fromkeys(_UNVERIFIED, THREATS),
-    "verify-by-second-pass": dict.fromkeys(("tensor-agreement", *_UNVERIFIED), THREATS),
-    "sum-of-tags": dict.fromkeys(("tensor-agreement", *_UNVERIFIED), THREATS),
-    "bare-lines": dict.fromkeys(("line-agreement", "tensor-agreement", *_UNVERIFIED), THREATS),
-    "spilled-table": dict.fromkeys((*_ONE_IV, "whole-hand-over", "no-rollback"), THREATS),
-    MACHINE_KEY: {
-        **dict.fromkeys(("confidentiality", "key-isolation"), THREATS),
-        **dict.fromkeys(("line-agreement", "tensor-agreement", "hand-over-agreement", *_UNVERIFIED), THREATS[1:]),
-    },
-}
-"""For each variant the claims that fall, and under which threat models."""
-
-UNTRUE: dict[str, tuple[str, ...]] = {
-    "two-counters": ("written_by_the_cpu", "written_by_the_npu", "inputs_were_handed_over", "handed_over_is_clean"),
-    "predict-and-export": ("handed_over_is_clean",),
-    "own-mac-only": ("spoilt_awaits", "handed_over_is_clean"),
-    **dict.fromkeys(
-        ("verify-by-second-pass", "sum-of-tags", "bare-lines"),
-        ("matched_is_written", "spoilt_awaits", "handed_over_is_clean"),
-    ),
-    "spilled-table": ("written_by_the_cpu", "lines_of_the_cpu_are_filled"),
-}
-"""For each variant the lemmas that do not hold in it."""
-
 
 # -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "tensortee"
 TITLE = "TensorTEE: CPU and NPU protect memory by the tensor, and the NPU verifies after it computed"
-BUILT_IN = ("A1", "A2", "A3", "A4", "A5", "A6")
-"""Assumptions in the shape of the steps: what a MAC verifies for, what is out of reach, where a tensor ends."""
 
 
-def tensortee(variant: str = MAIN[0]) -> Draft:
+def tensortee(variant: str) -> Draft:
     """Draft the named variant of TensorTEE."""
     draft = Draft(ID, TITLE, variant)
-    assumptions_from(draft, TEXT, BUILT_IN)
+    # In the shape of the steps are: what a MAC verifies for, what is out of reach, where a tensor ends.
+    assumptions_from(draft, TEXT, built_in=("A1", "A2", "A3", "A4", "A5", "A6"))
     StrictOrder("versions", Version, before, "A7").assume(draft, zero)
     draft.axiom(
         "the next version is larger",
@@ -96,14 +31,8 @@ def tensortee(variant: str = MAIN[0]) -> Draft:
     alone = forall(lambda p: implies(corrupt(p), p == host), Agent)
     draft.threat("bus", "the adversary has host software, memory and link; all jobs follow the protocol", alone=alone)
     draft.threat("neighbour", "other jobs on the same CPU and NPU may be corrupt, too, and collude with the host")
-    declare_defences(draft, DEFENCES)
-    draft.initially(cpu_version, lambda k, t: zero)
-    draft.initially(npu_version, lambda k, t: zero)
     specify(draft)
-    state_claims(draft)
-    state_lemmas(draft)
-    state_goals(draft)
-    expect_falls(draft, THREATS, FALLS, UNTRUE)
+    state_properties(draft)
     return draft
 
 
@@ -166,9 +95,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 # What tensor granularity and delayed verification need, which the abstract of the paper does not say.
 # Each is an attack on a reading of the abstract. The paper itself may exclude it.
 
-ABSTRACT = "the abstract of the paper, read literally"
-
-_finding = Findings("bus", ABSTRACT)
+_finding = Findings("bus", "the abstract of the paper, read literally")
 
 FAMILY = Family(
     id=ID,
@@ -176,7 +103,6 @@ FAMILY = Family(
     draft=tensortee,
     instance=instance,
     variants=VARIANTS,
-    main=MAIN,
     profiles=by_name(
         Profile("tiny", {"own_keys": 1, "tensor_lines": 2}, title="one pass of two lines"),
         Profile("passes", {"passes": 2}, title="two passes of one line"),

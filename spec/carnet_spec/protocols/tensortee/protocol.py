@@ -10,7 +10,10 @@ from carnet_spec.protocols.tensortee.vocabulary import *
 
 
 def specify(draft: Draft) -> None:
-    """Add all steps to ``draft``."""
+    """Add the initial state and all steps to ``draft``."""
+    draft.initially(cpu_version, lambda k, t: zero)
+    draft.initially(npu_version, lambda k, t: zero)
+
     _setup(draft)
     _cpu(draft)
     _npu(draft)
@@ -83,6 +86,10 @@ _UNIFIED = "TensorTEE, abstract: unified granularity"
 
 
 def _setup(draft: Draft) -> None:
+    draft.defence("npu-attested", "the CPU enclave shares a key with an NPU that it attested only")
+    draft.defence("job-key", "each job has a key of its own")
+    draft.defence("new-key", "a session that starts again has a new key, since its versions start again")
+
     by_cpu = partial(draft.action, CPU)
 
     @by_cpu(_UNIFIED, "REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03")
@@ -121,6 +128,18 @@ _DIRECT = "TensorTEE, abstract: direct data transfer without re-encryption"
 
 
 def _cpu(draft: Draft) -> None:
+    draft.defence("one-writer", "one side alone writes a tensor")
+    draft.defence("version-advances", "a pass takes the next version before its first line is written")
+    draft.defence("line-once", "a line is written once in a pass")
+    draft.defence("mac-tensor", "the MAC binds the tensor")
+    draft.defence("mac-line", "the MAC binds the place of each line")
+    draft.defence("mac-version", "the MAC binds the version")
+    draft.defence("mac-nonlinear", "the MACs of lines that are added up are no linear function of the lines")
+    draft.defence("table-protected", "an entry that leaves the table is under a counter tree")
+    draft.defence("whole-write", "a tensor is handed over when every line of the pass is written")
+    draft.defence("descriptor-sealed", "a descriptor is authenticated under the key")
+    draft.defence("descriptor-fresh", "a descriptor is taken only if its version is newer than the last")
+
     by_cpu = partial(draft.action, CPU)
 
     @by_cpu(_DETECTED, "REQ-WRITE-01", "REQ-WRITE-02")
@@ -197,6 +216,13 @@ _PREDICTIVE = "TensorTEE, abstract: tensor-granularity MAC management with predi
 
 
 def _npu(draft: Draft) -> None:
+    draft.defence("settle-first", "a tensor that awaits its MAC is neither read again nor written")
+    draft.defence("one-fetch", "the line that is computed with is the line that is added to the MAC")
+    draft.defence("every-line", "a MAC is compared when every line has arrived")
+    draft.defence("mac-compared", "a tensor is verified only if its MAC is the same")
+    draft.defence("taint-passed-on", "a result awaits whatever it was computed from")
+    draft.defence("taint-kept", "a result that was in memory awaits what it awaited before")
+
     by_npu = partial(draft.action, NPU)
 
     @by_npu(_DIRECT, "REQ-HAND-03", "REQ-LOAD-01")
@@ -324,6 +350,10 @@ _EXPORT = "Carnet, after TensorTEE, abstract: predictive execution"
 
 
 def _exporting(draft: Draft) -> None:
+    draft.defence("verified-hand-over", "a result is handed over when it awaits nothing")
+    draft.defence("verified-release", "a result is given out when it awaits nothing")
+    draft.defence("fail-stop", "after a MAC that failed, nothing is handed over or given out")
+
     by_npu = partial(draft.action, NPU)
 
     @by_npu(_DIRECT, "REQ-HAND-01", "REQ-HAND-02", "REQ-EXPORT-01", "REQ-VERIFY-03")

@@ -165,7 +165,6 @@ def verified(key: Key, tensor: Tensor) -> Formula:
 # -- designs -----------------------------------------------------------------------------------------------------------
 # TensorTEE, and readings of its abstract that would not be safe.
 
-MAIN = ("tensor-granular",)
 MACHINE_KEY = "machine-key"
 
 VARIANTS = by_name(

@@ -516,7 +516,8 @@ def test_what_falls_in_a_variant_is_expected_there_alone() -> None:
 def test_assumptions_and_defences_are_declared_in_order() -> None:
     draft = Draft("replay", "Replay")
     authoring.assumptions_from(draft, TEXT, built_in=("A2",))
-    authoring.declare_defences(draft, (("counter", "steps are counted"), ("clock", "steps are timed", "timed")))
+    draft.defence("counter", "steps are counted")
+    draft.defence("clock", "steps are timed", base="timed")
     protocol = draft.protocol()
     assert [(each.id, each.built_in) for each in protocol.assumptions] == [("A1", False), ("A2", True)]
     assert [(each.id, each.base) for each in protocol.defences] == [("counter", ""), ("clock", "timed")]
