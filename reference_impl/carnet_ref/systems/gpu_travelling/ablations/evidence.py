@@ -11,6 +11,7 @@ from cryptography import x509
 from carnet_ref.attestation.appraisal import AnchorRole, Anchors
 from carnet_ref.attestation.composite import Expected, parse_evidence
 from carnet_ref.attestation.nvidia.appraisal import Policy
+from carnet_ref.systems.ablation import leaving_out
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdVerifier
 from carnet_ref.systems.gpu_travelling.roles.attestation import VALUES
 
@@ -24,29 +25,6 @@ class TrustsAnyChain(GpuVerifier):
 
     def trust(self, certificates: tuple[x509.Certificate, ...]) -> None:
         """Trust every chain."""
-
-
-class TakesAnyNonce(GpuVerifier):
-    """A report may have been made for another session."""
-
-    def expected(self, nonce: bytes) -> bytes | None:
-        """Expect no nonce."""
-
-
-class TakesAnyMode(GpuVerifier):
-    """A report may state any mode."""
-
-    def policy(self) -> Policy:
-        """Ask for no mode."""
-        return _leaving_out(super().policy(), {"mode"}, modes=None)
-
-
-class TakesAnyDebugMode(GpuVerifier):
-    """A report may state that its device is debugged."""
-
-    def policy(self) -> Policy:
-        """Allow every debug mode."""
-        return _leaving_out(super().policy(), {"debug"}, allow_debug=True)
 
 
 class TakesAnyFirmware(GpuVerifier):
@@ -73,6 +51,20 @@ class AsksNobody(GpuVerifier):
         return ()
 
 
+def _asking_less(steps: Set[str], **changes: Any) -> type[GpuVerifier]:
+    """Return a verifier whose policy asks for fewer steps."""
+
+    class Lenient(GpuVerifier):
+        def policy(self) -> Policy:
+            return _leaving_out(super().policy(), steps, **changes)
+
+    return Lenient
+
+
+def _leaving_out(policy: Policy, steps: Set[str], **changes: Any) -> Policy:
+    return replace(policy, require=policy.require - steps, **changes)
+
+
 class TrustsAnyMeasurement(TdVerifier):
     """A quote may measure any code."""
 
@@ -81,33 +73,22 @@ class TrustsAnyMeasurement(TdVerifier):
         return ()
 
 
-class TakesAnyChannel(TdVerifier):
-    """A quote may be bound to another channel."""
+def _believing(field: str) -> type[TdVerifier]:
+    """Return a verifier that expects of one field what the evidence itself says."""
 
-    def expected(self, evidence: bytes, known: Expected) -> Expected:
-        """Expect the channel that the evidence names."""
-        named = parse_evidence(evidence).binding.exporter
-        return replace(super().expected(evidence, known), exporter=named)
+    class Credulous(TdVerifier):
+        def expected(self, evidence: bytes, known: Expected) -> Expected:
+            said = getattr(parse_evidence(evidence).binding, field)
+            return replace(super().expected(evidence, known), **{field: said})
 
-
-class TakesAnyManifest(TdVerifier):
-    """A quote may be bound to the manifest of another job."""
-
-    def expected(self, evidence: bytes, known: Expected) -> Expected:
-        """Expect the manifest that the evidence names."""
-        named = parse_evidence(evidence).binding.manifest
-        return replace(super().expected(evidence, known), manifest=named)
-
-
-def _leaving_out(policy: Policy, steps: Set[str], **changes: Any) -> Policy:
-    return replace(policy, require=policy.require - steps, **changes)
+    return Credulous
 
 
 GPU: Final[Mapping[str, type[GpuVerifier]]] = {
     "gpu-certificate": TrustsAnyChain,
-    "report-nonce": TakesAnyNonce,
-    "mode-check": TakesAnyMode,
-    "debug-check": TakesAnyDebugMode,
+    "report-nonce": leaving_out(GpuVerifier, "expected"),
+    "mode-check": _asking_less({"mode"}, modes=None),
+    "debug-check": _asking_less({"debug"}, allow_debug=True),
     "reference-values": TakesAnyFirmware,
     "revocation-check": AsksNobody,
 }
@@ -115,7 +96,7 @@ GPU: Final[Mapping[str, type[GpuVerifier]]] = {
 
 QUOTE: Final[Mapping[str, type[TdVerifier]]] = {
     "orchestrator-quote": TrustsAnyMeasurement,
-    "quote-bound-to-channel": TakesAnyChannel,
-    "manifest-check": TakesAnyManifest,
+    "quote-bound-to-channel": _believing("exporter"),
+    "manifest-check": _believing("manifest"),
 }
 """What a holder leaves out of a quote's appraisal without each defence."""

@@ -9,6 +9,7 @@ from typing import Final
 from carnet_ref.crypto.primitives import NONCE_BYTES, Random
 from carnet_ref.device import CopyEngines, OpenedMessage, Region
 from carnet_ref.keys import Direction, EngineChannel, IvCounter, KeyUsage, LinkKeys, Opener, Sealer
+from carnet_ref.systems.ablation import leaving_out
 from carnet_ref.systems.gpu_travelling.device import Device, Firmware
 from carnet_ref.systems.gpu_travelling.keys import FIRST_CHANNEL, EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
@@ -34,33 +35,12 @@ class KeepsCode(Device):
             super().replace_code(code)
 
 
-class KeepsBuffer(Device):
-    """A scrub leaves the dataset buffer."""
-
-    def clear_buffer(self) -> None:
-        """Leave the buffer as it is."""
-
-
-class KeepsWorkspace(Device):
-    """A scrub leaves what training derived from the dataset."""
-
-    def clear_workspace(self) -> None:
-        """Leave the workspace as it is."""
-
-
 DEVICES: Final[Mapping[str, type[Device]]] = {
     "code-reupload": KeepsCode,
-    "scrub-buffer": KeepsBuffer,
-    "scrub-workspace": KeepsWorkspace,
+    "scrub-buffer": leaving_out(Device, "clear_buffer"),
+    "scrub-workspace": leaving_out(Device, "clear_workspace"),
 }
 """What a device does without each defence."""
-
-
-class NeverRetires(CopyEngines):
-    """Engines that were left go on taking traffic."""
-
-    def retire(self) -> None:
-        """Leave every engine as it is."""
 
 
 class EngineKeepsReceiving(CopyEngines):
@@ -112,7 +92,7 @@ class Reloads(CopyEngines):
 
 
 ENGINES: Final[Mapping[str, type[CopyEngines]]] = {
-    "engine-retirement": NeverRetires,
+    "engine-retirement": leaving_out(CopyEngines, "retire"),
     "rotation-in-h2d": EngineKeepsReceiving,
     "rotation-in-d2h": EngineKeepsSending,
     "gpu-implicit-iv": BelievesCounters,

@@ -405,13 +405,13 @@ def stale(bench: Bench) -> bytes:
 
 @pytest.mark.verifies("pipellm-REQ-WRITE-01")
 def test_a_guess_that_a_write_does_not_void_is_stale() -> None:
-    assert stale(Bench(Oracle(1), kind=ablations.KeepsStale)) == b"page 1"
+    assert stale(Bench(Oracle(1), kind=ablations.RUNTIMES["write-invalidates"])) == b"page 1"
     assert stale(Bench(Oracle(1))) == b"written since"
 
 
 @pytest.mark.verifies("pipellm-REQ-WRITE-02")
 def test_a_write_that_does_not_wait_is_copied() -> None:
-    weak, real = (Bench(Oracle(), kind=kind) for kind in (ablations.WritesOn, Runtime))
+    weak, real = (Bench(Oracle(), kind=kind) for kind in (ablations.RUNTIMES["write-waits"], Runtime))
     for bench in (weak, real):
         bench.ask(1)
         with suppress(CopyError):
@@ -475,7 +475,7 @@ def test_a_guess_that_is_not_waited_for_is_read() -> None:
 
 @pytest.mark.verifies("pipellm-REQ-SEND-04")
 def test_an_iv_that_is_left_is_used_again() -> None:
-    weak, real = (Bench(Oracle(), kind=kind) for kind in (ablations.LeavesTheIv, Runtime))
+    weak, real = (Bench(Oracle(), kind=kind) for kind in (ablations.RUNTIMES["miss-advances"], Runtime))
     for bench in (weak, real):
         bench.memory.write(1, SECRET)
         bench.memory.write(2, PUBLIC)
