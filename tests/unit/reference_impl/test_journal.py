@@ -370,6 +370,6 @@ def test_journals_are_made_after_their_key(tmp_path: Path, monkeypatch: pytest.M
             there.append((tmp_path / "key").exists())
             super().__init__(path, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("carnet_ref.systems.gpu_travelling.commands.run.Journal", Looking)
+    monkeypatch.setattr("carnet_ref.systems.gpu_travelling.commands.running.Journal", Looking)
     assert carnet(tmp_path).exit_code == 0
     assert there == [True] * 3, "the orchestrator's when its instance is founded, and again with the holder's"
