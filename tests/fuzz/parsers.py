@@ -41,9 +41,8 @@ from carnet_ref.attestation.live.collection import parse_driver_statement
 from carnet_ref.attestation.nvidia.appraisal import parse_node_policy
 from carnet_ref.attestation.nvidia.appraisal import parse_policy as parse_gpu_policy
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
-from carnet_ref.attestation.nvidia.report import parse_device_mode, parse_report
+from carnet_ref.attestation.nvidia.report import device_evidence, parse_device_mode, parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
-from carnet_ref.attestation.nvidia.wrappers import device_evidence
 from carnet_ref.attestation.revocation_lists import parse_crl, parse_crl_file
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, gpu_request
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain

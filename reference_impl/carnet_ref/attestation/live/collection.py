@@ -39,7 +39,7 @@ from carnet_command.errors import CarnetError, UsageError
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import create_durably, read_plain, reason
 from carnet_ref.attestation.documents import Document
-from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence, device_evidence
+from carnet_ref.attestation.nvidia.report import DeviceEvidence, device_evidence
 from carnet_ref.crypto.primitives import sha256
 from carnet_ref.wire import MalformedError, join
 

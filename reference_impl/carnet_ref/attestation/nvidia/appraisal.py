@@ -36,7 +36,6 @@ from carnet_ref.attestation.appraisal import (
     Checklist,
     RefusedError,
 )
-from carnet_ref.attestation.nvidia.certificates import firmware_id, product, ueid
 from carnet_ref.attestation.nvidia.ocsp import (
     OCSP,
     OcspReply,
@@ -46,7 +45,16 @@ from carnet_ref.attestation.nvidia.ocsp import (
     rim_pairs,
     with_issuers,
 )
-from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, Mode, OpaqueType, parse_report
+from carnet_ref.attestation.nvidia.report import (
+    DeviceKind,
+    GpuReport,
+    Mode,
+    OpaqueType,
+    firmware_id,
+    parse_report,
+    product,
+    ueid,
+)
 from carnet_ref.attestation.nvidia.rim import Rim, RimKind, check_rim, parse_rim
 from carnet_ref.crypto.certificate_path import PathError, check_path, name, parse_pem_chain, validity
 from carnet_ref.crypto.primitives import CryptoError, verify_p384

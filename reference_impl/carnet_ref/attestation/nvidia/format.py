@@ -25,8 +25,8 @@ from carnet_ref.attestation.nvidia.appraisal import (
     parse_policy,
 )
 from carnet_ref.attestation.nvidia.node import appraise_node
+from carnet_ref.attestation.nvidia.report import MOST_DEVICES, DeviceEvidence, device_evidence
 from carnet_ref.attestation.nvidia.rim import appraise_rim
-from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, DeviceEvidence, device_evidence
 from carnet_ref.wire import MalformedError
 
 

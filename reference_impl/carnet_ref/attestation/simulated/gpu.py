@@ -28,7 +28,7 @@ from lxml import etree
 from carnet_ref.attestation.appraisal import AnchorRole, Anchors
 from carnet_ref.attestation.nvidia import report
 from carnet_ref.attestation.nvidia.appraisal import Firmware
-from carnet_ref.attestation.nvidia.certificates import HOPPER_DICE, SHA_384
+from carnet_ref.attestation.nvidia.report import HOPPER_DICE, SHA_384
 from carnet_ref.attestation.simulated.authority import NO_END, Authority, Issued, derived
 from carnet_ref.crypto.primitives import sign_p384
 from carnet_ref.spdm.session import Block

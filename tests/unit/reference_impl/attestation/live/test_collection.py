@@ -36,8 +36,7 @@ from carnet_ref.attestation.live.collection import (
     this_nvml,
     write_collection,
 )
-from carnet_ref.attestation.nvidia.report import parse_report
-from carnet_ref.attestation.nvidia.wrappers import device_evidence
+from carnet_ref.attestation.nvidia.report import device_evidence, parse_report
 from carnet_ref.attestation.simulated.gpu import CURRENT
 from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_machine import (

@@ -28,8 +28,7 @@ from carnet_ref.attestation.nvidia import appraisal as nvidia
 from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY, NodePolicy, Policy, appraise_gpu
 from carnet_ref.attestation.nvidia.format import DEVICE, NODE
 from carnet_ref.attestation.nvidia.node import appraise_node
-from carnet_ref.attestation.nvidia.report import DebugState, Mode
-from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
+from carnet_ref.attestation.nvidia.report import DebugState, DeviceEvidence, Mode
 from carnet_ref.attestation.results import (
     EXTENSION,
     AppraisalRecord,

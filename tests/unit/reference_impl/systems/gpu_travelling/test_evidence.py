@@ -17,7 +17,7 @@ from carnet_ref.device import Mode
 from carnet_ref.spdm.errors import SpdmError
 from carnet_ref.spdm.messages import KeyExchange
 from carnet_ref.systems.ablation import without
-from carnet_ref.systems.gpu_travelling.ablations.evidence import GPU
+from carnet_ref.systems.gpu_travelling.ablations.deployment import GPU
 from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
 from carnet_ref.systems.gpu_travelling.deployment import GPU_NAME, MADE, Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, checking
