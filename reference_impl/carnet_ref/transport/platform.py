@@ -182,7 +182,9 @@ class TrafficCounts:
         kept = os.pread(self._file, _NUMBERS.size, 0)
         self.messages, self.octets, self.clock = _NUMBERS.unpack(kept.ljust(_NUMBERS.size, b"\0"))
         self._crossed = os.open(folder / _STRETCHES, os.O_RDWR | os.O_CREAT, 0o600)
-        self.stretches = _stretches(os.pread(self._crossed, os.fstat(self._crossed).st_size, 0))
+        kept = os.pread(self._crossed, os.fstat(self._crossed).st_size, 0)
+        whole = kept[: len(kept) // _STRETCH.size * _STRETCH.size]
+        self.stretches = [TrafficPhase(DeviceLocation(where), *sizes) for where, *sizes in _STRETCH.iter_unpack(whole)]
         self._before = len(self.stretches)
 
     def __enter__(self) -> Self:
@@ -213,11 +215,6 @@ class TrafficCounts:
 
 def _packed(stretch: TrafficPhase) -> bytes:
     return _STRETCH.pack(stretch.where, stretch.link, stretch.session, stretch.last_home, stretch.journey)
-
-
-def _stretches(kept: bytes) -> list[TrafficPhase]:
-    whole = kept[: len(kept) // _STRETCH.size * _STRETCH.size]
-    return [TrafficPhase(DeviceLocation(where), *sizes) for where, *sizes in _STRETCH.iter_unpack(whole)]
 
 
 _FOR_THE_PLATFORM = frozenset({FrameKind.ROUTE, FrameKind.RESET})

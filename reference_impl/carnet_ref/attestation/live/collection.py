@@ -453,9 +453,13 @@ def collect(machine: Machine, nonce: bytes) -> Collection:
 
 def assemble(nonce: bytes, gpus: CollectedGpus | None, vm: CollectedVm | None, absent: Mapping[str, str]) -> Collection:
     """Return evidence that should have been asked for with the nonce, as parts to appraise."""
-    parts = [] if gpus is None else [_of_gpus(gpus, nonce)]
-    reports = [gpu.report for gpu in gpus.devices] if gpus else []
-    parts += [] if vm is None else [_of_vm(vm, report_data(nonce, reports))]
+    parts = []
+    if gpus is not None:  # written as NVIDIA's SDKs do, which `carnet attest node` reads
+        document = json.dumps([_entry(gpu) for gpu in gpus.devices])
+        parts.append(Part(NODE, GPUS_FILE, document.encode(), {"nonce": nonce}))
+    if vm is not None:
+        kind, asked = PROVIDERS[vm.provider], report_data(nonce, [gpu.report for gpu in gpus.devices] if gpus else [])
+        parts.append(Part(kind, VM_FILE.format(kind), vm.report, {"report-data": asked}, vm.auxiliary))
     return Collection(nonce, None if gpus is None else gpus.driver, tuple(parts), absent)
 
 
@@ -466,22 +470,11 @@ def report_data(nonce: bytes, gpu_reports: Sequence[bytes]) -> bytes:
     return nonce + commitment
 
 
-def _of_gpus(gpus: CollectedGpus, nonce: bytes) -> Part:
-    """Write the reports as NVIDIA's SDKs do, which ``carnet attest node`` reads."""
-    document = json.dumps([_entry(gpu) for gpu in gpus.devices])
-    return Part(NODE, GPUS_FILE, document.encode(), {"nonce": nonce})
-
-
 def _entry(gpu: CollectedGpu) -> dict[str, str]:
     return {
         "evidence": base64.b64encode(gpu.report).decode(),
         "certificate": base64.b64encode(gpu.chain).decode(),
     }
-
-
-def _of_vm(vm: CollectedVm, asked: bytes) -> Part:
-    kind = PROVIDERS[vm.provider]
-    return Part(kind, VM_FILE.format(kind), vm.report, {"report-data": asked}, vm.auxiliary)
 
 
 STATEMENTS: Final = "collected.json"
@@ -538,17 +531,16 @@ def read_collection(folder: Path, nonce: bytes) -> Collection:
     found = [kind for kind, report in reports.items() if report is not None]
     if len(found) > 1:
         raise MalformedError(WHAT, "the evidence of one virtual machine", " and ".join(found))
-    vms = [_vm(folder, provider, reports[kind]) for provider, kind in PROVIDERS.items() if kind in found]
+    vms = [
+        CollectedVm(provider, report, _file(folder, CHAIN.format(kind)))
+        for provider, kind in PROVIDERS.items()
+        if (report := reports[kind]) is not None
+    ]
     vm = next(iter(vms), None)
     if gpus is None and vm is None:
         raise MalformedError(WHAT, f"{GPUS_FILE}, or the evidence of a virtual machine", "neither")
     absent = {what: NOT_IN_FOLDER for what, part in (("gpus", gpus), ("vm", vm)) if part is None}
     return assemble(nonce, gpus, vm, absent)
-
-
-def _vm(folder: Path, provider: str, report: bytes | None) -> CollectedVm:
-    assert report is not None, "only evidence that is there is taken"
-    return CollectedVm(provider, report, _file(folder, CHAIN.format(PROVIDERS[provider])))
 
 
 def parse_driver_statement(data: bytes) -> DriverStatement:

@@ -83,7 +83,8 @@ class LabelledRequester(Requester):
     def take_evidence(self, message: bytes) -> GpuEvidence:
         """Return the report that came inside the session, with the responder's chain."""
         taken = self.take_report(message)
-        return GpuEvidence(taken.report, pem_chain(taken.session.responder.certificates))
+        chain = reversed(taken.session.responder.certificates)  # the device's first
+        return GpuEvidence(taken.report, b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chain))
 
 
 class LabelledResponder(Responder):
@@ -113,11 +114,6 @@ def _label_of(message: bytes) -> str:
     in_the_clear = message[:1] == bytes([SPDM])
     exchange = message[_CODE_AT : _CODE_AT + 1] == bytes([KeyExchange.CODE])
     return "s" + sha384(message)[:4].hex() if in_the_clear and exchange else ""
-
-
-def pem_chain(certificates: tuple[x509.Certificate, ...]) -> bytes:
-    """Return a chain, root first, as PEM with the device's certificate first."""
-    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in reversed(certificates))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from carnet_ref.systems.gpu_travelling.keys import EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.orders import Fenced, MemoryRead, Place, Report, Rotated, Scrubbed, placed
 from carnet_ref.systems.gpu_travelling.roles import facts, states
-from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence, Requester
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence
 from carnet_ref.systems.gpu_travelling.roles.job import Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
 from carnet_ref.systems.gpu_travelling.roles.messages import Grant, Return
@@ -112,13 +112,6 @@ class _Believing:
         return Appraisal((AppraisalStep("believed", True, "attested in an earlier session"),), {"key": self.key})
 
 
-def attested_again(session: Requester) -> facts.GpuAttested:
-    """Take the GPU at the end of a re-opened session for the one that was attested before."""
-    verifier = _Believing(session.responder_key)
-    attested, _ = facts.attested(session, _NOTHING, b"", verifier, _UNCHECKED, ReceivedMessage(GPU, b""))
-    return attested
-
-
 def pretend_rotated(link: Link) -> facts.KeyRotated:
     """Go on under the key that is there, as if it were a new one."""
     return facts.rotated(Pretended(link, Rotated(link.keys.epoch, 1)), b"", _UNCHECKED)
@@ -172,15 +165,12 @@ class ProceduresWithout(Procedures):
 
     def take(self, state: states.OrchestratorState, event: states.Input) -> states.Transition:
         """Take an input, unless it is the report that nobody waits for; reports may come over the link."""
-        if "session-acknowledgements" in self.off:
-            event = _off_the_link(event)
-        if isinstance(event, states.Reported) and self._forgone(state, event):
+        if "session-acknowledgements" in self.off and isinstance(event, states.LinkMessage):
+            event = states.Reported(event.sealed) if event.sealed.startswith(ON_LINK) else event
+        link, unacknowledged = state.job.link, bool(_UNACKNOWLEDGED & self.off)
+        if isinstance(event, states.Reported) and link is not None and unacknowledged and _place(event) != link.awaited:
             return state, []
         return super().take(state, event)
-
-    def _forgone(self, state: states.OrchestratorState, event: states.Reported) -> bool:
-        link = state.job.link
-        return link is not None and bool(_UNACKNOWLEDGED & self.off) and _place(event) != link.awaited
 
     # -- on the way out ----------------------------------------------------------------------------
 
@@ -376,7 +366,8 @@ class ProceduresWithout(Procedures):
         session, before = shaken.session, shaken.job
         if not session.established:
             return shaken, effects
-        attested = attested_again(session)
+        believing, saw = _Believing(session.responder_key), ReceivedMessage(GPU, b"")
+        attested, _ = facts.attested(session, _NOTHING, b"", believing, _UNCHECKED, saw)
         job = replace(self.take_keys(before, session), attested=attested, lent=before.lent)
         shown = show_all(job)
         after, more = self._take_up(job, state.interrupted)
@@ -416,13 +407,6 @@ def table_without(off: frozenset[str]) -> Table:
 
 _UNACKNOWLEDGED: Final = frozenset({"rotation-ack", "fence-ack", "scrub-ack"})
 """The defences without which a report may come that nobody waits for."""
-
-
-def _off_the_link(event: states.Input) -> states.Input:
-    """Return a report that came over the link as one."""
-    if isinstance(event, states.LinkMessage) and event.sealed.startswith(ON_LINK):
-        return states.Reported(event.sealed)
-    return event
 
 
 def _place(event: states.Reported) -> Place:

@@ -334,22 +334,18 @@ class Orchestrator:
             case frames.FrameKind.REPORT:
                 return self._take(ReportOutside(frame.body))
             case frames.FrameKind.FAULT:
-                return self._reconnected() if frame.source == frames.PLATFORM else self._on_fault(frame.body)
+                if frame.source == frames.PLATFORM:
+                    # Start from nothing: what was on its way is lost, in the session and in every channel
+                    invited = self.job.admission.invite()
+                    state, effects = self.procedures.restart(self.state, "the platform was gone")
+                    return state, [*effects, *invited]
+                if frame.body and messages.untagged(frame.body)[1] != self.job.attempt:
+                    return self.state, [frames.Remark("ignored: a fault in a session that was given up")]
+                raise frames.ProtocolError("the GPU reports a fault")
         return self.state, [frames.Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
 
     def _take(self, event: Input) -> Transition:
         return self.procedures.take(self.state, event)
-
-    def _on_fault(self, body: bytes) -> Transition:
-        if body and messages.untagged(body)[1] != self.job.attempt:
-            return self.state, [frames.Remark("ignored: a fault in a session that was given up")]
-        raise frames.ProtocolError("the GPU reports a fault")
-
-    def _reconnected(self) -> Transition:
-        """Start from nothing: what was on its way is lost, in the session and in every channel."""
-        invited = self.job.admission.invite()
-        state, effects = self.procedures.restart(self.state, "the platform was gone")
-        return state, [*effects, *invited]
 
     def _on_record(self, holder: str, record: messages.Record) -> Transition:
         admission = self.job.admission
