@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
-from carnet_ref.spdm import profile, secured
+from carnet_ref.spdm import messages, profile, secured
 from carnet_ref.spdm import requester as requester_module
 from carnet_ref.spdm import responder as responder_module
 from carnet_ref.spdm.endpoints import Requester, Responder
@@ -79,6 +79,7 @@ from tests.fixtures.spdm import (
     of_p256,
     requester,
     responder,
+    saying,
     trace,
     trust,
 )
@@ -342,7 +343,7 @@ def signing(version: Version, slot: int, signature: bytes, verify_data: bytes) -
 
 DISHONEST: dict[str, tuple[str, Any, type[Exception]]] = {
     "a device that asks for mutual authentication": (
-        "responder.messages.KeyExchangeRsp",
+        "responder.KeyExchangeRsp",
         lambda *fields: replace(KeyExchangeRsp(*fields), mutual=1),
         UnexpectedMessageError,
     ),
@@ -359,7 +360,11 @@ DISHONEST: dict[str, tuple[str, Any, type[Exception]]] = {
 @pytest.mark.parametrize("what", DISHONEST)
 def test_a_dishonest_peer_is_refused(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, value, error = DISHONEST[what]
-    monkeypatch.setattr(f"carnet_ref.spdm.{name}", value)
+    end, _, kind = name.partition(".")
+    if hasattr(messages, kind):
+        saying(monkeypatch, end, **{kind: value})
+    else:
+        monkeypatch.setattr(f"carnet_ref.spdm.{name}", value)
     first, *_ = refusals(requester(), responder())
     assert isinstance(first, error)
     assert value is not Twisted or getattr(first, "what", "") == "RequesterVerifyData"
@@ -373,7 +378,7 @@ def test_an_update_acknowledged_with_another_tag_ends_the_session(
         return KeyUpdateAck(version, asked, tag ^ (asked is operation))
 
     ours, theirs = established()
-    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyUpdateAck", acknowledging)
+    saying(monkeypatch, "responder", KeyUpdateAck=acknowledging)
     closed = [effect for effect in deliver(ours, UpdateKeys(), theirs) if isinstance(effect, Closed)]
     assert bool(closed) is (operation is not UpdateOperation.UPDATE_KEY)
     assert all(isinstance(effect.error, UnexpectedMessageError) for effect in closed)
@@ -388,7 +393,7 @@ def test_only_the_end_of_a_handshake_opens_a_session_and_only_measurements_are_a
     (closed,) = deliver(ours, Measure(bytes(32)), theirs)
     assert isinstance(closed, Closed)
     assert isinstance(closed.error, UnexpectedMessageError)
-    monkeypatch.setattr("carnet_ref.spdm.responder.messages.FinishRsp", HeartbeatAck)
+    saying(monkeypatch, "responder", FinishRsp=HeartbeatAck)
     ours, theirs = requester(), responder()
     first, *_ = [each for each in deliver(ours, Begin(), theirs) if isinstance(each, Closed)]
     assert isinstance(first.error, UnexpectedMessageError)

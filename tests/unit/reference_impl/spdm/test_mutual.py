@@ -17,7 +17,18 @@ from carnet_ref.spdm.profile import CURRENT, H100, Capability, Profile
 from carnet_ref.spdm.responder import MutualAuthentication
 from carnet_ref.spdm.secured import SPDM, SecuredRecord
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm import ByHand, carry, chain, deliver, identity, mutual, requester, responder, trust_requester
+from tests.fixtures.spdm import (
+    ByHand,
+    carry,
+    chain,
+    deliver,
+    identity,
+    mutual,
+    requester,
+    responder,
+    saying,
+    trust_requester,
+)
 
 VERSIONS = [Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4]
 V = Version.V1_2
@@ -63,7 +74,7 @@ def test_a_requester_refuses_a_device_that_can_ask_and_does_not(asked: int, monk
     def otherwise(*fields: Any) -> KeyExchangeRsp:
         return replace(KeyExchangeRsp(*fields), mutual=asked)
 
-    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", otherwise)
+    saying(monkeypatch, "responder", KeyExchangeRsp=otherwise)
     error = reason(*both())
     assert isinstance(error, DowngradeError)
     assert "does not ask" in str(error)
@@ -73,7 +84,7 @@ def test_a_requester_refuses_to_sign_for_a_slot_that_it_does_not_have(monkeypatc
     def otherwise(*fields: Any) -> KeyExchangeRsp:
         return replace(KeyExchangeRsp(*fields), requester_slot=1)
 
-    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", otherwise)
+    saying(monkeypatch, "responder", KeyExchangeRsp=otherwise)
     assert isinstance(reason(*both(how=messages.MutualRequest.PROVISIONED)), UnexpectedMessageError)
 
 
