@@ -16,7 +16,7 @@ from carnet_command.errors import UsageError
 from carnet_command.text import RULE_WIDTH, counted, hanging, wrapped
 from carnet_ref.datapath.figures import with_unit
 from carnet_ref.datapath.quantities import Duration, Rate, Size
-from carnet_ref.datapath.tables.model import FigureRole, Parameter, Table
+from carnet_ref.datapath.tables.model import FigureRole, Table
 
 GAP = 2
 """Columns between two columns of a table."""
@@ -57,7 +57,18 @@ def as_json(table: Table) -> dict[str, Any]:
             }
             for cell in table.cells
         ],
-        "parameters": [_parameter_json(parameter) for parameter in table.parameters],
+        "parameters": [
+            {
+                "name": parameter.name,
+                "value": parameter.value,
+                "unit": parameter.unit,
+                "standing": str(parameter.standing),
+                "interval": [parameter.figure.low, parameter.figure.high] if parameter.figure else None,
+                "fitted_to": parameter.fitted_to or None,
+                "source": parameter.source,
+            }
+            for parameter in table.parameters
+        ],
         "box": {
             "samples": table.box.samples,
             "meets_all": table.box.meets,
@@ -69,19 +80,6 @@ def as_json(table: Table) -> dict[str, Any]:
         if table.box
         else None,
         "remarks": list(table.remarks),
-    }
-
-
-def _parameter_json(parameter: Parameter) -> dict[str, Any]:
-    figure = parameter.figure
-    return {
-        "name": parameter.name,
-        "value": parameter.value,
-        "unit": parameter.unit,
-        "standing": str(parameter.standing),
-        "interval": [figure.low, figure.high] if figure else None,
-        "fitted_to": parameter.fitted_to or None,
-        "source": parameter.source,
     }
 
 

@@ -118,11 +118,6 @@ def to_send(place: Place, report: Report) -> bytes:
     return ON_LINK + with_place(place, encode(report))
 
 
-def open_on_link(keys: LinkKeys, place: Place, sealed: bytes) -> bytes:
-    """Return a report that was made under these keys. Raises AuthenticationError if it was not."""
-    return Opener(keys.d2h, _ivs(keys, place), KeyUsage()).open(sealed)
-
-
 def split_report(body: bytes) -> tuple[Place | None, bytes]:
     """Return the place of a report on the link and what was sealed; of anything else that goes home, only that.
 
@@ -176,7 +171,8 @@ class HearsTheLink(Link):
         """
         place, rest = placed(sealed.removeprefix(ON_LINK))
         begun = self.pending if self.awaited is not None and self.awaited.number == 0 else None
-        return place, open_on_link(begun or self.incoming, place, rest)
+        keys = begun or self.incoming
+        return place, Opener(keys.d2h, _ivs(keys, place), KeyUsage()).open(rest)
 
 
 class LendsOneKey(Link):

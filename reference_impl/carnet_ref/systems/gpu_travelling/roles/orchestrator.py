@@ -12,6 +12,7 @@ every state and have no column: the GPU reports a fault, and the platform was go
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -30,7 +31,6 @@ from carnet_ref.systems.gpu_travelling.roles.custody import ALL_CHECKS, Lending,
 from carnet_ref.systems.gpu_travelling.roles.job import (
     EMPTY_BOOKS,
     Admission,
-    Attest,
     Books,
     Checkpoint,
     Job,
@@ -318,7 +318,10 @@ class Orchestrator:
                 try:
                     envelope = messages.parse_envelope(frame.body)
                     if isinstance(envelope, messages.Hello):
-                        return self.state, self.job.admission.answer(holder, envelope, self._attest())
+                        job = self.job
+                        vouched = job.evidence is not None and job.attested is not None
+                        attest = functools.partial(evidence_for, job) if vouched else None
+                        return self.state, job.admission.answer(holder, envelope, attest)
                 except Failure as error:
                     return self.state, [frames.Remark(f"channel of {holder}: {error}")]
                 return self._on_record(holder, envelope) if isinstance(envelope, messages.Record) else (self.state, [])
@@ -365,9 +368,3 @@ class Orchestrator:
             case messages.Decline():
                 return self._take(Declined(holder, message))
         return self.state, []
-
-    def _attest(self) -> Attest | None:
-        job = self.job
-        if job.evidence is None or job.attested is None:
-            return None
-        return lambda exporter, nonce: evidence_for(job, exporter, nonce)
