@@ -28,16 +28,6 @@ from carnet_ref.attestation.live.collection import (
 )
 from carnet_ref.attestation.results import HOUR, AppraisalRecord
 from carnet_ref.commands import attest
-from carnet_ref.commands.attest import (
-    click_option,
-    issuer_given,
-    parameter,
-    policy_given,
-    policy_id,
-    said,
-    values,
-    with_ear_options,
-)
 from carnet_ref.wire import MalformedError
 
 HELP: Final = """Collect the evidence of this machine and appraise it at once.
@@ -78,22 +68,22 @@ def collected_and_appraised(
     **given: Any,
 ) -> int:
     """Collect, keep if asked to, or read what was kept; appraise and print; return the exit code."""
-    words = {option: given[parameter(option)] for option in OPTIONS}
+    words = {option: given[attest.parameter(option)] for option in OPTIONS}
     asked = attest.octets_given("--nonce", nonce, NONCE_BYTES)
     _check_source(asked, out, kept_in, at)
     drawn = asked or secrets.token_bytes(NONCE_BYTES)
     itself = kept_in is None
     terms = AppraisalTerms(
-        attest.instant(at), attest.anchors_given(trust_anchor), _policies(policies), values(words), itself
+        attest.instant(at), attest.anchors_given(trust_anchor), _policies(policies), attest.values(words), itself
     )
-    issuer = issuer_given(ear, key)
+    issuer = attest.issuer_given(ear, key)
     try:
         collection = _collected(drawn, out, terms.at) if kept_in is None else read_collection(kept_in, drawn)
         judged = _Judged(appraise_collection(collection, terms), result_lifetime(collection, terms), collection.kinds)
     except MalformedError as error:
         judged = _Judged(unparsable(str(error)))
     if issuer is not None:
-        ids = {kind: policy_id(kind, dict(policies).get(kind)) for kind in judged.kinds}
+        ids = {kind: attest.policy_id(kind, dict(policies).get(kind)) for kind in judged.kinds}
         issuer.issue(
             AppraisalRecord(judged.appraisal, "live", terms.at, judged.result_lifetime, drawn, ids), live_profile
         )
@@ -134,7 +124,7 @@ def _collected(nonce: bytes, out: Path | None, at: datetime) -> Collection:
 
 
 def _words(words: Mapping[Option, Any]) -> list[str]:
-    single, several = said(words)
+    single, several = attest.said(words)
     return [str(word) for each in (*single, *several) for word in each]
 
 
@@ -143,7 +133,7 @@ def _policies(given: Sequence[tuple[str, Path]]) -> dict[str, object]:
     twice = next((kind for kind in kinds if kinds.count(kind) > 1), None)
     if twice is not None:
         raise UsageError(f"--policy {twice} comes twice")
-    return {kind: policy_given(FORMATS[kind].load(), path) for kind, path in given}
+    return {kind: attest.policy_given(FORMATS[kind].load(), path) for kind, path in given}
 
 
 def _command() -> click.Command:
@@ -158,7 +148,7 @@ def _command() -> click.Command:
             help="Appraise what --out kept here, on this or another machine; --nonce is needed.",
         ),
         attest.at_option,
-        *map(click_option, OPTIONS),
+        *map(attest.click_option, OPTIONS),
         click.option(
             "--policy",
             "policies",
@@ -168,7 +158,7 @@ def _command() -> click.Command:
             help="A JSON policy for evidence of a format, which then has to be there; once for each.",
         ),
         attest.anchor_option,
-        with_ear_options,
+        attest.with_ear_options,
         attest.json_option,
     )
     command: Any = collected_and_appraised
