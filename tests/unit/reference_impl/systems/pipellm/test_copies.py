@@ -152,7 +152,7 @@ def assert_each_iv_exposes_one_block(bench: Bench) -> None:
 
 
 @pytest.mark.verifies("pipellm-REQ-ORDER-01", "pipellm-REQ-SEND-01", "pipellm-REQ-RECEIVE-01")
-def test_copies_arrive_with_a_predictor_of_its_own() -> None:
+def test_copies_arrive_with_every_predictor() -> None:
     bench = Bench(Fifo())
     for page in range(3):
         bench.runtime.swapped_out(page, b"swapped %d" % page)
