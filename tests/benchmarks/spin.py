@@ -4,7 +4,7 @@
 ``carnet explore --no-reduction``, the verifier, and ``carnet explore`` as it is in turn, each ``--repeat`` times. None
 runs beside another. A time is user and system time of the whole process with its children; compiling the verifier is
 reported apart, and Carnet compiles within its own time. ``--instance`` names an instance as words of ``carnet
-explore``; without it the usual ones are run, which takes the better part of an hour.
+explore``; without it the usual ones are run, which takes an hour or more.
 
 The bytes of a state are, for Spin, those that it says it stored, with overhead and a share of its hash table. For
 Carnet they are what the process held beyond one that stopped early, so its frontier is among them.

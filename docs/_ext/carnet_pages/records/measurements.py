@@ -46,7 +46,7 @@ MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
         *(1800, ("large-searches.csv",)),
         "python -m tests.benchmarks.large --folder docs/_build/large --out docs/results/large-searches.csv",
     ),
-    "spin": (600, ("spin.csv",), "python -m tests.benchmarks.spin --out docs/results/spin.csv"),
+    "spin": (1500, ("spin.csv",), "python -m tests.benchmarks.spin --out docs/results/spin.csv"),
     "fuzzing": (
         *(700, ("fuzzing.csv",)),
         "python -m tests.fuzz.coverage_guided --inputs 600000 --seconds 70 --table docs/results/fuzzing.csv",
