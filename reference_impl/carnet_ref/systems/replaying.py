@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -38,6 +38,19 @@ def by_name(kind: type[InWorld[W]], *, hyphens: bool = False) -> dict[str, Calla
 def number_in(name: str) -> int:
     """Return the number at the end of an element's name."""
     return int(name.lstrip("abcdefghijklmnopqrstuvwxyz "))
+
+
+def taking(
+    steps: Mapping[str, Callable[..., object]], unseen: Collection[str] = ()
+) -> Callable[[Any, TraceStep, Sequence[TraceStep]], None]:
+    """Return what takes a step by its action; of the ``unseen`` ones nothing is to be done."""
+
+    def take(world: Any, step: TraceStep, ahead: Sequence[TraceStep]) -> None:
+        del ahead
+        if step.action not in unseen:
+            steps[step.action](world, step.env)
+
+    return take
 
 
 @dataclass(frozen=True, slots=True)
