@@ -86,19 +86,6 @@ class Schedule:
             if task.after and not 0 <= min(task.after) <= max(task.after) < position:
                 raise QuantityError(f"task {position} ({task.stage}) waits for {task.after}, not all of them before it")
 
-    @property
-    def busy_seconds(self) -> dict[str, Seconds]:
-        """How long each resource works, in order of first use."""
-        busy: dict[str, Seconds] = {}
-        for task in self.tasks:
-            busy[task.resource] = busy.get(task.resource, 0.0) + task.seconds
-        return busy
-
-    @property
-    def serial_seconds(self) -> Seconds:
-        """How long everything takes when nothing overlaps."""
-        return sum(task.seconds for task in self.tasks)
-
     def carried(self, stage: Stage) -> dict[int, int]:
         """Return how many bytes of each chunk pass ``stage``, summed over all its tasks."""
         octets: dict[int, int] = {}
