@@ -25,7 +25,7 @@ from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device import Mode
 from carnet_ref.marks import enforces
-from carnet_ref.spdm.endpoints import Requester, Responder
+from carnet_ref.spdm.endpoints import Endpoint, Requester, Responder
 from carnet_ref.spdm.errors import UnexpectedMessageError, UntrustedChainError
 from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.messages import ALL_MEASUREMENTS, KeyExchange, Summary
@@ -49,27 +49,23 @@ _CODE_AT = 2
 """Where the request code stands in a message, behind the transport's type and the version."""
 
 
-class LabelledRequester(Requester):
-    """A requester whose session has a name as soon as the key exchange is sent."""
-
-    def __init__(self, config: RequesterConfig) -> None:
-        super().__init__(config)
-        self._label = ""
+class _Labelled(Endpoint):
+    _label = ""
 
     @property
     def label(self) -> str:
-        """The name: a digest of the key exchange, which both ends see."""
+        """The name of the session: a digest of the key exchange, which both ends see."""
         return self._label
 
     def receive(self, message: bytes) -> list[bytes]:
         """Take a message and return those that answer it."""
         answers = super().receive(message)
-        self._label = next(filter(None, map(_label_of, answers)), self._label)
+        self._label = next(filter(None, map(_label_of, (message, *answers))), self._label)
         return answers
 
-    def secret(self) -> bytes:
-        """Return the session's exported secret, once."""
-        return self.exported_master_secret()
+
+class LabelledRequester(_Labelled, Requester):
+    """A requester whose session has a name as soon as the key exchange is sent."""
 
     def report_nonce(self, drawn: bytes) -> bytes:
         """Return the nonce that commits to the session's transcript and to ``drawn``.
@@ -87,27 +83,8 @@ class LabelledRequester(Requester):
         return GpuEvidence(taken.report, b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chain))
 
 
-class LabelledResponder(Responder):
+class LabelledResponder(_Labelled, Responder):
     """A responder whose session has a name as soon as the key exchange came."""
-
-    def __init__(self, config: ResponderConfig) -> None:
-        super().__init__(config)
-        self._label = ""
-
-    @property
-    def label(self) -> str:
-        """The name: a digest of the key exchange, which both ends see."""
-        return self._label
-
-    def receive(self, message: bytes) -> list[bytes]:
-        """Take a message and return those that answer it."""
-        answers = super().receive(message)
-        self._label = _label_of(message) or self._label
-        return answers
-
-    def secret(self) -> bytes:
-        """Return the session's exported secret, once."""
-        return self.exported_master_secret()
 
 
 def _label_of(message: bytes) -> str:

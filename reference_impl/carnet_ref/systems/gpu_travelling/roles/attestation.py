@@ -40,7 +40,7 @@ class SessionEnd(Protocol):
     def receive(self, message: bytes) -> list[bytes]:
         """Take a handshake message and return those that answer it."""
 
-    def secret(self) -> bytes:
+    def exported_master_secret(self) -> bytes:
         """Return the session's exported master secret, once."""
 
     def seal(self, message: bytes) -> bytes:

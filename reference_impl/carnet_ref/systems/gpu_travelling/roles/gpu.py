@@ -93,7 +93,7 @@ class InSession(GpuState):
     def __init__(self, gpu: Gpu, responder: Responder) -> None:
         super().__init__(gpu)
         self.responder = responder
-        keys = H100KeySchedule.of_session(responder.secret())
+        keys = H100KeySchedule.of_session(responder.exported_master_secret())
         self.launch_key = keys.key(LAUNCH_LABEL)
         self.submitted = 0
         self.engines = self._engines(key_schedule(gpu.schedule, keys, names.ORCHESTRATOR, gpu.hardware.checks))
