@@ -76,7 +76,7 @@ class AnswerCache:
     def known(self, text: str, budget: str, read: Callable[[Mapping[str, Any]], Read]) -> Read | None:
         """Return what was answered to ``text`` before; ``read`` makes sense of it, or raises if there is none."""
         key = self._key(text, budget)
-        place = self._place(key)
+        place = self._answer_file(key)
         self.used.asked += 1
         try:
             answer = read(_entry(place, key))
@@ -86,7 +86,7 @@ class AnswerCache:
             self.used.wrong.append(f"'{place}': {reason(error)}")
             return None
         except (NotAnAnswerError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            self.used.wrong.append(f"'{place}': {_why(error)}")
+            self.used.wrong.append(f"'{place}': {_describe_error(error)}")
             return None
         self.used.known += 1
         return answer
@@ -94,7 +94,7 @@ class AnswerCache:
     def keep(self, text: str, budget: str, answer: Mapping[str, Any]) -> None:
         """Write an answer down, whole or not at all; where that fails, the run goes on without it."""
         key = self._key(text, budget)
-        place = self._place(key)
+        place = self._answer_file(key)
         entry = {"format": FORMAT, "key": key, "answer": answer}
         try:
             place.parent.mkdir(mode=0o700, exist_ok=True)
@@ -108,7 +108,7 @@ class AnswerCache:
     def _key(self, text: str, budget: str) -> dict[str, Any]:
         return {"who": list(self.who), "budget": budget, "text": _digest(text)}
 
-    def _place(self, key: Mapping[str, Any]) -> Path:
+    def _answer_file(self, key: Mapping[str, Any]) -> Path:
         name = _digest(_canonical({"format": FORMAT, **key}))
         return self.folder / name[:2] / f"{name[2:]}.json"
 
@@ -168,7 +168,7 @@ def _entry(place: Path, key: Mapping[str, Any]) -> Mapping[str, Any]:
     return answer
 
 
-def _why(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return str(error) if isinstance(error, NotAnAnswerError) else "it is not written as an answer is"
 
 

@@ -81,12 +81,12 @@ class Commands(click.Group):
         try:
             name, command, rest = super().resolve_command(ctx, args)
         except click.UsageError as error:
-            raise click.UsageError(f"{error.message}{self._meant(ctx, args[0])}", ctx) from None
+            raise click.UsageError(f"{error.message}{self._suggestion(ctx, args[0])}", ctx) from None
         if command is not None:
             require_each_once(ctx, command, rest)
         return name, command, rest
 
-    def _meant(self, ctx: click.Context, given: str) -> str:
+    def _suggestion(self, ctx: click.Context, given: str) -> str:
         """Name the command that is spelt most like what was given."""
         import difflib
 

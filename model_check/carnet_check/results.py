@@ -101,7 +101,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         title = f"{self.claim} under {self.threat}: {markup.design(self.protocol, self.variant, ())}"
-        return markup.document(title, markup.paragraph(_said(self)), markup.paragraph(self.detail))
+        return markup.document(title, markup.paragraph(_in_words(self)), markup.paragraph(self.detail))
 
     def as_json(self) -> dict[str, Any]:
         """Return the row without its time, which is all that may differ between equal runs."""
@@ -146,14 +146,14 @@ def _tables(about: str, rows: Sequence[Result]) -> Iterator[markup.Html]:
     threats = list(dict.fromkeys(row.threat for row in claims))
     judged: dict[str, dict[str, list[str]]] = {}
     for row in claims:
-        judged.setdefault(row.claim, {}).setdefault(row.threat, []).append(_said(row))
+        judged.setdefault(row.claim, {}).setdefault(row.threat, []).append(_in_words(row))
     matrix = ((claim, *(markup.lines(said.get(threat, ["–"])) for threat in threats)) for claim, said in judged.items())
     yield markup.table(about, ("claim", *threats), matrix)
-    others = ((f"{row.kind} {row.claim}", row.threat, _said(row), row.detail) for row in rows if row not in claims)
+    others = ((f"{row.kind} {row.claim}", row.threat, _in_words(row), row.detail) for row in rows if row not in claims)
     yield markup.table(f"{about}, not about a claim", ("what", "threat model", "verdict", "how"), others)
 
 
-def _said(row: Result) -> str:
+def _in_words(row: Result) -> str:
     """Return what an engine says."""
     if not row.as_expected:
         return markup.strong(f"{row.shown}, expected {row.expected}: {row.engine}")

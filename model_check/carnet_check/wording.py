@@ -63,8 +63,8 @@ def known(protocol: Protocol, state: State, before: State | None = None) -> dict
         place = knower_of(protocol, symbol)
         rows = state.relations[symbol.name] - (before.relations[symbol.name] if before else frozenset())
         for row in sorted(rows):
-            knower, what = (row[place], ", ".join(_beside(row, place))) if len(row) > 1 else (ANYONE, row[0])
-            facts.setdefault((knower, what), []).append(_way(symbol, symbols))
+            knower, what = (row[place], ", ".join(_without_place(row, place))) if len(row) > 1 else (ANYONE, row[0])
+            facts.setdefault((knower, what), []).append(_distinguishing_suffix(symbol, symbols))
     by_party: dict[str, list[str]] = {}
     for (knower, what), ways in facts.items():
         how = ", ".join(way for way in ways if way)
@@ -72,7 +72,7 @@ def known(protocol: Protocol, state: State, before: State | None = None) -> dict
     return by_party
 
 
-def _beside(row: tuple[str, ...], place: int) -> tuple[str, ...]:
+def _without_place(row: tuple[str, ...], place: int) -> tuple[str, ...]:
     return (*row[:place], *row[place + 1 :])
 
 
@@ -84,7 +84,7 @@ def knowers(protocol: Protocol, instance: Instance, parties: Iterable[str]) -> l
     return [party for party in parties if party not in others]
 
 
-def _way(symbol: Symbol, symbols: Iterable[Symbol]) -> str:
+def _distinguishing_suffix(symbol: Symbol, symbols: Iterable[Symbol]) -> str:
     """Return what tells ``symbol`` from other knowledge of the same kind of thing: h2d, of knows_h2d and knows_d2h."""
     alike = [other.name for other in symbols if other.domain == symbol.domain]
     if len(alike) == 1:
@@ -139,10 +139,10 @@ def changes(protocol: Protocol, before: State, after: State) -> Iterator[Change]
 
 
 def _change(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...], text: str) -> Change:
-    return Change(_where(protocol, symbol, owners, row), symbol.name, text, symbol.says)
+    return Change(_location_of(protocol, symbol, owners, row), symbol.name, text, symbol.says)
 
 
-def _where(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...]) -> str:
+def _location_of(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...]) -> str:
     match symbol.kind:
         case Kind.MESSAGE | Kind.PUBLIC:
             return WIRE
@@ -226,15 +226,15 @@ def reason(judge: Interpreter, invariant: Invariant, state: State) -> list[str]:
     premises, failing = _descend(judge, invariant.body, state, names)
     chosen = ", ".join(f"{var.name.partition('.')[0]} = {element}" for var, element in names.items())
     lines = [f"{invariant.name} fails" + (f" for {chosen}:" if chosen else ":")]
-    lines += _written("  given that  ", [part for premise in premises for part in _parts(premise)], names)
-    return [*lines, *_written("  it is false that  ", [failing], names)]
+    lines += _labelled_lines("  given that  ", [part for premise in premises for part in _parts(premise)], names)
+    return [*lines, *_labelled_lines("  it is false that  ", [failing], names)]
 
 
 def _parts(term: Term) -> tuple[Term, ...]:
     return term.parts if isinstance(term, And) else (term,)
 
 
-def _written(label: str, parts: Sequence[Term], names: dict[Var, str]) -> list[str]:
+def _labelled_lines(label: str, parts: Sequence[Term], names: dict[Var, str]) -> list[str]:
     """Write each part on a line of its own below ``label``."""
     texts = [show(part, names=names) for part in parts]
     return [f"{label if not number else ' ' * len(label)}{text}" for number, text in enumerate(texts)]

@@ -20,7 +20,7 @@ from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import replacing
 from carnet_ref.wire import MalformedError
-from carnet_spec.trace import Header, Place, TraceCheck, TraceEnd, TraceEvent, TraceStep
+from carnet_spec.trace import Header, LogPosition, TraceCheck, TraceEnd, TraceEvent, TraceStep
 
 AHEAD: Final = 1 << 16
 """Steps that a party can have taken between two of its messages, at most; in truth they are a few dozen."""
@@ -80,7 +80,7 @@ class Recorder:
         """
         self.clock += 1
         number, before = self.ends.get(party, (0, self.design))
-        event = TraceEvent(self.clock, taken, Place(party, number, before), sent, at)
+        event = TraceEvent(self.clock, taken, LogPosition(party, number, before), sent, at)
         self.ends[party] = number + 1, event.digest
         self._keep(json.dumps(event.to_json()))
 

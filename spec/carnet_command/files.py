@@ -77,7 +77,7 @@ def replacing(path: Path) -> Iterator[IO[str]]:
         with path.open("w", encoding="utf-8", newline="") as file:
             yield file
         return
-    beside = _beside(path)
+    beside = _temporary_sibling(path)
     try:
         with beside.open("x", encoding="utf-8", newline="") as file:
             yield file
@@ -130,7 +130,7 @@ def create_durably(path: Path, data: bytes) -> None:
 @contextlib.contextmanager
 def _written_beside(path: Path) -> Iterator[tuple[Path, IO[bytes]]]:
     """Open a file beside ``path``, and remove it in the end unless it was moved."""
-    beside = _beside(path)
+    beside = _temporary_sibling(path)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -181,7 +181,7 @@ def require_apart(written: Mapping[str, Path | None], read: Iterable[Path]) -> N
             raise UsageError(f"{option} would write over '{source}', which is read")
 
 
-def _beside(path: Path) -> Path:
+def _temporary_sibling(path: Path) -> Path:
     return path.with_name(f".{secrets.token_hex(8)}.part")
 
 

@@ -82,7 +82,7 @@ def require_uninterrupted() -> None:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def defer_interrupts() -> Iterator[None]:
     """Let a signal wait until the end of the block, so that no process is started and then forgotten."""
     before, _stop.waits = _stop.came, True
     try:
@@ -94,7 +94,7 @@ def undisturbed() -> Iterator[None]:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def block_interrupts() -> Iterator[None]:
     """Block interrupts for the processes and threads that are started in the block; they keep that from birth.
 
     A handler that a worker sets is too late: an interrupt while it still imports would end it with a traceback. SIGTERM
@@ -111,7 +111,7 @@ def held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class Covered:
+class TrackedProgress:
     """Shows progress, and remembers how far the work was for the line that an interrupt prints."""
 
     def __init__(self, shown: Progress | None) -> None:
@@ -139,13 +139,13 @@ class Covered:
 
 
 @contextmanager
-def covering(shown: Progress | None = None) -> Iterator[Covered]:
+def track_progress(shown: Progress | None = None) -> Iterator[TrackedProgress]:
     """Say what was covered when the work in the block is interrupted.
 
     Raises:
         InterruptedRunError: it was.
     """
-    covered = Covered(shown)
+    covered = TrackedProgress(shown)
     try:
         yield covered
     except KeyboardInterrupt:

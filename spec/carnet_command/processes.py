@@ -48,7 +48,7 @@ class _Process(SpawnProcess):
 
     @staticmethod
     def _Popen(process_obj: BaseProcess) -> Any:  # what multiprocessing calls
-        with _shut_off(), _blocked({signal.SIGINT, signal.SIGHUP}):
+        with _start_settings(), _block_signals({signal.SIGINT, signal.SIGHUP}):
             return SpawnProcess._Popen(process_obj)
 
 
@@ -58,13 +58,13 @@ class _Context(SpawnContext):
 
 def isolated_spawn() -> SpawnContext:
     """Return the multiprocessing context in which to start worker processes."""
-    with _shut_off(), _blocked({signal.SIGHUP}):
+    with _start_settings(), _block_signals({signal.SIGHUP}):
         resource_tracker.ensure_running()
     return _Context()
 
 
 @contextlib.contextmanager
-def _shut_off() -> Iterator[None]:
+def _start_settings() -> Iterator[None]:
     """Let multiprocessing start processes as this module wants them, meanwhile."""
     with _STARTING, _module_path(environment().get(_PATH)):
         before = util._args_from_interpreter_flags, spawn.get_preparation_data  # type: ignore[attr-defined]
@@ -95,7 +95,7 @@ def _set_module_path(value: str | None) -> None:
 
 
 @contextlib.contextmanager
-def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
+def _block_signals(signals: set[signal.Signals]) -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield

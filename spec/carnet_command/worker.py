@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from carnet_command.garbage import look_rarely
-from carnet_command.interrupts import held_back
+from carnet_command.interrupts import block_interrupts
 from carnet_command.processes import isolated_spawn
 
 STARTING: Final = 60.0
@@ -63,7 +63,7 @@ class Worker:
         self.pipe, theirs = context.Pipe()
         self.deadline = 0.0
         self._process = context.Process(target=_serve, args=(theirs, memory), daemon=True)
-        with held_back():
+        with block_interrupts():
             self._process.start()
         theirs.close()
 
@@ -84,14 +84,14 @@ class Worker:
         try:
             said = self.pipe.recv()
         except (EOFError, OSError):
-            return self._gone()
+            return self._failure()
         self.deadline = time.monotonic() + patience
         if isinstance(said, End) and isinstance(said.error, MemoryError):
             self.end()
             return Lost(OUT_OF_MEMORY)
         return said
 
-    def _gone(self) -> Lost:
+    def _failure(self) -> Lost:
         """Say how the process ended, which its pipe told first."""
         self._process.join(GRACE)
         code = self._process.exitcode

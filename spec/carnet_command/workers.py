@@ -20,7 +20,7 @@ from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Any, Final, Generic, Self
 
-from carnet_command.interrupts import undisturbed
+from carnet_command.interrupts import defer_interrupts
 from carnet_command.worker import Answer, End, Lost, Part, StartNotice, Worker, answered_here, is_one, kind_of
 
 PATIENCE: Final = 120.0
@@ -204,7 +204,7 @@ class PendingWork(Generic[Part, Answer]):
         """Give the next parts to workers that have none."""
         if self._error is None:
             for part in islice(self._waiting, self._pool.jobs - len(self.busy)):
-                with undisturbed():
+                with defer_interrupts():
                     self.busy[self._pool.asked(self._function, part)] = Work(part)
 
     def hear(self, worker: Worker) -> None:

@@ -6,7 +6,7 @@ be written by one engine, stored, and judged by another. There is no writer here
 A trace that roles record while they run has a form of its own, a line for each event, so that it can be written and
 judged as it grows: a :class:`Header` that says which design on which sizes, then one :class:`TraceEvent` after another.
 In a *checked* trace events are steps and the checks that were made for them (:class:`TraceCheck`), each has its
-:class:`Place` in the log of its party, and a :class:`TraceEnd` says where each log ends. Each log begins with the
+:class:`LogPosition` in the log of its party, and a :class:`TraceEnd` says where each log ends. Each log begins with the
 digest of the design, and the end has that of the whole header, so that a header does not change by itself.
 """
 
@@ -165,7 +165,7 @@ class Header:
         sizes = _object(fields.get("sizes", {}), "'sizes'")
         for name, size in sizes.items():
             if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-                raise TraceError(f"expected the size '{name}' to be a whole number, not {_came(size)}")
+                raise TraceError(f"expected the size '{name}' to be a whole number, not {_describe_json(size)}")
         return Header(
             _text(fields, "protocol"),
             _text(fields, "variant"),
@@ -228,7 +228,7 @@ class TraceCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogPosition:
     """Where in its party's log an event is: its number, from 0, and the digest of the event before it.
 
     Before the first event of a log stands the digest of the design.
@@ -243,14 +243,14 @@ class Place:
         return {"party": self.party, "number": self.number, "before": self.before}
 
     @staticmethod
-    def from_json(value: object) -> Place:
+    def from_json(value: object) -> LogPosition:
         """Read what :meth:`to_json` returned.
 
         Raises:
             TraceError: it is not a place.
         """
         fields = _object(value, "a place in a log")
-        return Place(_text(fields, "party"), _count(fields, "number"), _text(fields, "before"))
+        return LogPosition(_text(fields, "party"), _count(fields, "number"), _text(fields, "before"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ class TraceEvent:
 
     clock: int
     step: TraceStep | TraceCheck
-    place: Place | None = None
+    place: LogPosition | None = None
     sent: tuple[str, ...] = ()
     at: tuple[tuple[str, float], ...] = ()
 
@@ -293,7 +293,7 @@ class TraceEvent:
         clock = _count(fields, "clock")
         sent = _texts(fields, "sent", "digests") if "sent" in fields else ()
         step = TraceCheck.from_json(fields) if "check" in fields else TraceStep.from_json(fields)
-        place = Place.from_json(fields) if "party" in fields else None
+        place = LogPosition.from_json(fields) if "party" in fields else None
         at = _object(fields.get("at", {}), "'at'")
         return TraceEvent(clock, step, place, sent, tuple((name, _seconds(at, name)) for name in at))
 
@@ -338,7 +338,7 @@ def _digest(value: object) -> str:
 
 def _object(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise TraceError(f"expected {what} to be an object, not {_came(value)}")
+        raise TraceError(f"expected {what} to be an object, not {_describe_json(value)}")
     return value
 
 
@@ -386,11 +386,11 @@ def _seconds(fields: Mapping[str, Any], name: str) -> float:
 
 def _unexpected(fields: Mapping[str, Any], name: str, expected: str, came: object) -> TraceError:
     """Say what was expected under a name, and what is there instead, if anything is."""
-    found = f", not {_came(came)}" if name in fields else "; it is missing"
+    found = f", not {_describe_json(came)}" if name in fields else "; it is missing"
     return TraceError(f"expected '{name}' to be {expected}{found}")
 
 
-def _came(value: object) -> str:
+def _describe_json(value: object) -> str:
     """Say what a JSON value is: a number itself, of anything else the kind."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)

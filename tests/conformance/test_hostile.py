@@ -326,6 +326,6 @@ def test_what_cannot_be_read_twice_is_refused(tmp_path: Path) -> None:
 @pytest.mark.mends("L1")
 def test_a_trace_that_changes_meanwhile_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = write(tmp_path / "trace", QUICK["one fault everywhere"])
-    monkeypatch.setattr(recorded, "_grown", lambda instance, _: (trace.write_text(""), instance)[1])
+    monkeypatch.setattr(recorded, "_with_elements", lambda instance, _: (trace.write_text(""), instance)[1])
     ran = carnet("conform", str(trace))
     assert (ran.code, ran.err) == (2, f"carnet: '{trace}' changed while it was read\n")

@@ -82,11 +82,11 @@ class Numbering:
 # -- obligations as the program in Coq prints them -------------------------------------------------------
 
 
-Made = tuple[str, str, list[str], list[str]]
+ReservedSymbol = tuple[str, str, list[str], list[str]]
 """A threat model, an id, the numbers of the constants' sorts, and the hypotheses."""
 
 
-def made_in_coq(lines: Iterable[str]) -> tuple[list[Made], list[tuple[str, str]]]:
+def made_in_coq(lines: Iterable[str]) -> tuple[list[ReservedSymbol], list[tuple[str, str]]]:
     """Return the obligations that the program prints in these lines, and the pairs that have none."""
     formulas: dict[str, str] = {}
     found, untouched = [], []
@@ -111,7 +111,7 @@ def id_of(printed: str) -> str:
     return "/".join(unquote(part).replace("%", "%25").replace("/", "%2F") for part in printed.split("/"))
 
 
-def made_in_python(protocol: Protocol) -> tuple[list[Made], list[tuple[str, str]], list[list[str]]]:
+def made_in_python(protocol: Protocol) -> tuple[list[ReservedSymbol], list[tuple[str, str]], list[list[str]]]:
     """Return the same of the Python generator, and the names of the hypotheses."""
     number = Numbering(protocol.sorts, protocol.symbols)
     found, untouched, names = [], [], []

@@ -17,8 +17,8 @@ from carnet_check.engines.induction import SolverOutcome, houdini, prove
 from carnet_check.engines.induction.counterexample import Structure, counterexample
 from carnet_check.engines.induction.obligations import after_updates, with_constants
 from carnet_check.exports.obligation_text import Writer
-from carnet_check.made import Purpose, stand_in, switch
 from carnet_check.obligations import Obligation, layers, obligations
+from carnet_check.reserved_symbols import Purpose, stand_in, switch
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Action, Claim, Draft, Effect, Instance, Invariant, Protocol, Symbol, Term, Update
 from carnet_spec.language.decoding import decoded

@@ -98,7 +98,7 @@ def test_what_is_said_not_to_follow_does_not() -> None:
     reading = copy(bond.bond.reading)
     reading.meanings = dict(reading.meanings)
 
-    @reading.reads(job.spent)
+    @reading.defines(job.spent)
     def spent(a: link.Agent, k: link.Key, v: link.Position) -> Formula:
         return link.spent(a, k, move, v)
 

@@ -58,7 +58,7 @@ TRUSTED: Mapping[str, Mapping[str, str]] = {
         "model_check/carnet_check/obligations": "the generator; a test compares it with the proved one",
         "model_check/carnet_check/exports/obligation_text.py": "what an obligation's text says",
         "model_check/carnet_check/exports/smtlib.py": "how a formula is written",
-        "model_check/carnet_check/made.py": "the names of what stands for parameters",
+        "model_check/carnet_check/reserved_symbols.py": "the names of what stands for parameters",
         "model_check/carnet_check/certificates/judging.py": "what needs a certificate, which the kernel follows",
         "spec/carnet_command/worker.py": "what one worker process is asked, and what it says",
         "spec/carnet_command/workers.py": "that the answers of worker processes are theirs",

@@ -228,11 +228,11 @@ def brief(protocol: Protocol, states: Sequence[State], trace: Trace, remarks: Ma
     lines: list[str] = []
     for kept, group in groupby(shown, key=stays):
         places = list(group)
-        lines += _told(places, remarks) if kept else _in_one_line([step for _, step in places])
+        lines += _step_lines(places, remarks) if kept else _in_one_line([step for _, step in places])
     return lines
 
 
-def _told(places: Sequence[tuple[int, ShownStep]], remarks: Mapping[int, str]) -> Iterator[str]:
+def _step_lines(places: Sequence[tuple[int, ShownStep]], remarks: Mapping[int, str]) -> Iterator[str]:
     for position, step in places:
         yield f"{_label(step, step)}{step.sentence}"
         if position in remarks:
@@ -326,11 +326,11 @@ def decisive_step(
     """
     lacking = (*_without(source, attacked.variant), *removed)
     if lacking:
-        return _parted(
+        return _first_divergence(
             f"with {listed(lacking)}", source.family.drafted(attacked.variant).protocol(()), judge, trace, states
         )
-    others = sorted(_others(source, attacked), key=lambda other: _alike(attacked, other))
-    return _parted(f"in {others[-1].variant}", others[-1], judge, trace, states) if others else None
+    others = sorted(_others(source, attacked), key=lambda other: _count_shared_actions(attacked, other))
+    return _first_divergence(f"in {others[-1].variant}", others[-1], judge, trace, states) if others else None
 
 
 def _without(source: Source, variant: str) -> Sequence[str]:
@@ -341,13 +341,13 @@ def _others(source: Source, attacked: Protocol) -> Iterator[Protocol]:
     return (source.protocol(name) for name in source.family.with_layers(source.family.main) if name != attacked.variant)
 
 
-def _alike(one: Protocol, other: Protocol) -> int:
+def _count_shared_actions(one: Protocol, other: Protocol) -> int:
     """Count the actions that two designs share to the last guard."""
     named = {action.name: action for action in one.actions}
     return sum(named.get(action.name) == action for action in other.actions)
 
 
-def _parted(
+def _first_divergence(
     name: str, whole: Protocol, attacker: Interpreter, trace: Trace, states: Sequence[State]
 ) -> DecisiveStep | None:
     """Follow the attack in the whole design to where they part; they need not."""

@@ -64,7 +64,7 @@ def stands(
     design = source.protocol(variant, tuple(without))
     judge = _judge(design, threat, instance, budget)
     invariant = design.claim(claim).checked
-    if _back(source, design, [name for name, _ in steps]):
+    if _is_absent_shortcut(source, design, [name for name, _ in steps]):
         return
     taken = tuple(TraceStep(name, design.action(name).by.name, tuple(args.items())) for name, args in steps)
     trace = Trace(design.id, variant, tuple(without), threat, taken)
@@ -106,7 +106,7 @@ def _judge(design: language.Protocol, threat: str, structure: Structure, budget:
     return judge
 
 
-def _back(source: Source, design: language.Protocol, names: Sequence[str]) -> bool:
+def _is_absent_shortcut(source: Source, design: language.Protocol, names: Sequence[str]) -> bool:
     """Whether a step is a shortcut that the design's defences leave no room for; the others have to exist."""
     shortcuts = {action.name for action in source.family.drafted(design.variant).actions if action.shortcut_of}
     present = {action.name for action in design.actions}
@@ -126,7 +126,7 @@ def as_test(attack: Mapping[str, Any], reference: str, folder: Path) -> str:
         folder: where the test will be.
     """
     trace, profile = attack["trace"], attack["profile"]
-    protocol, imports = _found(reference, folder)
+    protocol, imports = _protocol_import(reference, folder)
     steps = "".join(f"{line}\n" for event in attack["events"] for line in _step(event))
     name = re.sub(r"\W", "_", f"{trace['protocol']}_stands_against_an_attack_on_{attack['claim']}", flags=re.ASCII)
     removed = "Put the defence back by emptying WITHOUT." if attack["removed"] else ""
@@ -142,7 +142,7 @@ Fails until the defect is gone. {removed or "Repair the design and it passes."} 
 
 {imports}from carnet_check.attacks.regression import Steps, Structure, stands
 
-WITHOUT: list[str] = {_written(attack["removed"])}
+WITHOUT: list[str] = {_literal(attack["removed"])}
 INSTANCE: Structure = {_laid_out(attack["structure"], 0, len("INSTANCE: Structure = "))}
 STEPS: Steps = [
 {steps}]
@@ -151,10 +151,10 @@ STEPS: Steps = [
 def test_{name}() -> None:
     stands(
         {protocol},
-        {_written(attack["claim"])},
+        {_literal(attack["claim"])},
         STEPS,
-        threat={_written(attack["threat"]["id"])},
-        variant={_written(trace["variant"])},
+        threat={_literal(attack["threat"]["id"])},
+        variant={_literal(trace["variant"])},
         instance=INSTANCE,
         without=WITHOUT,
         budget={profile["budget"]},
@@ -164,35 +164,35 @@ def test_{name}() -> None:
 
 def _step(event: Mapping[str, Any]) -> list[str]:
     """Write a step, and what it says as a comment before it."""
-    action, args = _written(event["action"]), event["args"]
+    action, args = _literal(event["action"]), event["args"]
     said = hanging(f"    # {printable(event['sentence'])}", 0, WIDTH - 2)
     comment = [said[0], *(f"    # {line.lstrip()}" for line in said[1:])]
-    whole = f"    ({action}, {_written(args)}),"
+    whole = f"    ({action}, {_literal(args)}),"
     if len(whole) <= WIDTH:
         return [*comment, whole]
     return [*comment, "    (", f"        {action},", f"        {_laid_out(args, 8, 1)},", "    ),"]
 
 
-def _found(reference: str, folder: Path) -> tuple[str, str]:
+def _protocol_import(reference: str, folder: Path) -> tuple[str, str]:
     """Write what names the protocol in a test that is in a folder, and what has to be imported for it."""
     path, name = parts_of(reference)
     if name and path.isidentifier() and Path(f"{path}.py").is_file():  # a module of the current folder, by its file
         path = str(Path(f"{path}.py").absolute())
     if not Path(path).is_absolute():
-        return _written(reference), ""
+        return _literal(reference), ""
     from_here = Path(os.path.relpath(Path(path).resolve(), folder.resolve())).as_posix()
-    called = f" + {_written(f':{name}')}" if name else ""
-    return f"str(Path(__file__).resolve().parent / {_written(from_here)}){called}", "from pathlib import Path\n\n"
+    called = f" + {_literal(f':{name}')}" if name else ""
+    return f"str(Path(__file__).resolve().parent / {_literal(from_here)}){called}", "from pathlib import Path\n\n"
 
 
 def _laid_out(value: Any, margin: int, beside: int) -> str:
     """Write a value on one line if it fits between its margin and what stands beside it, else a part a line."""
-    line = _written(value)
+    line = _literal(value)
     if margin + beside + len(line) <= WIDTH or not value or not isinstance(value, Mapping | list):
         return line
     inner = " " * (margin + 4)
     if isinstance(value, Mapping):
-        named = {_written(key): item for key, item in value.items()}
+        named = {_literal(key): item for key, item in value.items()}
         parts = [f"{key}: {_laid_out(item, margin + 4, len(key) + 3)}" for key, item in named.items()]
     else:
         parts = [_laid_out(item, margin + 4, 1) for item in value]
@@ -206,7 +206,7 @@ def _prose(text: str) -> str:
     return "\n".join(hanging(quoted, 0, WIDTH))
 
 
-def _written(value: object) -> str:
+def _literal(value: object) -> str:
     """Write texts, and lists and objects of them, as Python and as formatters like it."""
     return json.dumps(value, ensure_ascii=False)
 
@@ -232,8 +232,8 @@ def structure_of(instance: language.Instance, protocol: language.Protocol) -> di
     return {
         "elements": {sort: list(names) for sort, names in instance.elements.items()},
         "relations": {name: [list(row) for row in sorted(rows)] for name, rows in relations.items()},
-        "functions": {name: _valued(table) for name, table in functions.items()},
-        "first": {name: _valued(table) for name, table in instance.first.items()},
+        "functions": {name: _table_rows(table) for name, table in functions.items()},
+        "first": {name: _table_rows(table) for name, table in instance.first.items()},
     }
 
 
@@ -272,7 +272,7 @@ def require_about(structure: Structure, protocol: language.Protocol) -> None:
             )
 
 
-def _valued(table: Mapping[language.Row, str]) -> list[list[str]]:
+def _table_rows(table: Mapping[language.Row, str]) -> list[list[str]]:
     return [[*row, value] for row, value in sorted(table.items())]
 
 

@@ -128,23 +128,23 @@ def describe_replay(
         other = f", by another attack of {counted(number, 'step')}" if "steps" in outcome else ""
         yield from wrapped("replay", f"reproduced with real bytes{other}: {outcome['recovered']}")
     else:
-        yield from wrapped("replay", f"not reproduced: {_where(outcome['stopped'], actions)}")
+        yield from wrapped("replay", f"not reproduced: {_describe_stop(outcome['stopped'], actions)}")
     defended = outcome["defended"]
     if defended["reproduced"]:
         yield from wrapped("defended", f"still reproduced: {defended['recovered']}")
-    elif _alike(outcome["stopped"], defended["stopped"]):
+    elif _stopped_together(outcome["stopped"], defended["stopped"]):
         same = f"it stops at the same step, so that shows nothing of the defence: {defended['stopped']['why']}"
         yield from wrapped("defended", f"with every defence on, {same}")
     else:
-        yield from wrapped("defended", f"with every defence on, {_where(defended['stopped'], actions)}")
+        yield from wrapped("defended", f"with every defence on, {_describe_stop(defended['stopped'], actions)}")
 
 
-def _alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
+def _stopped_together(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
     """Whether both runs stopped, and at the same step: then no defence stopped the second one."""
     return one is not None and other is not None and one["index"] == other["index"]
 
 
-def _where(stopped: Mapping[str, Any] | None, actions: Sequence[Action]) -> str:
+def _describe_stop(stopped: Mapping[str, Any] | None, actions: Sequence[Action]) -> str:
     if stopped is None:
         return "every step is taken, and the claim holds"
     return f"stopped {step_place(actions, stopped['index'])}, {stopped['step']['action']}: {stopped['why']}"

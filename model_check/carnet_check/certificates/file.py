@@ -120,15 +120,15 @@ def encoded_certificates(certificates: Certificates) -> bytes:
     }
     for (variant, threat), layer in sorted(certificates.layers.items()):
         layout = {"invariants": layer.layout.invariants, "actions": layer.layout.actions}
-        skipped = {name: _place(at, entry) for name, entry in layer.skipped.items()}
-        content["index"].setdefault(variant, {})[threat] = [_place(at, entry) for entry in layer.entries]
+        skipped = {name: _index_of(at, entry) for name, entry in layer.skipped.items()}
+        content["index"].setdefault(variant, {})[threat] = [_index_of(at, entry) for entry in layer.entries]
         content["skipped"].setdefault(variant, {})[threat] = skipped
         content["layout"].setdefault(variant, {})[threat] = layout
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return lzma.compress(text.encode(), format=lzma.FORMAT_XZ, filters=_FILTERS)
 
 
-def _place(at: Mapping[Entry, int], entry: Entry | None) -> int | None:
+def _index_of(at: Mapping[Entry, int], entry: Entry | None) -> int | None:
     return None if entry is None else at[entry]
 
 

@@ -189,7 +189,7 @@ def answers(question: Question) -> Iterator[Answer]:
     """Look for a certificate; a search that fails, however that happens, costs that one."""
     sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     try:
-        writer, listed = _listed(question.reference, question.variant)
+        writer, listed = _obligations_of(question.reference, question.variant)
         yield Answer(question, certificate(writer, listed[question.id], question.hint))
     except (NotFound, Refused) as error:
         yield Answer(question, reason=str(error))
@@ -200,7 +200,7 @@ def answers(question: Question) -> Iterator[Answer]:
 
 
 @functools.cache
-def _listed(reference: str, variant: str) -> tuple[Writer, dict[str, Obligation]]:
+def _obligations_of(reference: str, variant: str) -> tuple[Writer, dict[str, Obligation]]:
     """Return the obligations of a variant, with what writes them; a worker is asked for many."""
     every = (each for layer in layers(load(reference).protocol(variant)) for each in obligations(layer))
     return Writer(), {each.id: each for each in every}

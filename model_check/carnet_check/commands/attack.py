@@ -25,7 +25,7 @@ from carnet_check.results import steps_as_json
 from carnet_check.wording import known, narrate, reason
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import claimed, require_apart, require_writable_file, write_json, write_text
-from carnet_command.interrupts import covering
+from carnet_command.interrupts import track_progress
 from carnet_command.progress import progress
 from carnet_command.text import hanging, wrapped
 
@@ -97,7 +97,7 @@ def attack(
         (common.log if as_json else common.say)(line)
     began = time.monotonic()
     caps = hunt.caps_within(max_memory)
-    with progress() as shown, covering(shown) as covered:
+    with progress() as shown, track_progress(shown) as covered:
         result = hunt.hunt(target, jobs=jobs or common.cores(), caps=caps, progress=covered.status)
     written = () if result.trace is None else tuple(path for path in (itf_file, test_file, out) if path is not None)
     closing = _closing(context, result, written, time.monotonic() - began)

@@ -23,7 +23,7 @@ from carnet_check.obligations import Layer, layers
 from carnet_check.wording import as_file_name
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import claimed, make_folder
-from carnet_command.interrupts import Covered, covering
+from carnet_command.interrupts import TrackedProgress, track_progress
 from carnet_command.progress import progress
 from carnet_command.text import counted, wrapped
 
@@ -61,8 +61,8 @@ def certify(
             raise UsageError(
                 f"nothing is claimed of variant {name} of {source.family.id}, so there is nothing to certify"
             )
-    with progress() as shown, covering(shown) as covered:
-        made, certificates = _made(source, every, before, jobs or common.cores(), covered)
+    with progress() as shown, track_progress(shown) as covered:
+        made, certificates = _produced(source, every, before, jobs or common.cores(), covered)
         size = save_certificates(place, certificates)
         if out:
             _write_folder(out, every, certificates)
@@ -73,8 +73,8 @@ def certify(
     return code
 
 
-def _made(
-    source: Source, every: Sequence[tuple[Layer, ...]], before: Certificates, jobs: int, covered: Covered
+def _produced(
+    source: Source, every: Sequence[tuple[Layer, ...]], before: Certificates, jobs: int, covered: TrackedProgress
 ) -> tuple[list[ProductionReport], Certificates]:
     """Make the certificates of these variants."""
 

@@ -59,10 +59,10 @@ class ExhaustionCertificate:
         judged = {True: f"accepted in {self.checked_in:.1f} s", False: "REFUSED", None: "not checked"}[self.accepted]
         where = f"{self.variant} · {self.threat}, instance {self.instance}"
         what = f"{where}: {counted(self.claims, 'claim')} in {counted(self.states, 'state')}"
-        return f"{what}, {self.bytes:,} bytes; visited in {self.visited_in:.1f} s, {judged}{self._fallen}"
+        return f"{what}, {self.bytes:,} bytes; visited in {self.visited_in:.1f} s, {judged}{self._describe_violations}"
 
     @property
-    def _fallen(self) -> str:
+    def _describe_violations(self) -> str:
         expected = [name for name in self.fallen if name not in self.unexpected]
         said = (("VIOLATED", self.unexpected), ("violated as expected", expected))
         return "".join(f"; {word}: {', '.join(names)}" for word, names in said if names)

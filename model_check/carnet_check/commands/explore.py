@@ -38,7 +38,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.verification.planning import random_walks
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import claimed
-from carnet_command.interrupts import covering
+from carnet_command.interrupts import track_progress
 from carnet_command.progress import progress
 from carnet_command.text import counted, wrapped
 from carnet_spec.language import Profile, Protocol
@@ -257,7 +257,7 @@ def _scope(target: AttackTarget, profile: Profile, memory: int) -> Scope:
 
 def _explored(explores: Explores, target: AttackTarget, search: Search, scope: Scope) -> Coverage:
     """Run the search, saying how far it is."""
-    with progress() as shown, covering(shown) as covered:
+    with progress() as shown, track_progress(shown) as covered:
         covered.status("laying out the instance")
 
         last, where = 0, ""

@@ -29,7 +29,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.wording import as_file_name
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import claimed, make_folder, reason, write_text
-from carnet_command.interrupts import Covered, covering
+from carnet_command.interrupts import TrackedProgress, track_progress
 from carnet_command.progress import progress
 from carnet_command.text import counted, wrapped
 from carnet_spec.language import Instance, Protocol
@@ -293,7 +293,7 @@ def _write_promela(
 
 def _observed(target: AttackTarget, instance: Instance, asked: ModelRequest) -> Observed | None:
     caps = Caps(states=asked.max_states or DEFAULT_MAX_STATES, memory=asked.max_memory or available_memory())
-    with progress() as shown, covering(shown) as covered:
+    with progress() as shown, track_progress(shown) as covered:
 
         def watch(states: int, depth: int) -> None:
             covered.status(f"learning what never changes: {states:,} states, depth {depth}")
@@ -407,7 +407,7 @@ def export(
     context.with_resource(claimed(out))
     source = load(protocol)
     protocols = _chosen(source, variants, common.defences(without))
-    with progress() as shown, covering(shown) as covered:
+    with progress() as shown, track_progress(shown) as covered:
         if form == JSON:
             written, files = _write_protocols(out, protocols), len(protocols)
         else:
@@ -458,7 +458,7 @@ def _require_threat(protocol: Protocol, id: str) -> None:
 
 
 def _write_obligations(
-    out: Path, form: str, layers: Sequence[Layer], cores: Cores, covered: Covered
+    out: Path, form: str, layers: Sequence[Layer], cores: Cores, covered: TrackedProgress
 ) -> tuple[list[ExportedVariant], int]:
     folder = ObligationFolder(out, ENDINGS[form])
     counts = {layer.protocol.variant: [0, 0] for layer in layers}

@@ -20,7 +20,7 @@ from carnet_check.mutation.operators import Mutant
 from carnet_check.mutation.scenarios import MOST_STATES
 from carnet_command.exit_codes import ExitCode, deciding
 from carnet_command.files import claimed
-from carnet_command.interrupts import covering
+from carnet_command.interrupts import track_progress
 from carnet_command.progress import progress
 from carnet_command.text import counted, hanging, wrapped
 
@@ -78,10 +78,10 @@ def mutate(
         out / campaign.RECORD_FILE if out else None,
         campaign.record_header(source, chosen, threats=threats, attacks=attacks),
     )
-    with progress() as shown, covering(shown) as covered:
+    with progress() as shown, track_progress(shown) as covered:
         outcome = campaign.run(request, every, record, jobs or common.cores(), covered.status)
     argued = {each.key: each for each in arguments}
-    code = _code([each for _, each in _every(outcome)], argued)
+    code = _code([each for _, each in _judged_mutants(outcome)], argued)
     closing = _closing(context, outcome, digests, argued, out, time.monotonic() - began)
     common.finish(as_json, _as_json(request, outcome, argued), [] if as_json else _lines(outcome, argued), closing)
     return code
@@ -131,34 +131,34 @@ def _as_json(
         "equivalent": counts["equivalent"],
         "stronger": counts["stronger"],
         "survived": [
-            {**_named(mutant), "argument": argued[each.key].argument if each.key in argued else None}
+            {**_mutant_id(mutant), "argument": argued[each.key].argument if each.key in argued else None}
             for mutant, each in _with_fate(outcome, "survived")
         ],
-        "unknown": [{**_named(mutant), "why": each.evidence} for mutant, each in _with_fate(outcome, "unknown")],
-        "refused": [{**_named(mutant), "why": each.evidence} for mutant, each in _with_fate(outcome, "refused")],
+        "unknown": [{**_mutant_id(mutant), "why": each.evidence} for mutant, each in _with_fate(outcome, "unknown")],
+        "refused": [{**_mutant_id(mutant), "why": each.evidence} for mutant, each in _with_fate(outcome, "refused")],
         "killed_by": dict(sorted(Counter(each.by for each in outcome.judgements if each.by).items())),
         "pairs": {
             "judged": len(outcome.pairs),
-            "killed": [_named(mutant) | _why(each) for mutant, each in outcome.pairs if each.fate == "killed"],
+            "killed": [_mutant_id(mutant) | _evidence(each) for mutant, each in outcome.pairs if each.fate == "killed"],
             "equivalent": sum(each.fate == "equivalent" for _, each in outcome.pairs),
         },
-        "judgements": [_named(mutant) | _why(each) for mutant, each in _every(outcome)],
+        "judgements": [_mutant_id(mutant) | _evidence(each) for mutant, each in _judged_mutants(outcome)],
     }
 
 
-def _every(outcome: campaign.Outcome) -> tuple[tuple[Mutant, Judgement], ...]:
+def _judged_mutants(outcome: campaign.Outcome) -> tuple[tuple[Mutant, Judgement], ...]:
     return (*zip(outcome.mutants, outcome.judgements, strict=True), *outcome.pairs)
 
 
 def _with_fate(outcome: campaign.Outcome, fate: str) -> list[tuple[Mutant, Judgement]]:
-    return [(mutant, each) for mutant, each in _every(outcome) if each.fate == fate]
+    return [(mutant, each) for mutant, each in _judged_mutants(outcome) if each.fate == fate]
 
 
-def _named(mutant: Mutant) -> dict[str, Any]:
+def _mutant_id(mutant: Mutant) -> dict[str, Any]:
     return {"mutant": mutant.name, "variant": mutant.variant}
 
 
-def _why(judgement: Judgement) -> dict[str, Any]:
+def _evidence(judgement: Judgement) -> dict[str, Any]:
     value: dict[str, Any] = {"fate": str(judgement.fate), "by": judgement.by or None, "evidence": judgement.evidence}
     return value | {"core": list(judgement.core), "seconds": judgement.seconds}
 
@@ -168,7 +168,7 @@ def _counts(judgements: Sequence[Judgement]) -> Counter[str]:
 
 
 def _lines(outcome: campaign.Outcome, argued: Mapping[str, campaign.Argument]) -> Iterator[str]:
-    for _, each in _every(outcome):
+    for _, each in _judged_mutants(outcome):
         if each.fate in ("survived", "unknown"):
             argument = argued.get(each.key)
             word = "ARGUED" if argument and each.fate == "survived" else each.fate.upper()

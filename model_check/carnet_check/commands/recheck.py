@@ -44,7 +44,7 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     the checker accepts. The program that is proved sound in Coq, where it is built, does the same by itself. Whether
     these specifications are those that you have in mind, compare their digests.
     """
-    compared, kernel, verified = _asked(folder)
+    compared, kernel, verified = _run_checks(folder)
     every, seconds = list(certified.joined(compared.answer.rows, kernel.answer)), kernel.seconds
     verdicts, verified_seconds = verified.answer, verified.seconds
     accepted = None if verdicts is None else all(each.accepted for each in verdicts)
@@ -94,7 +94,7 @@ class TimedAnswer(Generic[Answer]):
     seconds: float
 
 
-def _asked(
+def _run_checks(
     folder: Path,
 ) -> tuple[
     TimedAnswer[certified.IndexComparison],
@@ -116,7 +116,7 @@ def _asked(
     shares: list[Part] = [(certified.judged, (folder, texts[part::SHARES])) for part in range(SHARES)]
     said: dict[Question, list[TimedAnswer[Any]]] = {certified.compared: [], verdicts_of_coq: [], certified.judged: []}
     with WorkerPool(cores(), patience=PATIENCE, keep=False) as pool:
-        for (question, about), answer in pool.results(_timed, longest + shares, only):
+        for (question, about), answer in pool.results(_timed_answer, longest + shares, only):
             if not isinstance(answer, Lost):
                 said[question].append(answer)
             elif question is certified.judged:
@@ -144,7 +144,7 @@ Question = Callable[..., Any]
 Part = tuple[Question, tuple[Any, ...]]
 
 
-def _timed(part: Part) -> Iterator[TimedAnswer[Any]]:
+def _timed_answer(part: Part) -> Iterator[TimedAnswer[Any]]:
     """Answer in a process of its own."""
     question, about = part
     began = time.monotonic()

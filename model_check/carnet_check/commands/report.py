@@ -16,7 +16,7 @@ from carnet_check.report.run_folder import Run, read_run, run_of, snapshot
 from carnet_check.report.shapes import ShapeError, maybe, number, parsed, record, rows, text
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import claimed, require_apart, require_writable_file, write_text
-from carnet_command.interrupts import covering
+from carnet_command.interrupts import track_progress
 from carnet_command.printable import printable
 from carnet_command.text import counted
 
@@ -64,7 +64,7 @@ def report(
         context.with_resource(claimed(html))
     value: dict[str, Any] = {"run_folder": str(run_folder)}
     lines: list[str] = []
-    with covering() as covered:
+    with track_progress() as covered:
         covered.status(f"reading '{run_folder}'")
         run = _read(asked, value, lines)
         tables = [_table(file) for file in table_files]

@@ -36,7 +36,7 @@ from carnet_check.verification.planning import Campaign, Request, planned
 from carnet_check.wording import is_deduction
 from carnet_command.exit_codes import ExitCode, deciding
 from carnet_command.files import claimed, require_apart, require_writable_file, write_json, write_text
-from carnet_command.interrupts import covering
+from carnet_command.interrupts import track_progress
 from carnet_command.printable import printable
 from carnet_command.progress import progress
 from carnet_command.text import counted, hanging, wrapped
@@ -188,7 +188,7 @@ def verify(
         announce(line)
     if shard is not None:
         return _shared(context, campaign, shard, as_json)
-    with progress() as shown, covering(shown) as covered:
+    with progress() as shown, track_progress(shown) as covered:
         outcome = running.verify(campaign, covered)
         covered.status("writing what was asked for")
         closing = _closing(context, outcome, kept)
@@ -219,7 +219,7 @@ def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str 
 def _shared(context: click.Context, campaign: Campaign, shard: Shard, as_json: bool) -> int:
     """Do one part of the work, and say what became of it."""
     require_shareable(campaign)
-    with progress() as shown, covering(shown) as covered:
+    with progress() as shown, track_progress(shown) as covered:
         shared = run_shard(campaign, shard, covered)
     value = {**shared.as_json(), "run": {"rerun": common.rerun_command(context), "seconds": round(shared.seconds, 3)}}
     rest = f"shard {shard} establishes no claim by itself: `carnet verify` with the answers of all {shard.of} does"

@@ -23,7 +23,7 @@ from carnet_check.errors import UsageError
 from carnet_check.loading.families import known_protocols, parts_of
 from carnet_check.report.run_folder import RUN, Run, read_run
 from carnet_command.exit_codes import ExitCode
-from carnet_command.interrupts import covering
+from carnet_command.interrupts import track_progress
 from carnet_command.text import counted
 from carnet_spec.protocols.registry import DEFAULT
 
@@ -53,11 +53,11 @@ def watch(protocol: str, options: tuple[str, ...], runs: int | None, as_json: bo
     (log if as_json else say)(f"watching {counted(len(watched.marks()), 'file')} in {watched.folder}; Ctrl-C ends it")
     code, done = int(ExitCode.EXPECTED), 0
     before: Run | None = None
-    with covering() as covered, tempfile.TemporaryDirectory() as place:
+    with track_progress() as covered, tempfile.TemporaryDirectory() as place:
         while runs is None or done < runs:
             covered.status(f"run {done + 1}")
             marks, kept = watched.marks(), Path(place) / f"run{done}"
-            with _started(protocol, options, kept, as_json) as running:
+            with _verifying(protocol, options, kept, as_json) as running:
                 ended = _wait(running, watched, marks)
             if ended is None:
                 continue
@@ -96,14 +96,12 @@ class WatchedFolder:
     def _files(self) -> Iterator[Path]:
         for folder, inside, _ in os.walk(self.folder):
             inside[:] = [
-                name for name in inside if not name.startswith((".", "__")) and not _is_environment(folder, name)
+                name
+                for name in inside
+                if not name.startswith((".", "__")) and not Path(folder, name, "pyvenv.cfg").exists()
             ]
             for part in PARTS:
                 yield from Path(folder).glob(part)
-
-
-def _is_environment(folder: str, name: str) -> bool:
-    return Path(folder, name, "pyvenv.cfg").exists()
 
 
 def _folder_of(reference: str) -> Path:
@@ -123,7 +121,7 @@ def _folder_of(reference: str) -> Path:
 
 
 @contextlib.contextmanager
-def _started(protocol: str, options: Sequence[str], kept: Path, as_json: bool) -> Iterator[subprocess.Popen[bytes]]:
+def _verifying(protocol: str, options: Sequence[str], kept: Path, as_json: bool) -> Iterator[subprocess.Popen[bytes]]:
     """Start a run, and end it with the block."""
     command = [*COMMAND, "verify", protocol, *options, "--out", str(kept), "--out-is-deleted"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL if as_json else None) as running:

@@ -212,7 +212,7 @@ def requirements(protocol: Protocol) -> dict[str, frozenset[str]]:
     reads, or that reads or writes a message in common with a step that there is without the defence alone.
     """
     found: dict[str, set[str]] = {defence.id: set() for defence in protocol.defences}
-    written = [(_written(other), other.enforces) for other in _honest(protocol)]
+    written = [(_sent_by(other), other.enforces) for other in _honest(protocol)]
     for action in protocol.actions:
         for defence, part in _parts(action):
             found[defence].update(action.enforces)
@@ -239,9 +239,9 @@ def _parts(action: Action) -> Iterator[tuple[str, frozenset[Symbol]]]:
 
 def _in_common(shortcut: Action, protocol: Protocol) -> Iterator[str]:
     reads = _messages(*(symbols_of(guard.formula) for guard in shortcut.guards))
-    writes = _written(shortcut)
+    writes = _sent_by(shortcut)
     for action in _honest(protocol):
-        if reads & _written(action) or writes & _messages(*(symbols_of(guard.formula) for guard in action.guards)):
+        if reads & _sent_by(action) or writes & _messages(*(symbols_of(guard.formula) for guard in action.guards)):
             yield from action.enforces
 
 
@@ -249,7 +249,7 @@ def _messages(*read: frozenset[Symbol]) -> frozenset[Symbol]:
     return frozenset(symbol for symbols in read for symbol in symbols if symbol.kind is Kind.MESSAGE)
 
 
-def _written(action: Action) -> frozenset[Symbol]:
+def _sent_by(action: Action) -> frozenset[Symbol]:
     """Return the messages that an action sends."""
     return _messages(frozenset(update.symbol for update in action.updates))
 
@@ -409,7 +409,7 @@ class ClockJudge:
         """Take an event; return why its instants do not fit, or nothing; without a clock nothing is asked of them."""
         if not self.clocks:
             return ""
-        step, due = event.step, dict.fromkeys(self._due(event))
+        step, due = event.step, dict.fromkeys(self._required_instants(event))
         if tuple(sorted(name for name, _ in event.at)) != tuple(sorted(due)):
             told = ", ".join(due) or "none"
             return f"expected the instants of the event to be {told}, found {', '.join(dict(event.at)) or 'none'}"
@@ -417,7 +417,7 @@ class ClockJudge:
             return ""
         return next((why for number in self._followers if (why := self._went_on(number, step, event.at))), "")
 
-    def _due(self, event: TraceEvent) -> Iterable[str]:
+    def _required_instants(self, event: TraceEvent) -> Iterable[str]:
         """Yield the names of the instants that an event has to give."""
         if isinstance(event.step, TraceStep):
             for clock in self.clocks:

@@ -169,7 +169,7 @@ def followed_relations(protocol: Protocol, kept: frozenset[Symbol]) -> Mapping[S
         for update in updates:
             symbol = update.symbol
             fit = symbol not in found and symbol not in unfit and symbol not in given
-            if fit and update.effect is Effect.INSERT and (place := _place(update)) is not None:
+            if fit and update.effect is Effect.INSERT and (place := _set_argument(update)) is not None:
                 base = _base(update, updates, found)
                 if (
                     base is not None
@@ -182,7 +182,7 @@ def followed_relations(protocol: Protocol, kept: frozenset[Symbol]) -> Mapping[S
         found |= more
 
 
-def _place(update: Update) -> int | None:
+def _set_argument(update: Update) -> int | None:
     """Return the argument that stands for every element of a sort, if there is one and only one."""
     places = [at for at, arg in enumerate(update.args) if free_variables(arg) & set(update.each)]
     return places[0] if len(places) == 1 == len(update.each) and update.args[places[0]] == update.each[0] else None
@@ -207,7 +207,7 @@ def _only_grows(symbol: Symbol, updates: list[Update]) -> bool:
 
 def only_prefixes_inserted(symbol: Symbol, updates: list[Update]) -> bool:
     """Whether a relation is changed by insertions for all elements of a sort, and by nothing else."""
-    return all(u.effect is Effect.INSERT and _place(u) is not None for u in updates if u.symbol == symbol)
+    return all(u.effect is Effect.INSERT and _set_argument(u) is not None for u in updates if u.symbol == symbol)
 
 
 def _eligible(
@@ -217,10 +217,10 @@ def _eligible(
         return False
     for update in updates:
         if update.symbol == symbol and update.effect is Effect.REMOVE:
-            if _place(update) != how.at or update.when != TRUE:
+            if _set_argument(update) != how.at or update.when != TRUE:
                 return False
         elif update.symbol == symbol and update.each:
-            if _place(update) != how.at or _base(update, updates, found) != how.base:
+            if _set_argument(update) != how.at or _base(update, updates, found) != how.base:
                 return False
         elif symbol in symbols_of(update.when) and not _copies(update, symbol, how):
             return False

@@ -216,7 +216,7 @@ class Machine:
         Nothing is returned if the step cannot be taken; of more than ``MOST_WAYS`` + 1 choices, the first so many are.
         """
         found = self._actions[step.action]
-        frame = self._given(step, found)
+        frame = self._frame_of(step, found)
         self.work.spend(tables.MOVE)
         if len(step.args) < len(found.params):
             return self._ways(found, frame, step)
@@ -229,7 +229,7 @@ class Machine:
         found = self._actions[step.action]
         if len(step.args) < len(found.params):
             return self._why_none(found, step)
-        frame = self._given(step, found)
+        frame = self._frame_of(step, found)
         for guard, holds in found.guards:
             if not holds(frame):
                 return describe_refusal(found.action, guard, found.scope, frame, self._compiler)
@@ -242,16 +242,16 @@ class Machine:
         self._make(move.changes)
 
     def _make(self, changes: Iterable[Change]) -> None:
-        waiting = deque(self._made(changes))
+        waiting = deque(self._applied_changes(changes))
         while waiting:
             change = waiting.popleft()
             for trigger in self._triggers.get(change.table.name, ()):
                 self.work.spend(tables.RULE)
                 frame = self._frame()
                 if trigger.fits(change.row, frame):
-                    waiting.extend(self._made(self._derived(trigger.rule, frame, trigger.known)))
+                    waiting.extend(self._applied_changes(self._derived(trigger.rule, frame, trigger.known)))
 
-    def _made(self, changes: Iterable[Change]) -> list[Change]:
+    def _applied_changes(self, changes: Iterable[Change]) -> list[Change]:
         """Make changes; return those that changed something."""
         return [change for change in changes if self._keep(change.apply())]
 
@@ -276,7 +276,7 @@ class Machine:
                 changes.append(change)
         return tuple(changes)
 
-    def _given(self, step: TraceStep, found: _Action) -> Frame:
+    def _frame_of(self, step: TraceStep, found: _Action) -> Frame:
         frame = self._frame()
         for name, element in step.args:
             frame[found.scope[found.params[name]]] = element
@@ -309,8 +309,8 @@ class Machine:
         missing = ", ".join(var.name for var in action.params if var.name not in given)
         for choices, guard in zip(found.choices[1:], action.guards, strict=True):
             known = choices.known(var for var in action.params if var.name in given)
-            if next(choices.each(self._given(step, found), known), None) is None:
-                why = describe_refusal(action, guard, found.scope, self._given(step, found), self._compiler)
+            if next(choices.each(self._frame_of(step, found), known), None) is None:
+                why = describe_refusal(action, guard, found.scope, self._frame_of(step, found), self._compiler)
                 return f"{why}, for every choice of {missing}"
         return _same_draw(action)
 
@@ -386,12 +386,12 @@ def triggers(protocol: Protocol, rules: Iterable[Rule]) -> dict[str, list[Trigge
     lost = {update.symbol for update in updates if update.effect is Effect.REMOVE}
     found: dict[str, list[Trigger]] = {}
     for rule in rules:
-        for part in dict.fromkeys(_read(rule.action, lost)):
+        for part in dict.fromkeys(_reads_of(rule.action, lost)):
             found.setdefault(part.symbol.name, []).append(_trigger(rule, part.args))
     return found
 
 
-def _read(rule: Action, lost: set[Symbol]) -> Iterable[terms.Apply]:
+def _reads_of(rule: Action, lost: set[Symbol]) -> Iterable[terms.Apply]:
     """Yield the places where a rule reads a symbol that changes, its own heads among them if they can be removed."""
     formulas = [guard.formula for guard in rule.guards]
     for update in rule.updates:
@@ -530,7 +530,7 @@ class Follower:
                 self._furthest = Divergence(self._taken, current, self._machine.why_not(current))
             if not self._branches:
                 return self._diverged(self._furthest)
-            ahead = self._back()
+            ahead = self._backtrack()
         return None
 
     def _diverged(self, found: Divergence) -> Divergence:
@@ -562,7 +562,7 @@ class Follower:
     def _change_count(self) -> int:
         return self._forgotten + len(self._machine.journal or ())
 
-    def _back(self) -> deque[TraceStep]:
+    def _backtrack(self) -> deque[TraceStep]:
         """Take the last branch's next way, and return the steps to be taken again after it."""
         branch = self._branches[-1]
         journal = self._machine.journal

@@ -99,7 +99,9 @@ def conform(file: Path, asked: str = "", *, require_checked: bool = False) -> Co
     protocol = source.protocol(header.variant, header.without)
     mentioned = _mentioned(protocol, events(lines, header))
     judged = replace(header, threat=_threat(header, source.family, protocol, mentioned.actions))
-    instance = _grown(_instance(source, protocol, judged), mentioned.elements)
+    instance = _with_elements(
+        source.instance(protocol, judged.threat, Profile("trace", dict(judged.sizes))), mentioned.elements
+    )
     machine = Machine(protocol, instance, mentioned.elements, complete=header.checked)
     lines = lines_of(file)
     if next(lines, None) != first:
@@ -224,11 +226,6 @@ def _threat(header: Header, family: Family, protocol: Protocol, actions: Collect
     return chosen
 
 
-def _instance(source: Source, protocol: Protocol, header: Header) -> Instance:
-    """Build the instance that the header's sizes make under its threat model."""
-    return source.instance(protocol, header.threat, Profile("trace", dict(header.sizes)))
-
-
 @dataclass(frozen=True, slots=True)
 class _TraceContents:
     """What a trace mentions: actions, elements of each sort that takes any, in order, parties, and instants.
@@ -274,7 +271,7 @@ def _is_open(sort: Sort, protocol: Protocol) -> bool:
     return sort.fresh or (not sort.is_enumeration and sort not in rigid)
 
 
-def _grown(instance: Instance, named: Mapping[str, Mapping[str, None]]) -> Instance:
+def _with_elements(instance: Instance, named: Mapping[str, Mapping[str, None]]) -> Instance:
     """Add the elements that a trace names to the sorts that take any."""
     grown = {
         sort: tuple(dict.fromkeys((*instance.elements.get(sort, ()), *elements))) for sort, elements in named.items()

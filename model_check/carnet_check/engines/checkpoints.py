@@ -139,7 +139,7 @@ class SearchCheckpoint:
         """
         if not self._file("head").exists():
             self._note(None, {})
-        added = {series: self._written(series, each, parts) for series, (each, parts) in more.items()}
+        added = {series: self._written_segment(series, each, parts) for series, (each, parts) in more.items()}
         every = self._series | {series: [*self._series.get(series, ()), segment] for series, segment in added.items()}
         self._note(notes, every)
         self.notes, self._series = notes, every
@@ -168,7 +168,7 @@ class SearchCheckpoint:
             if digest.hexdigest() != segment.sum:
                 raise UsageError(f"the checkpoint is broken: '{file}' is not what was written")
 
-    def _written(self, series: str, bytes_each: int, parts: Iterable[bytes]) -> Segment:
+    def _written_segment(self, series: str, bytes_each: int, parts: Iterable[bytes]) -> Segment:
         digest, size, room = hashlib.sha256(), 0, self._checkpoint.room
         with replacing_durably(self._file(f"{series}.{len(self._series.get(series, ()))}")) as file:
             for part in parts:

@@ -197,14 +197,14 @@ class RayPool(Pool):
                     busy[remote.remote(function, part, *self._asked)] = (Work(part), self._deadline())
                 if not busy:
                     return
-                for task in self._heard(busy):
+                for task in self._ready_tasks(busy):
                     work, deadline = busy.pop(task)
                     if deadline <= time.monotonic():
                         self._ray.cancel(task, force=True)
                         said: Any = Lost(f"the cluster said nothing for {self._silence:g} s")
                     else:
                         try:
-                            said = self._said(next(task))
+                            said = self._task_result(next(task))
                         except StopIteration:
                             continue
                         if not isinstance(said, Lost):
@@ -218,12 +218,12 @@ class RayPool(Pool):
     def _deadline(self) -> float:
         return time.monotonic() + self._silence
 
-    def _heard(self, busy: dict[Any, tuple[Any, float]]) -> list[Any]:
+    def _ready_tasks(self, busy: dict[Any, tuple[Any, float]]) -> list[Any]:
         soonest = min(deadline for _, deadline in busy.values())
         ready, _ = self._ray.wait(list(busy), num_returns=1, timeout=max(0.0, soonest - time.monotonic()))
         return list(ready) or [task for task, (_, deadline) in busy.items() if deadline <= time.monotonic()]
 
-    def _said(self, reference: Any) -> Any:
+    def _task_result(self, reference: Any) -> Any:
         errors = self._ray.exceptions
         try:
             return self._ray.get(reference)
@@ -244,10 +244,10 @@ def _answers(
     """Answer on a machine of the cluster, in a worker that can be killed."""
     there = (version(), source_digest())
     if there != expected:
-        raise UsageError(f"expected the cluster to answer by {_named(expected)}, and it has {_named(there)}")
+        raise UsageError(f"expected the cluster to answer by {_version_of(expected)}, and it has {_version_of(there)}")
     with WorkerPool(1, patience=patience, memory=memory) as pool:
         yield from (said for _, said in pool.results(function, [part]))
 
 
-def _named(who: tuple[str, str]) -> str:
+def _version_of(who: tuple[str, str]) -> str:
     return f"{who[0]} and Carnet's code {who[1][:16]}"

@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from carnet_check.exports.smtlib import LOGIC, Declarations, quoted, said, sort_name, symbol_name
-from carnet_check.made import Made
 from carnet_check.obligations import GOAL, Hypothesis, Obligation
+from carnet_check.reserved_symbols import ReservedSymbol
 from carnet_spec.language import Sort, SpecificationError, Symbol, Term
 
 
@@ -23,7 +23,7 @@ class NoSuchHypothesisError(SpecificationError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _HypothesisText:
     """A hypothesis as text, with the declarations that it needs."""
 
     text: str
@@ -43,7 +43,7 @@ class Writer:
 
     def __init__(self, known: dict[Term, Known] | None = None) -> None:
         self._known = {} if known is None else known
-        self._said: dict[tuple[str, int], tuple[Term, _Said]] = {}
+        self._said: dict[tuple[str, int], tuple[Term, _HypothesisText]] = {}
         self._digests: dict[tuple[int, tuple[str, ...]], tuple[Term, str]] = {}
         self._declarations = Declarations()
 
@@ -91,14 +91,14 @@ class Writer:
             self._digests[known] = goal, digest(self.text(obligation, kept))
         return self._digests[known][1]
 
-    def _statement(self, hypothesis: Hypothesis) -> _Said:
+    def _statement(self, hypothesis: Hypothesis) -> _HypothesisText:
         """Return how a hypothesis is said. Terms are slow to compare, so it is kept by the term itself, beside it."""
         known = hypothesis.name, id(hypothesis.formula)
         if known not in self._said:
-            self._said[known] = hypothesis.formula, self._made(hypothesis)
+            self._said[known] = hypothesis.formula, self._hypothesis_text(hypothesis)
         return self._said[known][1]
 
-    def _made(self, hypothesis: Hypothesis) -> _Said:
+    def _hypothesis_text(self, hypothesis: Hypothesis) -> _HypothesisText:
         sorts: dict[str, None] = {}
         functions: dict[str, None] = {}
         known = self._known.get(hypothesis.formula)
@@ -108,10 +108,10 @@ class Writer:
         for thing in needed:
             if isinstance(thing, Sort):
                 sorts[self._declarations.sort(thing)] = None
-            elif not isinstance(thing, Made):
+            elif not isinstance(thing, ReservedSymbol):
                 functions[self._declarations.symbol(thing)] = None
         line = f"(assert (! {written} :named {quoted(hypothesis.name)}))"
-        return _Said(_line(line), sorts, functions)
+        return _HypothesisText(_line(line), sorts, functions)
 
 
 def _line(line: str) -> str:

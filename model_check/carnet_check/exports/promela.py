@@ -168,7 +168,7 @@ class _Model:
         yield f'\t\tprintf("{_plain(step.title)}\\n");'
         done = list(assignments(step, self._names))
         done += [(f"{SPENT} = {SPENT} + {cost}", "a move of the adversary") for cost in self._costs(step.action)]
-        yield from (f"\t\t{statement};{_aside(name)}" for statement, name in done)
+        yield from (f"\t\t{statement};{_trailing_comment(name)}" for statement, name in done)
         groups = self._closing.after(step)
         for group in groups:
             yield from conclusions(group, self._names)
@@ -203,10 +203,10 @@ def _conditions(parts: Iterable[tuple[str, str]], sign: str) -> Iterator[str]:
     """Write conditions under each other, each with what it is called; a line that ends in a sign goes on."""
     listed = list(parts) or [("true", "")]
     for place, (expression, name) in enumerate(listed, 1):
-        yield f"\t\t{expression} {sign if place < len(listed) else '->'}{_aside(name)}"
+        yield f"\t\t{expression} {sign if place < len(listed) else '->'}{_trailing_comment(name)}"
 
 
-def _aside(name: str) -> str:
+def _trailing_comment(name: str) -> str:
     return f"  /* {_plain(name)} */" if name else ""
 
 

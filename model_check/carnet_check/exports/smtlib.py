@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from carnet_check.made import Made
+from carnet_check.reserved_symbols import ReservedSymbol
 from carnet_spec.language import Sort, SpecificationError, Symbol
 from carnet_spec.language.terms import (
     BOOL,
@@ -56,7 +56,7 @@ def quoted(name: str) -> str:
 
 def symbol_name(symbol: Symbol) -> str:
     """Return the SMT-LIB name of ``symbol``, unquoted."""
-    if isinstance(symbol, Made):
+    if isinstance(symbol, ReservedSymbol):
         return symbol.name.removeprefix("$")
     return ("now." if symbol.mutable else "rigid.") + symbol.name
 

@@ -178,9 +178,9 @@ class _Document:
             case ["not", body]:
                 return Node("Not", (self.formula(body, scope),))
             case ["and", parts]:
-                return self._joined("And", parts, True, scope)
+                return self._nested("And", parts, True, scope)
             case ["or", parts]:
-                return self._joined("Or", parts, False, scope)
+                return self._nested("Or", parts, False, scope)
             case ["implies", premise, conclusion]:
                 return Node("Implies", (self.formula(premise, scope), self.formula(conclusion, scope)))
             case ["forall", bound, body]:
@@ -194,7 +194,7 @@ class _Document:
     def _terms(self, args: Sequence[Any], scope: _Scope) -> tuple[Node, ...]:
         return tuple(self.term(arg, scope) for arg in args)
 
-    def _joined(self, head: str, parts: Sequence[Any], none: bool, scope: _Scope) -> Node:
+    def _nested(self, head: str, parts: Sequence[Any], none: bool, scope: _Scope) -> Node:
         """Join two at a time, from the right: ``a and (b and c)``; the one of nothing is a constant."""
         if not parts:
             return Node("Const", (none,))

@@ -322,13 +322,13 @@ class _Module:
             yield ""
         yield "Next =="
         for action in self._steps:
-            yield f"  \\/ {self._taken(action)}"
+            yield f"  \\/ {self._action_call(action)}"
         if not self._steps:
             yield "  FALSE"
         yield ""
         yield "Spec == Init /\\ [][Next]_vars"
 
-    def _taken(self, action: Action) -> str:
+    def _action_call(self, action: Action) -> str:
         terms, name = self._terms, self._terms.operator("action", action.name)
         scope = terms.bound(action.params, {})
         if not scope:
@@ -382,7 +382,7 @@ def title(text: str) -> Iterator[str]:
     yield ""
 
 
-def aside(name: str) -> str:
+def trailing_comment(name: str) -> str:
     """Return a name as a comment at the end of a line; nothing for no name."""
     plain = "".join(letter if letter.isprintable() else " " for letter in name)
     return f"  \\* {plain}" if plain else ""
@@ -397,7 +397,7 @@ def conjuncts(head: str, parts: Sequence[str]) -> Iterator[str]:
 def named_conjuncts(parts: Sequence[tuple[str, str]], margin: str, last: str = "") -> Iterator[str]:
     """Write conjuncts under each other, each with its name; ``last`` ends them."""
     for place, (part, name) in enumerate(parts, 1):
-        yield f"{margin}/\\ {part}{last if place == len(parts) else ''}{aside(name)}"
+        yield f"{margin}/\\ {part}{last if place == len(parts) else ''}{trailing_comment(name)}"
 
 
 def listed(head: str, parts: Sequence[str], end: str) -> Iterator[str]:
@@ -414,7 +414,7 @@ def changed(margin: str, record: str, changes: Sequence[tuple[str, str]], after:
     yield f"{margin}[{record} EXCEPT"
     for place, (written, name) in enumerate(changes, 1):
         end = "," if place < len(changes) else f"]{after}"
-        yield f"{margin}   {written}{end}{aside(name)}"
+        yield f"{margin}   {written}{end}{trailing_comment(name)}"
 
 
 def wrapped(head: str, text: str) -> Iterator[str]:

@@ -41,9 +41,9 @@ def tptp(obligation: Obligation, kept: Collection[str] | None = None, goal: term
         things.update(dict.fromkeys(said(hypothesis.formula)[1]))
     sorts = [thing for thing in things if isinstance(thing, Sort)]
     lines = [
-        *(_typed(sort_name(sort), "$tType") for sort in sorts),
-        *(_typed(member_name(each), _type(each.sort)) for sort in sorts for each in _members(sort)),
-        *(_typed(symbol_name(thing), _signature(thing)) for thing in things if isinstance(thing, Symbol)),
+        *(_type_line(sort_name(sort), "$tType") for sort in sorts),
+        *(_type_line(member_name(each), _type(each.sort)) for sort in sorts for each in _members(sort)),
+        *(_type_line(symbol_name(thing), _signature(thing)) for thing in things if isinstance(thing, Symbol)),
         *(line for sort in sorts for line in _enumeration(sort)),
         *(_line(each.name, _role(each), _Writer().formula(each.formula, {})) for each in hypotheses),
         "",
@@ -66,7 +66,7 @@ def _role(hypothesis: Hypothesis) -> str:
     return "negated_conjecture" if hypothesis.name == GOAL else "axiom"
 
 
-def _typed(name: str, type: str) -> str:
+def _type_line(name: str, type: str) -> str:
     return _line(f"type:{name}", "type", f"{quoted(name)}: {type}")
 
 

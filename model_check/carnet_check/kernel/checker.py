@@ -65,17 +65,17 @@ def _branches(obligation: Obligation, eigens: tuple[Name, ...], facts: tuple[Fac
     match step:
         case "use", (hypothesis,), (), ():
             scope: Env = tuple([("eigen", number, ()) for number in range(len(obligation.constants))])
-            ways = [_noted(True, scope, _at(obligation.hypotheses, hypothesis))]
+            ways = [_facts(True, scope, _at(obligation.hypotheses, hypothesis))]
         case "instance", (place,), terms, ():
             x = _at(facts, place)
             for term in terms:
                 sort, x = _opened(x, True, term)
                 if sort != _sort(obligation, eigens, term):
                     raise Refused(f"expected a term of sort '{sort}', not {term}")
-            ways = [_noted(*x) if terms else (x,)]
+            ways = [_facts(*x) if terms else (x,)]
         case "witness", (place,), (), ():
             sort, x = _opened(_at(facts, place), False, ("eigen", len(eigens), ()))
-            eigens, ways = (*eigens, sort), [_noted(*x)]
+            eigens, ways = (*eigens, sort), [_facts(*x)]
         case "split", (place,), (), ():
             ways = _ways(*_at(facts, place))
         case "cases", (), (term,), ():
@@ -97,16 +97,16 @@ def _at(listed: Sequence[_Any], place: int) -> _Any:
     return listed[place]
 
 
-def _noted(sign: bool, env: Env, f: Node) -> tuple[Fact, ...]:
+def _facts(sign: bool, env: Env, f: Node) -> tuple[Fact, ...]:
     match sign, f:
         case _, ("holds" | "equal", _, _):
             return ((sign, (), _ground(env, f)),)
         case _, ("not", _, (g,)):
-            return _noted(not sign, env, g)
+            return _facts(not sign, env, g)
         case (True, ("and", _, (g, h))) | (False, ("or", _, (g, h))):
-            return _noted(sign, env, h) + _noted(sign, env, g)
+            return _facts(sign, env, h) + _facts(sign, env, g)
         case False, ("implies", _, (g, h)):
-            return _noted(False, env, h) + _noted(True, env, g)
+            return _facts(False, env, h) + _facts(True, env, g)
     return ((sign, env, f),)
 
 
@@ -142,11 +142,11 @@ def _opened(x: Fact, general: bool, term: Node) -> tuple[Name, Fact]:
 def _ways(sign: bool, env: Env, f: Node) -> list[tuple[Fact, ...]]:
     match sign, f:
         case (True, ("or", _, (g, h))) | (False, ("and", _, (g, h))):
-            return [_noted(sign, env, g), _noted(sign, env, h) + _noted(not sign, env, g)]
+            return [_facts(sign, env, g), _facts(sign, env, h) + _facts(not sign, env, g)]
         case True, ("implies", _, (g, h)):
-            return [_noted(False, env, g), _noted(True, env, h) + _noted(True, env, g)]
+            return [_facts(False, env, g), _facts(True, env, h) + _facts(True, env, g)]
         case _, ("choose", _, (c, g, h)):
-            return [_noted(sign, env, g) + _noted(True, env, c), _noted(sign, env, h) + _noted(False, env, c)]
+            return [_facts(sign, env, g) + _facts(True, env, c), _facts(sign, env, h) + _facts(False, env, c)]
     raise Refused("a fact that can be in one way only")
 
 

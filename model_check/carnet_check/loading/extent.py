@@ -103,7 +103,7 @@ def refuse_choices(protocol: Protocol, instance: Instance, axioms: Iterable[Term
     """
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
     facts = _rows(instance, (s.domain if s.is_relation else (*s.domain, s.result) for s in rigid))
-    said = sum(_said(instance, axiom) for axiom in axioms)
+    said = sum(_expanded_size(instance, axiom) for axiom in axioms)
     if max(facts, said) > MOST_CHOICES:
         raise UsageError(
             f"an instance of these sizes has {facts:,} facts to make up, of which the axioms say {said:,} things; "
@@ -111,9 +111,9 @@ def refuse_choices(protocol: Protocol, instance: Instance, axioms: Iterable[Term
         )
 
 
-def _said(instance: Instance, term: Term) -> int:
+def _expanded_size(instance: Instance, term: Term) -> int:
     """Count what a formula comes to when its quantifiers are written out."""
-    inside = max(1, sum(_said(instance, child) for child in children(term)))
+    inside = max(1, sum(_expanded_size(instance, child) for child in children(term)))
     return (
         inside * math.prod(len(instance.of(v.sort)) for v in term.bound)
         if isinstance(term, Forall | Exists)
@@ -251,7 +251,7 @@ def fixed_values(protocol: Protocol, instance: Instance) -> dict[str, str]:
         sort.name: _compared(named) for sort, named in values.items() if len(named) > 1 or {*named} != {*named.values()}
     }
     told |= {s.name: _table(s, instance) for s in rigid if s.domain and not s.is_relation}
-    told |= {s.name: _held(s, instance) for s in rigid if s.is_relation}
+    told |= {s.name: _describe_relation(s, instance) for s in rigid if s.is_relation}
     # What steps may choose only some of; what they draw is bounded by the sizes
     steps: dict[tuple[str, str], list[str]] = {}
     for action in protocol.actions:
@@ -276,10 +276,10 @@ def _table(symbol: Symbol, instance: Instance) -> str:
     table = instance.functions[symbol.name]
     if len(set(table.values())) == 1:
         return f"always {next(iter(table.values()))}"
-    return _listed([f"{_row(row)} → {value}" for row, value in sorted(table.items())])
+    return _shown_rows([f"{_row(row)} → {value}" for row, value in sorted(table.items())])
 
 
-def _held(symbol: Symbol, instance: Instance) -> str:
+def _describe_relation(symbol: Symbol, instance: Instance) -> str:
     """Say where a relation holds; an order by its elements in line."""
     rows = instance.relations.get(symbol.name, frozenset())
     if not symbol.domain:
@@ -289,7 +289,7 @@ def _held(symbol: Symbol, instance: Instance) -> str:
         return " < ".join(line) if len(line) <= MOST_ROWS else f"{line[0]} < … < {line[-1]}, {len(line):,} in line"
     if len(rows) == math.prod(map(len, elements)):
         return "all"
-    return _listed([_row(row) for row in sorted(rows)]) or ("nobody" if len(symbol.domain) == 1 else "none")
+    return _shown_rows([_row(row) for row in sorted(rows)]) or ("nobody" if len(symbol.domain) == 1 else "none")
 
 
 def _in_line(rows: Collection[Row], elements: list[Row]) -> Row:
@@ -307,6 +307,6 @@ def _row(row: Row) -> str:
     return row[0] if len(row) == 1 else f"({', '.join(row)})"
 
 
-def _listed(rows: list[str]) -> str:
+def _shown_rows(rows: list[str]) -> str:
     beyond = len(rows) - MOST_ROWS
     return ", ".join(rows[:MOST_ROWS]) + (f" and {beyond:,} more" if beyond > 0 else "")

@@ -32,7 +32,7 @@ from carnet_spec.language.family import made_by_the_checker
 from carnet_spec.language.lints import NAMES, Complaint, undeclared_names, undeclared_parts, unsound
 from carnet_spec.language.naming import and_known, did_you_mean
 from carnet_spec.language.requirements import text_beside
-from carnet_spec.language.tracing import Place, written_at
+from carnet_spec.language.tracing import SourceLocation, written_at
 from carnet_spec.protocols.registry import registered
 
 DEFAULT_VARIANT = "main"
@@ -512,7 +512,7 @@ _BRACED = re.compile(r"\{[^}]*\}")
 _OF_NAMES = NAMES | {"family", "requirements"}
 
 
-def place_of(complaint: Complaint, draft: language.Draft, files: Iterable[str] = ()) -> Place | None:
+def place_of(complaint: Complaint, draft: language.Draft, files: Iterable[str] = ()) -> SourceLocation | None:
     """Return where a draft says what a complaint is about, or else where it begins; nothing if nobody wrote it.
 
     A misspelt name is looked for where it is written, and in ``files``, too.
@@ -530,7 +530,7 @@ def first_quoted(message: str) -> str:
     return next(iter((*_BRACED.findall(message), *_QUOTED.findall(message))), "")
 
 
-def find_text(text: str, files: Iterable[str], after: Place | None = None) -> Place | None:
+def find_text(text: str, files: Iterable[str], after: SourceLocation | None = None) -> SourceLocation | None:
     """Return where a string is, or has a place in braces: first after a place in its file, then anywhere in ``files``.
 
     Where several files have it, or several lines after the place, it is the first.
@@ -541,10 +541,10 @@ def find_text(text: str, files: Iterable[str], after: Place | None = None) -> Pl
         later = (line for line in _lines(text, after.file) if line >= after.line)
         first = min(later, default=0)
         if first:
-            return Place(after.file, first)
+            return SourceLocation(after.file, first)
     for file in files:
         for line in sorted(_lines(text, file)):
-            return Place(file, line)
+            return SourceLocation(file, line)
     return None
 
 
@@ -566,7 +566,7 @@ def _files(draft: language.Draft) -> list[str]:
     return list(dict.fromkeys(place.file for place in draft.stated_at.values() if place is not None))
 
 
-def _places(complaint: Complaint, draft: language.Draft, files: Iterable[str]) -> Iterator[Place | None]:
+def _places(complaint: Complaint, draft: language.Draft, files: Iterable[str]) -> Iterator[SourceLocation | None]:
     found = _NAMED.fullmatch(complaint.where)
     if found is None:  # it is about several parts, and names them
         for name in _QUOTED.findall(complaint.message):
@@ -580,15 +580,15 @@ def _places(complaint: Complaint, draft: language.Draft, files: Iterable[str]) -
     yield draft.stated_at.get(("threat model", whole.partition(": ")[0]))
 
 
-def _declared(name: str, files: Iterable[str]) -> Place | None:
+def _declared(name: str, files: Iterable[str]) -> SourceLocation | None:
     """Return where a sort is declared, or a symbol: by a call of which the name is the first argument."""
     for file in files:
         for node in _nodes(file):
             match node:
                 case ast.ClassDef(name=declared) if declared == name:
-                    return Place(file, node.lineno)
+                    return SourceLocation(file, node.lineno)
                 case ast.Call(args=[ast.Constant(value=declared), *_]) if declared == name:
-                    return Place(file, node.lineno)
+                    return SourceLocation(file, node.lineno)
     return None
 
 

@@ -54,7 +54,7 @@ def module_at(file: Path, shown: str) -> ModuleType:
         raise UsageError(f"expected a Python file, and '{shown}' is none")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and string annotations look their module up
-    with importing(shown), _beside(file.parent):
+    with importing(shown), _neighbours_importable(file.parent):
         spec.loader.exec_module(module)
     return module
 
@@ -110,7 +110,7 @@ def module_named(name: str) -> ModuleType:
         InvalidSpecificationError: it raises an error.
     """
     folder = Path.cwd()
-    with importing(name), _beside(folder):
+    with importing(name), _neighbours_importable(folder):
         try:
             _find_first_in(str(folder), name.partition(".")[0])
             return importlib.import_module(name)
@@ -134,7 +134,7 @@ def _find_first_in(folder: str, name: str) -> None:
 
 
 @contextlib.contextmanager
-def _beside(folder: Path) -> Iterator[None]:
+def _neighbours_importable(folder: Path) -> Iterator[None]:
     """Let a module import its neighbours: none stands in for an installed module, and nothing else for a neighbour.
 
     What other folders have under the same names is there again afterwards, unless a neighbour took its place.

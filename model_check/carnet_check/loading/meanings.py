@@ -79,7 +79,7 @@ def first_values(protocol: Protocol, instance: Instance, free: Sequence[Symbol])
     """
     tables = [list(_tables(symbol, _Sizes(protocol, instance.elements))) for symbol in free]
     for chosen in itertools.product(*tables):
-        first = {symbol.name: _written(symbol, table, instance) for symbol, table in zip(free, chosen, strict=True)}
+        first = {symbol.name: _by_names(symbol, table, instance) for symbol, table in zip(free, chosen, strict=True)}
         yield replace(instance, first=first)
 
 
@@ -107,7 +107,7 @@ def _tables(symbol: Symbol, sizes: _Sizes) -> Iterator[Table]:
     return itertools.product(range(values), repeat=rows)
 
 
-def _written(symbol: Symbol, table: Table, instance: Instance) -> dict[Row, str]:
+def _by_names(symbol: Symbol, table: Table, instance: Instance) -> dict[Row, str]:
     """Return a table by the names of elements; of a relation, the rows for which it holds."""
     rows = itertools.product(*(instance.of(sort) for sort in symbol.domain))
     if symbol.is_relation:
@@ -153,8 +153,8 @@ class Meanings:
     def instance(self, decided: Tables) -> Instance:
         """Return the instance of an interpretation; elements are called by the constants that stand for them."""
         tables = dict(zip(self.symbols, decided, strict=True))
-        plain = Instance(self._named(tables))
-        written = {symbol: _written(symbol, table, plain) for symbol, table in tables.items()}
+        plain = Instance(self._element_names(tables))
+        written = {symbol: _by_names(symbol, table, plain) for symbol, table in tables.items()}
         return replace(
             plain,
             relations={s.name: frozenset(rows) for s, rows in written.items() if s.is_relation},
@@ -228,7 +228,7 @@ class Meanings:
         new = values if symbol.is_relation else (_moved(symbol.result, value, renaming) for value in values)
         return tuple(moved[row] for row in rows), tuple(new)
 
-    def _named(self, tables: Mapping[Symbol, Table]) -> dict[str, Row]:
+    def _element_names(self, tables: Mapping[Symbol, Table]) -> dict[str, Row]:
         """Name each element by the first constant that stands for it, or by a number."""
         found = {}
         for sort, row in self._elements.items():

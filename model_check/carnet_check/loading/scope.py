@@ -65,15 +65,15 @@ def scope_of(source: Source, protocol: Protocol, threat: str, profile: Profile, 
         _known[protocol.digest] = {claim: tuple(symbols) for claim, symbols in found.items()}
     early = {claim: symbols for claim, symbols in _known[protocol.digest].items() if claim in claims}
     if source.instances_are_made:
-        return _made(source, protocol, threat, profile, claims, early)
-    return _given(source.instance(protocol, threat, profile), protocol, early)
+        return _scope_of_checker(source, protocol, threat, profile, claims, early)
+    return _scope_of_family(source.instance(protocol, threat, profile), protocol, early)
 
 
 _known: dict[str, dict[str, tuple[Symbol, ...]]] = {}
 """What claims read early, by the digest of a protocol: several searches ask for it, each under a threat model."""
 
 
-def _given(instance: Instance, protocol: Protocol, early: Mapping[str, tuple[Symbol, ...]]) -> Scope:
+def _scope_of_family(instance: Instance, protocol: Protocol, early: Mapping[str, tuple[Symbol, ...]]) -> Scope:
     """Add to the instance of a family what lets claims be judged that read early."""
     instances: list[tuple[Instance, tuple[str, ...] | None]] = [(instance, None)]
     left_out: dict[str, str] = {}
@@ -114,7 +114,7 @@ def forget() -> None:
     _made_before.clear()
 
 
-def _made(
+def _scope_of_checker(
     source: Source,
     protocol: Protocol,
     threat: str,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from carnet_check.engines.interface import StepProofs
-from carnet_check.made import Purpose, stand_in
 from carnet_check.obligations.preconditions import precondition
 from carnet_check.obligations.reading import Language, Steps, steps_of
+from carnet_check.reserved_symbols import Purpose, stand_in
 from carnet_spec.language import Action, Sort, Symbol, Term, terms
 
 PROVED = "proved"

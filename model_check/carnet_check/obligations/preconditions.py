@@ -17,7 +17,7 @@ _B = TypeVar("_B")
 
 
 @dataclass(frozen=True, slots=True)
-class Either(Generic[_A]):
+class Conditional(Generic[_A]):
     """One of two values, by a test."""
 
     test: Term
@@ -32,13 +32,13 @@ class Sure(Generic[_A]):
     value: _A
 
 
-Choice = Sure[_A] | Either[_A]
+Choice = Sure[_A] | Conditional[_A]
 
 
 def _and_then(choice: Choice[_A], next: Callable[[_A], Choice[_B]]) -> Choice[_B]:
     if isinstance(choice, Sure):
         return next(choice.value)
-    return Either(choice.test, _and_then(choice.yes, next), _and_then(choice.no, next))
+    return Conditional(choice.test, _and_then(choice.yes, next), _and_then(choice.no, next))
 
 
 def _in_order(choices: Sequence[Choice[_A]], done: tuple[_A, ...] = ()) -> Choice[tuple[_A, ...]]:
@@ -47,10 +47,10 @@ def _in_order(choices: Sequence[Choice[_A]], done: tuple[_A, ...] = ()) -> Choic
     return _and_then(choices[len(done)], lambda value: _in_order(choices, (*done, value)))
 
 
-def _settled(choice: Choice[Term]) -> Term:
+def _as_term(choice: Choice[Term]) -> Term:
     if isinstance(choice, Sure):
         return choice.value
-    return terms.IfThenElse(choice.test, _settled(choice.yes), _settled(choice.no))
+    return terms.IfThenElse(choice.test, _as_term(choice.yes), _as_term(choice.no))
 
 
 Functions = Callable[[Symbol, tuple[Term, ...]], Choice[Term]]
@@ -82,10 +82,10 @@ def _replaced(formula: Term, stays: Callable[[Symbol], bool], function_is: Funct
             return formula
         case terms.Apply(symbol, args):
             row = _in_order([_replaced_term(arg, function_is) for arg in args])
-            return _settled(_and_then(row, lambda found: Sure(relation_is(symbol, found))))
+            return _as_term(_and_then(row, lambda found: Sure(relation_is(symbol, found))))
         case terms.Equal(left, right):
             sides = _in_order([_replaced_term(left, function_is), _replaced_term(right, function_is)])
-            return _settled(_and_then(sides, lambda found: Sure(terms.Equal(*found))))
+            return _as_term(_and_then(sides, lambda found: Sure(terms.Equal(*found))))
         case _:
             return terms.rebuild(formula, lambda part: _replaced(part, stays, function_is, relation_is))
 
@@ -121,7 +121,7 @@ class Change:
         """Return the value of the function at ``row``, if it was ``before``."""
         if self.value is None:
             return before
-        return Either(self.applies(row), Sure(terms.substitute(self.value, self._matched(row))), before)
+        return Conditional(self.applies(row), Sure(terms.substitute(self.value, self._matched(row))), before)
 
     def _matched(self, row: tuple[Term, ...]) -> dict[terms.Var, Term]:
         found = [arg for place, arg in zip(self.pattern, row, strict=True) if place is None]

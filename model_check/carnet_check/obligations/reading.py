@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from carnet_check.made import Purpose, stand_in
 from carnet_check.obligations.preconditions import Change, Start, initially, precondition
+from carnet_check.reserved_symbols import Purpose, stand_in
 from carnet_spec.language import (
     Action,
     Axiom,

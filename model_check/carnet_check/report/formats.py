@@ -269,12 +269,12 @@ def _failures(run: Run) -> Iterator[str]:
         claim = f"{row['claim']} ({row['kind']})" if row["kind"] != "claim" else row["claim"]
         where = f"{row['variant']} under {row['threat']}, {row['engine']}"
         yield f"* **{row['verdict']}**, expected {row['expected']}: **{claim}** in {where}: {_plain(row['detail'])}"
-        yield from _told(run, row)
+        yield from _detail_lines(run, row)
     if failed:
         yield ""
 
 
-def _told(run: Run, row: Values) -> Iterator[str]:
+def _detail_lines(run: Run, row: Values) -> Iterator[str]:
     name = f"{row['variant']}.{row['threat']}.{row['claim']}"
     attack = next((each for each in run.attacks if row["verdict"] == "VIOLATED" and each["name"] == name), None)
     if attack is not None:

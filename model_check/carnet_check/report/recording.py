@@ -25,7 +25,7 @@ from carnet_check.wording import file_name
 from carnet_spec.language import Claim, Defence, Eventually, Instance, Invariant, Protocol
 from carnet_spec.language.notation import show_lines
 from carnet_spec.language.printing import show_axiom
-from carnet_spec.language.tracing import Place
+from carnet_spec.language.tracing import SourceLocation
 from carnet_spec.trace import Trace
 
 
@@ -124,7 +124,7 @@ def outline(campaign: Campaign) -> dict[str, Any]:
 
 def _places(source: Source, variants: Sequence[str]) -> list[dict[str, Any]]:
     """Return where the actions and claims of some variants are written; those of the first are told first."""
-    found: dict[tuple[str, str], Place] = {}
+    found: dict[tuple[str, str], SourceLocation] = {}
     for variant in variants:
         stated = source.family.drafted(variant).stated_at
         found = {key: place for key, place in stated.items() if place is not None} | found
@@ -195,7 +195,7 @@ def _defence(source: Source, protocol: Protocol, defence: Defence) -> dict[str, 
         "id": defence.id,
         "title": defence.title,
         "enforced_by": list(_enforced_by(protocol, defence)),
-        "shuts_out": list(_shut_out(source, protocol, defence)),
+        "shuts_out": list(_excluded_steps(source, protocol, defence)),
         "removed": f"carnet attack {source.shown} --without {defence.id}" if removable else "",
     }
 
@@ -206,7 +206,7 @@ def _enforced_by(protocol: Protocol, defence: Defence) -> Iterator[str]:
         yield from (f"{action.name}: {update.name}" for update in action.updates if update.defence == defence.id)
 
 
-def _shut_out(source: Source, protocol: Protocol, defence: Defence) -> Iterator[str]:
+def _excluded_steps(source: Source, protocol: Protocol, defence: Defence) -> Iterator[str]:
     """Yield the steps that this defence keeps out of the design: no proof uses it by name, for lack of a guard."""
     if defence.id not in protocol.without:
         actions = source.family.drafted(protocol.variant).actions

@@ -321,39 +321,39 @@ MOST_DRAWN = 2_000
 _texts = rows(text)
 
 
-def _named(shape: Shape, names: str) -> dict[str, Shape]:
+def _fields(shape: Shape, names: str) -> dict[str, Shape]:
     """Give several fields one shape."""
     return dict.fromkeys(names.split(), shape)
 
 
-_key = {**_named(text, "variant claim threat engine"), "kind": word(*Kind)}
+_key = {**_fields(text, "variant claim threat engine"), "kind": word(*Kind)}
 _step = record(action=text, by=text, args=table(text))
 _verdict = record(
     {"defences": _texts, "lemmas": _texts, "steps": rows(_step), "loop": count},
     **_key,
-    **_named(text, "protocol detail"),
-    **_named(word(*Verdict), "verdict expected"),
+    **_fields(text, "protocol detail"),
+    **_fields(word(*Verdict), "verdict expected"),
     bound=maybe(count),
     assumptions=_texts,
     as_expected=flag,
 )
 _timing = record(**_key, seconds=number)
 _closing = record(
-    **_named(text, "outcome strength budget profile rerun"),
+    **_fields(text, "outcome strength budget profile rerun"),
     verdicts=table(count),
     versions=record(carnet=text),
     spec_digests=table(text),
     seconds=number,
 )
 _cti = record(
-    **_named(text, "obligation unconfirmed action sentence formula"),
-    **_named(_texts, "before fixed beside changes false holding"),
-    **_named(table(text), "args about"),
+    **_fields(text, "obligation unconfirmed action sentence formula"),
+    **_fields(_texts, "before fixed beside changes false holding"),
+    **_fields(table(text), "args about"),
     elements=table(_texts),
 )
 _standing = record(
-    **_named(text, "variant name threat detail"),
-    **_named(_texts, "failing open"),
+    **_fields(text, "variant name threat detail"),
+    **_fields(_texts, "failing open"),
     kind=word("claim", "lemma"),
     status=word(*Status),
     expected=flag,
@@ -361,8 +361,8 @@ _standing = record(
     trace=maybe(record(threat=text, instance=text, story=_texts, reason=_texts)),
 )
 _explored = record(
-    **_named(text, "engine variant threat profile words"),
-    **_named(maybe(text), "shortfall authors_words"),
+    **_fields(text, "engine variant threat profile words"),
+    **_fields(maybe(text), "shortfall authors_words"),
     elements=table(count),
     interpretations=count,
     allowed=maybe(count),
@@ -371,16 +371,16 @@ _explored = record(
 _run = record(
     {"lemmas": rows(_standing), "explored": rows(_explored)},
     summary=record(as_expected=flag, by_verdict=table(count), declared=_texts),
-    goals=rows(record(**_named(text, "variant goal sentence threat"), reached=flag, steps=maybe(count))),
+    goals=rows(record(**_fields(text, "variant goal sentence threat"), reached=flag, steps=maybe(count))),
     notes=_texts,
     run=_closing,
 )
 _claim = record(
-    **_named(text, "name sentence requirement requirement_sentence source rerun"),
+    **_fields(text, "name sentence requirement requirement_sentence source rerun"),
     formula=_texts,
 )
 _variant = record(
-    **_named(text, "name title label digest"),
+    **_fields(text, "name title label digest"),
     threats=rows(record(id=text, title=text, axioms=_texts)),
     claims=rows(_claim),
     assumptions=rows(record(id=text, sentence=text, built_in=flag)),
@@ -389,13 +389,13 @@ _variant = record(
 )
 _spec = record(
     {"places": rows(record(kind=text, name=text, file=text, line=count))},
-    **_named(text, "protocol title reference file"),
+    **_fields(text, "protocol title reference file"),
     variants=rows(_variant),
 )
 _event = record(
     {"decisive": text},
-    **_named(text, "action by actor sentence source"),
-    **_named(table(_texts), "learned known"),
+    **_fields(text, "action by actor sentence source"),
+    **_fields(table(_texts), "learned known"),
     number=maybe(count),
     args=table(text),
     honest=flag,
@@ -404,8 +404,8 @@ _event = record(
     changes=rows(record(where=text, text=text, says=text)),
 )
 _attack = record(
-    **_named(text, "name claim sentence instance rerun"),
-    **_named(_texts, "removed parties knowers reason"),
+    **_fields(text, "name claim sentence instance rerun"),
+    **_fields(_texts, "removed parties knowers reason"),
     trace=record(protocol=text, variant=text),
     threat=record(id=text, title=text),
     expected=flag,
@@ -413,7 +413,7 @@ _attack = record(
     events=rows(_event, 10_000),
 )
 _graph = record(
-    **_named(text, "name variant threat instance steps"),
+    **_fields(text, "name variant threat instance steps"),
     nodes=rows(record(depth=count, label=text, facts=_texts), MOST_DRAWN),
     edges=rows(record(from_=count, to=count, steps=_texts), MOST_DRAWN),
 )

@@ -205,7 +205,7 @@ class Evaluation:
         known = self._listed.get((id(body), variables, wanted))
         if known is None:
             parts: list[list[Part]] = [[] for _ in range(len(variables) + 1)]
-            for part, truth in _needed(body, wanted):
+            for part, truth in _needed_parts(body, wanted):
                 names = {var.name for var in terms.free_variables(part)}
                 last = [position for position, var in enumerate(variables, 1) if var.name in names]
                 parts[max(last, default=0)].append((self._value_of(part), truth))
@@ -213,19 +213,19 @@ class Evaluation:
         return known[1]
 
 
-def _needed(term: Term, wanted: bool) -> Iterator[tuple[Term, bool]]:
+def _needed_parts(term: Term, wanted: bool) -> Iterator[tuple[Term, bool]]:
     """Yield parts which, all together, are what makes a formula true, or false, as ``wanted``."""
     match term:
         case terms.Not(body):
-            yield from _needed(body, not wanted)
+            yield from _needed_parts(body, not wanted)
         case terms.And(parts) if wanted:
             for part in parts:
-                yield from _needed(part, True)
+                yield from _needed_parts(part, True)
         case terms.Or(parts) if not wanted:
             for part in parts:
-                yield from _needed(part, False)
+                yield from _needed_parts(part, False)
         case terms.Implies(premise, conclusion) if not wanted:
-            yield from _needed(premise, True)
-            yield from _needed(conclusion, False)
+            yield from _needed_parts(premise, True)
+            yield from _needed_parts(conclusion, False)
         case _:
             yield term, wanted

@@ -457,11 +457,11 @@ def _denied(term: Term, positive: bool = True) -> frozenset[Symbol]:
 
 
 @dataclass(slots=True)
-class _Place:
+class _ReplayNode:
     """Where some steps lead, and where more steps lead from there."""
 
     state: State
-    further: dict[TraceStep, _Place] = field(default_factory=dict)
+    further: dict[TraceStep, _ReplayNode] = field(default_factory=dict)
 
 
 class Replays:
@@ -473,7 +473,7 @@ class Replays:
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
-        self._begins: dict[bool, _Place] = {}
+        self._begins: dict[bool, _ReplayNode] = {}
 
     def end(self, steps: Iterable[TraceStep]) -> State:
         """Return the state in which steps end; they are taken as :meth:`Interpreter.replay` takes those of a trace.
@@ -488,11 +488,11 @@ class Replays:
         place = self._begin(literal)
         for step, action in listed:
             if step not in place.further:
-                place.further[step] = _Place(take(place.state, action, step.env))
+                place.further[step] = _ReplayNode(take(place.state, action, step.env))
             place = place.further[step]
         return place.state
 
-    def _begin(self, literal: bool) -> _Place:
+    def _begin(self, literal: bool) -> _ReplayNode:
         if literal not in self._begins:
-            self._begins[literal] = _Place(self.interpreter.start() if literal else self.interpreter.initial())
+            self._begins[literal] = _ReplayNode(self.interpreter.start() if literal else self.interpreter.initial())
         return self._begins[literal]

@@ -20,7 +20,7 @@ from typing import Any
 
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
-from carnet_command.interrupts import undisturbed
+from carnet_command.interrupts import defer_interrupts
 from carnet_command.processes import environment, interpreter
 from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.recorder import Recorder
@@ -179,7 +179,7 @@ class Supervisor:
             raise ProcessError(f"{name} died {self.restarts + 1} times")
         if name in self.children:
             self.children[name].close()
-        with undisturbed():
+        with defer_interrupts():
             child = self.children[name] = self._spawn(name)
         if name == PLATFORM and not self._listens(child):
             self.remark(f"{name} died before it listened")

@@ -93,31 +93,31 @@ def works(g: job.Gpu) -> Formula:
     return trains_now(g) | exists(lambda m: job.resident(g, m) & job.honest_data(m) & ~job.exposed(m), job.Data)
 
 
-@RANKS.reads(ring.trains)
+@RANKS.defines(ring.trains)
 def trains(g: job.Gpu) -> Formula:
     """Nobody else's code is there, so the code in the manifest is what runs."""
     return ~job.foreign(g)
 
 
-@RANKS.reads(ring.follows)
+@RANKS.defines(ring.follows)
 def follows(g: job.Gpu, h: job.Gpu) -> Formula:
     """A place is given to a GPU only while it trains or holds honest data, and a ring has two or more."""
     return next_to(g, h) & works(g) & works(h) & (g != h)
 
 
-@RANKS.reads(ring.part)
+@RANKS.defines(ring.part)
 def part(m: job.Data, i: Turn, c: Piece, r: job.Gpu) -> Formula:
     """What a rank contributes derives from data that it holds while it trains, whoever's they are."""
     return trains_now(r) & job.resident(r, m)
 
 
-@RANKS.reads(ring.opened)
+@RANKS.defines(ring.opened)
 def opened(g: job.Gpu, s: job.Session) -> Formula:
     """The orchestrator opens sessions, and no GPU does."""
     return false
 
 
-@RANKS.reads(ring.report)
+@RANKS.defines(ring.report)
 def report(g: job.Gpu, s: job.Session, m: Shown, q: Told, h: job.Gpu) -> Formula:
     """A report of the GPU for the session that it is still in, and a verdict of its firmware on the code.
 
@@ -223,43 +223,43 @@ HOPS.renames(job.data_owner, whose)
 HOPS.renames(job.orchestrator, home)
 
 
-@HOPS.reads(job.key_session)
+@HOPS.defines(job.key_session)
 def key_session(k: ring.Key) -> ring.Key:
     """A hop has one key."""
     return k
 
 
-@HOPS.reads(job.owner)
+@HOPS.defines(job.owner)
 def owner(k: ring.Key) -> ring.Endpoint:
     """A hop is of the job."""
     return home
 
 
-@HOPS.reads(job.issued)
+@HOPS.defines(job.issued)
 def issued(k: ring.Key) -> Formula:
     """Somebody answered the exchange, and the adversary is at no end of it."""
     return ring.answered(k) & ~ring.exposed(k)
 
 
-@HOPS.reads(job.corrupt)
+@HOPS.defines(job.corrupt)
 def corrupt(n: ring.Endpoint) -> Formula:
     """A party that is no GPU TEE of the ring."""
     return ~ring.sound(n)
 
 
-@HOPS.reads(job.learned)
+@HOPS.defines(job.learned)
 def learned(n: ring.Endpoint, v: ring.Vector) -> Formula:
     """Somebody who is no GPU TEE of the ring learnt it."""
     return ring.learnt(n, v) & ~ring.sound(n)
 
 
-@HOPS.reads(job.dataset)
+@HOPS.defines(job.dataset)
 def dataset(v: ring.Vector) -> Formula:
     """A contribution of some rank is in it, so it derives from data."""
     return exists(lambda i, c, r: ring.part(v, i, c, r), ring.Iteration, ring.Chunk, ring.Endpoint)
 
 
-@HOPS.reads(job.exposed)
+@HOPS.defines(job.exposed)
 def exposed(v: ring.Vector) -> Formula:
     """The ring gives no key away."""
     return false

@@ -59,91 +59,91 @@ LINK.renames(job.data_owner, link.owner)
 LINK.renames(job.orchestrator, home)
 
 
-@LINK.reads(job.key_session)
+@LINK.defines(job.key_session)
 def key_session(k: link.Key) -> link.Key:
     """A key exchange is a session with one key."""
     return k
 
 
-@LINK.reads(job.owner)
+@LINK.defines(job.owner)
 def owner(k: link.Key) -> link.Agent:
     """All keys that are looked at are the user's."""
     return user
 
 
-@LINK.reads(job.issued)
+@LINK.defines(job.issued)
 def issued(k: link.Key) -> Formula:
     """An honest user sends under the key."""
     return link.honest(user) & exists(lambda g: link.attested(user, k, g), link.Gpu)
 
 
-@LINK.reads(job.orchestrated)
+@LINK.defines(job.orchestrated)
 def orchestrated(k: link.Key) -> Formula:
     """The user is honest."""
     return link.honest(user)
 
 
-@LINK.reads(job.protected)
+@LINK.defines(job.protected)
 def protected(k: link.Key) -> Formula:
     """The user took a report for it."""
     return exists(lambda g: link.attested(user, k, g), link.Gpu)
 
 
-@LINK.reads(job.sealed)
+@LINK.defines(job.sealed)
 def sealed(a: link.Agent, k: link.Key, v: link.Position, m: link.Block) -> Formula:
     """The user sealed the chunk for that place."""
     return link.sealed(a, k, move, v, m)
 
 
-@LINK.reads(job.taken)
+@LINK.defines(job.taken)
 def taken(k: link.Key, v: link.Position, m: link.Block) -> Formula:
     """A kernel may read the chunk in that place, under a key that an honest user sends under."""
     return issued(k) & exists(lambda g: link.released(g, k, move, v, m), link.Gpu)
 
 
-@LINK.reads(job.taken_slot)
+@LINK.defines(job.taken_slot)
 def taken_slot(k: link.Key, v: link.Position) -> Formula:
     """So with some chunk."""
     return exists(lambda m: taken(k, v, m), link.Block)
 
 
-@LINK.reads(job.received)
+@LINK.defines(job.received)
 def received(g: link.Gpu, k: link.Key, v: link.Position) -> Formula:
     """The transfer was handed to kernels, and the place was filled: chunks that merely arrived do not count."""
     return issued(k) & link.done(g, k, move) & link.filled(g, k, move, v)
 
 
-@LINK.reads(job.forges_h2d)
+@LINK.defines(job.forges_h2d)
 def forges_h2d(x: link.Agent, k: link.Key) -> Formula:
     """A repeated IV gives the authentication key away."""
     return link.corrupt(x) & exists(lambda t, i: link.reused(k, t, i), link.Transfer, link.Position)
 
 
-@LINK.reads(job.forges_d2h)
+@LINK.defines(job.forges_d2h)
 def forges_d2h(x: link.Agent, k: link.Key) -> Formula:
     """So in the other direction, which has the same key."""
     return forges_h2d(x, k)
 
 
-@LINK.reads(session_revealed)
+@LINK.defines(session_revealed)
 def revealed(k: link.Key) -> Formula:
     """Fastrack gives no key away."""
     return false
 
 
-@LINK.reads(job.exposed)
+@LINK.defines(job.exposed)
 def exposed(m: link.Block) -> Formula:
     """So nothing is exposed."""
     return false
 
 
-@LINK.reads(job.learned)
+@LINK.defines(job.learned)
 def learned(x: link.Agent, m: link.Block) -> Formula:
     """Somebody else than the owner learnt it."""
     return link.learnt(x, m) & (x != link.owner(m))
 
 
-@LINK.reads(job.dataset)
+@LINK.defines(job.dataset)
 def dataset(m: link.Block) -> Formula:
     """It is a user's, and the CPU TEE is no user."""
     return link.owner(m) != link.cpu
@@ -259,37 +259,37 @@ SESSION.renames(link.cpu, job.platform)
 SESSION.renames(link.holds, job.in_session)
 
 
-@SESSION.reads(link.certified)
+@SESSION.defines(link.certified)
 def certified(g: job.Gpu) -> Formula:
     """The orchestrator attested a session that ends at the GPU."""
     return exists(lambda s: job.attested(s) & (job.ends_at(s) == g), job.Session)
 
 
-@SESSION.reads(link.attested)
+@SESSION.defines(link.attested)
 def attested(a: job.Agent, s: job.Session, g: job.Gpu) -> Formula:
     """The orchestrator attested the session, and the GPU is in it."""
     return (a == job.orchestrator) & job.attested(s) & job.in_session(g, s)
 
 
-@SESSION.reads(link.opened)
+@SESSION.defines(link.opened)
 def opened(a: job.Agent, s: job.Session) -> Formula:
     """The orchestrator opened the session."""
     return (a == job.orchestrator) & job.orchestrated(s)
 
 
-@SESSION.reads(link.exposed)
+@SESSION.defines(link.exposed)
 def session_exposed(s: job.Session) -> Formula:
     """Somebody else has the session's master."""
     return exists(lambda x: job.knows_master(x, s), job.Agent)
 
 
-@SESSION.reads(link.vetted)
+@SESSION.defines(link.vetted)
 def vetted(g: job.Gpu) -> Formula:
     """The code that is meant is what runs on a GPU with honest data: a kernel is told by its GPU."""
     return exists(lambda m: job.resident(g, m) & job.honest_data(m) & ~job.exposed(m), job.Data)
 
 
-@SESSION.reads(link.leaks)
+@SESSION.defines(link.leaks)
 def leaks(g: job.Gpu) -> Formula:
     """Somebody else's code runs there."""
     return job.foreign(g)

@@ -33,7 +33,7 @@ from carnet_spec.language.naming import and_known, require_name
 from carnet_spec.language.notation import show
 from carnet_spec.language.protocol import Protocol, listed
 from carnet_spec.language.statements import Invariant
-from carnet_spec.language.tracing import Place, called_from, traced_twice, written_at
+from carnet_spec.language.tracing import SourceLocation, called_from, traced_twice, written_at
 
 # -- interpretation ----------------------------------------------------------------------------------------------------
 # Interpretations: what the symbols of one protocol are, said in the words of another.
@@ -55,7 +55,7 @@ class Meaning:
     params: tuple[terms.Var, ...]
     body: terms.Term
     says: str
-    place: Place | None
+    place: SourceLocation | None
 
     def at(self, args: tuple[terms.Term, ...]) -> terms.Term:
         """Instantiate the definition with ``args``, terms of the other protocol."""
@@ -88,7 +88,7 @@ class Interpretation:
         for one, other in self.sorts.items():
             self._require_alike(one, other)
 
-    def reads(self, what: Symbolic) -> Callable[[Stated], Stated]:
+    def defines(self, what: Symbolic) -> Callable[[Stated], Stated]:
         """Say by the decorated function what a symbol is; its parameters are of the other protocol's sorts.
 
         The function stays what it is, so that others may call it.
@@ -133,7 +133,7 @@ class Interpretation:
             while new in renamed.values():
                 new = terms.Var(new.name + "'", new.sort)
             renamed[var] = new
-        return self._read(term, renamed)
+        return self._translate(term, renamed)
 
     def rigid_read_as_mutable(self, term: terms.Term) -> tuple[terms.Symbol, ...]:
         """Return the rigid symbols of ``term`` whose interpretation is mutable, sorted by name."""
@@ -141,22 +141,22 @@ class Interpretation:
         moved = [each for each in rigid if any(part.mutable for part in terms.symbols_of(self.meanings[each].body))]
         return tuple(sorted(moved, key=lambda symbol: symbol.name))
 
-    def _read(self, term: terms.Term, renamed: Mapping[terms.Var, terms.Var]) -> terms.Term:
+    def _translate(self, term: terms.Term, renamed: Mapping[terms.Var, terms.Var]) -> terms.Term:
         match term:
             case terms.Var():
                 return renamed[term]
             case terms.Member(sort, name):
                 return terms.Member(self._sort(sort), name)
             case terms.Forall(bound, body) | terms.Exists(bound, body):
-                return type(term)(tuple(renamed[var] for var in bound), self._read(body, renamed))
+                return type(term)(tuple(renamed[var] for var in bound), self._translate(body, renamed))
             case terms.Apply(symbol, args):
-                return self.meaning(symbol).at(tuple(self._read(arg, renamed) for arg in args))
+                return self.meaning(symbol).at(tuple(self._translate(arg, renamed) for arg in args))
             case terms.And(parts):
-                return terms.conjunction(tuple(self._read(part, renamed) for part in parts))
+                return terms.conjunction(tuple(self._translate(part, renamed) for part in parts))
             case terms.Or(parts):
-                return terms.disjunction(tuple(self._read(part, renamed) for part in parts))
+                return terms.disjunction(tuple(self._translate(part, renamed) for part in parts))
             case _:
-                return terms.rebuild(term, lambda child: self._read(child, renamed))
+                return terms.rebuild(term, lambda child: self._translate(child, renamed))
 
     def meaning(self, symbol: terms.Symbol) -> Meaning:
         """Return what a symbol is in the other protocol; the 'used' predicate of a fresh sort maps to its counterpart.
@@ -191,7 +191,9 @@ class Interpretation:
                 f"{self._called(self.place)} reads the sort {one.name} as {other.name}, which has other members"
             )
 
-    def _require_domain(self, symbol: terms.Symbol, found: tuple[terms.Sort, ...], place: Place | None) -> None:
+    def _require_domain(
+        self, symbol: terms.Symbol, found: tuple[terms.Sort, ...], place: SourceLocation | None
+    ) -> None:
         if len(found) != len(symbol.domain):
             raise MisuseError(
                 f"{self._called(place)} reads {symbol.name}, which takes {len(symbol.domain)} arguments, with "
@@ -204,13 +206,13 @@ class Interpretation:
                     f"{self._sort(sort).name} and not as a {given.name}"
                 )
 
-    def _require_result(self, symbol: terms.Symbol, found: terms.Sort, place: Place | None) -> None:
+    def _require_result(self, symbol: terms.Symbol, found: terms.Sort, place: SourceLocation | None) -> None:
         if self._sort(symbol.result) != found:
             wanted = "a formula" if symbol.is_relation else f"a {self._sort(symbol.result).name}"
             got = "a formula" if found == terms.BOOL else f"a {found.name}"
             raise MisuseError(f"{self._called(place)}: {symbol.name} has to be {wanted}, not {got}")
 
-    def _result(self, symbol: terms.Symbol, said: object, place: Place | None) -> terms.Term:
+    def _result(self, symbol: terms.Symbol, said: object, place: SourceLocation | None) -> terms.Term:
         if symbol.is_relation and not isinstance(said, Individual):
             return formula_term(said, f"{self._called(place)}: {symbol.name}")
         if not isinstance(said, Expression):
@@ -218,7 +220,7 @@ class Interpretation:
         self._require_result(symbol, terms.sort_of(said.term), place)
         return said.term
 
-    def _called(self, place: Place | None) -> str:
+    def _called(self, place: SourceLocation | None) -> str:
         return f"'{self.title}' ({place})" if place else f"'{self.title}'"
 
 
@@ -270,7 +272,7 @@ class Bond:
     part_of: tuple[str, ...]
     discharges: str
     leaves: str
-    place: Place | None = None
+    place: SourceLocation | None = None
 
     def __post_init__(self) -> None:
         require_name("a bond", self.name)

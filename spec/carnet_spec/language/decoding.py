@@ -95,7 +95,7 @@ class Decoder:
         )
 
     def _sort(self, name: Json) -> terms.Sort:
-        return _named(self.sorts, name, "sort")
+        return _lookup(self.sorts, name, "sort")
 
     # -- terms ----------------------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class Decoder:
             case ["false"]:
                 return terms.FALSE
             case ["apply", symbol, args]:
-                return terms.Apply(_named(self.symbols, symbol, "symbol"), self._terms(args))
+                return terms.Apply(_lookup(self.symbols, symbol, "symbol"), self._terms(args))
             case ["forall", bound, body]:
                 return terms.Forall(self._variables(bound), self.term(body))
             case ["exists", bound, body]:
@@ -199,7 +199,7 @@ class Decoder:
         each = _object(value, *names)
         return Update(
             name=_text(each["name"]),
-            symbol=_named(self.symbols, each["symbol"], "symbol"),
+            symbol=_lookup(self.symbols, each["symbol"], "symbol"),
             effect=_one_of(EFFECTS, each["effect"]),
             args=self._terms(each["arguments"]),
             value=_optional(self.term, each["value"]),
@@ -214,7 +214,7 @@ class Decoder:
     def initial(self, value: Json) -> statements.Initial:
         """Return the first value of a symbol."""
         each = _object(value, "symbol", "parameters", "value")
-        symbol = _named(self.symbols, each["symbol"], "symbol")
+        symbol = _lookup(self.symbols, each["symbol"], "symbol")
         return statements.Initial(symbol, self._variables(each["parameters"]), self.term(each["value"]))
 
     def axiom(self, value: Json) -> statements.Axiom:
@@ -351,7 +351,7 @@ def _one_of(words: Mapping[_A, str], value: Json) -> _A:
     raise _wrong(f"one of {', '.join(words.values())}", value)
 
 
-def _named(table: Mapping[str, _A], name: Json, what: str) -> _A:
+def _lookup(table: Mapping[str, _A], name: Json, what: str) -> _A:
     if not isinstance(name, str) or name not in table:
         raise _wrong(f"a {what} that is defined", name)
     return table[name]

@@ -37,7 +37,7 @@ from carnet_spec.language.statements import (
     Threat,
 )
 from carnet_spec.language.terms import Apply, Role, Symbol, Term, Var, sort_of, symbols_of
-from carnet_spec.language.tracing import Place, called_from, traced_twice, written_at
+from carnet_spec.language.tracing import SourceLocation, called_from, traced_twice, written_at
 
 
 class Draft:
@@ -58,7 +58,7 @@ class Draft:
         self._threats: list[Threat] = []
         self._assumptions: list[Assumption] = []
         self._defences: list[Defence] = []
-        self.stated_at: dict[tuple[str, str], Place | None] = {("draft", id): called_from()}
+        self.stated_at: dict[tuple[str, str], SourceLocation | None] = {("draft", id): called_from()}
         """Where everything is said that has a name, by its kind and name."""
 
     # -- what may happen ------------------------------------------------------------------------------------------

@@ -248,8 +248,7 @@ def parameters(function: Callable[..., object], skip: int = 0, sorts: Sequence[S
     return tuple(found)
 
 
-def _named(function: Callable[..., object]) -> Sequence[str]:
-    """Return the names of the parameters of a function."""
+def _parameter_names(function: Callable[..., object]) -> Sequence[str]:
     return _names(function) if _is_plain(function) else [*inspect.signature(function).parameters]
 
 
@@ -327,17 +326,17 @@ def _quantified(
     if isinstance(body, Relation):
         names = [sort.name.lower() + str(position) for position, sort in enumerate(body.symbol.domain)]
     else:
-        names = list(letters or _named(body))
+        names = list(letters or _parameter_names(body))
     if len(names) != len(sorts) or not sorts:
         raise MisuseError(f"a quantifier over {len(sorts)} sorts needs a body with as many parameters, not {names}")
     with _nesting:
         each = [declared_sort("a quantifier", sort) for sort in sorts]
         bound = tuple(Var(f"{name}.{_nesting.depth}", sort) for name, sort in zip(names, each, strict=True))
         arguments = (sort(var) for var, sort in zip(bound, sorts, strict=True))
-        return _apart(bound, formula_term(body(*arguments), "a quantifier"))
+        return _rename_bound(bound, formula_term(body(*arguments), "a quantifier"))
 
 
-def _apart(bound: tuple[Var, ...], body: Term) -> tuple[tuple[Var, ...], Term]:
+def _rename_bound(bound: tuple[Var, ...], body: Term) -> tuple[tuple[Var, ...], Term]:
     """Rename what is bound where a formula made elsewhere, and used inside, binds a variable of the same name."""
     taken = {var.name for sub in subterms(body) if isinstance(sub, Forall | Exists) for var in sub.bound}
     if not any(var.name in taken for var in bound):

@@ -57,11 +57,11 @@ class InLine(Set[Row]):
 
     def beside(self, element: str, *, after: bool) -> Collection[Row]:
         """Return the rows with an element and those after it, or with it and those before."""
-        return _Beside(self, self._places[element], after)
+        return _RowsBeside(self, self._places[element], after)
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside(Collection[Row]):
+class _RowsBeside(Collection[Row]):
     line: InLine
     place: int
     after: bool

@@ -63,11 +63,11 @@ class Protocol:
 
     def action(self, name: str) -> Action:
         """Return the action called ``name``."""
-        return _named(self.actions, name, "action")
+        return _by_name(self.actions, name, "action")
 
     def claim(self, name: str) -> statements.Claim:
         """Return the claim called ``name``."""
-        return _named(self.claims, name, "claim")
+        return _by_name(self.claims, name, "claim")
 
     def threat(self, id: str) -> statements.Threat:
         """Return the threat model with this id."""
@@ -175,7 +175,7 @@ class Protocol:
             yield claim.name, claim.sentence, "not yet: it is only declared" if claim.declared else made, fails
 
 
-def _named(things: Iterable[_Named], name: str, what: str) -> _Named:
+def _by_name(things: Iterable[_Named], name: str, what: str) -> _Named:
     known = tuple(things)
     for thing in known:
         if thing.name == name:
@@ -249,14 +249,14 @@ def signature_of(
         raise SpecificationError(f"symbols declared twice with different meaning: {listed(clashes)}")
     named = [sort for symbol in (*found, *symbols) for sort in (*symbol.domain, symbol.result)]
     named += [sort_of(param) for action in protocol.actions for param in action.params]
-    named += [param.sort for stated in _stated(protocol) for param in stated.params]
+    named += [param.sort for stated in _state_properties(protocol) for param in stated.params]
     named += [var.sort for var in sorted(bound, key=lambda var: (var.name, var.sort.name))]
     named += [member.sort for member in sorted(members, key=lambda member: (member.sort.name, member.name))]
     used = tuple(sort for sort in dict.fromkeys((*named, *sorts)) if sort.name != BOOL.name)
     return tuple(dict.fromkeys((*found, *symbols))), used
 
 
-def _stated(protocol: Protocol) -> tuple[statements.Invariant | statements.Goal, ...]:
+def _state_properties(protocol: Protocol) -> tuple[statements.Invariant | statements.Goal, ...]:
     return (*protocol.invariants, *protocol.goals)
 
 
@@ -267,7 +267,7 @@ def _spoken(protocol: Protocol) -> Iterator[Term | Symbol]:
         yield from terms_of_action(action)
         yield from (update.symbol for update in action.updates)
     yield from (axiom.formula for threat in protocol.threats for axiom in threat.axioms)
-    yield from (stated.body for stated in _stated(protocol))
+    yield from (stated.body for stated in _state_properties(protocol))
     yield from (term for live in protocol.liveness for term in live.terms)
     for initial in protocol.initial:
         yield initial.symbol

@@ -54,7 +54,7 @@ def traced_twice(function: Callable[..., object], say: Callable[[], Traced]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """Where in the source something is said: a file, by its whole path, and a line, from 1."""
 
     file: str
@@ -64,20 +64,20 @@ class Place:
         return f"{PurePath(self.file).name}:{self.line}"
 
 
-def written_at(function: Callable[..., object]) -> Place | None:
+def written_at(function: Callable[..., object]) -> SourceLocation | None:
     """Return where a function is, or nothing for what is not written in Python."""
     code = getattr(function, "__code__", None)
-    return Place(code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else None
+    return SourceLocation(code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else None
 
 
-def called_from() -> Place | None:
+def called_from() -> SourceLocation | None:
     """Return the place outside the language and its theories from which it is called."""
     frame = sys._getframe(1)
     while frame.f_code.co_filename.startswith(_LANGUAGE):
         if frame.f_back is None:
             return None
         frame = frame.f_back
-    return Place(frame.f_code.co_filename, frame.f_lineno)
+    return SourceLocation(frame.f_code.co_filename, frame.f_lineno)
 
 
 class _NoOutput(io.TextIOBase):

@@ -114,7 +114,7 @@ class TwoRuns(Draft):
         if action not in self.secretly_possible:
             known = and_known(action, self.secretly_possible).replace("known:", "those that do:")
             raise SpecificationError(f"whether '{action}' is possible depends on no secret{known}")
-        return ~Formula(terms.Apply(_apart(action), ()))
+        return ~Formula(terms.Apply(_divergence_flag(action), ()))
 
     def accept_leak(self, name: str, why: str) -> None:
         """Say that something tells the two runs apart, and why that may be; a verdict is printed with it.
@@ -161,7 +161,7 @@ class TwoRuns(Draft):
         that some claim names, there has to be one.
         """
         uncovered = set()
-        for what, name, claim, lacking in self._told_apart():
+        for what, name, claim, lacking in self._distinguishing_observations():
             uncovered |= {name} if lacking else set()
             if lacking and name not in self._accepted:
                 under = f" under {listed(lacking)}" if any(lacking) else ""
@@ -174,7 +174,7 @@ class TwoRuns(Draft):
             if name not in uncovered:
                 yield f"accepted leak {name}", "is no leak, since claims say that it tells no two runs apart: drop one"
 
-    def _told_apart(self) -> Iterator[tuple[str, str, str, list[str]]]:
+    def _distinguishing_observations(self) -> Iterator[tuple[str, str, str, list[str]]]:
         """Yield what may tell two runs apart: its kind, its name, what to claim of it, and where nobody does."""
         threats = judged_under(self._claims, (threat.id for threat in self._threats))
         parts = {threat: frozenset(spoken_of(self._claims, threat)) for threat in threats}
@@ -184,7 +184,7 @@ class TwoRuns(Draft):
             places = f"({', '.join('…' for _ in symbol.domain)})" if symbol.domain else ""
             yield "symbol", symbol.name, f"same({symbol.name}{places})", lacking
         for action in self.secretly_possible:
-            apart = terms.negation(terms.Apply(_apart(action), ()))
+            apart = terms.negation(terms.Apply(_divergence_flag(action), ()))
             yield "action", action, f"together('{action}')", [each for each in threats if apart not in parts[each]]
 
     def _of(self, what: Spoken, side: RunSide) -> Spoken:
@@ -285,7 +285,7 @@ class TwoRuns(Draft):
                 by=OBSERVER,
                 params=tuple(param for var in action.params for param in _chosen(var, own) if param in read),
                 guards=tuple(replace(each, kind=GuardKind.GIVEN) for each in guards),
-                updates=(Update("tell the runs apart", _apart(action.name), Effect.INSERT, (), when=unable),),
+                updates=(Update("tell the runs apart", _divergence_flag(action.name), Effect.INSERT, (), when=unable),),
                 says=f"In the {side.value} run this is possible: {_in_one(action.says, side, own, read)}",
                 source=action.source,
                 shortcut_of=action.shortcut_of,
@@ -321,7 +321,7 @@ def _comparing(action: Action, side: RunSide) -> str:
     return f"compare_{side.value}_{action.name}"
 
 
-def _apart(action: str) -> terms.Symbol:
+def _divergence_flag(action: str) -> terms.Symbol:
     says = f"one run could take a step of {action} that the other could not"
     return terms.Symbol(f"apart_{action}", (), terms.BOOL, terms.Kind.GHOST, mutable=True, says=says)
 
@@ -579,7 +579,7 @@ def dependent(
             update.symbol
             for action in whole.actions
             for update in action.updates
-            if any(split.reaches(term, split.of(action)) for term in _read(update))
+            if any(split.reaches(term, split.of(action)) for term in _terms_of_update(update))
         }
         written |= {first.symbol for first in whole.initial if split.reaches(first.value)}
         if written <= split.symbols:
@@ -590,7 +590,7 @@ def dependent(
     return split.symbols
 
 
-def _read(update: Update) -> tuple[terms.Term, ...]:
+def _terms_of_update(update: Update) -> tuple[terms.Term, ...]:
     return (*update.args, update.when, *(() if update.value is None else (update.value,)))
 
 

@@ -11,7 +11,14 @@ import sys
 import pytest
 
 from carnet_command.errors import InterruptedRunError
-from carnet_command.interrupts import ENDING, SIGNALS, covering, require_uninterrupted, stoppable, undisturbed
+from carnet_command.interrupts import (
+    ENDING,
+    SIGNALS,
+    defer_interrupts,
+    require_uninterrupted,
+    stoppable,
+    track_progress,
+)
 
 
 @pytest.mark.mends("L3")
@@ -33,7 +40,7 @@ def test_a_second_signal_does_not_disturb_what_the_first_has_begun() -> None:
     cleaned = []
 
     def command() -> None:
-        with stoppable(ENDING), covering() as covered:
+        with stoppable(ENDING), track_progress() as covered:
             covered.line("one")
             covered.status("two")
             try:
@@ -74,11 +81,11 @@ def test_the_first_signal_is_the_only_one() -> None:
 
 def test_a_signal_waits_until_what_is_started_is_known() -> None:
     known = []
-    with pytest.raises(KeyboardInterrupt), stoppable(), undisturbed():  # noqa: PT012 # the signal comes within
+    with pytest.raises(KeyboardInterrupt), stoppable(), defer_interrupts():  # noqa: PT012 # the signal comes within
         signal.raise_signal(signal.SIGHUP)
         known.append("child")
     assert known == ["child"]
-    with undisturbed():
+    with defer_interrupts():
         known.append("another, in what comes afterwards")
 
 
@@ -87,7 +94,7 @@ def test_an_interrupt_that_something_swallowed_is_raised_again() -> None:
         require_uninterrupted()
         with contextlib.suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGTERM)
-        with undisturbed():
+        with defer_interrupts():
             require_uninterrupted()
         with pytest.raises(KeyboardInterrupt):
             require_uninterrupted()

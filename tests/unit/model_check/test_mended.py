@@ -17,8 +17,8 @@ from carnet_check.engines.induction.obligations import after_updates
 from carnet_check.errors import InvalidSpecificationError
 from carnet_check.exports.smtlib import symbol_name, text
 from carnet_check.loading import families, importing
-from carnet_check.made import Made, Purpose, stand_in, switch
 from carnet_check.minimise import Slicer
+from carnet_check.reserved_symbols import Purpose, ReservedSymbol, stand_in, switch
 from carnet_spec.language import *
 from carnet_spec.language.analysis.initialisation import early_reads
 from carnet_spec.language.analysis.layers import departures
@@ -319,7 +319,7 @@ A = Var("a", Party.sort)
 
 def test_a_made_symbol_equals_no_symbol_of_its_name_and_is_shown_as_none() -> None:
     made = stand_in(Purpose.PARAMETER, A).symbol
-    assert isinstance(made, Made)
+    assert isinstance(made, ReservedSymbol)
     shared = {each.name: getattr(made, each.name) for each in fields(Symbol)}
     twin = Symbol(**shared)
     assert twin.name == made.name

@@ -195,7 +195,7 @@ AT_ONCE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class ProofNeeds:
     """What a proof needs: terms for variables of general formulas, and terms whose cases are told apart."""
 
     instances: dict[Closure, list[Env]] = field(default_factory=dict)
@@ -206,7 +206,7 @@ _Want = tuple[Closure, Env] | int
 """An instance of a closure at terms, or a term whose cases have to be told apart."""
 
 
-def needed(grounding: Grounding, deadline: float = math.inf) -> Needed | None:
+def proof_needs(grounding: Grounding, deadline: float = math.inf) -> ProofNeeds | None:
     """Return what contradicts itself, or nothing if none was found before the process has had so much CPU time."""
     wants: dict[str, _Want] = {}
     switches: list[Any] = []
@@ -215,7 +215,7 @@ def needed(grounding: Grounding, deadline: float = math.inf) -> Needed | None:
             return None
         grounding.close()
         if grounding.solver.check(*switches) == grounding.z3.unsat:
-            found = Needed()
+            found = ProofNeeds()
             for want in (wants[name] for name in _smallest(grounding, switches)):
                 if isinstance(want, int):
                     found.cases.append(want)
@@ -232,11 +232,11 @@ def needed(grounding: Grounding, deadline: float = math.inf) -> Needed | None:
             switch = grounding.z3.Bool(f"i!{len(switches)}", grounding.context)
             wants[str(switch)] = want
             switches.append(switch)
-            grounding.solver.add(grounding.z3.Implies(switch, _said(grounding, want)))
+            grounding.solver.add(grounding.z3.Implies(switch, _meaning(grounding, want)))
     return None
 
 
-def _said(grounding: Grounding, want: _Want) -> Any:
+def _meaning(grounding: Grounding, want: _Want) -> Any:
     """Return what an instance or a case says."""
     z3, bank = grounding.z3, grounding.bank
     if isinstance(want, int):
@@ -349,7 +349,7 @@ class _Model:
         env, formula = closure
         body = self._bank.body(formula, len(sorts))
         matching = _Matching((*[None] * len(sorts), *env), sorts, body, wanted)
-        for asked in dict.fromkeys(self._asked(body, not wanted)):
+        for asked in dict.fromkeys(self._choices_for(body, not wanted)):
             yield from self._matched(matching, sorted(asked, key=self._choices))
 
     def _choices(self, atom: int) -> int:
@@ -374,15 +374,15 @@ class _Model:
             filled = (*scope[: open[-1]], term, *scope[open[-1] + 1 :])
             yield from self._matched(matching._replace(scope=filled), ())
 
-    def _asked(self, formula: int, sign: bool) -> list[tuple[int, ...]]:
+    def _choices_for(self, formula: int, sign: bool) -> list[tuple[int, ...]]:
         kind, _, parts = self._bank.nodes[formula]
         if kind == CONST:
             return [()] if bool(parts[0]) == sign else []
         if kind == NOT:
-            return self._asked(parts[0], not sign)
+            return self._choices_for(parts[0], not sign)
         if kind not in {AND, OR, IMPLIES}:
             return [(formula,)] if kind in ATOMS and sign else [()]
-        first, second = self._asked(parts[0], sign != (kind == IMPLIES)), self._asked(parts[1], sign)
+        first, second = self._choices_for(parts[0], sign != (kind == IMPLIES)), self._choices_for(parts[1], sign)
         if (kind == AND) != sign:
             return list(dict.fromkeys(first + second))
         if len(first) * len(second) > MOST_WAYS:
@@ -612,10 +612,10 @@ class Grounding:
         """Return a closure as a ground formula."""
         key = (env, formula)
         if key not in self._formulas:
-            self._formulas[key] = self._made(env, formula)
+            self._formulas[key] = self._z3_formula(env, formula)
         return self._formulas[key]
 
-    def _made(self, env: Env, formula: int) -> Any:
+    def _z3_formula(self, env: Env, formula: int) -> Any:
         kind, name, parts = self.bank.nodes[formula]
         if kind == CONST:
             return self.z3.BoolVal(bool(parts[0]), self.context)

@@ -18,10 +18,10 @@ from carnet_check.certificates.producing.grounding import (
     Env,
     Fact,
     Grounding,
-    Needed,
+    ProofNeeds,
     TermBank,
     joined,
-    needed,
+    proof_needs,
 )
 from carnet_check.kernel import checker
 from carnet_check.kernel.checker import Obligation, Step
@@ -50,7 +50,7 @@ def closed(bank: TermBank, facts: Iterable[Fact], contradiction: Sequence[Fact])
     needed = list(dict.fromkeys((*contradiction, *_fewest(bank, equations, contradiction))))
     rewritings: list[tuple[int, bool]] = []
     now = needed
-    while not any(_alone(bank, fact) or fact._replace(sign=not fact.sign) in now for fact in now):
+    while not any(_is_contradictory(bank, fact) or fact._replace(sign=not fact.sign) in now for fact in now):
         if len(rewritings) == MOST_REWRITINGS:
             raise NotFound("rewriting does not end")
         found = min(_possible(bank, now), key=lambda each: each[0], default=None)
@@ -111,7 +111,7 @@ def _replaced(bank: TermBank, large: int, small: int, term: int) -> int:
     return bank.number(kind, name, tuple(_replaced(bank, large, small, part) for part in parts))
 
 
-def _alone(bank: TermBank, fact: Fact) -> bool:
+def _is_contradictory(bank: TermBank, fact: Fact) -> bool:
     kind, _, parts = bank.nodes[fact.formula]
     if kind == b.CONST:
         return fact.sign != bool(parts[0])
@@ -194,7 +194,7 @@ _NOTHING = Close((), ())
 class Search:
     """Looks for a refutation of the hypotheses of a bank."""
 
-    def __init__(self, bank: TermBank, needed: Needed, named: dict[Closure, int]) -> None:
+    def __init__(self, bank: TermBank, needed: ProofNeeds, named: dict[Closure, int]) -> None:
         self.bank = bank
         self.needed = needed
         self.named = named  # the eigenvariable of each closure that claims that something exists
@@ -546,7 +546,7 @@ def find_refutation(obligation: Obligation, deadline: float = math.inf) -> list[
     """
     bank = TermBank(obligation)
     grounding = Grounding(bank)
-    wanted = needed(grounding, deadline)
+    wanted = proof_needs(grounding, deadline)
     if wanted is None:
         raise NotFound("no instances contradict each other")
     return list(steps_of(bank, Search(bank, wanted, grounding.named).refutation()))

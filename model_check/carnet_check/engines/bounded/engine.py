@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -171,7 +171,7 @@ def violation(reference: str, plan: Plan, threat: Threat, claim: str, found: Fou
         variant=protocol.variant,
         without=protocol.without,
         threat=threat.id,
-        profile=Profile(AS_FOUND, _scale(found)),
+        profile=Profile(AS_FOUND, {sort: len(elements) for sort, elements in found.instance.elements.items()}),
         claims=(claim,),
         alone=True,
         digest=protocol.digest,
@@ -195,7 +195,3 @@ def _replayed(protocol: Protocol, threat: Threat, claim: str, found: FoundRun) -
 
 def _refused(*problems: str) -> Exploration:
     return Exploration(stopped_by="an error", problems=problems)
-
-
-def _scale(found: FoundRun) -> Mapping[str, int]:
-    return {sort: len(elements) for sort, elements in found.instance.elements.items()}

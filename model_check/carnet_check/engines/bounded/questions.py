@@ -15,9 +15,9 @@ from carnet_check.engines.interface import Plan
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.engines.proving.solver import limited_memory
 from carnet_check.exports.smtlib import Declarations, at_most, member_name, quoted, sort_name, symbol_name, text
-from carnet_check.made import Made, Purpose
-from carnet_check.obligations.preconditions import Change, Either, Sure
+from carnet_check.obligations.preconditions import Change, Conditional, Sure
 from carnet_check.obligations.reading import Hypothesis, Reading, Steps, read
+from carnet_check.reserved_symbols import Purpose, ReservedSymbol
 from carnet_command.worker import Lost
 from carnet_command.workers import Pool
 from carnet_spec.language import Action, Effect, Instance, Row, Sort, Symbol, Threat
@@ -56,17 +56,19 @@ class Questions:
         """Return how each pair of claim and threat model stands, in the plan's order."""
         pairs = self._plan.pairs
         claims = list(dict.fromkeys(claim.name for claim, _ in pairs))
-        general = dict(zip(claims, self._asked(pool, [(name, None, 0) for name in claims], told), strict=True))
+        general = dict(zip(claims, self._decide(pool, [(name, None, 0) for name in claims], told), strict=True))
         again = [(claim, threat) for claim, threat in pairs if self._is_open(general[claim.name], threat)]
         further = [(claim.name, threat, general[claim.name].least) for claim, threat in again]
-        found = dict(zip(again, self._asked(pool, further, told), strict=True))
+        found = dict(zip(again, self._decide(pool, further, told), strict=True))
         return [found.get(pair) or general[pair[0].name] for pair in pairs]
 
     def _is_open(self, general: ClaimStatus, threat: Threat) -> bool:
         """Whether the axioms of a threat model may change the answer."""
         return general.last is not None and bool(self._reading.threats.get(threat.id))
 
-    def _asked(self, pool: Pool, wanted: Sequence[tuple[str, Threat | None, int]], told: OnAnswer) -> list[ClaimStatus]:
+    def _decide(
+        self, pool: Pool, wanted: Sequence[tuple[str, Threat | None, int]], told: OnAnswer
+    ) -> list[ClaimStatus]:
         unrolled = {threat: Unrolling(self._reading, threat) for threat in dict.fromkeys(each for _, each, _ in wanted)}
         asked = [self._question(unrolled[threat], claim, threat, first) for claim, threat, first in wanted]
         found = {each.id: ClaimStatus(each.first) for each in asked}
@@ -256,7 +258,7 @@ class _Reading:
         self._wanted = wanted
         self._given = {str(each.name()): each for each in model.decls()}
         self._universes = {sort: self._universe(sort) for sort in wanted.sorts}
-        self._names = self._named()
+        self._names = self._element_names()
 
     def found(self, options: Sequence[Sequence[Option]]) -> FoundRun:
         rigid = self._wanted.rigid
@@ -281,7 +283,7 @@ class _Reading:
         places = (each for each in self._model.sorts() if str(each.name()) == sort_name(sort))
         return next((sorted(self._model.get_universe(place), key=str) for place in places), [None])
 
-    def _named(self) -> dict[Sort, dict[str, str]]:
+    def _element_names(self) -> dict[Sort, dict[str, str]]:
         taken: set[str] = set()
         names: dict[Sort, dict[str, str]] = {}
         for sort, universe in self._universes.items():
@@ -441,7 +443,7 @@ def _updated(change: Change, row: tuple[Var, ...], value: Term, place: int, chos
     """Return the value at ``row`` after an update, if its action is taken, of what was ``value`` before it."""
     applies = And((chosen, at(change.applies(row), place, args)))
     match change.function(row, Sure(value)):
-        case Either(_, Sure(assigned), _):
+        case Conditional(_, Sure(assigned), _):
             return IfThenElse(applies, at(assigned, place, args), value)
     return Or((value, applies)) if change.effect is Effect.INSERT else And((value, Not(applies)))
 
@@ -474,12 +476,12 @@ Slots = Mapping[Symbol, Apply]
 
 def at_step(symbol: Symbol, place: int) -> Symbol:
     """Return ``symbol`` as it is after ``place`` steps."""
-    return _made(Purpose.COPY, f"{place}.{symbol.name}", symbol.domain, symbol.result)
+    return _reserved_symbol(Purpose.COPY, f"{place}.{symbol.name}", symbol.domain, symbol.result)
 
 
 def is_step_taken(action: Action, place: int) -> Apply:
     """Return whether ``action`` is the step that follows after ``place`` steps."""
-    return Apply(_made(Purpose.CHOICE, f"{place}.{action.name}", (), BOOL), ())
+    return Apply(_reserved_symbol(Purpose.CHOICE, f"{place}.{action.name}", (), BOOL), ())
 
 
 def step_parameters(steps: Steps, place: int) -> Slots:
@@ -489,7 +491,7 @@ def step_parameters(steps: Steps, place: int) -> Slots:
     for constant in steps.constants:
         sort = constant.symbol.result
         number = counts[sort] = counts.get(sort, 0) + 1
-        found[constant.symbol] = Apply(_made(Purpose.SLOT, f"{place}.{number}.{sort.name}", (), sort), ())
+        found[constant.symbol] = Apply(_reserved_symbol(Purpose.SLOT, f"{place}.{number}.{sort.name}", (), sort), ())
     return found
 
 
@@ -503,5 +505,5 @@ def at(term: Term, place: int, args: Slots | None = None) -> Term:
     return Apply(at_step(changed.symbol, place), changed.args) if changed.symbol.mutable else changed
 
 
-def _made(purpose: Purpose, name: str, domain: tuple[Sort, ...], result: Sort) -> Made:
-    return Made(f"${purpose.value}.{name}", domain, result, Kind.TRUTH, mutable=False, purpose=purpose)
+def _reserved_symbol(purpose: Purpose, name: str, domain: tuple[Sort, ...], result: Sort) -> ReservedSymbol:
+    return ReservedSymbol(f"${purpose.value}.{name}", domain, result, Kind.TRUTH, mutable=False, purpose=purpose)

@@ -20,7 +20,7 @@ from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.errors import EngineDisagreement
 from carnet_check.exports.smtlib import at_most, problem, sort_name, symbol_name
 from carnet_check.loading import families
-from carnet_check.made import Made, Purpose, stand_in
+from carnet_check.reserved_symbols import Purpose, ReservedSymbol, stand_in
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
 from carnet_check.wording import fill_places
 from carnet_command.worker import Lost
@@ -160,12 +160,12 @@ def _state(structure: Structure, near: frozenset[Symbol]) -> Iterator[tuple[str,
     for symbol, table in structure.functions.items():
         for row, value in sorted(table.items()):
             said = _fact(symbol, row)
-            if said == value or isinstance(symbol, Made):
+            if said == value or isinstance(symbol, ReservedSymbol):
                 continue
             place = beside if symbol not in near else before if symbol.mutable else fixed
             place.append(f"{said} = {value}")
     for symbol, rows in structure.relations.items():
-        if not isinstance(symbol, Made):
+        if not isinstance(symbol, ReservedSymbol):
             (before if symbol.mutable else fixed).extend(_fact(symbol, row) for row in sorted(rows))
     yield from (("before", before), ("fixed", fixed), ("beside", beside))
 
@@ -265,7 +265,9 @@ class _FewFacts:
         self._context = solver.ctx
         self._sizes = sizes
         self._symbols = [
-            symbol for symbol in symbols if not (isinstance(symbol, Made) and symbol.purpose is Purpose.SWITCH)
+            symbol
+            for symbol in symbols
+            if not (isinstance(symbol, ReservedSymbol) and symbol.purpose is Purpose.SWITCH)
         ]
         self._declared = {str(decl.name()): decl for decl in _declarations(solver)}
         self._indifferent = [symbol for symbol in self._symbols if symbol_name(symbol) not in self._declared]
@@ -381,13 +383,13 @@ def _declarations(solver: Any) -> Iterator[Any]:
 
 
 def _naming_order(symbol: Symbol) -> tuple[int, str]:
-    if isinstance(symbol, Made):
+    if isinstance(symbol, ReservedSymbol):
         return (1 if symbol.purpose is Purpose.PARAMETER else 2), symbol.name
     return (3 if symbol.mutable else 0), symbol.name
 
 
 def _bare(symbol: Symbol) -> str:
-    return symbol.name.split(".")[1] if isinstance(symbol, Made) else symbol.name
+    return symbol.name.split(".")[1] if isinstance(symbol, ReservedSymbol) else symbol.name
 
 
 def _fresh_name(name: str, taken: set[str]) -> str:

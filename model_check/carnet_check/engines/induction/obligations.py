@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 from typing import Any, TypeVar, cast
 
 from carnet_check.exports.smtlib import Declarations, Statement, script, statement
-from carnet_check.made import Purpose, stand_in, switch
+from carnet_check.reserved_symbols import Purpose, stand_in, switch
 from carnet_spec.language import (
     Action,
     Axiom,

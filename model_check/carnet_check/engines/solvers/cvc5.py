@@ -37,7 +37,7 @@ def ask(text: str, rlimit: int) -> tuple[SolverOutcome, tuple[str, ...], str]:
     solver = cvc5.Solver(cvc5.TermManager())
     for name, value in {**OPTIONS, "rlimit": str(rlimit)}.items():
         solver.setOption(name, value)
-    said = _said(cvc5, solver, text)
+    said = _run_commands(cvc5, solver, text)
     if said[:1] == ["unsat"]:
         core = sorted(name.strip().removeprefix("|").removesuffix("|") for name in said[1].strip("()\n").split("\n"))
         return SolverOutcome.PROVED, tuple(name for name in core if name != GOAL), ""
@@ -46,7 +46,7 @@ def ask(text: str, rlimit: int) -> tuple[SolverOutcome, tuple[str, ...], str]:
     return SolverOutcome.UNKNOWN, (), said[0] if said else "no answer"
 
 
-def _said(cvc5: Any, solver: Any, text: str) -> list[str]:
+def _run_commands(cvc5: Any, solver: Any, text: str) -> list[str]:
     parser = cvc5.InputParser(solver)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "obligation")
     symbols = parser.getSymbolManager()

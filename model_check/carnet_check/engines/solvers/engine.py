@@ -37,7 +37,7 @@ class Cvc5(Prover):
         asked = [(each.digest, each.text, self.allowed(each)) for each in questions]
         with runner.pool(cvc5.version) as pool:
             for (digest, _, _), said in pool.results(cvc5.answer, asked, only):
-                yield _told(digest, said)
+                yield _as_answer(digest, said)
 
     def read(self, question: Question) -> str:
         """Return the text in SMT-LIB."""
@@ -74,18 +74,18 @@ class EProver(Prover):
         """Ask E every text, and where that comes to nothing each part of a goal with several."""
         long = {each.digest: each for each in questions if len(parts(each.obligation)) > 1}
         open_: list[Question] = []
-        for answer in self._asked([(each, (None,)) for each in questions], runner):
+        for answer in self._answers_to_goals([(each, (None,)) for each in questions], runner):
             if answer.outcome is SolverOutcome.UNKNOWN and answer.id in long:
                 open_.append(long[answer.id])
             else:
                 yield answer
-        yield from self._asked([(each, parts(each.obligation)) for each in open_], runner)
+        yield from self._answers_to_goals([(each, parts(each.obligation)) for each in open_], runner)
 
     def read(self, question: Question) -> str:
         """Return the text in TPTP, which the parts of its goal follow from, and how long E may take."""
         return f"{self.seconds}\n{tptp(question.obligation, question.kept)}"
 
-    def _asked(
+    def _answers_to_goals(
         self, wanted: Sequence[tuple[Question, Sequence[Term | None]]], runner: Runner
     ) -> Iterator[SolverAnswer]:
         """Ask questions with other goals than their own, all of which have to be refuted."""
@@ -101,7 +101,7 @@ class EProver(Prover):
         ]
         with runner.pool(eprover.version, patience=eprover.PATIENCE) as pool:
             for each, said in pool.results(eprover.answer, asked, only):
-                yield _told(each.digest, said)
+                yield _as_answer(each.digest, said)
 
     def version(self) -> str:
         """Return the name and the version of the prover."""
@@ -120,7 +120,7 @@ class EProver(Prover):
         return "" if eprover.located() else f"E, the program 'eprover' ({GET_E})"
 
 
-def _told(digest: str, said: SolverAnswer | Lost) -> SolverAnswer:
+def _as_answer(digest: str, said: SolverAnswer | Lost) -> SolverAnswer:
     return SolverAnswer(digest, SolverOutcome.UNKNOWN, reason=said.reason) if isinstance(said, Lost) else said
 
 

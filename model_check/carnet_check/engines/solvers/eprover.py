@@ -115,7 +115,7 @@ def answer(asked: ProverInput) -> Iterator[SolverAnswer]:
     core: set[str] = set()
     outcome, why = SolverOutcome.PROVED, ""
     for text in asked.texts:
-        outcome, used, why = _told(asked, text)
+        outcome, used, why = _run_tries(asked, text)
         core.update(used)
         if outcome is not SolverOutcome.PROVED:
             core.clear()
@@ -123,16 +123,16 @@ def answer(asked: ProverInput) -> Iterator[SolverAnswer]:
     yield SolverAnswer(asked.digest, outcome, tuple(sorted(core)), time.perf_counter() - began, 0, why)
 
 
-def _told(asked: ProverInput, text: str) -> tuple[SolverOutcome, tuple[str, ...], str]:
+def _run_tries(asked: ProverInput, text: str) -> tuple[SolverOutcome, tuple[str, ...], str]:
     found: tuple[SolverOutcome, tuple[str, ...], str] = (SolverOutcome.UNKNOWN, (), "nothing was tried")
     for options in TRIES:
-        found = _tried(asked, text, options)
+        found = _run_once(asked, text, options)
         if found[0] is not SolverOutcome.UNKNOWN:
             break
     return found
 
 
-def _tried(asked: ProverInput, text: str, options: tuple[str, ...]) -> tuple[SolverOutcome, tuple[str, ...], str]:
+def _run_once(asked: ProverInput, text: str, options: tuple[str, ...]) -> tuple[SolverOutcome, tuple[str, ...], str]:
     command = (
         asked.program,
         *options,
@@ -213,7 +213,7 @@ def require_trusted(program: str) -> None:
         raise UsageError(f"{program} is not believed: E says 'E' and its version, and this said '{_greeting(program)}'")
 
     def ask(known: KnownQuestion) -> tuple[SolverOutcome, tuple[str, ...], str]:
-        return _tried(ProverInput("", (), FEW_CLAUSES, 1, program), known.tptp, TRIES[0])
+        return _run_once(ProverInput("", (), FEW_CLAUSES, 1, program), known.tptp, TRIES[0])
 
     require_sound(f"{program} (E {_number(program)})", ask)
 

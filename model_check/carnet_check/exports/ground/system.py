@@ -135,7 +135,7 @@ def ground(
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
+class _RawStep:
     """A step before it is known which values exclude each other."""
 
     step: Step
@@ -149,10 +149,10 @@ class _Writer:
         self._protocol = reaching.protocol
 
     def written(self, claims: Iterable[Invariant]) -> Ground:
-        moves = [Move(each.when, tuple(change for _, change in each.step.changes)) for each in self._taken()]
+        moves = [Move(each.when, tuple(change for _, change in each.step.changes)) for each in self._raw_steps()]
         pairs = Pairs(self._reaching.possible, moves)
         self._reaching.possible.update(pairs.possible)
-        taken = [each for each in self._taken() if pairs.may_hold(each.when)]
+        taken = [each for each in self._raw_steps() if pairs.may_hold(each.when)]
         steps = [each for each in taken if pairs.may_hold(every((each.when, denied(each.stray))))]
         values = {place: tuple(held) for place, held in self._reaching.possible.items() if len(held) > 1}
         strays = [(each.step, every((each.when, each.stray))) for each in taken]
@@ -164,11 +164,11 @@ class _Writer:
             claims={each.name: self._reaching.reading.condition(each.formula, {}) for each in claims},
         )
 
-    def _taken(self) -> Iterator[_Taken]:
+    def _raw_steps(self) -> Iterator[_RawStep]:
         for action in self._protocol.actions:
             for env, when in self._reaching.steps(action):
                 changes, stray = self._changes(action, env, known_from(when))
-                yield _Taken(Step(action, env, tuple(self._guards(action, env, when)), tuple(changes)), when, stray)
+                yield _RawStep(Step(action, env, tuple(self._guards(action, env, when)), tuple(changes)), when, stray)
 
     def _guards(self, action: Action, env: Env, when: Condition) -> Iterator[tuple[str, Condition]]:
         """Yield the parts of the guards, each fact once, and simplified by all facts."""
@@ -397,17 +397,17 @@ class Pairs:
 
     def may_hold(self, condition: Condition) -> bool:
         """Whether a condition may hold in some state, as far as pairs say."""
-        return bool(self._beside(condition, self._reached))
+        return bool(self._neighbouring(condition, self._reached))
 
     def _take(self, move: Move) -> None:
-        around = self._beside(move.when, self._reached)
+        around = self._neighbouring(move.when, self._reached)
         if not around:
             return
         written = kept = 0
         added: list[tuple[Bits, Bits]] = []
         for change in move.changes:
             for value, when in change.cases:
-                beside = self._beside(when, around)
+                beside = self._neighbouring(when, around)
                 if beside:
                     bit = self._bits[change.place, value]
                     added.append((bit, beside))
@@ -427,7 +427,7 @@ class Pairs:
             for other in _each(new):
                 self._with[other] |= bit
 
-    def _beside(self, condition: Condition, within: Bits) -> Bits:
+    def _neighbouring(self, condition: Condition, within: Bits) -> Bits:
         match condition:
             case bool():
                 return within if condition else 0
@@ -439,11 +439,11 @@ class Pairs:
             case Some(parts):
                 found = 0
                 for part in parts:
-                    found |= self._beside(part, within)
+                    found |= self._neighbouring(part, within)
                 return found
             case Every(parts):
                 for part in sorted(parts, key=lambda part: not isinstance(part, Fact)):
-                    within = self._beside(part, within)
+                    within = self._neighbouring(part, within)
                     if not within:
                         return 0
                 met = (self._options(part) & within for part in parts if isinstance(part, Fact))

@@ -164,8 +164,8 @@ class _Analysis:
 
     def _relevant(self, case: Case) -> list[tuple[Read, Written]]:
         """Return what ``case`` reads at the fixed argument, with what must have been written for it to matter."""
-        required = self._written(self._demanded[case])
-        return [(read, required.union(*map(self._written, assumed))) for read, assumed in self._read_in(case)]
+        required = self._written_symbols(self._demanded[case])
+        return [(read, required.union(*map(self._written_symbols, assumed))) for read, assumed in self._read_in(case)]
 
     def _read_in(self, case: Case) -> list[tuple[Read, list[Demand]]]:
         """Return what ``case`` reads at the fixed argument, with what is needed for that to matter."""
@@ -191,7 +191,7 @@ class _Analysis:
                     self.facts[initial.symbol.name, start] = frozenset()
         required: dict[Case, Written] = {}
         while True:
-            known, required = required, {case: self._written(demand) for case, demand in self._demanded.items()}
+            known, required = required, {case: self._written_symbols(demand) for case, demand in self._demanded.items()}
             if required == known:
                 return
             waiting = list(self._leaving)
@@ -217,13 +217,13 @@ class _Analysis:
             for fact in case.makes:
                 self.facts[fact] = self.facts.get(fact, self.tracked) & after
 
-    def _written(self, demand: Demand) -> Written:
+    def _written_symbols(self, demand: Demand) -> Written:
         """Return what must have been written for a demand to be met."""
         match demand:
-            case Every(parts):
-                return frozenset[str]().union(*map(self._written, parts))
-            case Some(parts):
-                return self.tracked.intersection(*map(self._written, parts))
+            case AllOf(parts):
+                return frozenset[str]().union(*map(self._written_symbols, parts))
+            case AnyOf(parts):
+                return self.tracked.intersection(*map(self._written_symbols, parts))
             case name, where if where == AS_VALUE and name in self.arbitrary:
                 return frozenset()
             case fact:
@@ -577,21 +577,21 @@ class _TooManyNodesError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class AllOf:
     """All of these are needed; if there are none, nothing is."""
 
     parts: tuple[Demand, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Some:
+class AnyOf:
     """At least one of these is needed."""
 
     parts: tuple[Demand, ...]
 
 
-Demand = Fact | Every | Some
-NOTHING = Every(())
+Demand = Fact | AllOf | AnyOf
+NOTHING = AllOf(())
 
 
 class Demands:
@@ -602,28 +602,28 @@ class Demands:
 
     def of(self, case: Case) -> Demand:
         """Return what is needed for the guards of ``case`` to hold."""
-        named = (self._named(term) for row in case.rows for term in row)
+        named = (self._value_demand(term) for row in case.rows for term in row)
         guards = (self.implied(case, guard.formula) for guard in case.action.guards)
-        return _every((*named, *guards))
+        return _all_of((*named, *guards))
 
     def implied(self, case: Case, term: terms.Term) -> Demand:
         """Return what is needed for ``term`` to hold."""
         match term:
             case terms.And(parts):
-                return _every(self.implied(case, part) for part in parts)
+                return _all_of(self.implied(case, part) for part in parts)
             case terms.Or(parts) if parts:
-                return _some(self.implied(case, part) for part in parts)
+                return _any_of(self.implied(case, part) for part in parts)
             case terms.Exists(bound, body):
                 return self.implied(case.outside(bound), body)
             case terms.Equal(left, right) if (left,) in case.rows or (right,) in case.rows:
-                return _every((self._named(left), self._named(right)))
+                return _all_of((self._value_demand(left), self._value_demand(right)))
             case terms.Apply(symbol, args) if symbol.mutable and symbol.is_relation:
                 starts = (start for start, row in self._made.windows(symbol, args) if row in case.rows)
-                return _every((symbol.name, start) for start in (ANYWHERE, *starts))
+                return _all_of((symbol.name, start) for start in (ANYWHERE, *starts))
             case _:
                 return NOTHING
 
-    def _named(self, term: terms.Term) -> Demand:
+    def _value_demand(self, term: terms.Term) -> Demand:
         """Return what is needed for ``term`` to have the fixed argument as its value."""
         match term:
             case terms.Apply(symbol) if symbol.mutable and len(self._made.domain) == 1:
@@ -632,17 +632,17 @@ class Demands:
                 return NOTHING
 
 
-def _every(parts: Iterable[Demand]) -> Demand:
+def _all_of(parts: Iterable[Demand]) -> Demand:
     """Join demands that are all made, without those that say nothing."""
     flat: dict[Demand, None] = {}
     for part in parts:
-        flat.update(dict.fromkeys(part.parts if isinstance(part, Every) else (part,)))
-    return next(iter(flat)) if len(flat) == 1 else Every(tuple(flat))
+        flat.update(dict.fromkeys(part.parts if isinstance(part, AllOf) else (part,)))
+    return next(iter(flat)) if len(flat) == 1 else AllOf(tuple(flat))
 
 
-def _some(parts: Iterable[Demand]) -> Demand:
+def _any_of(parts: Iterable[Demand]) -> Demand:
     """Join demands of which one is made: nothing is needed if one of them says nothing."""
     every = tuple(dict.fromkeys(parts))
     if NOTHING in every:
         return NOTHING
-    return every[0] if len(every) == 1 else Some(every)
+    return every[0] if len(every) == 1 else AnyOf(every)

@@ -42,8 +42,8 @@ def _departures(action: Action, below: Action, known: frozenset[Symbol]) -> Iter
         yield f"{action.name} is taken by another party, or in another way"
     if action.params[: len(below.params)] != below.params:
         yield f"{action.name} has other parameters"
-    yield from (f"{action.name} lacks {_what(part)}" for part in below.guards if part not in action.guards)
-    yield from (f"{action.name} lacks {_what(part)}" for part in below.updates if part not in action.updates)
+    yield from (f"{action.name} lacks {_describe_part(part)}" for part in below.guards if part not in action.guards)
+    yield from (f"{action.name} lacks {_describe_part(part)}" for part in below.updates if part not in action.updates)
     added = [update for update in action.updates if update not in below.updates]
     yield from (f"{action.name} also changes {name}" for name in _changed(added, known))
 
@@ -52,5 +52,5 @@ def _changed(updates: list[Update] | tuple[Update, ...], known: frozenset[Symbol
     return sorted({update.symbol.name for update in updates if update.symbol in known})
 
 
-def _what(part: Guard | Update) -> str:
+def _describe_part(part: Guard | Update) -> str:
     return f"{'guard' if isinstance(part, Guard) else 'update'} '{part.name}'"

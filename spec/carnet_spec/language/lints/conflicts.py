@@ -25,7 +25,7 @@ def conflicts(protocol: Protocol) -> Findings:
             if first.symbol != second.symbol:
                 continue
             one, other = _at_one_place(first, second)
-            if _disagree(one, other) and not _apart(action, one, other):
+            if _disagree(one, other) and not _never_same_place(action, one, other):
                 yield (
                     at(action, second),
                     f"may undo what update '{first.name}' makes of {first.symbol.name}: require that their arguments "
@@ -62,7 +62,7 @@ def _disagree(first: Update, second: Update) -> bool:
     return first.effect is not second.effect and not exception
 
 
-def _apart(action: Action, first: Update, second: Update) -> bool:
+def _never_same_place(action: Action, first: Update, second: Update) -> bool:
     """Whether the two are seen never to change one place in one step."""
     if _never_together(first, second) or _never_together(second, first):
         return True

@@ -16,7 +16,10 @@ def visibility(protocol: Protocol) -> Findings:
         if action.by.honest:
             for where, term in _decisions(action):
                 for symbol in by_name(terms.symbols_of(term)):
-                    if not _readable(symbol, action.by):
+                    if not (
+                        symbol.kind in (terms.Kind.PUBLIC, terms.Kind.MESSAGE)
+                        or (symbol.kind is terms.Kind.STATE and symbol.role == action.by)
+                    ):
                         whose = f" of {symbol.role.name}" if symbol.role else ""
                         yield (
                             where,
@@ -96,12 +99,6 @@ def _decisions(action: Action) -> Iterator[tuple[str, terms.Term]]:
         if update.symbol.kind is terms.Kind.MESSAGE or update.symbol.role == action.by:
             for term in read_by(update):
                 yield at(action, update), term
-
-
-def _readable(symbol: terms.Symbol, role: terms.Role) -> bool:
-    return symbol.kind in (terms.Kind.PUBLIC, terms.Kind.MESSAGE) or (
-        symbol.kind is terms.Kind.STATE and symbol.role == role
-    )
 
 
 def _anothers(action: Action, symbol: terms.Symbol, args: tuple[terms.Term, ...]) -> bool:

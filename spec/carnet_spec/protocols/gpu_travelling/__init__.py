@@ -1,6 +1,6 @@
 """GPU Travelling: the GPU moves to the data, holding the model, and sharing the link key is sharing the GPU.
 
-In reading order: the text (requirements.md), the words (vocabulary), what the honest do (setup, handover, returning;
+In reading order: the text (requirements.md), the words (vocabulary), what the honest do (setup, rotation, handover;
 schedules and engines say where keys come from), what the adversary reaches, does and deduces (adversary, deductions),
 what holds (claims, lemmas), designs of their own (inner_key, timed, other_adversaries), the whole (design), and how
 large it is where states are counted (instances).

@@ -30,7 +30,11 @@ from carnet_spec.protocols.gpu_travelling.handover import specify_handover, spec
 from carnet_spec.protocols.gpu_travelling.inner_key import specify_inner_key, state_inner_key
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
 from carnet_spec.protocols.gpu_travelling.other_adversaries import DONE_WITHOUT, KINDS, SCOPES, WITH_MORE, state_more
-from carnet_spec.protocols.gpu_travelling.returning import specify_return, specify_rotation_in, specify_rotation_out
+from carnet_spec.protocols.gpu_travelling.rotation import (
+    specify_checks,
+    specify_rotation_in,
+    specify_rotation_out,
+)
 from carnet_spec.protocols.gpu_travelling.schedules import Ratchet, ResetOut, Schedule, WrappedUnderOld
 from carnet_spec.protocols.gpu_travelling.setup import name_the_orchestrator, specify_backup, specify_setup
 from carnet_spec.protocols.gpu_travelling.timed import AGE, LEASE, LIMIT, add_time
@@ -478,7 +482,7 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     specify_rotation_out(draft, schedule)
     specify_handover(draft, schedule, hardware)
     specify_rotation_in(draft, schedule)
-    specify_return(draft)
+    specify_checks(draft)
     specify_training(draft, schedule)
     specify_adversary(draft, hardware)
     specify_deductions(draft, hardware, inner_key=inner_key)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.commands.watch import WatchedFolder
-from carnet_command.files import _beside
+from carnet_command.files import _temporary_sibling
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -232,7 +232,7 @@ def test_what_a_killed_run_left_unfinished_is_removed_by_the_next(tmp_path: Path
     told(SMALL, tmp_path)
     mine = tmp_path / ".notes.part"
     mine.touch()
-    left = _beside(tmp_path / "states")
+    left = _temporary_sibling(tmp_path / "states")
     left.write_bytes(b"some states")
     other = carnet("explore", *OTHERS["threat model"], "--checkpoint", str(tmp_path))
     assert (other.code, left.exists()) == (2, True)
@@ -243,7 +243,7 @@ def test_what_a_killed_run_left_unfinished_is_removed_by_the_next(tmp_path: Path
 def test_a_folder_that_cannot_be_cleared_or_kept_from_others_is_refused(tmp_path: Path) -> None:
     """Whoever may write there could make states up."""
     told(SMALL, tmp_path)
-    _beside(tmp_path / "states").mkdir()
+    _temporary_sibling(tmp_path / "states").mkdir()
     ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
     assert (ran.code, "cannot clear the folder" in ran.err, len(ran.err.splitlines()[-1:])) == (2, True, 1)
     shared = tmp_path / "shared"

@@ -54,7 +54,7 @@ def test_a_bond_is_judged(name: str) -> None:
 def test_a_bond_that_says_nothing_does_not_hold() -> None:
     reading = Interpretation("a guest is a visitor", sorts={Guest: Visitor})
 
-    @reading.reads(invited)
+    @reading.defines(invited)
     def never(v: Visitor) -> Formula:
         return listed(v) & masked(v)
 
@@ -71,11 +71,11 @@ def test_what_holds_by_the_reading_alone_is_said() -> None:
     """Of three that nobody is, as far as the reading goes, nothing is established."""
     reading = Interpretation("a guest is a visitor", sorts={Guest: Visitor})
 
-    @reading.reads(invited)
+    @reading.defines(invited)
     def somebody(v: Visitor) -> Formula:
         return let_in(v)
 
-    @reading.reads(thief)
+    @reading.defines(thief)
     def nobody(v: Visitor) -> Formula:
         return false
 

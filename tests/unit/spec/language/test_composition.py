@@ -12,7 +12,7 @@ from carnet_spec.language import *
 from carnet_spec.language.composition import End, Interpretation
 from carnet_spec.language.notation import show
 from carnet_spec.language.terms import Forall, Var
-from carnet_spec.language.tracing import Place
+from carnet_spec.language.tracing import SourceLocation
 from carnet_spec.theories.linear_order import StrictOrder
 from carnet_spec.trace import Trace, TraceError, TraceStep
 from tests.fixtures.composed import DOOR, HOUSE, Guest, Visitor, composed, inside, invited, let_in, read, thief
@@ -154,7 +154,7 @@ def test_a_formula_is_read_symbol_by_symbol() -> None:
     house.renames(boss, guard)
     house.renames(home, lives)
 
-    @house.reads(corrupt)
+    @house.defines(corrupt)
     def corrupt_person(p: Person) -> Formula:
         """He opens some lock."""
         return exists(lambda k: opens(p, k), Lock)
@@ -170,7 +170,7 @@ def test_what_never_changes_and_is_read_as_what_does_is_listed() -> None:
     house.renames(knows, opens)
     house.renames(home, lives)
 
-    @house.reads(enrolled)
+    @house.defines(enrolled)
     def enrolled_person(p: Person) -> Formula:
         return exists(lambda k: opens(p, k), Lock)
 
@@ -200,7 +200,7 @@ def test_another_arity_or_sort_is_refused_with_its_line() -> None:
     house = reading()
     with pytest.raises(MisuseError, match=r"\(test_composition.py:\d+\) reads knows, which takes 2 arguments, with 1"):
 
-        @house.reads(knows)
+        @house.defines(knows)
         def one(p: Person) -> Formula:
             return alarm
 
@@ -209,26 +209,26 @@ def test_another_arity_or_sort_is_refused_with_its_line() -> None:
         MisuseError, match=r"\(test_composition.py:\d+\): argument 2 of knows is a Key, which is read as a Lock and not"
     ):
 
-        @house.reads(knows)
+        @house.defines(knows)
         def swapped(p: Person, q: Person) -> Formula:
             return alarm
 
     house = reading()
     with pytest.raises(MisuseError, match=r"home has to be a Person, not a Lock"):
 
-        @house.reads(home)
+        @house.defines(home)
         def itself(k: Lock) -> Lock:
             return k
 
     with pytest.raises(MisuseError, match=r"home has to be a Person, not a formula"):
 
-        @house.reads(home)
+        @house.defines(home)
         def wrong(k: Lock) -> Formula:
             return alarm
 
     with pytest.raises(MisuseError, match=r"corrupt has to be a formula, not a Person"):
 
-        @house.reads(corrupt)
+        @house.defines(corrupt)
         def person(p: Person) -> Person:
             return p
 
@@ -299,7 +299,7 @@ def test_an_axiom_of_a_theory_is_said_where_the_theory_is_assumed() -> None:
     places = {place for (kind, _), place in draft.stated_at.items() if kind == "axiom"}
     assert len(places) == 1
     (place,) = places
-    assert isinstance(place, Place)
+    assert isinstance(place, SourceLocation)
     assert place.file == str(Path(__file__))
 
 

@@ -611,4 +611,4 @@ def test_parameters_are_those_of_the_signature(function: Callable[..., object]) 
     signature = inspect.signature(function, eval_str=True)
     expected = [(name, each.annotation) for name, each in signature.parameters.items()]
     assert expressions._annotated(function) == expected
-    assert list(expressions._named(function)) == [name for name, _ in expected]
+    assert list(expressions._parameter_names(function)) == [name for name, _ in expected]

@@ -14,7 +14,7 @@ from carnet_check.engines.induction.counterexample import SmallModel, Structure,
 from carnet_check.engines.induction.obligations import Obligation, after_updates, obligations
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
 from carnet_check.errors import EngineDisagreement
-from carnet_check.made import Purpose, stand_in, switch
+from carnet_check.reserved_symbols import Purpose, stand_in, switch
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import *
 from carnet_spec.language.terms import BOOL, TRUE, Apply, Var

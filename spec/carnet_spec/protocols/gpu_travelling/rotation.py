@@ -1,10 +1,10 @@
-"""The way back: once the link is the orchestrator's again, what still runs is fenced, and code and model are checked.
+"""Rotation of the link key before and after travelling, and the checks on the GPU that follow the one at return.
 
-Code is uploaded again, the firmware reports digests of code and model, and the GPU's receive counter is compared with
-the count that the holder returned. The same report says that no context is left: code that was planted can start one
-after the fence, and a kernel can plant code after its digest was taken. Nothing is trained before the firmware has
-reported all of it inside the session: a report under the link key could have been made by code that was left on the
-GPU and uses its copy engines.
+Once the link is the orchestrator's again, what still runs is fenced, code is uploaded again, the firmware reports
+digests of code and model, and the GPU's receive counter is compared with the count that the holder returned. The same
+report says that no context is left: code that was planted can start one after the fence, and a kernel can plant code
+after its digest was taken. Nothing is trained before the firmware has reported all of it inside the session: a report
+under the link key could have been made by code that was left on the GPU and uses its copy engines.
 """
 
 from __future__ import annotations
@@ -209,10 +209,10 @@ def _order_home_key(step: Step, key: Key, channel: Slot, schedule: Schedule) -> 
     step.insert(mux_request(orchestrator), name="ask for route")
 
 
-# -- returning ---------------------------------------------------------------------------------------------------------
+# -- checks ------------------------------------------------------------------------------------------------------------
 
 
-def specify_return(draft: Draft) -> None:
+def specify_checks(draft: Draft) -> None:
     """Add the fence and the check to ``draft``."""
     by_orchestrator = partial(draft.action, ORCHESTRATOR)
     by_gpu = partial(draft.action, GPU)

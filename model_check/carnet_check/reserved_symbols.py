@@ -1,9 +1,9 @@
-"""Symbols that proof obligations need beside those of a specification, which cannot write one of them.
+"""Symbols that stand for something in a proof, and belong to no specification.
 
 A symbol of a specification is a :class:`~carnet_spec.language.terms.Symbol`. What stands for a parameter or switches an
-update is a :class:`Made`, which equals no symbol of a specification, even one of the same name, and which is written
-out under a name of a space of its own. It is shown with a ``$`` in front, which no name in a specification has. The
-prover makes them and the text of an obligation names them, so they lie below both.
+update is a :class:`ReservedSymbol`. It equals no symbol of a specification, even one of the same name, and its name in
+a text is of a space of its own. It is shown with a ``$`` in front, which no name in a specification has. The prover
+makes such symbols and the text of an obligation names them, so they lie below both.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Purpose(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Symbol):
+class ReservedSymbol(Symbol):
     """A rigid symbol, made for a ``purpose``; nothing but a copy has arguments."""
 
     purpose: Purpose = Purpose.PARAMETER
@@ -44,13 +44,13 @@ def stand_in(purpose: Purpose, var: Var) -> Apply:
 
     Its name ends in the sort's, because actions share declarations and not the sorts of their parameters.
     """
-    return _made(f"{var.name}.{var.sort.name}", var.sort, purpose)
+    return _reserved_constant(f"{var.name}.{var.sort.name}", var.sort, purpose)
 
 
 def switch(update: Update) -> Apply:
     """Return the flag that says whether ``update`` takes place."""
-    return _made(update.name, BOOL, Purpose.SWITCH)
+    return _reserved_constant(update.name, BOOL, Purpose.SWITCH)
 
 
-def _made(name: str, result: Sort, purpose: Purpose) -> Apply:
-    return Apply(Made(f"${purpose.value}.{name}", (), result, Kind.TRUTH, mutable=False, purpose=purpose), ())
+def _reserved_constant(name: str, result: Sort, purpose: Purpose) -> Apply:
+    return Apply(ReservedSymbol(f"${purpose.value}.{name}", (), result, Kind.TRUTH, mutable=False, purpose=purpose), ())
