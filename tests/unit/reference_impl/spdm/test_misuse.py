@@ -90,7 +90,7 @@ def psk_messages() -> list[bytes]:
     made = (
         PskExchange(version, 0, 1, b"hint", bytes(32), b""),
         PskExchangeRsp(version, 0, 1, b"", bytes(32), b"", bytes(48)),
-        PskFinish(version, bytes(48)),
+        PskFinish(version, verify_data=bytes(48)),
         Error(version, 1),
     )
     return [b"\x05" + message.encode() for message in made]

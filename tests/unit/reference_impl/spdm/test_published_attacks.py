@@ -42,7 +42,7 @@ from tests.fixtures.spdm import (
 
 V = Version.V1_2
 PSK_EXCHANGE = messages.PskExchange(V, 0, 1, b"hint", bytes(32), b"")
-PSK_FINISH = messages.PskFinish(V, bytes(48))
+PSK_FINISH = messages.PskFinish(V, verify_data=bytes(48))
 Alter = Callable[[Any], Message]
 
 
