@@ -33,7 +33,40 @@ from carnet_ref.attestation.formats import (
     appraise_files,
 )
 
+if TYPE_CHECKING:
+    from carnet_ref.attestation.appraisal import Anchors, Appraisal
+    from carnet_ref.attestation.ear import SigningKey
+    from carnet_ref.attestation.results import AppraisalRecord, Profiles
+
 AnyFormat = Format[Any, Any]
+FURTHER: Final = {
+    "live": ("carnet_ref.commands.live:live", "Collect the evidence of this machine and appraise it (also --live)."),
+}
+"""Subcommands that appraise no file: where each is, as ``module:name``, and what it does, in one line."""
+LIVE: Final = "--live"
+"""Another name of the subcommand ``live``."""
+ACCEPTED = 0
+REFUSED = 1
+MARKS = {True: "ok", False: "REFUSED", None: "-"}
+WIDTH = 22
+DELETE: Final = "\x7f"
+"""The one control character that is not escaped in JSON; outside of strings it never stands there."""
+MOST_BYTES: Final = 1 << 24
+"""The largest file that is read; no report, chain, manifest or collateral of a real device comes near it."""
+MOST_FILES: Final = 64
+"""The most files that are read out of one folder."""
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
+"""The times that a token can have; the last leaves room for an expiry."""
+DEFAULT: Final = "carnet-default:{}"
+"""The id of the default policy of a format."""
+readable = click.Path(path_type=Path)
+at_option = click.option(
+    "--at", metavar="TIME", help="When to appraise, in ISO 8601 (UTC unless it says). [default: now]"
+)
+anchor_option = click.option(
+    "--trust-anchor", type=readable, metavar="FILE", help="PEM certificates that replace the roots of the vendors."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 
 
 def parameter(option: Option) -> str:
@@ -88,16 +121,6 @@ def said(words: Mapping[Option, Any]) -> tuple[list[tuple[str, object]], list[tu
         (option.flag, each) for option, word in words.items() if option.kind is OptionKind.FILES for each in word
     ]
     return [(flag, word) for flag, word in single if word is not None], several
-
-
-if TYPE_CHECKING:
-    from carnet_ref.attestation.ear import SigningKey
-    from carnet_ref.attestation.results import AppraisalRecord, Profiles
-
-EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
-"""The times that a token can have; the last leaves room for an expiry."""
-DEFAULT: Final = "carnet-default:{}"
-"""The id of the default policy of a format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,32 +178,6 @@ def with_ear_options(command: Callable[..., int]) -> Callable[..., int]:
 def policy_id(kind: str, path: Path | None) -> str:
     """Return an id of the policy in a file, or of a format's default."""
     return DEFAULT.format(kind) if path is None else f"sha-256:{hashlib.sha256(contents(path)).hexdigest()}"
-
-
-if TYPE_CHECKING:
-    from carnet_ref.attestation.appraisal import Anchors, Appraisal
-
-ACCEPTED = 0
-REFUSED = 1
-MARKS = {True: "ok", False: "REFUSED", None: "-"}
-WIDTH = 22
-DELETE: Final = "\x7f"
-"""The one control character that is not escaped in JSON; outside of strings it never stands there."""
-
-MOST_BYTES: Final = 1 << 24
-"""The largest file that is read; no report, chain, manifest or collateral of a real device comes near it."""
-
-MOST_FILES: Final = 64
-"""The most files that are read out of one folder."""
-
-readable = click.Path(path_type=Path)
-at_option = click.option(
-    "--at", metavar="TIME", help="When to appraise, in ISO 8601 (UTC unless it says). [default: now]"
-)
-anchor_option = click.option(
-    "--trust-anchor", type=readable, metavar="FILE", help="PEM certificates that replace the roots of the vendors."
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 
 
 def contents(path: Path) -> bytes:
@@ -312,26 +309,12 @@ def _written(value: object) -> str:
             return "not stated"
         case bool():
             return "yes" if value else "no"
-        case dict():
-            return ", ".join(f"{name} {_written(part)}" for name, part in value.items())
         case list() | tuple():
             return ", ".join(map(_written, value)) or "none"
         case Mapping():
             return ", ".join(f"{name} {_written(each)}" for name, each in value.items())
         case _:
             return str(value)
-
-
-if TYPE_CHECKING:
-    from carnet_ref.attestation.appraisal import Appraisal
-    from carnet_ref.attestation.results import AppraisalRecord, Profiles
-
-FURTHER: Final = {
-    "live": ("carnet_ref.commands.live:live", "Collect the evidence of this machine and appraise it (also --live)."),
-}
-"""Subcommands that appraise no file: where each is, as ``module:name``, and what it does, in one line."""
-LIVE: Final = "--live"
-"""Another name of the subcommand ``live``."""
 
 
 class Formats(click.Group):
