@@ -46,6 +46,7 @@ class SilentMemberError(TeechainError):
 
     def __init__(self, member: str) -> None:
         super().__init__(f"{member} does not answer, and the chain waits for it")
+        self.member = member
 
 
 _QUOTE = b"carnet teechain quote"
