@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from carnet_check.loading.families import Source, load
+from carnet_check.mutation import campaign
+from carnet_check.witnesses import Questions
+from docs._ext.carnet_pages.counted_mutants import renew_arguments
 from docs._ext.carnet_pages.records import __main__ as command
 from docs._ext.carnet_pages.records.__main__ import HERE
 from docs._ext.carnet_pages.records.graph import RESULTS, Target, stale, targets
@@ -112,20 +121,66 @@ def test_it_is_one_command() -> None:
     assert [line.split()[0] for line in ran.stdout.splitlines()] == [*targets()]
 
 
-# -- A guard is changed in a copy of the tree ------------------------------------------------------------
+@pytest.mark.parametrize("number", [1, 2])
+def test_as_many_records_are_made_as_are_named(number: int, begun: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is made here, and several in processes of their own, none of them twice."""
+    here: list[str] = []
+    names = ["rounds/fastrack", "rounds/teechain"][:number]
+    made = {name: replace(target(name), make=partial(here.append, name)) for name in names}
+    monkeypatch.setattr(command, "targets", lambda: made)
+    assert command.main(["make", *names]) == 0
+    assert (here, begun) == ((names, []) if number == 1 else ([], names))
 
 
-LINE = '        step.require("no context", acknowledged(link_h2d, Order.NO_CONTEXT), defence="no-context-left")\n'
+def test_nothing_is_made_where_nothing_is_stale(begun: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "stale", list)
+    assert command.main(["make"]) == 0
+    assert begun == []
+
+
+# -- An argument for a mutant ----------------------------------------------------------------------------
+
+LOOK, ADMIT = "look/update insert seen/drop", "admit/guard badge/drop"
+BADGE = '        step.require("badge", badge(who))\n'
+
+
+def hall_of(folder: Path, again: str = "") -> Source:
+    """Return the hall in a file of its own, with one line more."""
+    folder.mkdir()
+    text = Path("tests/fixtures/hall.py").read_text("utf-8")
+    assert text.count(BADGE) == 1
+    (folder / "hall.py").write_text(text.replace(BADGE, BADGE + again), "utf-8")
+    return load(str(folder / "hall.py"))
+
+
+def test_an_argument_expires_only_if_its_action_changes(tmp_path: Path) -> None:
+    before, after = hall_of(tmp_path / "one"), hall_of(tmp_path / "other", BADGE.replace('"badge"', '"again"'))
+    old, new = (each.protocol("main").digest for each in (before, after))
+    questions, found = Questions(before.protocol("main")), tmp_path / campaign.RECORD_FILE
+    record = campaign.Record(found, campaign.record_header(before, ("main",)))
+    for mutant in campaign.list_mutants(campaign.Request(before, ("main",))):
+        record.keep("mutant", mutant.key, {}, questions.digest(mutant.action))
+    argued = (f'mutant = "{name}"\nvariant = "main"\ndigest = "{old}"\nargument = "so"\n' for name in (LOOK, ADMIT))
+    place = campaign.place_beside(after)
+    assert place
+    place.write_text("".join(f"[[argued]]\n{each}" for each in argued), "utf-8")
+    renew_arguments(after, found)
+    assert {each.mutant: each.digest for each in campaign.arguments_of(after)} == {LOOK: new, ADMIT: old}
+
+
+# -- A guard is changed in a copy of the tree, of the smallest protocol ----------------------------------
+
+LINE = '        step.require("attested", attested(a, k, g))\n'
 AGAIN = Fault(
     id="again",
     says="a guard stands twice",
-    file="spec/carnet_spec/protocols/gpu_travelling/rotation.py",
+    file="spec/carnet_spec/protocols/fastrack/protocol.py",
     old=LINE,
-    new=LINE + LINE.replace('"no context"', '"no context again"'),
+    new=LINE + LINE.replace('"attested"', '"attested again"'),
     noticed_by=(),
 )
 STALE = ("verdicts", "attacks", "falls", "replays", "agreement", "accounts", "rounds", "proofs", "mutants")
-QUICK = ("rounds/gpu-travelling", "replays/gpu-travelling", "verdicts/gpu-travelling")
+MADE = ("verdicts/fastrack", "attacks/fastrack", "falls/fastrack", "rounds/fastrack", "mutants/fastrack")
 SECONDS = 1800
 
 
@@ -135,6 +190,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     for name in ("docs", "README.md", "CONTRIBUTING.md", "SECURITY.md"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
         copy(ROOT / name, made.folder / name)
+    shutil.rmtree(made.folder / "docs" / "_build", ignore_errors=True)
     for words in (["init", "-q"], ["add", "-A"]):  # what is tracked is asked of git
         subprocess.run(["git", *words], cwd=made.folder, check=True)
     return made
@@ -143,17 +199,33 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
 def test_a_guard_is_changed_as_the_guide_says(tree: Tree) -> None:
+    assert (tree.folder / AGAIN.file).read_text("utf-8").count(LINE) == 1
+    before = {kind: _rows(tree, kind) for kind in ("attacks", "falls", "mutants")}
     with tree.seeded(AGAIN):
         said = tree.python("-m", HERE, "status", seconds=SECONDS).stdout
         named = {line.partition(":")[0] for line in said.splitlines()}
-        assert {f"{kind}/gpu-travelling" for kind in STALE} <= named
-        failed, printed = tree.failing([str(path) for path in _tests_of_records()], SECONDS)
+        assert {f"{kind}/fastrack" for kind in STALE} <= named
+        failed, printed = tree.failing(["tests/docs/test_records.py", "tests/docs/test_recorded_pages.py"], SECONDS)
         assert not failed, printed
-        made = tree.python("-m", HERE, "make", *QUICK, seconds=SECONDS)
-        assert made.returncode == 0, made.stderr
+        made = tree.python("-m", HERE, "make", *MADE, seconds=SECONDS)
+        assert made.returncode == 0, made.stdout + made.stderr
         said = tree.python("-m", HERE, "status", seconds=SECONDS).stdout
-        assert not {line.partition(":")[0] for line in said.splitlines()} & {*QUICK}
+        assert not {line.partition(":")[0] for line in said.splitlines()} & {*MADE}
+    _require_kept(before, {kind: _rows(tree, kind) for kind in before})
 
 
-def _tests_of_records() -> list[Path]:
-    return [Path("tests", "docs", f"test_{name}.py") for name in ("records", "recorded_pages", "attack_pages")]
+def _rows(tree: Tree, kind: str) -> Any:
+    return json.loads((tree.folder / "docs" / "results" / kind / "fastrack.json").read_text("utf-8"))
+
+
+def _require_kept(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Insist that answers stay as they were: a redundant guard changes digests, and has mutants of its own."""
+    attacks, falls = (
+        [[{**row, "digest": ""} for row in each[kind]] for each in (before, after)] for kind in ("attacks", "falls")
+    )
+    assert attacks[0] == attacks[1]
+    assert falls[0] == falls[1]
+    (old,), (new,) = (each["mutants"]["variants"] for each in (before, after))
+    assert old["digest"] != new["digest"]
+    assert new["fates"]["failed proof"] >= old["fates"]["failed proof"]
+    assert before["mutants"]["argued"] == after["mutants"]["argued"]

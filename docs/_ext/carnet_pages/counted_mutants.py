@@ -1,18 +1,23 @@
 """What became of every mutant of a specification, as recorded.
 
-The command that a reader would type judges all mutants and pairs; the better part of an hour on two cores. What was
-found lies in ``FOUND``, where an interrupted run goes on.
+The command that a reader would type judges all mutants and pairs. What was found lies in ``FOUND``, where an
+interrupted run goes on. It is kept beside the record, too: much of it can be checked again when the specification
+changes.
 """
 
 from __future__ import annotations
 
 import json
+import lzma
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from carnet_check.cache import source_digest
+from carnet_check.loading.families import Source, load
+from carnet_check.mutation import campaign
 from carnet_spec.language import Family
 
 from .markdown import Lines, code, page, prose, table
@@ -80,17 +85,65 @@ def _argued(argued: Sequence[Recorded]) -> Iterator[tuple[str, ...]]:
 # -- the record -------------------------------------------------------------------------------------------------------
 
 
-def judged(family: Family) -> dict[str, Any]:
+def judged(family: Family, kept: Path) -> dict[str, Any]:
     """Return what became of the mutants of a protocol.
+
+    Args:
+        family: the protocol.
+        kept: what was found the last time, compressed. Where the question is the same now, or what showed the answer
+            shows it still, no mutant is judged anew. It is replaced by what is found this time.
 
     Raises:
         SystemExit: a survivor is not argued for, or something is unknown; nothing is kept.
     """
-    command = ["carnet", "mutate", family.id, "--pairs", "--out", str(FOUND / family.id), "--json"]
+    found = FOUND / family.id / campaign.RECORD_FILE
+    before = found.with_name(campaign.EARLIER_FILE)
+    if kept.exists() and not before.exists():
+        # A record is about a specification, and is not stale when code changes; nor is what is kept of it.
+        header, _, entries = lzma.decompress(kept.read_bytes()).decode().partition("\n")
+        about = json.loads(header) | {"code": source_digest()}
+        before.parent.mkdir(parents=True, exist_ok=True)
+        before.write_text(f"{json.dumps(about, sort_keys=True)}\n{entries}", "utf-8")
+    renew_arguments(load(family.id), found)
+    command = ["carnet", "mutate", family.id, "--pairs", "--out", str(found.parent), "--json"]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if ran.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {ran.returncode}, so nothing is recorded")
+    kept.write_bytes(lzma.compress(_witnesses(found).encode()))
     return summary(family, json.loads(ran.stdout))
+
+
+def _witnesses(found: Path) -> str:
+    """Return the lines of a campaign's record that may answer for a changed specification, without times."""
+    header, *lines = found.read_text("utf-8").splitlines()
+    entries = [entry for entry in map(json.loads, lines) if entry["kind"] in ("mutant", "pair", "weaknesses")]
+    for entry in entries:
+        entry["value"].pop("seconds", None)
+    return "\n".join([header, *sorted(json.dumps(entry, sort_keys=True) for entry in entries), ""])
+
+
+def renew_arguments(source: Source, found: Path) -> None:
+    """Give an argument the digest of the specification as it is, if proofs of its mutant are asked the same as before.
+
+    ``found`` is the record of the last campaign. Whether such a mutant still survives is found out by judging it. An
+    argument expires where the action of its mutant has changed, or a claim, a lemma or an axiom: somebody has to look
+    at it again.
+    """
+    arguments, place = campaign.arguments_of(source), campaign.place_beside(source)
+    expired = {each.key: each for each in arguments if each.digest != source.protocol(each.variant).digest}
+    if not expired or place is None:
+        return
+    request = campaign.Request(source, source.family.with_layers(source.family.main))
+    questions, entries = campaign.questions_of(request), campaign.recorded_entries(found)
+    asked = {mutant.key: questions[mutant.variant].digest(mutant.action) for mutant in campaign.list_mutants(request)}
+    text = place.read_text("utf-8")
+    for key, argument in expired.items():
+        if key not in asked or entries.get(("mutant", key), {}).get("question") != asked[key]:
+            continue
+        about = f'mutant = "{argument.mutant}"\nvariant = "{argument.variant}"\ndigest = "'
+        digest = source.protocol(argument.variant).digest
+        text = text.replace(f"{about}{argument.digest}", f"{about}{digest}")
+    place.write_text(text, "utf-8")
 
 
 def summary(family: Family, printed: Recorded) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The steps of recorded attacks: one that still is an attack on a changed specification is not looked for again.
 
-``results/KIND/PROTOCOL.steps.xz`` has them by design, threat model and claim. Nothing but the steps is believed: the
-interpreter takes every step in the design as it is now, and the claim has to be false at the end.
+``results/KIND/PROTOCOL.steps.xz`` has them by design, threat model and claim. They are witnesses: nothing but the steps
+is believed, and ``carnet_check.witnesses`` checks them in the design as it is now.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from carnet_check.loading.families import Source, axiom_violations, threat_of
-from carnet_check.semantics import Interpreter, NotEnabled
+from carnet_check.loading.families import Source
+from carnet_check.witnesses import is_attack
 from carnet_spec.language import Family, Profile, Protocol, SpecificationError
 from carnet_spec.trace import Trace, TraceStep
 
@@ -63,19 +63,9 @@ class Traces:
                 taken = tuple(TraceStep(action, by, tuple(args.items())) for action, by, args in steps)
                 without = (*self._family.variants[protocol.variant].without, *removed)
                 trace = Trace(protocol.id, protocol.variant, without, threat, taken)
-                found = Attacked(protocol, tuple(removed), claim, profile, trace)
-                return found if self._violates(found) else None
+                if is_attack(self.source, protocol, profile, claim, trace):
+                    return Attacked(protocol, tuple(removed), claim, profile, trace)
         return None
-
-    def _violates(self, found: Attacked) -> bool:
-        protocol, _, claim, profile, trace = found
-        try:
-            judge = Interpreter(protocol, self.source.instance(protocol, trace.threat, profile))
-            last = judge.replay(trace)[-1]
-            holds = judge.holds(protocol.claim(claim).checked.formula, last)
-        except (NotEnabled, SpecificationError):
-            return False
-        return not holds and not axiom_violations(judge, threat_of(protocol, trace.threat))
 
     def keep(self, found: Attacked) -> None:
         """Keep the steps of an attack that was found."""

@@ -13,7 +13,7 @@ import json
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
@@ -26,19 +26,24 @@ from carnet_check.loading.families import Source, load, parts_of
 from carnet_check.mutation.judging import Judge, Judgement, MutantStatus, OriginalFacts
 from carnet_check.mutation.operators import Mutant, Operator, mutants, without_parts
 from carnet_check.mutation.scenarios import Place, Scenario, places, scenario, telling_scenarios
-from carnet_check.mutation.weaknesses import WeakenedDesign, Weakness, weakened_designs, weaknesses
+from carnet_check.mutation.weaknesses import WeakenedDesign, Weakness, still_attacks, weakened_designs, weaknesses
+from carnet_check.witnesses import Questions
 from carnet_command.files import reason
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
 from carnet_spec.language import Action, Profile
 from carnet_spec.trace import Trace
 
-FORMAT: Final = "carnet-mutants/2"
+FORMAT: Final = "carnet-mutants/3"
 RECORD_FILE: Final = "mutants.ndjson"
+EARLIER_FILE: Final = "earlier.ndjson"
+"""Beside the record: what was found of the specification as it was before, whose witnesses may hold still."""
 
 
 class Record:
     """Results by kind and key; without a file they are kept in memory alone.
+
+    What a file holds about another specification, or of other code, is no result. It is read from there as witnesses.
 
     Raises:
         UsageError: the file cannot be read or written.
@@ -46,17 +51,21 @@ class Record:
 
     def __init__(self, file: Path | None, about: Mapping[str, Any]) -> None:
         self._file = file
+        self._asked = _asked(about)
         self._known: dict[tuple[str, str], Any] = {}
+        self._earlier: dict[tuple[str, str], Mapping[str, Any]] = {}
         if file is None:
             return
         header = _line({"format": FORMAT, **about})
         lines = _lines(file)
         if not lines or lines[0] != header:
+            self._earlier = recorded_entries(file)
+            before = map(_line, self._earlier.values())
+            _write(file.with_name(EARLIER_FILE), "".join([_line({"format": FORMAT}), *before]), "w")
             _write(file, header, "w")
             return
-        for line in lines[1:]:
-            entry = json.loads(line)
-            self._known[entry["kind"], entry["key"]] = entry["value"]
+        self._earlier = _entries(_lines(file.with_name(EARLIER_FILE)))
+        self._known = {place: entry["value"] for place, entry in _entries(lines).items()}
         _write(file, "".join(lines), "w")
 
     def __contains__(self, entry: tuple[str, str]) -> bool:
@@ -66,11 +75,37 @@ class Record:
         """Return what was found; ``None`` may have been found too."""
         return self._known.get((kind, key))
 
-    def keep(self, kind: str, key: str, value: Any) -> None:
-        """Write down what was found."""
+    def earlier(self, kind: str, key: str, question: str = "") -> tuple[Any, bool]:
+        """Return what was found before, if anything was, and whether the same code was asked the same question then."""
+        entry = self._earlier.get((kind, key), {})
+        same = bool(question) and (entry.get("question"), entry.get("asked")) == (question, self._asked)
+        return entry.get("value"), same
+
+    def keep(self, kind: str, key: str, value: Any, question: str = "") -> None:
+        """Write down what was found, and what was asked, if something else than the whole specification was."""
         self._known[kind, key] = value
         if self._file is not None:
-            _write(self._file, _line({"kind": kind, "key": key, "value": value}), "a")
+            asked = {"question": question} if question else {}
+            _write(self._file, _line({"kind": kind, "key": key, "value": value, **asked}), "a")
+
+
+def recorded_entries(file: Path) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return what a record holds, by kind and key, and what it held about other specifications beside that."""
+    return _entries(_lines(file.with_name(EARLIER_FILE))) | _entries(_lines(file))
+
+
+def _entries(lines: Sequence[str]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return the entries of a record, each with what was asked, and how; none of one in another format."""
+    header = json.loads(lines[0]) if lines else {}
+    if header.get("format") != FORMAT:
+        return {}
+    entries = ({"asked": _asked(header), **json.loads(line)} for line in lines[1:])
+    return {(entry["kind"], entry["key"]): entry for entry in entries}
+
+
+def _asked(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an answer depends on beside the specification: the code, and the options of the campaign."""
+    return {name: header[name] for name in sorted(header) if name not in ("format", "protocols", "specification")}
 
 
 def record_header(source: Source, variants: tuple[str, ...], **options: Any) -> dict[str, Any]:
@@ -160,6 +195,11 @@ def list_mutants(request: Request) -> tuple[Mutant, ...]:
     return tuple(each for each in found if each.name.startswith(request.only))
 
 
+def questions_of(request: Request) -> dict[str, Questions]:
+    """Return, by variant, what tells the questions about its mutants apart."""
+    return {name: Questions(request.source.protocol(name)) for name in request.variants}
+
+
 def run(request: Request, every: Sequence[Mutant], record: Record, jobs: int, say: Say) -> Outcome:
     """Judge all mutants.
 
@@ -201,7 +241,7 @@ class _Campaign:
         """Judge mutants, and those that survive again: by what scenarios show, and by attacks that they may stop."""
         if not every:
             return ()
-        found = self._answers(f"{what}s judged", what, [self._part(each) for each in every])
+        found = self._answers(f"{what}s judged", what, [*self._first_parts(every, what)])
         for stage, of in (("scenarios", self._scenarios), ("attacks", self._attacks)):
             kept = {mutant.key for mutant in every if (what, mutant.key) in self.record}
             open_ = [each for each in every if each.key in kept and self._is_open(each, found[each.key])]
@@ -218,6 +258,17 @@ class _Campaign:
         request = self.request
         return _MutantPart(request.source.reference, mutant, request.threats, request.hunting, known, earlier)
 
+    def _first_parts(self, every: Sequence[Mutant], kind: str) -> Iterator[_MutantPart]:
+        """Yield what to judge by proofs; an answer to the same question is taken over."""
+        questions = questions_of(self.request)
+        for mutant in every:
+            question = questions[mutant.variant].digest(mutant.action)
+            value, same = self.record.earlier(kind, mutant.key, question)
+            witness = judgement_from_json(value) if value else None
+            if same and witness and witness.fate is not MutantStatus.UNKNOWN and (kind, mutant.key) not in self.record:
+                self.record.keep(kind, mutant.key, value, question)
+            yield replace(self._part(mutant), question=question, witness=witness)
+
     def _answers(self, told: str, kind: str, parts: Sequence[_MutantPart]) -> dict[str, Judgement]:
         keys = [part.key for part in parts]
         found = {key: judgement_from_json(self.record.known(kind, key)) for key in keys if (kind, key) in self.record}
@@ -229,7 +280,7 @@ class _Campaign:
                 continue
             found[key] = answer
             if answer.fate is not MutantStatus.UNKNOWN or not part.known.missing:
-                self.record.keep(kind, key, judgement_as_json(answer))
+                self.record.keep(kind, key, judgement_as_json(answer), part.question)
             self.say(f"{len(found):,} of {len(parts):,} {told}")
         return found
 
@@ -246,10 +297,11 @@ class _Campaign:
 
     def _attacks(self, variant: str) -> OriginalFacts:
         source, threats = self.request.source, self.request.threats
-        parts = [
-            _ExplorePart(source.reference, f"{each.words}: {each.threat}", each)
-            for each in weakened_designs(source, variant)
-        ]
+        parts = []
+        for each in weakened_designs(source, variant):
+            key = f"{each.words}: {each.threat}"
+            value, _ = self.record.earlier("weaknesses", key)
+            parts.append(_ExplorePart(source.reference, key, each, weaknesses_from_json(value) if value else ()))
         said = f"{variant}: weakened designs attacked"
         found, missing = self._looked(said, "weaknesses", parts, weaknesses_as_json)
         known = (each for some in found if some for each in weaknesses_from_json(some))
@@ -283,6 +335,8 @@ class _MutantPart:
     hunting: bool
     known: OriginalFacts
     earlier: Judgement | None
+    question: str = ""
+    witness: Judgement | None = None
 
     @property
     def key(self) -> str:
@@ -294,6 +348,7 @@ class _ExplorePart:
     reference: str
     key: str
     where: Place | WeakenedDesign
+    witness: tuple[Weakness, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,16 +379,19 @@ def _unproved(part: _OriginalPart) -> Iterator[str]:
 def _judge(part: _MutantPart) -> Iterator[Judgement]:
     judge = _judging(part.reference, part.mutant.variant, part.threats, part.hunting)
     if part.earlier is None:
-        yield judge.judged(part.mutant)
+        yield judge.judged(part.mutant, part.witness)
     else:
         yield judge.judged_further(part.mutant, part.earlier, part.known)
 
 
 def _look(part: _ExplorePart) -> Iterator[_ExploreAnswer]:
     source = load(part.reference)
-    yield _ExploreAnswer(
-        scenario(source, part.where) if isinstance(part.where, Place) else weaknesses(source, part.where)
-    )
+    if isinstance(part.where, Place):
+        yield _ExploreAnswer(scenario(source, part.where))
+    elif part.witness and still_attacks(source, part.witness):
+        yield _ExploreAnswer(part.witness)
+    else:
+        yield _ExploreAnswer(weaknesses(source, part.where))
 
 
 # -- What a campaign finds, as JSON values and back ------------------------------------------------

@@ -18,7 +18,7 @@ from enum import StrEnum
 from carnet_check.engines.interface import FRAME, ObligationAnswer, ProvesSteps, StepProofs
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source
-from carnet_check.mutation.equivalence import PROVED, Difference, step_equivalence, under_every_threat
+from carnet_check.mutation.equivalence import PROVED, Difference, StepEquivalence, step_equivalence, under_every_threat
 from carnet_check.mutation.operators import Mutant, refusal
 from carnet_check.mutation.scenarios import MOST_STATES, Scenario, explore_place, lost_scenarios, places
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated_attacks
@@ -62,6 +62,7 @@ class Judgement:
         evidence: what shows it, in words.
         core: for an equivalent mutant, what makes the change none, by the names of hypotheses.
         seconds: how long it took.
+        refuted: for a failed proof, the invariant that is not kept: when the specification changes, it is asked first.
     """
 
     key: str
@@ -70,6 +71,7 @@ class Judgement:
     evidence: str = ""
     core: tuple[str, ...] = ()
     seconds: float = 0.0
+    refuted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +112,16 @@ class Judge:
                     return f"{answer.obligation}{_under(answer)} is not proved"
         return ""
 
-    def judged(self, mutant: Mutant) -> Judgement:
-        """Return what becomes of a mutant."""
+    def judged(self, mutant: Mutant, earlier: Judgement | None = None) -> Judgement:
+        """Return what becomes of a mutant.
+
+        Args:
+            mutant: the mutant.
+            earlier: what became of it before the specification changed: what showed that is asked first.
+        """
         began = time.perf_counter()
         try:
-            found = self._judged(mutant)
+            found = self._judged(mutant, earlier)
         except SpecificationError as error:
             found = Judgement(mutant.key, MutantStatus.REFUSED, evidence=str(error))
         return replace(found, seconds=round(time.perf_counter() - began, 3))
@@ -131,27 +138,38 @@ class Judge:
             return KilledBy.LOST_ATTACK, defeated_attacks(self._designs, mutant, self.protocol, known.weaknesses)
         return KilledBy.GOAL, lost_scenarios(self.source, mutant.of(self.protocol), known.scenarios, mutant.action.name)
 
-    def _judged(self, mutant: Mutant) -> Judgement:
+    def _judged(self, mutant: Mutant, earlier: Judgement | None) -> Judgement:
         if why := refusal(mutant.of(self.protocol)):
             return Judgement(mutant.key, MutantStatus.REFUSED, evidence=why)
+        if earlier and earlier.refuted:
+            failing, _ = self._unproved(mutant, {earlier.refuted})
+            if failing:
+                return self._killed(mutant, failing)
+        same = self._same_steps(mutant) if earlier and earlier.fate is MutantStatus.EQUIVALENT else None
+        if same and same.proved:  # so it keeps what the original keeps, and all is proved of that
+            return _equivalent(mutant, same)
         failing, open_ = self._unproved(mutant)
         if failing:
-            return self._attacked(mutant) or Judgement(mutant.key, MutantStatus.KILLED, KilledBy.PROOF, failing)
-        if mutant.action is None:
-            if open_:
-                return Judgement(mutant.key, MutantStatus.UNKNOWN, evidence=open_)
-            return Judgement(mutant.key, MutantStatus.EQUIVALENT, evidence="not needed: all is proved without it")
-        before = self.protocol.action(mutant.action.name)
-        same = under_every_threat(
-            step_equivalence(proofs, self._language, before, mutant.action) for proofs in self._proofs
-        )
-        if same.proved:
-            return Judgement(mutant.key, MutantStatus.EQUIVALENT, evidence="the same steps", core=same.core)
+            return self._killed(mutant, failing)
+        same = same or self._same_steps(mutant)
+        if same and same.proved:
+            return _equivalent(mutant, same)
         if open_:
             return Judgement(mutant.key, MutantStatus.UNKNOWN, evidence=open_)
+        if same is None:
+            return Judgement(mutant.key, MutantStatus.EQUIVALENT, evidence="not needed: all is proved without it")
         stronger = same.differs == (Difference.MORE,) and self._is_of_the_world(mutant)
         said = f"everything is proved; the action {' and '.join(same.differs)}"
         return Judgement(mutant.key, MutantStatus.STRONGER if stronger else MutantStatus.SURVIVED, evidence=said)
+
+    def _same_steps(self, mutant: Mutant) -> StepEquivalence | None:
+        """Say whether the changed action takes the same steps; nothing where no action is changed."""
+        if mutant.action is None:
+            return None
+        before = self.protocol.action(mutant.action.name)
+        return under_every_threat(
+            step_equivalence(proofs, self._language, before, mutant.action) for proofs in self._proofs
+        )
 
     def _is_of_the_world(self, mutant: Mutant) -> bool:
         """Return whether no honest party makes the check that is changed."""
@@ -162,23 +180,30 @@ class Judge:
 
     # -- proofs -----------------------------------------------------------------------------------
 
-    def _unproved(self, mutant: Mutant) -> tuple[str, str]:
-        """Return what of the induction is refuted, and what stays open although all budgets are spent."""
+    def _unproved(self, mutant: Mutant, only: Collection[str] = ()) -> tuple[ObligationAnswer | None, str]:
+        """Return what of the induction is refuted, and what stays open although all budgets are spent.
+
+        Args:
+            mutant: the mutant.
+            only: the names of the invariants to ask about; empty: all.
+        """
         unsure: list[str] = []
-        for threat in self._proved_in:
+        for threat, proved in self._proved_in.items():
             if mutant.threat and (threat is None or threat.id != mutant.threat):
                 continue
-            for answer in self._answers(mutant, threat):
+            for answer in self._answers(mutant, threat, proved.intersection(only) if only else proved):
                 if answer.outcome == REFUTED:
-                    return f"{answer.obligation}{_under(answer)} is refuted", ""
+                    return answer, ""
                 if answer.outcome != PROVED:
                     unsure.append(f"{answer.obligation} is not decided ({answer.reason})")
-        return "", "; ".join(unsure)
+        return None, "; ".join(unsure)
 
-    def _answers(self, mutant: Mutant, threat: Threat | None) -> Iterator[ObligationAnswer]:
+    def _answers(
+        self, mutant: Mutant, threat: Threat | None, invariants: Collection[str]
+    ) -> Iterator[ObligationAnswer]:
         """Answer the obligations that the mutant changes; what is not decided at once comes last, with all budget."""
         engine, open_ = able(ProvesSteps), set()
-        for answer in self._engine_answers(engine.limited(FIRST_BUDGET), mutant, threat, self._proved_in[threat]):
+        for answer in self._engine_answers(engine.limited(FIRST_BUDGET), mutant, threat, invariants):
             if answer.outcome in (PROVED, REFUTED):
                 yield answer
             else:
@@ -198,18 +223,24 @@ class Judge:
 
     # -- attacks ----------------------------------------------------------------------------------
 
-    def _attacked(self, mutant: Mutant) -> Judgement | None:
-        """Look for an attack in the smallest size."""
+    def _killed(self, mutant: Mutant, failing: ObligationAnswer) -> Judgement:
+        """Return that a proof fails, or the attack that is found in the smallest size if one is looked for."""
+        said = f"{failing.obligation}{_under(failing)} is refuted"
+        killed = Judgement(mutant.key, MutantStatus.KILLED, KilledBy.PROOF, said, refuted=failing.invariant)
         if not self.hunting:
-            return None
+            return killed
         place = places(self.source, self.variant, self.threats)[0]
         mutated = mutant.of(self.protocol)
         claims = [claim for claim in mutated.claims if claim.invariant and place.threat in claim.under]
         found = explore_place(self.source, mutated, place, claims, (), MOST_STATES, stop_at_first=True)
         for name, trace in found.violations.items():
             told = f"{name} falls in {counted(len(trace.steps), 'step')}, in {place.words}"
-            return Judgement(mutant.key, MutantStatus.KILLED, KilledBy.ATTACK, told)
-        return None
+            return replace(killed, by=KilledBy.ATTACK, evidence=told)
+        return killed
+
+
+def _equivalent(mutant: Mutant, same: StepEquivalence) -> Judgement:
+    return Judgement(mutant.key, MutantStatus.EQUIVALENT, evidence="the same steps", core=same.core)
 
 
 def _first_lost(

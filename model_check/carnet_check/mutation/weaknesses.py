@@ -21,7 +21,8 @@ from carnet_check.loading.families import NO_THREAT, Source
 from carnet_check.minimise import minimise
 from carnet_check.mutation.operators import Mutant, refusal
 from carnet_check.mutation.scenarios import Place, explore_place, from_every_first_value
-from carnet_check.semantics import Interpreter, NotEnabled
+from carnet_check.semantics import Interpreter
+from carnet_check.witnesses import breaks, is_attack
 from carnet_command.text import counted
 from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
 from carnet_spec.trace import Trace
@@ -113,6 +114,20 @@ def weaknesses(source: Source, where: WeakenedDesign) -> tuple[Weakness, ...]:
             found += _attacks(source, where, under, size, [c for c in _claims(source, under) if c.name in fallen])
         left = [claim for claim in left if claim.name not in fallen]
     return tuple(found)
+
+
+def still_attacks(source: Source, known: Iterable[Weakness]) -> bool:
+    """Whether attacks that were found on another specification all are attacks on the weakened design as it is now.
+
+    What is lost in a mutant is lost whether or not the design has other attacks, too.
+    """
+    designs = Designs(source)
+    try:
+        return all(
+            is_attack(source, designs[each.weakened], each.place.profile, each.claim, each.trace) for each in known
+        )
+    except (UsageError, SpecificationError):
+        return False
 
 
 def _assuming_more(protocol: Protocol, least: Threat) -> Iterator[Threat]:
@@ -216,15 +231,7 @@ def _stopped(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> lis
         judge = Interpreter(mutated, known[0].place.instance(designs.source, mutated))
     except SpecificationError:
         return []
-    return [each for each in known if not _succeeds(judge, each)]
-
-
-def _succeeds(judge: Interpreter, known: Weakness) -> bool:
-    try:
-        states = judge.replay(known.trace)
-    except NotEnabled:
-        return False
-    return not judge.holds(judge.protocol.claim(known.claim).checked.formula, states[-1])
+    return [each for each in known if not breaks(judge, each.claim, each.trace)]
 
 
 def _telling(stopped: Iterable[Sequence[Weakness]]) -> Iterator[Sequence[Weakness]]:

@@ -41,11 +41,12 @@ def main(arguments: Sequence[str]) -> int:
     except UnknownRecord as error:
         parser.error(str(error))
     if asked.what == "make":
-        target = chosen[0]
+        if len(chosen) != 1:
+            return make_all(chosen, asked.jobs)
         began = time.monotonic()
-        target.make()
-        _say(f"made {target.name} in {_time(int(time.monotonic() - began))}")
-        return 0 if len(chosen) == 1 else make_all(chosen, asked.jobs)
+        chosen[0].make()
+        _say(f"made {chosen[0].name} in {_time(int(time.monotonic() - began))}")
+        return 0
     for line in _listed(chosen) if asked.what == "list" else reported(chosen):
         _say(line)
     return 0

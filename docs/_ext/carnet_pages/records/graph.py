@@ -170,7 +170,12 @@ KINDS = (
     _Kind("replays", 120, 60, _designs(lambda _: (), "id"), recorders.is_carried_out, after=("attacks",)),
     _Kind("falls", 4000, 100, _designs(_defences, "defence"), _hunted, ("falls/{}.json", "falls/{}.steps.xz")),
     _Kind("agreement", 240, 5, _variants(_main, _by_variant), _hunted, ("agreement/{}.csv",)),
-    _Kind("mutants", 3000, 60, _variants(_main, lambda run: _by_variant(run["variants"])), _hunted),
+    _Kind(
+        *("mutants", 3000, 60),
+        _variants(_main, lambda run: _by_variant(run["variants"])),
+        _hunted,
+        ("mutants/{}.json", "mutants/{}.found.xz"),
+    ),
     _Kind(
         *("accounts", 240, 20),
         _variants(_first, lambda run: {name: each["digest"] for name, each in run["variants"].items()}),

@@ -283,12 +283,14 @@ def agreed(family: Family) -> None:
 
 def certified(family: Family) -> None:
     """Keep what the certificates of a protocol come to."""
-    _write(RESULTS / "proofs" / f"{family.id}.json", counted_proofs.measured(family))
+    path = RESULTS / "proofs" / f"{family.id}.json"
+    _write(path, counted_proofs.measured(family, json.loads(path.read_text("utf-8")) if path.exists() else {}))
 
 
 def mutated(family: Family) -> None:
     """Keep what became of the mutants of a protocol."""
-    _write(RESULTS / "mutants" / f"{family.id}.json", counted_mutants.judged(family))
+    file = RESULTS / "mutants" / f"{family.id}.json"
+    _write(file, counted_mutants.judged(family, file.with_suffix(".found.xz")))
 
 
 RECORDERS: Mapping[str, Callable[[Family], None]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -31,7 +32,14 @@ from carnet_check.mutation.campaign import (
 from carnet_check.mutation.judging import Judge, Judgement, KilledBy, MutantStatus, OriginalFacts
 from carnet_check.mutation.operators import Mutant, mutants, refusal
 from carnet_check.mutation.scenarios import Place, lost_scenarios, places, scenario
-from carnet_check.mutation.weaknesses import Designs, Weakness, defeated_attacks, weakened_designs, weaknesses
+from carnet_check.mutation.weaknesses import (
+    Designs,
+    WeakenedDesign,
+    Weakness,
+    defeated_attacks,
+    weakened_designs,
+    weaknesses,
+)
 from carnet_check.semantics import Interpreter
 from carnet_command.worker import Lost
 from tests.fixtures import cellar, door, hall, house
@@ -391,3 +399,117 @@ def test_a_search_that_was_cut_short_establishes_no_loss(monkeypatch: pytest.Mon
     found = list(defeated_attacks(Designs(HALL_SOURCE), HALL_MUTANTS[LOOK], HALL_PROTOCOL, known))
     assert found
     assert not any(established for _, established in found)
+
+
+# -- a specification that changes ------------------------------------------------------------------
+
+ADMIT = '        step.require("badge", badge(who))\n'
+AGAIN = ADMIT + ADMIT.replace('"badge"', '"badge again"')
+LIST = '        step.require("invited", invited(who), defence="guest-list")\n        step.insert(inside(who))\n'
+GUARDED = LIST.replace(', defence="guest-list"', "")
+
+
+def changed_hall(folder: Path, old: str = "", new: str = "") -> Request:
+    """Return the request to judge the hall in a file of its own, with a piece of its text replaced."""
+    text = Path(hall.__file__).read_text("utf-8")
+    assert not old or text.count(old) == 1
+    folder.mkdir()
+    file = folder / "hall.py"
+    file.write_text(text.replace(old, new) if old else text, "utf-8")
+    return Request(load(str(file)), ("main",))
+
+
+class Looked:
+    """Which mutants were judged by proofs, and on which designs attacks were looked for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.mutants: list[str] = []
+        self.designs: list[tuple[str, ...]] = []
+        judge = Judge.judged
+
+        def judged(self_: Judge, mutant: Mutant, earlier: Judgement | None = None) -> Judgement:
+            self.mutants.append(mutant.name)
+            return judge(self_, mutant, earlier)
+
+        def sought(source: Source, where: WeakenedDesign) -> tuple[Weakness, ...]:
+            self.designs.append(where.without)
+            return weaknesses(source, where)
+
+        monkeypatch.setattr(Judge, "judged", judged)
+        monkeypatch.setattr(campaign, "weaknesses", sought)
+
+
+def campaign_of(request: Request, file: Path | None, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Judge all mutants; return the fate of each by its name."""
+    about = record_header(request.source, request.variants)
+    judged = fates(request, Record(file, about), monkeypatch, no_part)
+    return dict(zip([each.name for each in list_mutants(request)], judged, strict=True))
+
+
+@pytest.fixture
+def judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the record of a campaign about the hall as it is written."""
+    file = tmp_path / "mutants.ndjson"
+    campaign_of(changed_hall(tmp_path / "one"), file, monkeypatch)
+    return file
+
+
+def test_only_what_a_change_touches_is_judged_again(
+    judged_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = changed_hall(tmp_path / "other", ADMIT, AGAIN)
+    looked = Looked(monkeypatch)
+    found = campaign_of(request, judged_once, monkeypatch)
+    axioms = {"threat model outsiders"}
+    assert {name.partition("/")[0] for name in looked.mutants} <= {"admit"} | axioms
+    assert looked.designs == [], "every attack still is one"
+    assert found == campaign_of(request, None, monkeypatch)
+
+
+def test_an_attack_that_is_none_any_more_is_looked_for(
+    judged_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = changed_hall(tmp_path / "other", LIST, GUARDED)
+    looked = Looked(monkeypatch)
+    found = campaign_of(request, judged_once, monkeypatch)
+    assert ("guest-list",) in looked.designs
+    assert found == campaign_of(request, None, monkeypatch)
+
+
+@pytest.mark.parametrize("spoilt", [{"refuted": "guests-see"}, {"fate": "equivalent", "by": "", "refuted": ""}])
+def test_a_witness_that_shows_nothing_is_not_believed(
+    spoilt: dict[str, str], judged_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is what other code found, without asking again."""
+    request = changed_hall(tmp_path / "other", ADMIT, AGAIN)
+    header, *lines = judged_once.read_text("utf-8").splitlines()
+    entries = [json.loads(line) for line in lines]
+    for each in entries:
+        if each["kind"] == "mutant":
+            each["value"] |= spoilt
+    about = json.loads(header) | {"code": "other"}
+    judged_once.write_text("".join(f"{json.dumps(each)}\n" for each in (about, *entries)), "utf-8")
+    looked = Looked(monkeypatch)
+    found = campaign_of(request, judged_once, monkeypatch)
+    assert {*looked.mutants} == {each.name for each in list_mutants(request)}
+    assert found == campaign_of(request, None, monkeypatch)
+
+
+def test_what_was_unknown_is_asked_again(judged_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = changed_hall(tmp_path / "other", ADMIT, AGAIN)
+    text = judged_once.read_text("utf-8")
+    assert '"fate":"killed"' in text
+    judged_once.write_text(text.replace('"fate":"killed"', '"fate":"unknown"'), "utf-8")
+    assert campaign_of(request, judged_once, monkeypatch) == campaign_of(request, None, monkeypatch)
+
+
+def test_witnesses_outlive_an_interrupted_campaign(judged_once: Path, tmp_path: Path) -> None:
+    """They stay where they are until the campaign about the changed specification has ended."""
+    source = changed_hall(tmp_path / "other", ADMIT, AGAIN).source
+    about = record_header(source, ("main",))
+    for _ in range(2):
+        record = Record(judged_once, about)
+        assert ("mutant", f"main: {LOOK}") not in record
+        value, same = record.earlier("mutant", f"main: {LOOK}", "another question")
+        assert value["fate"] == "survived"
+        assert not same
