@@ -5,6 +5,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+from carnet_command.garbage import look_rarely
+
+look_rarely()  # as the command does: pages are trees that stay until they are written
+
 _project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 
 project = "Carnet"
@@ -20,6 +24,7 @@ extensions += [
     "sphinx_test_reports",
     "carnet_names",
     "carnet_pages",
+    "carnet_sidebar",
     "carnet_traces",
 ]
 exclude_patterns = ["_build", "adr/0000-template.md"]

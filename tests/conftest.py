@@ -2,13 +2,17 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import Phase, settings
 
+from carnet_command import workers
 from carnet_command.garbage import look_rarely
 from tests.fixtures.thorough import THOROUGH
+from tests.fixtures.workers_at_hand import answered
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=100 if THOROUGH else 50)
 settings.register_profile("explore", parent=settings.get_profile("ci"), derandomize=False, max_examples=2_000)
@@ -21,6 +25,16 @@ look_rarely()  # as the command does
 for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
     if signal.getsignal(each) is signal.SIG_IGN:  # under nohup or in the background, where Carnet leaves it ignored
         signal.signal(each, signal.default_int_handler if each is signal.SIGINT else signal.SIG_DFL)
+
+
+@pytest.fixture(autouse=True)
+def workers_at_hand(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Start no workers in a test, unless it is about processes."""
+    if request.node.get_closest_marker("processes"):
+        yield
+    else:
+        with patch.multiple(workers, is_one=lambda: True, answered_here=answered):
+            yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -30,8 +30,7 @@ def found_again(finding: Finding) -> Hunt:
 
 
 def test_they_are_numbered_without_a_gap() -> None:
-    numbers = {int(id.split("-")[1]) for id in FINDINGS}
-    assert numbers == set(range(1, 19))
+    assert {int(id.split("-")[1]) for id in FINDINGS} == set(range(1, 19))
 
 
 @pytest.mark.parametrize("id", [id if id in QUICK else pytest.param(id, marks=LONG) for id in FINDINGS])

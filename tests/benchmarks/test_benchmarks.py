@@ -29,6 +29,8 @@ from tests.fixtures.spin import needs_spin
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
 from tests.unit.model_check.command import TOY
 
+pytestmark = pytest.mark.processes
+
 LEAST = 5_000
 """Events a second."""
 PART = 1_000

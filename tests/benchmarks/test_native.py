@@ -25,9 +25,10 @@ from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.semantics import Interpreter
-from carnet_spec.language import Instance, Protocol
 from tests.benchmarks import large
 from tests.fixtures.unseen import letters, relay, sites, vote
+
+pytestmark = pytest.mark.processes
 
 TRIES = 3
 SIZES = {"vote": 4_000_000, "relay": 2_000_000}
@@ -47,14 +48,9 @@ class Run(NamedTuple):
     gained: int
 
 
-def posed(name: str) -> tuple[Protocol, Instance]:
-    """Return a protocol and an instance with more states than are visited."""
-    return (vote(), sites(7)) if name == "vote" else (relay(), letters(8, among=5))
-
-
 def run(packed: type[PackedSearch], name: str, states: int) -> Run:
     """Search for so many states of a protocol, in a process of its own."""
-    protocol, instance = posed(name)
+    protocol, instance = (vote(), sites(7)) if name == "vote" else (relay(), letters(8, among=5))
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
     before, began = resident_bytes(), time.process_time()
     model = build(Interpreter(protocol, instance), invariants, (), reduce=True)

@@ -15,7 +15,6 @@ from carnet_check.conformance import checks, conform
 from carnet_check.conformance.recorded import Logs
 from carnet_check.errors import UsageError
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
-from carnet_spec.language import Protocol
 from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceEvent
 from tests.fixtures.rounds import Event, end, events, header, honest, logged_again, with_deductions, write_checked
 from tests.fixtures.travelling import FAMILY, SOURCE
@@ -26,11 +25,7 @@ VARIANT = FAMILY.main[0]
 PROTOCOL = SOURCE.protocol(VARIANT)
 
 
-def _layered(variant: str) -> list[Protocol]:
-    return [SOURCE.protocol(name) for name in FAMILY.with_layers([variant])]
-
-
-LAYERED = _layered(VARIANT)
+LAYERED = [SOURCE.protocol(name) for name in FAMILY.with_layers([VARIANT])]
 ASKED = checks.CheckRules.of(LAYERED, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
 RUN = events(with_deductions(honest(1)), LAYERED)
 FIRST = header(variant=VARIANT, threat="")

@@ -122,10 +122,6 @@ def test_a_rule_that_is_read_negatively_is_refused(tmp_path: Path) -> None:
     assert not accepted(tmp_path, hiding, PAIR)
 
 
-def rows_of(states: States) -> list[bytes]:
-    return [states.columns[row :: states.rows] for row in range(states.rows)]
-
-
 def with_rows(states: States, rows: list[bytes], start: int) -> States:
     columns = b"".join(bytes(row[column] for row in rows) for column in range(states.bytes_each))
     return replace(states, rows=len(rows), columns=columns, start=start)
@@ -134,7 +130,7 @@ def with_rows(states: States, rows: list[bytes], start: int) -> States:
 def test_every_state_is_needed(tmp_path: Path) -> None:
     lamp = claiming(LAMP, ONLY_SHOWN)
     states = visit(lamp, PAIR, [ONLY_SHOWN], ()).states
-    rows = rows_of(states)
+    rows = [states.columns[row :: states.rows] for row in range(states.rows)]
     first = rows[states.start]
     assert accepted(tmp_path, lamp, PAIR, with_rows(states, rows[::-1], rows[::-1].index(first)))
     for missing in rows:
@@ -166,8 +162,7 @@ def test_what_a_claim_reads_has_to_be_known(tmp_path: Path) -> None:
 
 
 def test_the_instance_is_a_model_of_what_is_assumed(tmp_path: Path) -> None:
-    lamp = claiming(LAMP, ONLY_SHOWN)
-    assert accepted(tmp_path, lamp, PAIR)
+    assert accepted(tmp_path, claiming(LAMP, ONLY_SHOWN), PAIR)
     text = (tmp_path / INSTANCE).read_text("utf-8")
     assert text.count("(Threat ())") == 1
     (tmp_path / INSTANCE).write_text(text.replace("(Threat ())", "(Threat ((Const false)))"), "utf-8")
@@ -176,8 +171,7 @@ def test_the_instance_is_a_model_of_what_is_assumed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("first", "begun"), [("(() 1)", True), ("(() 1) (() 2)", False), ("(() 3)", False)])
 def test_limits_that_no_first_state_has_are_refused(tmp_path: Path, first: str, begun: bool) -> None:
-    lamp = claiming(LAMP, replace(ONLY_SHOWN, body=TRUE))
-    assert accepted(tmp_path, lamp, PAIR)
+    assert accepted(tmp_path, claiming(LAMP, replace(ONLY_SHOWN, body=TRUE)), PAIR)
     text = (tmp_path / INSTANCE).read_text("utf-8")
     assert text.count("(Limits () ((1 ((() 1)))))") == 1
     (tmp_path / INSTANCE).write_text(text.replace("((() 1))", f"({first})"), "utf-8")

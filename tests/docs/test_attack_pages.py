@@ -283,8 +283,7 @@ def test_a_protocol_without_a_record_says_so() -> None:
 
 
 def test_who_reads_about_defences_is_led_to_the_map() -> None:
-    link = "".join(map_link(FAMILY))
-    assert link in ProtocolPages(FAMILY).overview()
+    assert "".join(map_link(FAMILY)) in ProtocolPages(FAMILY).overview()
     assert f"({map_label(FAMILY)})=" in shown()
 
 

@@ -81,8 +81,7 @@ def test_there_is_a_page_for_everything_and_the_index_leads_to_it() -> None:
         "toy/state.md",
         "verdicts.md",
     ]
-    listed = set(re.findall(r"^[\w/-]+$", made["index.md"], re.MULTILINE))
-    assert {"toy/index", "verdicts"} <= listed
+    assert {"toy/index", "verdicts"} <= set(re.findall(r"^[\w/-]+$", made["index.md"], re.MULTILINE))
     assert all(text.endswith("\n") and not text.endswith("\n\n") for text in made.values())
 
 
@@ -489,8 +488,7 @@ def test_the_holder_is_lent_the_half_that_sends() -> None:
 
 def test_the_table_is_in_the_guide_and_on_the_page_of_diagrams() -> None:
     pages = specification([FAMILY], {}, {FAMILY.id: ROUND})
-    text = pages[f"{FAMILY.id}/{TEXT}"]
-    assert text.strip() in pages[f"{FAMILY.id}/diagrams.md"]
+    assert pages[f"{FAMILY.id}/{TEXT}"].strip() in pages[f"{FAMILY.id}/diagrams.md"]
     assert f"{{include}} ../specification/{FAMILY.id}/{TEXT}" in (DOCS / "guide" / f"{FAMILY.id}.md").read_text("utf-8")
 
 
@@ -534,8 +532,7 @@ def test_every_service_is_needed_by_known_variants_and_has_a_kind_and_a_source()
 
 @pytest.mark.parametrize("variant", FAMILY.with_layers(FAMILY.main))
 def test_a_main_variant_that_asks_for_more_than_the_driver_shows_says_so(variant: str) -> None:
-    asks = needed(variant, HIDDEN, LACKING)
-    assert asks
+    assert needed(variant, HIDDEN, LACKING)
     assert FAMILY.variants[variant].label == "needs firmware"
 
 

@@ -253,8 +253,7 @@ FOUND = {id: (heading, command, text) for heading, text in sections() for id, co
 
 
 def test_every_finding_is_on_the_page_once_and_nothing_else_is() -> None:
-    listed = [id for _, text in sections() for id, _ in cited(text)]
-    assert sorted(listed) == sorted(RECORDED_COMMANDS)
+    assert sorted([id for _, text in sections() for id, _ in cited(text)]) == sorted(RECORDED_COMMANDS)
 
 
 def test_the_lists_come_in_their_order() -> None:

@@ -3,6 +3,7 @@
 Where Carnet is stricter, the class is named, and they are counted.
 """
 
+import functools
 import random
 from collections import Counter
 from dataclasses import replace
@@ -31,8 +32,12 @@ named = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 def path(case: Case) -> tuple[x509.Certificate, x509.Certificate, x509.Certificate]:
     """Return the certificates of the chip's key, of its signing key and of the root."""
-    certificates = case.certificates
-    assert certificates is not None
+    assert case.certificates is not None
+    return path_among(case.certificates)
+
+
+@functools.cache
+def path_among(certificates: bytes) -> tuple[x509.Certificate, x509.Certificate, x509.Certificate]:
     given = parse_certificates(certificates)
     whole = endorsement_path(endorsement_key(given, None), given, default_anchors().of(AnchorRole.AMD_SEV))
     return whole.leaf.certificate, whole.authority, whole.anchor

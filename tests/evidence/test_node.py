@@ -56,8 +56,7 @@ def test_no_device_can_be_left_out_of_a_node(left_out: int) -> None:
 
 @pytest.mark.parametrize("lent", range(8))
 def test_a_gpu_of_another_node_is_refused(lent: int) -> None:
-    found = appraised([*devices(WHOLE), devices(GPUS)[lent]])
-    assert found.failed_step == "one-nonce"
+    assert appraised([*devices(WHOLE), devices(GPUS)[lent]]).failed_step == "one-nonce"
 
 
 @pytest.mark.parametrize("place", range(12))

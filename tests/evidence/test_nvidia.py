@@ -115,8 +115,7 @@ def test_reports_of_old_drivers_and_of_switches_have_no_firmware_id_and_say_so()
 
 def test_opaque_fields_without_a_reader_are_kept_and_listed() -> None:
     blackwell = next(case for case in GENUINE.values() if "blackwell" in case.name)
-    fields = {field.type for field in parse_report(blackwell.report).opaque}
-    assert {33, 34} <= fields
+    assert {33, 34} <= {field.type for field in parse_report(blackwell.report).opaque}
     listed = blackwell.appraised().claims["unread_fields"]
     assert isinstance(listed, list)
     assert {33, 34} <= set(listed)

@@ -110,8 +110,7 @@ def removables_in(file: Path, root: Path) -> list[Removable]:
     source = file.read_text("utf-8")
     name = file.relative_to(root).as_posix()
     module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    finder = _Finder(source, name)
-    return list(finder.under(ast.parse(source), (module.rpartition(".")[2],)))
+    return list(_Finder(source, name).under(ast.parse(source), (module.rpartition(".")[2],)))
 
 
 class _Finder:

@@ -212,12 +212,8 @@ def judge_family(asked: Family, engines: tuple[Engine, ...] = BOTH) -> Judgement
         judgement.disagreements += _inherited(asked, campaign)
     except TooBigError:
         judgement.too_big = True
-    judgement.rows = Counter(_counted(row) for row in campaign.results)
+    judgement.rows = Counter(f"{row.kind} {row.engine} {row.verdict}" for row in campaign.results)
     return judgement
-
-
-def _counted(row: Result) -> str:
-    return f"{row.kind} {row.engine} {row.verdict}"
 
 
 def _threat(id: str) -> str:

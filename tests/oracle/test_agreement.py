@@ -11,7 +11,7 @@ from carnet_spec.language.terms import Not
 from tests.fixtures.thorough import share
 from tests.oracle import evaluate
 from tests.oracle.enumerate import Answers, enumerate_at, worlds
-from tests.oracle.machine import Layout, State, successors_of
+from tests.oracle.machine import Layout, successors_of
 from tests.oracle.protocols import recipes
 from tests.oracle.recipe import Recipe
 from tests.oracle.replay import NoSuchRunError, take
@@ -50,16 +50,6 @@ def plain_successors(
                 continue
 
 
-def compiled_successors(protocol: Protocol, layout: Layout, state: State) -> set[tuple[str, tuple[int, ...], State]]:
-    """The same by the compiled steps; those with a conflict left out."""
-    return {
-        (action.name, args, after)
-        for action in protocol.actions
-        for args, after in successors_of(action, layout)(state)
-        if after is not None
-    }
-
-
 @given(recipes())
 @relaxed
 def test_compiled_steps_are_plain_steps(recipe: Recipe) -> None:
@@ -71,7 +61,12 @@ def test_compiled_steps_are_plain_steps(recipe: Recipe) -> None:
         starts = []
     assume(starts)
     for state in starts:
-        after = compiled_successors(protocol, layout, state)
+        after = {
+            (action.name, args, after)
+            for action in protocol.actions
+            for args, after in successors_of(action, layout)(state)
+            if after is not None
+        }
         plain = plain_successors(protocol, layout.structure(state))
         assert after == {(name, args, layout.state(structure)) for name, args, structure in plain}
 

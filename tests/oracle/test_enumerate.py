@@ -371,8 +371,7 @@ def test_premises_are_those_that_a_claim_asserts() -> None:
 
 def test_a_variable_without_a_first_value_starts_anywhere() -> None:
     claim(draft := drafted(), lambda: turn == boss)
-    witness = judged(draft, Party=2).violated["claimed", ""]
-    assert witness.steps == ()
+    assert judged(draft, Party=2).violated["claimed", ""].steps == ()
     assert not judged(draft, Party=1).violated
 
 

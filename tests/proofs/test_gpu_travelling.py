@@ -161,10 +161,6 @@ def _not_done(action: str, update: str) -> Callable[[Protocol], Protocol]:
     return lambda protocol: without_update(protocol, action, update)
 
 
-def _always(action: str, update: str) -> Callable[[Protocol], Protocol]:
-    return lambda protocol: travelling.without_condition(protocol, action, update)
-
-
 MISTAKES: dict[str, tuple[str, Callable[[Protocol], Protocol], str]] = {
     "it grants to whoever is there": ("grant", _forgotten("grant", "its channel"), "key-isolation"),
     "it skips a counter value": ("provision", _forgotten("provision", "next IV"), "data-agreement"),
@@ -180,7 +176,7 @@ MISTAKES: dict[str, tuple[str, Callable[[Protocol], Protocol], str]] = {
     "it asks for no report on contexts": ("verified", _forgotten("verified", "no context"), "trains-verified"),
     "it reports on contexts without a look": (
         "exec_read_back",
-        _always("exec_read_back", "contexts left"),
+        lambda protocol: travelling.without_condition(protocol, "exec_read_back", "contexts left"),
         "no-silent-reset",
     ),
 }

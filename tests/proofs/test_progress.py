@@ -31,8 +31,7 @@ def _lasso(variant: str, live: Eventually, threat: str) -> str:
     if live.name not in found.violations:
         return "complete" if found.complete and not found.undecided else "unknown"
     trace = found.violations[live.name]
-    judge = Interpreter(with_rules_as_steps(protocol, [live]), instance)
-    assert objection(judge, live, trace) == ""
+    assert objection(Interpreter(with_rules_as_steps(protocol, [live]), instance), live, trace) == ""
     return "lasso"
 
 

@@ -273,8 +273,7 @@ def evaluated(term: Term, state: State, chosen: Mapping[Var, str]) -> bool:
     """Return what the compiled formula says."""
     compiler = Compiler(INSTANCE, tables(state), Work())
     scope = compiler.scope(tuple(chosen))
-    compiled = compiler.term(term, scope)
-    return bool(compiled([*chosen.values(), *[""] * (compiler.room - len(chosen))]))
+    return bool(compiler.term(term, scope)([*chosen.values(), *[""] * (compiler.room - len(chosen))]))
 
 
 @pytest.mark.mends("R3")
@@ -393,8 +392,7 @@ def test_elements_that_the_trace_does_not_name_may_stand_in_for_one_another(data
     named = {"Key": [element for step in steps for name, element in step.args if name in keys]}
     follower = Follower(Machine(spec, INSTANCE, named))
     found = next((divergence for step in steps if (divergence := follower.take(step)) is not None), None)
-    expected = explained(Interpreter(spec, INSTANCE), steps)
-    assert (found and found.index) == expected
+    assert (found and found.index) == explained(Interpreter(spec, INSTANCE), steps)
 
 
 # -- by hand ---------------------------------------------------------------------------------------

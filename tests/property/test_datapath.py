@@ -91,8 +91,7 @@ def test_a_computation_reads_only_what_was_released_and_a_scrub_leaves_the_model
         before = {task.chunk for task in schedule.tasks[:position] if task.stage is Stage.GPU_DECRYPT}
         scrubs = [p for p in range(position) if schedule.tasks[p].stage is Stage.SCRUB]
         scrubbed = {schedule.tasks[p].channel for p in scrubs}
-        gone = {task.chunk for task in schedule.tasks if task.channel in scrubbed}
-        assert readable == before - gone
+        assert readable == before - {task.chunk for task in schedule.tasks if task.channel in scrubbed}
     if any(task.stage is Stage.SCRUB for task in schedule.tasks):
         assert delivery.resident == model_of(schedule)
 
@@ -124,8 +123,7 @@ def test_rotations_in_mid_transfer_lose_nothing_and_reuse_no_iv(
     delivery = deliver(schedule, payload, random.Random(seed).randbytes, ledger=ledger)
     assert dict(delivery.delivered) == payload
     assert len(ledger) == 2 * len(payload)
-    rotations = sum(task.stage is Stage.ROTATION for task in schedule.tasks)
-    assert rotations == (len(payload) - 1) // every
+    assert sum(task.stage is Stage.ROTATION for task in schedule.tasks) == (len(payload) - 1) // every
 
 
 def test_a_rotation_that_leaves_the_key_as_it_was_is_caught() -> None:
@@ -352,8 +350,7 @@ def test_perfect_prediction_never_loses(requests: list[int], window: int, worker
     speculation = Speculation(window, 0, workers)
     block = Size(100)
     ahead = makespan(speculative(requests, requests, block, costs, speculation))
-    on_demand = makespan(speculative(requests, requests, block, costs))
-    assert ahead <= on_demand * (1 + 1e-12)
+    assert ahead <= makespan(speculative(requests, requests, block, costs)) * (1 + 1e-12)
 
 
 @given(datapath.RINGS, datapath.COSTS, st.integers(0, 2**32))
@@ -538,8 +535,7 @@ def test_without_overhead_one_more_fastrack_optimisation_never_hurts(
     transfer: Transfer, costs: Costs, on: frozenset[Optimisation], more: Optimisation, width: int
 ) -> None:
     before = makespan(confidential(transfer, costs, Fastrack(on, width)))
-    after = makespan(confidential(transfer, costs, Fastrack(on | {more}, width)))
-    assert after <= before * (1 + 1e-12)
+    assert makespan(confidential(transfer, costs, Fastrack(on | {more}, width))) <= before * (1 + 1e-12)
 
 
 @given(datapath.transfers(), datapath.COSTS, st.sampled_from(ladder()[1:]), st.integers(1, 64))

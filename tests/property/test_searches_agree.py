@@ -138,10 +138,6 @@ def compared(of: Sample) -> Counter[str]:
     return counts
 
 
-def chunks() -> Iterator[int]:
-    return iter(range(-(-COUNT // CHUNK)))
-
-
 @pytest.mark.long
 @pytest.mark.timeout(300 + 3 * COUNT)
 def test_everything_that_explores_says_the_same() -> None:
@@ -152,7 +148,7 @@ def test_everything_that_explores_says_the_same() -> None:
     def count(of: Sample) -> None:
         counts.update(compared(richer(of)))
 
-    for number in chunks():
+    for number in iter(range(-(-COUNT // CHUNK))):
         seed(f"{SEED}/{number}")(count)()
     assert counts["protocols"] >= COUNT / 2
     assert counts["found after two steps or more"] > COUNT

@@ -54,18 +54,6 @@ def walked(each: Sample, walks: Walks, packed: Callable[..., PackedWalks] = Pack
     return sample(each.protocol, each.instance, walks, invariants=each.invariants, goals=each.goals, packed=packed)
 
 
-def explored(each: Sample) -> Exploration:
-    return explore(
-        each.protocol,
-        each.instance,
-        invariants=each.invariants,
-        goals=each.goals,
-        reduction=False,
-        stop_at_first=False,
-        caps=Caps(states=TOO_MANY),
-    )
-
-
 def taken(each: Sample, walks: Walks, apart: bool) -> tuple[PackedWalks, list[list[State]]]:
     """Take walks, and have the interpreter take each of their steps: it refuses what cannot be taken."""
     judge = Interpreter(each.protocol, each.instance)
@@ -133,7 +121,15 @@ def test_a_walk_ends_early_only_where_no_step_changes_anything(each: Sample, see
 @relaxed
 @given(samples(), seeds)
 def test_what_walks_find_exploration_finds_in_no_more_steps(each: Sample, seed: int) -> None:
-    expected = explored(each)
+    expected = explore(
+        each.protocol,
+        each.instance,
+        invariants=each.invariants,
+        goals=each.goals,
+        reduction=False,
+        stop_at_first=False,
+        caps=Caps(states=TOO_MANY),
+    )
     assume(expected.complete)
     found = walked(each, Walks(20, 15, seed))
     assert not found.complete

@@ -16,7 +16,7 @@ import pytest
 from tests.repo.tracked import ROOT, SOURCE_ROOTS, read, tracked_files, tracked_python
 
 LONGEST = 800
-MEDIAN_FUNCTION, LONG_FUNCTION = 8, 20
+MEDIAN_FUNCTION, LONG_FUNCTION = 7, 22
 """Lines: at most so many for half of all functions, and for nine in ten."""
 
 # Assembled from pieces, so that this file passes its own test.
@@ -37,8 +37,7 @@ def test_no_tracked_file_names_a_package_index_or_a_path_of_one_machine() -> Non
 
 
 def test_every_python_file_opens_with_a_docstring() -> None:
-    silent = [str(path) for path in tracked_python() if not ast.get_docstring(ast.parse(read(path)))]
-    assert not silent
+    assert not [str(path) for path in tracked_python() if not ast.get_docstring(ast.parse(read(path)))]
 
 
 def test_every_folder_of_code_is_a_package() -> None:

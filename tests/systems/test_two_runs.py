@@ -259,11 +259,9 @@ def test_without_a_claim_what_it_speaks_of_is_named(claim: str, tmp_path: Path) 
     assert ran.code == 2
     error = ran.json["error"]
     said = error.get("complaints", [error["message"]])
-    shown = {each.partition("two-runs: ")[2].partition(":")[0] for each in said}
-    assert shown == SHOWN[claim]
+    assert {each.partition("two-runs: ")[2].partition(":")[0] for each in said} == SHOWN[claim]
     assert all("says that it does not: claim " in each and ", or accept it by accept_leak('" in each for each in said)
-    lines = [re.match(r"(\w+)\.py:\d+: ", each) for each in said]
-    assert all(lines), said
+    assert all(re.match(r"(\w+)\.py:\d+: ", each) for each in said), said
 
 
 @pytest.mark.parametrize("variant", load("sgx-lkl").family.variants)

@@ -15,6 +15,8 @@ from carnet_command.processes import isolated_spawn
 from tests.fixtures.hostile_folder import START, HostileFolder, hostile_folder
 from tests.repo.tracked import ROOT
 
+pytestmark = pytest.mark.processes
+
 TOY = str(ROOT / "tests" / "fixtures" / "toy.py")
 STARTING = {
     "run": ("run", "--processes", "--holders", "1", "--rounds", "1"),

@@ -558,7 +558,13 @@ def _lines(text: str, file: str) -> Iterator[int]:
 
 def _nodes(file: str) -> Iterator[ast.AST]:
     with contextlib.suppress(OSError, ValueError, SyntaxError):
-        yield from ast.walk(ast.parse(Path(file).read_bytes()))
+        yield from _parsed(Path(file).read_bytes())
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(source: bytes) -> tuple[ast.AST, ...]:
+    """Return all nodes of a source, which several complaints may be about."""
+    return tuple(ast.walk(ast.parse(source)))
 
 
 def _files(draft: language.Draft) -> list[str]:

@@ -11,6 +11,7 @@ import importlib.metadata
 import importlib.util
 import inspect
 import io
+import os
 import re
 import signal
 import sys
@@ -77,9 +78,14 @@ def reimporting(folder: Path) -> Iterator[None]:
 def _is_in(module: ModuleType, folder: Path) -> bool:
     """Whether a module was read from a folder, as a neighbour of what is there or as a part of one."""
     file = getattr(module, "__file__", None)
-    if not isinstance(file, str) or module.__name__ == "__main__" or folder not in Path(file).parents:
+    if not isinstance(file, str) or module.__name__ == "__main__" or not _is_below(folder, file):
         return False
     return Path(file).parent == folder or _is_neighbour(module.__name__.partition(".")[0], folder)
+
+
+def _is_below(folder: Path, place: str) -> bool:
+    """Whether a place is in a folder; asked of every module that is loaded, so no path is taken apart for it."""
+    return place.startswith(os.path.join(folder, ""))  # noqa: PTH118 - a path would lose the last separator
 
 
 def _is_neighbour(name: str, folder: Path) -> bool:
@@ -155,7 +161,7 @@ def _neighbours_importable(folder: Path) -> Iterator[None]:
 def _shadows_neighbour(name: str, module: ModuleType, folder: Path) -> bool:
     file = getattr(module, "__file__", None)
     places = [file] if isinstance(file, str) else list(getattr(module, "__path__", ()))
-    elsewhere = bool(places) and not any(folder in Path(place).parents for place in places)
+    elsewhere = bool(places) and not any(_is_below(folder, place) for place in places)
     return name != "__main__" and elsewhere and _is_neighbour(name.partition(".")[0], folder)
 
 

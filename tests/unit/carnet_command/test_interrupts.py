@@ -20,6 +20,8 @@ from carnet_command.interrupts import (
     track_progress,
 )
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.mends("L3")
 def test_what_is_ignored_stays_ignored_and_what_was_set_comes_back() -> None:

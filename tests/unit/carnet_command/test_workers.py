@@ -19,9 +19,12 @@ import pytest
 from carnet_command import workers
 from carnet_command.garbage import MADE
 from carnet_command.interrupts import stoppable
-from carnet_command.worker import OUT_OF_MEMORY, Lost, Worker
+from carnet_command.worker import OUT_OF_MEMORY, Lost, Worker, tell
 from carnet_command.workers import WorkerPool, only
+from tests.fixtures.workers_at_hand import answered
 from tests.unit.model_check.command import TOY, carnet
+
+pytestmark = pytest.mark.processes
 
 MEBIBYTE = 1024**2
 
@@ -78,6 +81,20 @@ def test_only_what_a_lost_worker_had_is_lost(jobs: int, how: str, kill: bool, pa
     assert {part: said[0] for part, said in last.items() if not isinstance(said, Lost)} == dict.fromkeys(
         (part for part in PARTS if part != "odd one"), "done"
     )
+
+
+def telling(part: str) -> Iterator[str]:
+    for each in (f"first {part}", f"second {part}"):
+        tell(f"soon: {each}")
+        yield each
+    tell("nothing more")
+
+
+def test_other_tests_hear_at_hand_what_a_worker_would_say() -> None:
+    with WorkerPool(1) as pool:
+        assert list(answered(telling, PARTS)) == list(pool.results(telling, PARTS))
+    with pytest.raises(LookupError, match="nothing there"):
+        list(answered(behaving, ["wrong"]))
 
 
 def test_what_goes_wrong_in_a_worker_goes_wrong_here() -> None:

@@ -23,6 +23,8 @@ from carnet_check.engines.runner import Shard
 from carnet_check.engines.solvers import cvc5
 from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, WIDE, carnet, control
 
+pytestmark = pytest.mark.processes
+
 NEEDS_MORE = (f"{FIXTURES / 'needs_more.py'}:FOUND", "--variant", "forgetful", "--engine", "explicit")
 WRONG = control("wrong_claim")
 SLOW = pytest.mark.slow
@@ -157,8 +159,7 @@ def test_a_search_that_was_cut_short_is_not_kept(tmp_path: Path, monkeypatch: py
 
 def test_the_kernel_reads_no_cache(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    ran = carnet("verify", TOY, "--engine", "kernel", "--cache", str(cache), "--json")
-    assert ran.code == 0
+    assert carnet("verify", TOY, "--engine", "kernel", "--cache", str(cache), "--json").code == 0
     assert list(cache.iterdir()) == []
 
 

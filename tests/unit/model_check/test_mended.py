@@ -64,8 +64,7 @@ def test_two_functions_cannot_vouch_for_each_other() -> None:
 
 @pytest.mark.mends("R5", "R11")
 def test_a_flag_like_a_switch_switches_nothing() -> None:
-    protocol = mended.a_flag_like_a_switch().protocol()
-    assert not prove(protocol, jobs=1).claim("tight").proved
+    assert not prove(mended.a_flag_like_a_switch().protocol(), jobs=1).claim("tight").proved
     assert "symbol '$on.insert paid'" in verified("a_flag_like_a_switch").json["error"]["message"]
 
 
@@ -135,8 +134,7 @@ def test_an_each_inside_an_argument_leaves_no_variable_free() -> None:
     friend = Symbol("friend", (party,), party, Kind.GHOST, mutable=True)
     every = Var("every", party)
     update = Update("pairs", pair, Effect.INSERT, (every, Apply(friend, (every,))), each=(every,))
-    after = after_updates([update])(Apply(pair, (at, at)))
-    assert free_variables(after) == {at}
+    assert free_variables(after_updates([update])(Apply(pair, (at, at)))) == {at}
 
 
 @pytest.mark.mends("V1")
@@ -266,8 +264,7 @@ def test_a_variable_that_is_renamed_takes_no_others_place() -> None:
 def test_an_early_read_or_a_step_that_draws_two_is_judged_by_each_engine() -> None:
     found = verdicts("fairness_of_a_step_that_needs_two", "liveness")
     assert found == {"induction": "UNKNOWN", FASTEST: "EXHAUSTED"}  # the instance has two, and no step takes one
-    verdict = verdicts("sizes_alone_and_an_early_read")
-    assert verdict == {"induction": "PROVED", FASTEST: "EXHAUSTED"}
+    assert verdicts("sizes_alone_and_an_early_read") == {"induction": "PROVED", FASTEST: "EXHAUSTED"}
 
 
 @pytest.mark.mends("S3")

@@ -65,8 +65,7 @@ def test_deductions_follow_from_deductions_whatever_their_order() -> None:
         step.insert(first)
 
     for rules in ((spread, follow), (follow, spread)):
-        judge = _judge(drafted(begin, rules=rules))
-        assert _after(judge, "begin").relations["third"] == {()}
+        assert _after(_judge(drafted(begin, rules=rules)), "begin").relations["third"] == {()}
 
 
 def test_one_step_draws_no_value_twice() -> None:

@@ -218,8 +218,7 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
     connect = sqlite3.connect
 
     def connected(*args: Any, **more: Any) -> sqlite3.Connection:
-        database = connect(*args, **more, factory=Unsynced)
-        return database
+        return connect(*args, **more, factory=Unsynced)
 
     monkeypatch.setattr("carnet_ref.journal.sqlite3.connect", connected)
     monkeypatch.setattr(os, "fsync", lambda _: None)

@@ -27,8 +27,7 @@ def test_an_effect_comes_after_its_cause() -> None:
     there.witness(here.clock)
     there.record(step("effect", "gpu", g="gpu1", v=0), "gpu")
     here.record(step("meanwhile", "orchestrator"), "orchestrator")
-    lines = list(merge_logs([there.lines, here.lines]))
-    assert actions(lines)[:3] == ["before"] * 3
+    assert actions(list(merge_logs([there.lines, here.lines])))[:3] == ["before"] * 3
     assert json.loads(there.lines[0])["args"] == {"g": "gpu1", "v": "0"}
 
 

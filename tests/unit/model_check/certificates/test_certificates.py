@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import pytest
 
-from carnet_check.certificates import production
+from carnet_check.certificates import judging, production
 from carnet_check.certificates.file import (
     LARGEST,
     LARGEST_FILE,
@@ -32,17 +32,6 @@ from carnet_check.certificates.file import (
     save_certificates,
 )
 from carnet_check.certificates.folder import OF_NO_LAYER, UNDER_NONE, Pair, stated
-from carnet_check.certificates.judging import (
-    BATCH,
-    Bound,
-    Judge,
-    LayerObligations,
-    adapted,
-    follow,
-    in_turn,
-    in_workers,
-    key_of,
-)
 from carnet_check.certificates.production import (
     Answer,
     Production,
@@ -65,6 +54,8 @@ from carnet_spec.language import Claim, Protocol, SpecificationError
 from tests.unit.model_check.command import CONTROLS, TOY
 from tests.unit.model_check.obligations.lending import lending
 
+pytestmark = pytest.mark.processes
+
 
 def of_the_toy() -> Certificates:
     place = place_of(load(TOY))
@@ -80,8 +71,8 @@ def general(*without: str) -> Layer:
 
 def pairs(*without: str) -> list[tuple[Obligation, Entry]]:
     """Return the toy's obligations with the certificates that the toy has for them."""
-    asked = LayerObligations.of(general(*without))
-    entries = asked.entries(of_the_toy().layers[key_of(asked.layer)])
+    asked = judging.LayerObligations.of(general(*without))
+    entries = asked.entries(of_the_toy().layers[judging.key_of(asked.layer)])
     return [(each, entry) for each in asked if (entry := entries.get(each.id)) is not None]
 
 
@@ -164,8 +155,7 @@ def test_equal_certificates_are_there_once_bound_to_the_first_digits_of_a_digest
     data = encoded_certificates(CERTIFICATES)
     assert len(content(data)["entries"]) == 2
     assert encoded_certificates(read(data)) == data
-    turned = Certificates(dict(reversed(list(CERTIFICATES.layers.items()))))
-    assert encoded_certificates(turned) == data
+    assert encoded_certificates(Certificates(dict(reversed(list(CERTIFICATES.layers.items()))))) == data
     assert ONE.is_of(ONE.digest + "0" * 48)
     assert not ONE.is_of("1" + ONE.digest[1:] + "0" * 48)
 
@@ -211,8 +201,7 @@ def test_certificates_lie_beside_the_specification() -> None:
     assert package.parts[-2:] == ("gpu_travelling", "certificates.json.xz")
     assert place_of(load(TOY)) == Path(TOY).with_name("toy.certificates.json.xz")
     assert place_of(load(f"{CONTROLS}:sound")) == Path(CONTROLS).with_name("controls.sound.certificates.json.xz")
-    module = place_of(load("carnet_spec.protocols.gpu_travelling:FAMILY"))
-    assert module == package
+    assert place_of(load("carnet_spec.protocols.gpu_travelling:FAMILY")) == package
 
 
 def test_a_place_without_a_file_has_no_certificates_and_a_folder_is_none(tmp_path: Path) -> None:
@@ -234,38 +223,37 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_every_certificate_of_the_toy_serves_and_where_there_is_none_that_is_said() -> None:
-    judge = Judge()
+    judge = judging.Judge()
     assert len(pairs()) > 15
     assert not [why for each, entry in pairs() if (why := judge.why_refused(each, entry))]
-    assert Judge().why_refused(pairs()[0][0], None) == "there is no certificate"
+    assert judging.Judge().why_refused(pairs()[0][0], None) == "there is no certificate"
 
 
 def test_a_certificate_of_another_text_is_stale_and_of_another_obligation_refused() -> None:
-    judge = Judge()
+    judge = judging.Judge()
     for each, entry in pairs():
         spoilt = replace(entry, digest="0" * 16)
         assert judge.why_refused(each, spoilt) == "the certificate is stale: it is bound to another text"
         foreign = replace(entry, hypotheses=("inv:nowhere",))
         assert "uses a hypothesis that is not there any more" in judge.why_refused(each, foreign)
-    judge, known = Judge(), pairs()
-    refused = [judge.why_refused(each, entry) for (each, _), (_, entry) in itertools.pairwise(known)]
-    assert all(refused)
+    judge, known = judging.Judge(), pairs()
+    assert all(judge.why_refused(each, entry) for (each, _), (_, entry) in itertools.pairwise(known))
 
 
 def test_a_certificate_has_to_prove_its_text_and_be_no_longer_than_allowed() -> None:
     each, entry = next((each, entry) for each, entry in pairs() if entry.hypotheses)
-    assert "the certificate is refused" in Judge().why_refused(each, replace(entry, tokens="x 0 0"))
-    judge = Judge()
+    assert "the certificate is refused" in judging.Judge().why_refused(each, replace(entry, tokens="x 0 0"))
+    judge = judging.Judge()
     assert not judge.why_refused(each, entry)
     assert "the certificate is refused" in judge.why_refused(each, replace(entry, tokens="u 0 x 1 0 0"))
     each, entry = pairs()[0]
     count = entry.tokens.count(" ") + 1
-    assert not Judge(count).why_refused(each, entry)
-    assert "more than" in Judge(count - 1).why_refused(each, entry)
+    assert not judging.Judge(count).why_refused(each, entry)
+    assert "more than" in judging.Judge(count - 1).why_refused(each, entry)
 
 
 def test_a_removed_defence_makes_a_certificate_stale() -> None:
-    judge = Judge()
+    judge = judging.Judge()
     refused = {each.id: why for each, entry in pairs("fresh-key") if (why := judge.why_refused(each, entry))}
     assert refused
     assert all("stale" in why for why in refused.values())
@@ -276,14 +264,14 @@ def test_a_stale_certificate_is_adapted_if_it_proves_the_new_text() -> None:
     writer = Writer()
     for each, entry in pairs():
         other = replace(entry, digest="0" * 16)
-        found = adapted(writer, each, other)
+        found = judging.adapted(writer, each, other)
         assert found is not None
         assert (found.digest, set(found.hypotheses)) == (entry.digest, set(entry.hypotheses))
-        follow(writer.text(each, found.hypotheses), found.names, found.tokens)
+        judging.follow(writer.text(each, found.hypotheses), found.names, found.tokens)
     writer, (each, entry) = Writer(), pairs()[0]
-    assert adapted(writer, each, replace(entry, tokens="x 0 0")) is None
-    assert adapted(writer, each, replace(entry, tokens="u 99")) is None
-    assert adapted(writer, each, replace(entry, hypotheses=("inv:nowhere",))) is None
+    assert judging.adapted(writer, each, replace(entry, tokens="x 0 0")) is None
+    assert judging.adapted(writer, each, replace(entry, tokens="u 99")) is None
+    assert judging.adapted(writer, each, replace(entry, hypotheses=("inv:nowhere",))) is None
 
 
 def test_a_certificate_is_of_its_text_alone() -> None:
@@ -291,9 +279,9 @@ def test_a_certificate_is_of_its_text_alone() -> None:
     known = [(each, entry) for each, entry in pairs() if entry.hypotheses]
     for each, entry in known:
         text = writer.text(each, entry.hypotheses)
-        follow(text, entry.names, entry.tokens)
+        judging.follow(text, entry.names, entry.tokens)
         with pytest.raises(Refused):
-            follow(text.replace("(assert (! (not ", "(assert (! (and true "), entry.names, entry.tokens)
+            judging.follow(text.replace("(assert (! (not ", "(assert (! (and true "), entry.names, entry.tokens)
     with pytest.raises(SpecificationError):
         writer.text(known[0][0], ("inv:nowhere",))
 
@@ -368,17 +356,16 @@ def made(before: Certificates, workers: Workers, *without: str) -> tuple[Product
 
 
 def test_every_obligation_has_a_certificate_that_is_found_or_kept_with_its_hypotheses() -> None:
-    writer, judge = Writer(), Judge()
-    for each in LayerObligations.of(general()):
+    writer, judge = Writer(), judging.Judge()
+    for each in judging.LayerObligations.of(general()):
         assert not judge.why_refused(each, certificate(writer, each, None))
     workers = NoWorkers()
     report, certificates = made(of_the_toy(), workers)
     assert not workers.asked
-    assert report.kept == report.obligations == len(list(LayerObligations.of(general())))
+    assert report.kept == report.obligations == len(list(judging.LayerObligations.of(general())))
     assert certificates.layers == of_the_toy().layers
     layer = general()
-    found = cores(of_the_toy(), [layer])
-    assert set(found) == {("main", each.id) for each in obligations(layer)}
+    assert set(cores(of_the_toy(), [layer])) == {("main", each.id) for each in obligations(layer)}
     assert cores(NOTHING, [layer]) == {}
 
 
@@ -387,8 +374,8 @@ def test_after_an_edit_only_what_it_spoilt_is_searched_for() -> None:
     report, certificates = made(of_the_toy(), workers, "return-checked")
     assert report.kept > report.obligations // 2
     assert {id.split("/")[1] for id in workers.asked} <= {"take_back", "forget"}
-    layer = certificates.layers[key_of(general())]
-    judge, asked = Judge(), LayerObligations.of(general("return-checked"))
+    layer = certificates.layers[judging.key_of(general())]
+    judge, asked = judging.Judge(), judging.LayerObligations.of(general("return-checked"))
     entries = asked.entries(layer)
     accepted = [each.id for each in asked if not judge.why_refused(each, entries[each.id])]
     assert len(accepted) == report.kept + report.adapted
@@ -413,8 +400,7 @@ def test_a_lost_worker_costs_only_what_it_was_asked(name: str, tmp_path: Path, m
     assert set(report.missing) == {VICTIM}
     assert why in report.missing[VICTIM]
     assert report.found == report.obligations - 1
-    entries = [each for layer in certificates.layers.values() for each in layer.entries]
-    assert entries.count(None) == 1
+    assert [each for layer in certificates.layers.values() for each in layer.entries].count(None) == 1
 
 
 FALSE = """\
@@ -427,21 +413,21 @@ FALSE = """\
 PROVES, PROVES_NOTHING, IS_NONE = "u 0 x 1 0 0", "u 0", "nonsense"
 
 
-def bound(number: int, tokens: str = PROVES) -> Bound:
+def bound(number: int, tokens: str = PROVES) -> judging.Bound:
     """Return a certificate that is told apart by its digest alone."""
-    return Bound(f"{number:064}", FALSE, (), tokens)
+    return judging.Bound(f"{number:064}", FALSE, (), tokens)
 
 
-EVERY = [bound(0), bound(1, PROVES_NOTHING), bound(2, IS_NONE), *map(bound, range(3, 2 * BATCH + 3))]
+EVERY = [bound(0), bound(1, PROVES_NOTHING), bound(2, IS_NONE), *map(bound, range(3, 2 * judging.BATCH + 3))]
 
 
 def test_workers_say_what_is_said_here() -> None:
-    here = in_turn(EVERY)
+    here = judging.in_turn(EVERY)
     assert list(here)[1:] == [each.identity for each in EVERY][1:]
-    assert [bool(why) for why in here.values()] == [False, True, True] + [False] * 2 * BATCH
+    assert [bool(why) for why in here.values()] == [False, True, True] + [False] * 2 * judging.BATCH
     with WorkerPool(2, keep=False) as pool:
-        assert in_workers(pool)(iter(EVERY)) == here
-        assert in_workers(pool)(()) == {}
+        assert judging.in_workers(pool)(iter(EVERY)) == here
+        assert judging.in_workers(pool)(()) == {}
 
 
 class Falls(Pool):
@@ -465,11 +451,11 @@ class Falls(Pool):
 
 
 def test_a_lost_worker_costs_the_certificate_that_it_was_at() -> None:
-    pool = Falls(0, 5, BATCH - 1, 2 * BATCH + 2)
-    said = in_workers(pool)(EVERY)
+    pool = Falls(0, 5, judging.BATCH - 1, 2 * judging.BATCH + 2)
+    said = judging.in_workers(pool)(EVERY)
     lost = [int(digest) for (digest, _, _), why in said.items() if "no answer: it fell" in why]
-    assert sorted(lost) == [0, 5, BATCH - 1, 2 * BATCH + 2]
+    assert sorted(lost) == [0, 5, judging.BATCH - 1, 2 * judging.BATCH + 2]
     assert {key: why for key, why in said.items() if "no answer" not in why} == {
-        key: why for key, why in in_turn(EVERY).items() if int(key[0]) not in lost
+        key: why for key, why in judging.in_turn(EVERY).items() if int(key[0]) not in lost
     }
-    assert pool.asked[:3] == [BATCH, BATCH, 3]
+    assert pool.asked[:3] == [judging.BATCH, judging.BATCH, 3]

@@ -18,6 +18,8 @@ from carnet_check.commands.watch import WatchedFolder
 from carnet_command.files import _temporary_sibling
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
+pytestmark = pytest.mark.processes
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 COMMAND = [sys.executable, "-c", "from carnet_check.cli import main; main()"]
 LONG = {
@@ -347,8 +349,7 @@ def test_environments_and_hidden_folders_are_not_looked_at(tmp_path: Path) -> No
         (tmp_path / place).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / place).write_text("")
     (tmp_path / "env" / "pyvenv.cfg").write_text("")
-    found = {str(path.relative_to(tmp_path)) for path in WatchedFolder(tmp_path).marks()}
-    assert found == looked_at
+    assert {str(path.relative_to(tmp_path)) for path in WatchedFolder(tmp_path).marks()} == looked_at
 
 
 @pytest.mark.parametrize("name", ["nothing.py", "no-such-protocol", "json.nothing", "..x:y"])

@@ -37,6 +37,8 @@ from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
 from tests.fixtures.unsound import a_step_that_reads_what_nobody_wrote
 from tests.unit.model_check.command import FIXTURES, TOY, Ran, carnet, carnet_once
 
+pytestmark = pytest.mark.processes
+
 recheck = importlib.import_module("carnet_check.commands.recheck")
 
 
@@ -98,8 +100,7 @@ def test_a_changed_text_and_a_digest_that_is_none_are_1(folder: Path) -> None:
 @pytest.mark.parametrize("name", ["index.csv", NAME])
 def test_a_folder_without_its_files_is_none(folder: Path, name: str) -> None:
     (folder / name).unlink()
-    ran = carnet("recheck", str(folder))
-    assert ran.code == (2 if name == "index.csv" else 3)
+    assert carnet("recheck", str(folder)).code == (2 if name == "index.csv" else 3)
 
 
 def test_a_variant_that_is_not_there_is_not_judged_and_none_may_be_there_twice(folder: Path) -> None:

@@ -127,8 +127,7 @@ def test_the_first_state_has_its_deductions() -> None:
         step.given("corrupt", corrupt(a))
         step.insert(known(a))
 
-    machine = _machine(drafted(see, use, rules=(learn, begin)))
-    assert _rows(machine, "known") == {("p2",)}
+    assert _rows(_machine(drafted(see, use, rules=(learn, begin))), "known") == {("p2",)}
 
 
 A = Var("a", Party.sort)

@@ -35,6 +35,8 @@ from carnet_spec.language import Instance, Profile
 from carnet_spec.trace import Trace, TraceStep
 from tests.unit.model_check.command import TOY, control
 
+pytestmark = pytest.mark.processes
+
 SEARCH = Search("small", "main", (), "anyone", Profile("tiny", {}), ("one", "two"))
 HERE, THERE = Instance({"Party": ("alice",)}), Instance({"Party": ("alice", "bob")}, budget=2)
 WHOLE = Exploration(7, 9, 3, seconds=1.0, peak_memory_bytes=5, fired={"see": 2, "tell": 0})

@@ -232,8 +232,7 @@ def test_what_makes_no_model_is_refused_in_one_line(options: tuple[str, ...], sa
 def test_a_file_that_no_export_wrote_stays(tmp_path: Path) -> None:
     own = tmp_path / "toy.pml"
     own.write_text("mine")
-    ran = carnet("export", TOY, "--to", "promela", "--out", str(tmp_path))
-    assert ran.code == 2
+    assert carnet("export", TOY, "--to", "promela", "--out", str(tmp_path)).code == 2
     assert own.read_text() == "mine"
 
 

@@ -60,8 +60,7 @@ def is_sound(text: str) -> None:
 
 def says_everything(text: str, protocol: Protocol) -> None:
     """Require that each guard, update, action and variable of a protocol has its place in the module."""
-    root = parsed(text)
-    assert len(declared(root)) >= sum(symbol.mutable for symbol in protocol.symbols)
+    assert len(declared(parsed(text))) >= sum(symbol.mutable for symbol in protocol.symbols)
     for action in protocol.actions:
         body = definition(text, action.name)
         for update in action.updates:

@@ -72,5 +72,4 @@ def test_odd_names_are_read(tmp_path: Path) -> None:
         step.insert(seen(by))
 
     protocol = claimed(drafted(act), it=lambda: forall(lambda q: seen(q) | ~seen(q), Party))
-    each = obligation(protocol, "step/act/it")
-    assert _status(each, tmp_path) == "Unsatisfiable"
+    assert _status(obligation(protocol, "step/act/it"), tmp_path) == "Unsatisfiable"

@@ -144,8 +144,7 @@ NOTHING = {
 def test_each_kind_comes_once(name: str) -> None:
     axiom, kinds = NOTHING[name]
     protocol = _assuming(axiom=axiom)
-    found = list(every_meaning(protocol, protocol.axioms, TWO, ()))
-    assert len(found) == kinds
+    assert len(list(every_meaning(protocol, protocol.axioms, TWO, ()))) == kinds
 
 
 def test_axioms_decide_which_meanings_there_are() -> None:
@@ -408,8 +407,7 @@ def test_commands_that_explore_keep_within_memory(command: tuple[str, ...], monk
     monkeypatch.setattr(bounds, "resident_bytes", lambda: 33 << 20)
     monkeypatch.setattr("carnet_check.engines.exploring.explorer.run_all", here)
     monkeypatch.setattr(sys.modules["carnet_check.attacks.hunt"], "_redundant", lambda *_: "")
-    ran = carnet(*command, "--max-memory", "32MiB")
-    assert ran.code == 3
+    assert carnet(*command, "--max-memory", "32MiB").code == 3
     assert set(asked) == {32 << 20}
 
 

@@ -129,8 +129,7 @@ DIGESTS = {"main": DOOR.digest}
 
 @pytest.fixture
 def source(tmp_path: Path) -> Source:
-    file = Path(shutil.copy("tests/fixtures/door.py", tmp_path))
-    return load(str(file))
+    return load(str(Path(shutil.copy("tests/fixtures/door.py", tmp_path))))
 
 
 def written(source: Source, text: str) -> None:

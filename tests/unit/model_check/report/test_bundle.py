@@ -28,8 +28,7 @@ from tests.unit.model_check.command import TOY, carnet, control
 
 def pems(key: Any) -> tuple[bytes, bytes]:
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    return private, public
+    return private, key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
 PRIVATE, PUBLIC = pems(ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32))))

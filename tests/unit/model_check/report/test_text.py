@@ -334,8 +334,7 @@ def test_exit_codes_and_counts_follow_from_verdicts() -> None:
 def test_engines_that_disagree_are_an_error() -> None:
     (plan,) = planned(Request(load(TOY))).plans
     rows = [replace(row(Verdict.PROVED), engine="induction"), row(Verdict.VIOLATED)]
-    verdicts = [each.verdict for each in disagreements(rows, plan)]
-    assert verdicts == [Verdict.ERROR, Verdict.ERROR]
+    assert [each.verdict for each in disagreements(rows, plan)] == [Verdict.ERROR, Verdict.ERROR]
     apart = [rows[0], replace(rows[1], threat="collusion")]
     assert [each.verdict for each in disagreements(apart, plan)] == [Verdict.PROVED, Verdict.VIOLATED]
 

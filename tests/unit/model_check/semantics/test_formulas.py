@@ -159,8 +159,7 @@ def _params(*variables: Party) -> tuple[Var, ...]:
 def test_counterexamples_and_witnesses_are_first_choices() -> None:
     invariant = Invariant("met", _params(X, Y), (seen(X) & seen(Y) & (X == Y)).term)
     assert JUDGE.counterexample(invariant, STATE) == {"x": "p1", "y": "p2"}
-    later = Invariant("seen", _params(X), seen(X).term)
-    assert JUDGE.counterexample(later, STATE) == {"x": "p3"}
+    assert JUDGE.counterexample(Invariant("seen", _params(X), seen(X).term), STATE) == {"x": "p3"}
     assert JUDGE.counterexample(Invariant("told", _params(X), (seen(X) | corrupt(X)).term), STATE) is None
     assert JUDGE.witness(_params(X, Y), ahead(Y, X).term, STATE) == {"x": "p2", "y": "p1"}
     assert JUDGE.witness(_params(X), (corrupt(X) & seen(X)).term, STATE) is None

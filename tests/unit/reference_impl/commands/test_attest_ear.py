@@ -12,19 +12,9 @@ import pytest
 from carnet_ref.attestation.formats import FORMATS
 from carnet_ref.attestation.results import EXTENSION
 from carnet_ref.attestation.simulated.gpu import gpu_request
+from tests.fixtures import simulated_machine
 from tests.fixtures.command_words import attest, found, with_defaults, written
 from tests.fixtures.ear_tokens import NONCE, OTHER, P384, RESULT, mac_token, private_pem, public_pem, result, token
-from tests.fixtures.simulated_machine import (
-    SINCE,
-    SimulatedNvml,
-    certificate_table,
-    gpu,
-    machine,
-    quote,
-    roots,
-    snp_report,
-    td,
-)
 
 WHEN = "2026-01-01T00:30:00Z"
 KINDS = [name for name, registered in FORMATS.items() if registered.load().results is not None]
@@ -46,9 +36,9 @@ def files(tmp_path: Path) -> dict[str, str]:
         "token": token(),
         "gpu": json.dumps(entry(0)).encode(),
         "node": json.dumps([entry(0), entry(1)]).encode(),
-        "tdx": quote(NONCE + bytes(32))[0],
-        "snp": snp_report(NONCE + bytes(32))[0],
-        "table": certificate_table(),
+        "tdx": simulated_machine.quote(NONCE + bytes(32))[0],
+        "snp": simulated_machine.snp_report(NONCE + bytes(32))[0],
+        "table": simulated_machine.certificate_table(),
         "text": b"nothing of the kind",
         "policy": json.dumps({"require": ["nonce"], "result_ttl": 60}).encode(),
         "none": token(header={"alg": "none", "typ": "eat+jwt"}),
@@ -65,15 +55,15 @@ def files(tmp_path: Path) -> dict[str, str]:
             claims=result(eat_nonce="\ud800" * 8, ear_verifier_id={"developer": "\x1b[1m", "build": "\ud800"})
         ),
     }
-    others = {"roots": roots(tmp_path / "roots"), "out": str(tmp_path / "out.jwt")}
+    others = {"roots": simulated_machine.roots(tmp_path / "roots"), "out": str(tmp_path / "out.jwt")}
     return written(tmp_path, made) | others
 
 
 def entry(number: int) -> dict[str, str]:
-    report = gpu(number).report(gpu_request(NONCE))
+    report = simulated_machine.gpu(number).report(gpu_request(NONCE))
     return {
         "evidence": base64.b64encode(report).decode(),
-        "certificate": base64.b64encode(gpu(number).chain_pem).decode(),
+        "certificate": base64.b64encode(simulated_machine.gpu(number).chain_pem).decode(),
     }
 
 
@@ -125,7 +115,9 @@ def test_what_cannot_be_parsed_has_a_result(files: dict[str, str]) -> None:
 
 def test_a_machine_has_a_result(files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tsm").mkdir()
-    host = machine(SimulatedNvml([gpu(0)]), td(tmp_path / "tsm"))
+    host = simulated_machine.machine(
+        simulated_machine.SimulatedNvml([simulated_machine.gpu(0)]), simulated_machine.td(tmp_path / "tsm")
+    )
     monkeypatch.setattr("carnet_ref.commands.live.this_machine", lambda: host)
     words = ["--nonce", NONCE.hex(), "--policy", "node", files["policy"], *issuing(files)]
     assert attest("--live", *words).exit_code == 0
@@ -147,9 +139,9 @@ def test_a_folder_of_kept_evidence_that_is_wrong_has_a_result(files: dict[str, s
 
 
 def test_the_time_of_a_result_is_that_of_the_appraisal_and_the_policy_says_for_how_long(files: dict[str, str]) -> None:
-    past = f"{SINCE:%Y-%m-%dT%H:%M:%SZ}"
+    past = f"{simulated_machine.SINCE:%Y-%m-%dT%H:%M:%SZ}"
     assert attest("gpu", files["gpu"], *issuing(files, "--at", past)).exit_code == 0
-    assert payload(files["out"])["iat"] == int(SINCE.timestamp())
+    assert payload(files["out"])["iat"] == int(simulated_machine.SINCE.timestamp())
     assert found("ear", files["out"], "--key", files["public"])["failed_step"] == "expiry"
     assert found("ear", files["out"], "--key", files["public"], "--at", past)["accepted"]
     words = ["--policy", files["policy"], *asked("gpu")]
@@ -205,8 +197,7 @@ def test_a_token_of_another_verifier_is_told(files: dict[str, str]) -> None:
     assert "ok      status                warning: gpu0 affirming; gpu1 warning" in result.stdout
     assert "claim   verifier                a verifier 1" in result.stdout
     assert "ACCEPTED, not fresh" in result.stdout
-    again = shlex.split(result.stdout.splitlines()[-1])
-    assert attest(*again[3:]).stdout == result.stdout
+    assert attest(*shlex.split(result.stdout.splitlines()[-1])[3:]).stdout == result.stdout
 
 
 @pytest.mark.parametrize(

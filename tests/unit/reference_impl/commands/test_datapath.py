@@ -116,8 +116,7 @@ def test_bad_input_ends_in_one_line_and_exit_code_2(arguments: list[str], messag
     assert not ran.out
     assert message in ran.err
     assert len(ran.err.strip().splitlines()) == 1
-    as_json = carnet("datapath", *arguments, "--json")
-    assert as_json.json["error"]["kind"] == "usage"
+    assert carnet("datapath", *arguments, "--json").json["error"]["kind"] == "usage"
 
 
 def test_throughput_stands_beside_openssl_speed(monkeypatch: pytest.MonkeyPatch) -> None:

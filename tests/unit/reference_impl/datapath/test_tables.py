@@ -89,8 +89,7 @@ def test_the_deck_s_fourteen_days_stand_beside_the_model_s(deck: Table) -> None:
     own = next(cell for cell in deck.cells if "own 7 s" in cell.name)
     assert own.reproduced == own.published == 1_261_568
     assert own.role is FigureRole.RECOMPUTED
-    beside = [cell for cell in deck.cells if cell.name.startswith("saved per 44 TiB")]
-    assert len(beside) == 2
+    assert len([cell for cell in deck.cells if cell.name.startswith("saved per 44 TiB")]) == 2
     assert any("does not come from that row" in " ".join(remark.split()) for remark in deck.remarks)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
-from carnet_ref.spdm import messages, profile, secured
+from carnet_ref.spdm import machine, messages, profile, secured
 from carnet_ref.spdm import requester as requester_module
 from carnet_ref.spdm import responder as responder_module
 from carnet_ref.spdm.endpoints import Requester, Responder
@@ -26,21 +26,6 @@ from carnet_ref.spdm.errors import (
     UntrustedChainError,
 )
 from carnet_ref.spdm.layout import Layout, Message, Version
-from carnet_ref.spdm.machine import (
-    REFUSALS,
-    Begin,
-    Closed,
-    Ended,
-    Measure,
-    MessageState,
-    Opened,
-    Received,
-    SecuredState,
-    Send,
-    SessionEvent,
-    SessionState,
-    UpdateKeys,
-)
 from carnet_ref.spdm.messages import (
     Algorithms,
     Capabilities,
@@ -70,19 +55,7 @@ from carnet_ref.spdm.messages import (
 from carnet_ref.spdm.profile import CURRENT, H100, H100_DEVICE, Capability, Profile
 from carnet_ref.spdm.secured import check_selected, offered_versions, selected_version
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm import (
-    CONVERSATIONS,
-    chain,
-    deliver,
-    established,
-    key,
-    of_p256,
-    requester,
-    responder,
-    saying,
-    trace,
-    trust,
-)
+from tests.fixtures import spdm
 
 
 def psk_messages() -> list[bytes]:
@@ -96,15 +69,15 @@ def psk_messages() -> list[bytes]:
     return [b"\x05" + message.encode() for message in made]
 
 
-PLACES = [(name, position) for name in CONVERSATIONS for position in range(len(trace(name)))]
+PLACES = [(name, position) for name in spdm.CONVERSATIONS for position in range(len(spdm.trace(name)))]
 
 
 @cache
-def awaited_codes() -> dict[type[SessionState], set[int]]:
+def awaited_codes() -> dict[type[machine.SessionState], set[int]]:
     """Return which messages in the clear each kind of state awaited, in any conversation."""
-    codes: dict[type[SessionState], set[int]] = {}
-    for name in CONVERSATIONS:
-        for state, message in trace(name):
+    codes: dict[type[machine.SessionState], set[int]] = {}
+    for name in spdm.CONVERSATIONS:
+        for state, message in spdm.trace(name):
             if message[:1] == b"\x05":
                 codes.setdefault(type(state), {Error.CODE, ChunkSend.CODE}).add(message[2])
     return codes
@@ -115,25 +88,25 @@ def corpus() -> tuple[bytes, ...]:
     """Return a message of each kind in each conversation, twice, and some of none."""
     recorded: dict[tuple[str, bytes, int], bytes] = {}
     for seed in ("", " other"):
-        for name in CONVERSATIONS:
-            for _, message in trace(name, seed):
+        for name in spdm.CONVERSATIONS:
+            for _, message in spdm.trace(name, seed):
                 recorded.setdefault((seed, message[:4], len(message)), message)
     return (*recorded.values(), *psk_messages(), b"", b"\x05", b"\x06", b"\x07" * 40)
 
 
-def ending(state: SessionState, message: bytes) -> Exception | None:
+def ending(state: machine.SessionState, message: bytes) -> Exception | None:
     """Return the error that a message ended a session with, or nothing if the session goes on."""
     before = repr(state)
-    after, effects = state.handle(Received(message))
+    after, effects = state.handle(machine.Received(message))
     assert repr(state) == before
-    closed = [effect.error for effect in effects if isinstance(effect, Closed)]
-    assert bool(closed) == isinstance(after, Ended)
+    closed = [effect.error for effect in effects if isinstance(effect, machine.Closed)]
+    assert bool(closed) == isinstance(after, machine.Ended)
     return closed[0] if closed else None
 
 
-def acceptable(state: MessageState, awaited: bytes, message: bytes) -> bool:
+def acceptable(state: machine.MessageState, awaited: bytes, message: bytes) -> bool:
     """Whether a message may go on in a state, as far as its kind tells."""
-    if message[:1] != b"\x05" or isinstance(state, SecuredState):
+    if message[:1] != b"\x05" or isinstance(state, machine.SecuredState):
         return message == awaited
     return message[2] in awaited_codes()[type(state)]
 
@@ -141,26 +114,26 @@ def acceptable(state: MessageState, awaited: bytes, message: bytes) -> bool:
 def test_the_conversations_visit_every_state_that_awaits_the_peer() -> None:
     names = (*vars(requester_module), *vars(responder_module))
     states = {name for name in names if name.startswith("Await")} | {"Established"}
-    visited = {type(state).__name__ for name in CONVERSATIONS for state, _ in trace(name)}
+    visited = {type(state).__name__ for name in spdm.CONVERSATIONS for state, _ in spdm.trace(name)}
     assert states - visited == {"AwaitBegin", "AwaitOpenSession"}
 
 
 @pytest.mark.parametrize(("name", "position"), PLACES)
 def test_every_message_in_every_state_is_the_awaited_one_or_ends_the_session(name: str, position: int) -> None:
-    state, awaited = trace(name)[position]
-    assert isinstance(state, MessageState)
+    state, awaited = spdm.trace(name)[position]
+    assert isinstance(state, machine.MessageState)
     for message in corpus():
         error = ending(state, message)
         if error is None:
             assert acceptable(state, awaited, message), message[:4].hex()
         else:
-            assert isinstance(error, REFUSALS)
+            assert isinstance(error, machine.REFUSALS)
             assert message != awaited
 
 
 @pytest.mark.parametrize(("name", "position"), PLACES)
 def test_every_truncation_is_malformed_and_so_is_every_appended_byte(name: str, position: int) -> None:
-    state, awaited = trace(name)[position]
+    state, awaited = spdm.trace(name)[position]
     sizes = range(0, len(awaited), 7)
     typed = MalformedError | UnexpectedMessageError | SequenceError | TransferError
     for message in (*(awaited[:size] for size in sizes), awaited + b"\0"):
@@ -169,8 +142,8 @@ def test_every_truncation_is_malformed_and_so_is_every_appended_byte(name: str, 
 
 @given(st.sampled_from(PLACES), st.binary(max_size=200))
 def test_any_bytes_in_any_state_end_the_session_with_a_typed_error(place: tuple[str, int], data: bytes) -> None:
-    state, awaited = trace(place[0])[place[1]]
-    assert isinstance(state, MessageState)
+    state, awaited = spdm.trace(place[0])[place[1]]
+    assert isinstance(state, machine.MessageState)
     assert ending(state, data) is not None or acceptable(state, awaited, data)
 
 
@@ -178,20 +151,20 @@ def meddle(
     kind: type[Message], alter: Callable[[Message], Message | bytes], asking: Profile, answering: Profile
 ) -> Exception:
     """Run a handshake in which a message of one kind is altered on its way; return the first error."""
-    ours, theirs = requester(asking), responder(answering)
-    under_way: deque[tuple[Requester | Responder, SessionEvent]] = deque([(ours, Begin())])
+    ours, theirs = spdm.requester(asking), spdm.responder(answering)
+    under_way: deque[tuple[Requester | Responder, machine.SessionEvent]] = deque([(ours, machine.Begin())])
     while under_way:
         end, event = under_way.popleft()
-        if isinstance(event, Received) and event.data[0] == 5 and event.data[2] == kind.CODE:
+        if isinstance(event, machine.Received) and event.data[0] == 5 and event.data[2] == kind.CODE:
             layout = Layout(Version(max(event.data[1], Version.V1_1)))
             altered = alter(parse_message(event.data[1:], layout))
-            event = Received(b"\x05" + altered.encode() if isinstance(altered, Message) else altered)
+            event = machine.Received(b"\x05" + altered.encode() if isinstance(altered, Message) else altered)
         for effect in end.handle(event):
-            if isinstance(effect, Closed):
+            if isinstance(effect, machine.Closed):
                 assert effect.error is not None
                 return effect.error
-            if isinstance(effect, Send):
-                under_way.append((theirs if end is ours else ours, Received(effect.data)))
+            if isinstance(effect, machine.Send):
+                under_way.append((theirs if end is ours else ours, machine.Received(effect.data)))
     raise AssertionError("nothing was refused")
 
 
@@ -300,32 +273,36 @@ def test_the_requester_itself_refuses_another_verify_data() -> None:
 
 def responding(**changes: Any) -> Responder:
     """Return a responder that differs from an honest one in some of its settings."""
-    state: Any = responder().state
+    state: Any = spdm.responder().state
     return Responder(replace(state.config, **changes))
 
 
 def refusals(ours: Requester, theirs: Responder) -> list[Exception | None]:
     """Run a handshake that opens no session, and return why either end closed it."""
-    effects = deliver(ours, Begin(), theirs)
-    assert not any(isinstance(effect, Opened) for effect in effects)
-    return [effect.error for effect in effects if isinstance(effect, Closed)]
+    effects = spdm.deliver(ours, machine.Begin(), theirs)
+    assert not any(isinstance(effect, machine.Opened) for effect in effects)
+    return [effect.error for effect in effects if isinstance(effect, machine.Closed)]
 
 
 DEVICES: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "another key than its certificate's": ({"key": key(9)}, AuthenticationError, ""),
-    "a key of another curve": ({"certificates": (*chain()[:2], of_p256())}, UntrustedChainError, "no P-384 key"),
-    "another root": ({"certificates": chain()[1:]}, UntrustedChainError, ""),
+    "another key than its certificate's": ({"key": spdm.key(9)}, AuthenticationError, ""),
+    "a key of another curve": (
+        {"certificates": (*spdm.chain()[:2], spdm.of_p256())},
+        UntrustedChainError,
+        "no P-384 key",
+    ),
+    "another root": ({"certificates": spdm.chain()[1:]}, UntrustedChainError, ""),
 }
 
 
 @pytest.mark.parametrize("what", DEVICES)
 def test_a_device_with_another_key_curve_or_root_than_its_certificates_is_refused(what: str) -> None:
     changes, error, said = DEVICES[what]
-    first, *_ = refusals(requester(), responding(**changes))
+    first, *_ = refusals(spdm.requester(), responding(**changes))
     assert isinstance(first, error)
     assert said in str(first)
     with pytest.raises(UntrustedChainError):
-        trust(chain()[1:])
+        spdm.trust(spdm.chain()[1:])
 
 
 class Twisted(Finish):
@@ -362,10 +339,10 @@ def test_a_dishonest_peer_is_refused(what: str, monkeypatch: pytest.MonkeyPatch)
     name, value, error = DISHONEST[what]
     end, _, kind = name.partition(".")
     if hasattr(messages, kind):
-        saying(monkeypatch, end, **{kind: value})
+        spdm.saying(monkeypatch, end, **{kind: value})
     else:
         monkeypatch.setattr(f"carnet_ref.spdm.{name}", value)
-    first, *_ = refusals(requester(), responder())
+    first, *_ = refusals(spdm.requester(), spdm.responder())
     assert isinstance(first, error)
     assert value is not Twisted or getattr(first, "what", "") == "RequesterVerifyData"
 
@@ -377,9 +354,11 @@ def test_an_update_acknowledged_with_another_tag_ends_the_session(
     def acknowledging(version: Version, asked: UpdateOperation, tag: int) -> KeyUpdateAck:
         return KeyUpdateAck(version, asked, tag ^ (asked is operation))
 
-    ours, theirs = established()
-    saying(monkeypatch, "responder", KeyUpdateAck=acknowledging)
-    closed = [effect for effect in deliver(ours, UpdateKeys(), theirs) if isinstance(effect, Closed)]
+    ours, theirs = spdm.established()
+    spdm.saying(monkeypatch, "responder", KeyUpdateAck=acknowledging)
+    closed = [
+        effect for effect in spdm.deliver(ours, machine.UpdateKeys(), theirs) if isinstance(effect, machine.Closed)
+    ]
     assert bool(closed) is (operation is not UpdateOperation.UPDATE_KEY)
     assert all(isinstance(effect.error, UnexpectedMessageError) for effect in closed)
 
@@ -388,14 +367,14 @@ def test_only_the_end_of_a_handshake_opens_a_session_and_only_measurements_are_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reporter = SimpleNamespace(report=lambda asked: HeartbeatAck(Version.V1_1).encode())
-    ours, theirs = requester(), responding(reporter=reporter)
-    deliver(ours, Begin(), theirs)
-    (closed,) = deliver(ours, Measure(bytes(32)), theirs)
-    assert isinstance(closed, Closed)
+    ours, theirs = spdm.requester(), responding(reporter=reporter)
+    spdm.deliver(ours, machine.Begin(), theirs)
+    (closed,) = spdm.deliver(ours, machine.Measure(bytes(32)), theirs)
+    assert isinstance(closed, machine.Closed)
     assert isinstance(closed.error, UnexpectedMessageError)
-    saying(monkeypatch, "responder", FinishRsp=HeartbeatAck)
-    ours, theirs = requester(), responder()
-    first, *_ = [each for each in deliver(ours, Begin(), theirs) if isinstance(each, Closed)]
+    spdm.saying(monkeypatch, "responder", FinishRsp=HeartbeatAck)
+    ours, theirs = spdm.requester(), spdm.responder()
+    first, *_ = [each for each in spdm.deliver(ours, machine.Begin(), theirs) if isinstance(each, machine.Closed)]
     assert isinstance(first.error, UnexpectedMessageError)
     assert not ours.established
 

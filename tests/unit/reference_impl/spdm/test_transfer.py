@@ -248,8 +248,7 @@ def test_the_response_to_a_request_in_pieces_may_be_large_itself() -> None:
     ack = hand.say(messages.ChunkSend(V, 0, 0, True, whole, len(whole)))
     assert isinstance(ack, messages.ChunkSendAck)
     assert ack.response == messages.Error(V, messages.ErrorCode.LARGE_RESPONSE, extended=b"\0").encode()
-    found = collected(hand)
-    assert found[:4] == bytes([V, 1, 0, 1])
+    assert collected(hand)[:4] == bytes([V, 1, 0, 1])
 
 
 def collected(hand: ByHand) -> bytes:

@@ -20,8 +20,7 @@ def test_the_loss_falls_from_holder_to_holder() -> None:
 
 def test_training_repeats_itself_and_depends_on_the_data_alone() -> None:
     first = TRAINER.train(TRAINER.first_model(), sample_text("alice", 512))
-    again = TRAINER.train(TRAINER.first_model(), sample_text("alice", 512))
-    assert first == again
+    assert first == TRAINER.train(TRAINER.first_model(), sample_text("alice", 512))
     assert first.residue
     model = TRAINER.first_model()
     assert TRAINER.train(model, sample_text("alice", 512)).model != TRAINER.train(model, sample_text("anna", 512)).model

@@ -235,8 +235,7 @@ def test_a_party_gets_through_a_crowd_that_waits() -> None:
         alice, _ = await meeting.greet("alice")
         assert await meeting.carries(anna, alice)
         assert len(meeting.relay._acceptor._waiting) <= greeting.UNGREETED
-        closed = [reader for reader, _ in waiting if reader.at_eof()]
-        assert len(closed) >= crowd - greeting.UNGREETED
+        assert len([reader for reader, _ in waiting if reader.at_eof()]) >= crowd - greeting.UNGREETED
         again, _ = await meeting.greet("alice")
         assert await meeting.carries(anna, again)
 

@@ -1,5 +1,6 @@
 """A hostile platform costs availability and nothing else, and what crosses to the device and back is counted."""
 
+import functools
 import pickle
 from pathlib import Path
 
@@ -36,6 +37,7 @@ PATHS = (
 )
 
 
+@functools.cache
 def expected() -> bytes:
     model = TRAINER.first_model()
     for number in range(DEPLOYMENT.rounds):

@@ -14,8 +14,7 @@ DATA = bytes(range(10))
 def test_an_error_is_at_the_field_that_was_read_last() -> None:
     reader = Reader(DATA, "thing")
     reader.take(2, "first")
-    value = reader.number(4, "second")
-    assert reader.malformed("less", str(value)).offset == 2
+    assert reader.malformed("less", str(reader.number(4, "second"))).offset == 2
 
 
 def test_what_is_missing_or_too_much_is_told_where_it_begins() -> None:

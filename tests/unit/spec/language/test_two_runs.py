@@ -292,8 +292,7 @@ def test_a_step_or_value_is_covered_by_a_claim_of_its_own() -> None:
     there = _of_any(lambda runs, b: implies(runs.left(marked)(b), runs.right(marked)(b)))
     back = _of_any(lambda runs, b: implies(runs.right(marked)(b), runs.left(marked)(b)))
     assert _unclaimed(there, back) == {"action ring"}
-    ring = _closed(lambda runs: runs.together("ring"))
-    assert _unclaimed(ring) == {"symbol marked"}
+    assert _unclaimed(_closed(lambda runs: runs.together("ring"))) == {"symbol marked"}
     assert _unclaimed(_closed(lambda runs: runs.together("ring") | runs.same(box))) == {"symbol marked", "action ring"}
     same = _of_any(lambda runs, b: runs.same(marked(b)))
     assert _unclaimed(same, under=("street",)) == {"symbol box", "symbol marked", "action ring"}

@@ -78,10 +78,8 @@ def test_the_last_write_of_one_place_is_what_a_state_gets_and_others_stay() -> N
 def test_a_packed_state_tells_what_has_a_field_and_what_was_spent() -> None:
     layout = _layout(budget=2)
     assert layout.spent == 0b11
-    s = _written(layout, 0, (layout.tables["seen"].places["p1",], True))
-    assert s == 0b100
-    spent = _state(seen=frozenset({("p1",)})).changed({}, {}, cost=2)
-    assert layout.encode(spent) == 0b110
+    assert _written(layout, 0, (layout.tables["seen"].places["p1",], True)) == 0b100
+    assert layout.encode(_state(seen=frozenset({("p1",)})).changed({}, {}, cost=2)) == 0b110
 
 
 def test_readers_are_told_of_fields_that_are_there_and_of_those_to_come() -> None:

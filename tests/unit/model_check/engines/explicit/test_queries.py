@@ -230,7 +230,6 @@ def test_the_first_state_is_saturated_and_a_rule_that_fired_says_so() -> None:
     draft = drafted(see, rules=(finish,))
     draft.initially(phase, Phase.LATE)
     model = build(Interpreter(draft.protocol(), ORDERED), (), (), reduce=False)
-    start = model.saturation.start()
-    assert start & model.layout.tables["third"].places[()].mask
+    assert model.saturation.start() & model.layout.tables["third"].places[()].mask
     assert _rule(model, "finish").fired
     assert not _rule(_saturated(learn), "learn").fired

@@ -260,8 +260,7 @@ def test_draws_are_splitmix64_and_decided_by_seed_and_walk() -> None:
     assert [chance.drawn() for _ in KNOWN] == KNOWN
     first, again = chance_of(5, 7), chance_of(5, 7)
     assert [first.below(1000) for _ in range(20)] == [again.below(1000) for _ in range(20)]
-    begins = {chance_of(seed, walk).state for seed in range(100) for walk in range(100)}
-    assert len(begins) == 10_000
+    assert len({chance_of(seed, walk).state for seed in range(100) for walk in range(100)}) == 10_000
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 10])

@@ -21,6 +21,8 @@ from carnet_spec.language.terms import BOOL, TRUE, Apply, Var
 from tests.unit.model_check.engines.induction.lessons import Person, draft, knows
 from tests.unit.model_check.small import *
 
+pytestmark = pytest.mark.processes
+
 FILE = str(Path(__file__).with_name("lessons.py"))
 
 EXPECTED = """\

@@ -37,6 +37,8 @@ from tests.unit.model_check.engines.induction.lessons import draft
 from tests.unit.model_check.small import Body, Party, Phase, drafted, first, last, phase, second, third
 from tests.unit.model_check.steps import serve_one
 
+pytestmark = pytest.mark.processes
+
 LESSON = draft().protocol()
 
 
@@ -85,8 +87,7 @@ def test_what_was_not_looked_at_or_ran_out_of_budget_is_not_proved() -> None:
 
 
 def test_worker_processes_give_the_same_answers(general: ProofResult) -> None:
-    result = prove(LESSON, jobs=2, minimise=True)
-    assert _without_times(result) == _without_times(general)
+    assert _without_times(prove(LESSON, jobs=2, minimise=True)) == _without_times(general)
 
 
 def _stuck_at_one(batch: Batch) -> Iterable[SolverAnswer]:
@@ -190,8 +191,7 @@ def test_the_search_stops_when_the_wanted_claims_have_fallen_or_are_elsewhere() 
 def test_what_survives_is_a_proof_by_itself(general: ProofResult) -> None:
     found = houdini(LESSON, jobs=1, baselines=[general])
     assert set(found.dropped) == {"wrong"}
-    kept = _only(LESSON, found.surviving)
-    assert not prove(kept, jobs=1).failed
+    assert not prove(_only(LESSON, found.surviving), jobs=1).failed
 
 
 def _only(protocol: Protocol, names: tuple[str, ...]) -> Protocol:

@@ -311,8 +311,7 @@ def longest_run(bits: int) -> int:
     written._enter(np.zeros(256, np.int64), states, np.full(256, 3, np.uint64))
     base, size = int(written.tables.bases[0]), int(written.tables.sizes[0])
     filled = np.flatnonzero(written.tables.cells[base : base + 2 * size : 2] != EMPTY)
-    runs = np.split(filled, np.flatnonzero(np.diff(filled) > 1) + 1)
-    return max(map(len, runs))
+    return max(map(len, np.split(filled, np.flatnonzero(np.diff(filled) > 1) + 1)))
 
 
 @pytest.mark.parametrize("bits", range(0, 57, 4))

@@ -114,8 +114,7 @@ def test_published_documents_are_read_no_more_freely_than_by_the_other_verifier(
     draw = random.Random(3)
     documents = {collateral_mutated(draw, PLATFORM.collateral) for _ in range(SIGNED_MUTATIONS)}
     known = {"parse", "qe-identity", "tdx-module"}
-    accepted = sum(_nobody_is_laxer(QUOTE, document, known) for document in documents)
-    assert 0 < accepted < len(documents)
+    assert 0 < sum(_nobody_is_laxer(QUOTE, document, known) for document in documents) < len(documents)
 
 
 @pytest.mark.parametrize("service", [bytes(48), b"\1" * 48])

@@ -164,8 +164,7 @@ def test_files_are_for_their_owner_and_the_nonce_is_that_of_whoever_reads(folder
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
     said = json.loads((folder / STATEMENTS).read_text())
     assert (said["nonce"], said["absent"], len(said["driver"]["gpus"])) == (NONCE.hex(), {}, 2)
-    refused = appraised(read_collection(folder, bytes(32)))
-    assert refused.failed_step == "node.gpu0.nonce"
+    assert appraised(read_collection(folder, bytes(32))).failed_step == "node.gpu0.nonce"
     (folder / STATEMENTS).write_text(json.dumps({**json.loads((folder / STATEMENTS).read_text()), "nonce": "00" * 32}))
     assert appraised(read_collection(folder, NONCE)).accepted
 

@@ -188,8 +188,7 @@ def node(*gpus: SimulatedGpu, **given: Any) -> Appraisal:
 def test_every_device_of_a_node_has_a_result_of_its_own_or_none_has() -> None:
     found = made(node(gpu(0), gpu(1), nonce=NONCE), devices, "node")
     assert list(found["submods"]) == ["gpu0", "gpu1"]
-    units = {each[EXTENSION]["claims"]["ueid"] for each in found["submods"].values()}
-    assert len(units) == 2
+    assert len({each[EXTENSION]["claims"]["ueid"] for each in found["submods"].values()}) == 2
     lacking = found["submods"]["gpu0"][EXTENSION]["not_compared"]
     assert {"number of devices not compared", "links not compared", "revocation not checked"} <= set(lacking)
     assert found["submods"]["gpu1"]["ear_appraisal_policy_ids"] == ["a policy"]

@@ -1,21 +1,142 @@
 """An orchestrator with backups: no epoch is issued twice, none is forgotten, and its instance is agreed on."""
 
-from collections.abc import Iterator
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from carnet_ref.crypto.primitives import KEY_BYTES, AesGcm
+from carnet_check.conformance import conform
+from carnet_ref.crypto.primitives import KEY_BYTES, AesGcm, Buffer
 from carnet_ref.journal import Journal
+from carnet_ref.recorder import Recorder, write_trace
 from carnet_ref.systems.ablation import ChecksWithout
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.replica_group import Fault, FaultInjection
+from carnet_ref.systems.gpu_travelling.replica_group import (
+    FailoverWorld,
+    Fault,
+    FaultInjection,
+    GroupEndedError,
+    ReplicaGroup,
+    Tally,
+)
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.transport.node import Node
 from carnet_ref.wire import MalformedError
-from tests.fixtures.backups import Aftermath, Moments, NotedIvs, run_with
 from tests.fixtures.worlds import TestWorld, draws, world_of
+
+
+class Moments(FaultInjection):
+    """A mishap at each of some moments; the moments that there are, are counted."""
+
+    def __init__(self, falls: Mapping[int, Fault] | None = None) -> None:
+        self.falls, self.count = falls or {}, 0
+        self.random = random.Random(sum(self.falls))
+
+    def moment(self) -> Fault | None:
+        self.count += 1
+        return self.falls.get(self.count - 1)
+
+
+@dataclass
+class Accepted:
+    """Remembers which epochs a holder accepted."""
+
+    epochs: list[str] = field(default_factory=list)
+
+    def append(self, kind: str, payload: bytes) -> None:
+        if kind == "accepted":
+            self.epochs.append(payload.decode())
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """The outcome of a run: its model (empty: nobody could go on), every epoch in the log, and what holders accepted.
+
+    ``elsewhere`` is the log of an instance that took over without the one in charge, if there is such a thing.
+    """
+
+    model: str
+    logged: list[str]
+    elsewhere: list[str] | None
+    accepted: Counter[str]
+    tally: Tally
+    moments: int
+    conforms: bool
+
+
+def run_with(
+    deployment: Deployment, folder: Path, mishaps: FaultInjection, backups: int = 1, checks: Checks = EVERY
+) -> Aftermath:
+    """Run a deployment whose orchestrator has backups, and look at what is left."""
+    recorder = Recorder(design=deployment.design)
+    group = ReplicaGroup(backups, draws("instances"), checks=checks)
+    group.append("instance", deployment.agreed.instance)
+    group.faults = mishaps
+    world = FailoverWorld(
+        deployment.platform(), recorder, deployment=deployment, group=group, random=draws("orchestrator")
+    )
+    world.add(Node(GPU, deployment.gpu(draws("gpu")), recorder))
+    holders = {name: Accepted() for name in deployment.holders}
+    model = ""
+    try:
+        world.begin()
+        for name, store in holders.items():
+            holder = deployment.holder(name, draws(name))
+            node = Node(name, holder, recorder, store)
+            world.add(node, node.perform(holder.begin(0.0)))
+        world.run()
+        orchestrator = world.nodes[ORCHESTRATOR].role
+        assert isinstance(orchestrator, Orchestrator)
+        model = str(orchestrator.outcome()["model"])
+    except GroupEndedError:
+        pass
+    accepted = Counter(epoch for store in holders.values() for epoch in store.epochs)
+    logged = [epoch.decode() for epoch in group.all("grant")]
+    elsewhere = None if group.taken_over is None else [epoch.decode() for epoch in group.taken_over.all("grant")]
+    write_trace(folder / "trace", deployment.header(recorder.lines), recorder.lines)
+    conforms = conform(folder / "trace").divergence is None
+    moments = mishaps.count if isinstance(mishaps, Moments) else 0
+    return Aftermath(model, logged, elsewhere, accepted, group.tally, moments, conforms)
+
+
+class NotedIvs:
+    """What AES-GCM encrypted under which key and IV, since it was told to note it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.said: dict[tuple[bytes, bytes], set[tuple[bytes, bytes]]] = defaultdict(set)
+        self.calls: Counter[str] = Counter()
+        keys: dict[int, bytes] = {}
+        make, encrypt, encrypt_into = AesGcm.__init__, AesGcm.encrypt, AesGcm.encrypt_into
+
+        def made(cipher: AesGcm, key: bytes) -> None:
+            make(cipher, key)
+            keys[id(cipher)] = key
+
+        def encrypted(cipher: AesGcm, nonce: bytes, plaintext: bytes, associated: bytes = b"") -> bytes:
+            self.calls["encrypt"] += 1
+            self.said[keys[id(cipher)], nonce].add((plaintext, associated))
+            return encrypt(cipher, nonce, plaintext, associated)
+
+        def encrypted_into(cipher: AesGcm, nonce: bytes, plaintext: Buffer, out: bytearray | memoryview) -> int:
+            self.calls["encrypt_into"] += 1
+            self.said[keys[id(cipher)], nonce].add((bytes(plaintext), b""))
+            return encrypt_into(cipher, nonce, plaintext, out)
+
+        monkeypatch.setattr(AesGcm, "__init__", made)
+        monkeypatch.setattr(AesGcm, "encrypt", encrypted)
+        monkeypatch.setattr(AesGcm, "encrypt_into", encrypted_into)
+
+    @property
+    def reused(self) -> list[tuple[bytes, bytes]]:
+        """The keys and IVs that encrypted more than one thing."""
+        return [where for where, texts in self.said.items() if len(texts) > 1]
+
 
 SHORT = Deployment(holder_names(2), 2, chunks=1, chunk_bytes=256)
 LONG = Deployment(holder_names(3), 6, chunks=2, chunk_bytes=256)
@@ -33,10 +154,15 @@ def check(after: Aftermath) -> None:
     assert set(after.accepted.values()) <= {1}
 
 
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
+    """Run the short deployment without any mishap."""
+    return run_with(SHORT, tmp_path_factory.mktemp("calm"), Moments())
+
+
 @pytest.mark.parametrize("mishap", Fault)
 @pytest.mark.parametrize("at", [0, 9, 21])
-def test_one_mishap_changes_nothing_but_time(mishap: Fault, at: int, tmp_path: Path) -> None:
-    calm = run_with(SHORT, tmp_path, Moments())
+def test_one_mishap_changes_nothing_but_time(mishap: Fault, at: int, calm: Aftermath, tmp_path: Path) -> None:
     after = run_with(SHORT, tmp_path, Moments({at: mishap}))
     check(after)
     assert after.model == calm.model
@@ -44,8 +170,9 @@ def test_one_mishap_changes_nothing_but_time(mishap: Fault, at: int, tmp_path: P
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_many_mishaps_with_several_backups(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calm = run_with(SHORT, tmp_path, Moments())
+def test_many_mishaps_with_several_backups(
+    seed: int, calm: Aftermath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ivs = NotedIvs(monkeypatch)
     after = run_with(SHORT, tmp_path, FaultInjection(8, SHORT.rounds, seed), backups=2)
     check(after)

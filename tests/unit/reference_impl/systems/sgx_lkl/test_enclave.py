@@ -111,8 +111,7 @@ def test_a_refused_frame_is_sealed_again(enclave: Enclave) -> None:
     again, dummy_again = enclave.refused(0), enclave.refused(1)
     assert again is not None
     assert dummy_again is not None
-    ivs = {frame.body[:NONCE_BYTES] for frame in (first, dummy, again, dummy_again)}
-    assert len(ivs) == 4
+    assert len({frame.body[:NONCE_BYTES] for frame in (first, dummy, again, dummy_again)}) == 4
     assert len(again.body) == len(first.body)
 
 

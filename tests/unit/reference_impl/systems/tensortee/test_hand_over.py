@@ -10,42 +10,23 @@ from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import TAG_BYTES
 from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.tensortee import memory, session
 from carnet_ref.systems.tensortee.enclaves import Cpu, Enclave, Npu
-from carnet_ref.systems.tensortee.memory import (
-    LINE_BYTES,
-    STORED_BYTES,
-    Descriptor,
-    Layout,
-    Memory,
-    Shape,
-    Side,
-    total,
-    transfer,
-)
-from carnet_ref.systems.tensortee.session import (
-    Device,
-    HaltedError,
-    KeyExchange,
-    Keys,
-    SessionError,
-    TensorError,
-    certify,
-)
 
-KEYS = Keys(bytes(range(32)), bytes(range(32, 64)), bytes(range(64, 96)))
+KEYS = session.Keys(bytes(range(32)), bytes(range(32, 64)), bytes(range(64, 96)))
 WEIGHTS, BIAS, GRADIENTS, LOSS = 1, 2, 3, 4
 LINES = 3
 SHAPES = {
-    WEIGHTS: Shape(LINES, Side.CPU),
-    BIAS: Shape(LINES, Side.CPU),
-    GRADIENTS: Shape(LINES, Side.NPU),
-    LOSS: Shape(1, Side.NPU),
+    WEIGHTS: memory.Shape(LINES, memory.Side.CPU),
+    BIAS: memory.Shape(LINES, memory.Side.CPU),
+    GRADIENTS: memory.Shape(LINES, memory.Side.NPU),
+    LOSS: memory.Shape(1, memory.Side.NPU),
 }
 
 
 def block(text: str) -> bytes:
     """Return a line that begins with the text."""
-    return text.encode().ljust(LINE_BYTES, b".")
+    return text.encode().ljust(memory.LINE_BYTES, b".")
 
 
 @dataclass
@@ -53,12 +34,12 @@ class Job:
     """Both enclaves of a job, each with its memory."""
 
     checks: Checks = EVERY
-    cpu_memory: Memory = field(default_factory=Memory)
-    npu_memory: Memory = field(default_factory=Memory)
+    cpu_memory: memory.Memory = field(default_factory=memory.Memory)
+    npu_memory: memory.Memory = field(default_factory=memory.Memory)
 
     def __post_init__(self) -> None:
-        self.cpu = Cpu(KEYS, Layout(SHAPES), self.cpu_memory, checks=self.checks)
-        self.npu = Npu(KEYS, Layout(SHAPES), self.npu_memory, checks=self.checks)
+        self.cpu = Cpu(KEYS, memory.Layout(SHAPES), self.cpu_memory, checks=self.checks)
+        self.npu = Npu(KEYS, memory.Layout(SHAPES), self.npu_memory, checks=self.checks)
 
     def write(self, side: Enclave, tensor: int, version: int, text: str) -> list[bytes]:
         """Write a whole pass, and return what was written."""
@@ -68,10 +49,10 @@ class Job:
             side.write(tensor, line, written)
         return blocks
 
-    def send(self, tensor: int, version: int = 1, text: str = "weights") -> Descriptor:
+    def send(self, tensor: int, version: int = 1, text: str = "weights") -> memory.Descriptor:
         """Let the CPU write a pass and hand the tensor over, and copy it."""
         self.write(self.cpu, tensor, version, text)
-        transfer(tensor, self.cpu_memory, self.npu_memory)
+        memory.transfer(tensor, self.cpu_memory, self.npu_memory)
         return self.cpu.hand_over(tensor)
 
     def fetch(self, tensor: int) -> list[bytes]:
@@ -106,7 +87,7 @@ def test_a_tensor_moves_to_the_npu_as_it_is(job: Job) -> None:
 
 def test_a_result_moves_to_the_cpu_as_it_is_and_the_next_version_is_read_next(job: Job) -> None:
     written = job.write(job.npu, GRADIENTS, 1, "gradients")
-    transfer(GRADIENTS, job.npu_memory, job.cpu_memory)
+    memory.transfer(GRADIENTS, job.npu_memory, job.cpu_memory)
     job.cpu.take(job.npu.hand_over(GRADIENTS))
     assert [job.cpu.read(GRADIENTS, line) for line in range(LINES)] == written
     for version in (1, 2, 3):
@@ -118,7 +99,7 @@ def test_a_result_moves_to_the_cpu_as_it_is_and_the_next_version_is_read_next(jo
 @pytest.mark.parametrize("size", [0, 63, 65])
 def test_what_is_no_line_is_not_written(job: Job, size: int) -> None:
     job.cpu.begin(WEIGHTS, 1)
-    with pytest.raises(TensorError, match=f"a line has 64 bytes, and this block {size}"):
+    with pytest.raises(session.TensorError, match=f"a line has 64 bytes, and this block {size}"):
         job.cpu.write(WEIGHTS, 0, bytes(size))
     assert not job.cpu_memory.lines
     job.cpu.write(WEIGHTS, 0, block("weights 0"))
@@ -131,22 +112,22 @@ def test_what_is_no_line_is_not_written(job: Job, size: int) -> None:
 @pytest.mark.parametrize(("side", "tensor"), [("npu", WEIGHTS), ("cpu", GRADIENTS)])
 def test_one_side_writes_a_tensor(job: Job, side: str, tensor: int) -> None:
     enclave = job.npu if side == "npu" else job.cpu
-    with pytest.raises(TensorError, match="is written by the"):
+    with pytest.raises(session.TensorError, match="is written by the"):
         enclave.begin(tensor, 1)
-    with pytest.raises(TensorError, match="is written by the"):
+    with pytest.raises(session.TensorError, match="is written by the"):
         enclave.write(tensor, 0, block("x"))
-    with pytest.raises(TensorError, match="is written by the"):
+    with pytest.raises(session.TensorError, match="is written by the"):
         enclave.hand_over(tensor)
 
 
 @pytest.mark.verifies("tensortee-REQ-WRITE-03", "tensortee-REQ-WRITE-02")
 def test_a_line_is_written_once_in_a_pass(job: Job) -> None:
-    with pytest.raises(TensorError, match="no pass is under way"):
+    with pytest.raises(session.TensorError, match="no pass is under way"):
         job.cpu.write(WEIGHTS, 0, block("x"))
     job.cpu.begin(WEIGHTS, 1)
     job.cpu.write(WEIGHTS, 0, block("x"))
     before = job.cpu_memory.lines[WEIGHTS, 0]
-    with pytest.raises(TensorError, match="line 0 was written in this pass"):
+    with pytest.raises(session.TensorError, match="line 0 was written in this pass"):
         job.cpu.write(WEIGHTS, 0, block("y"))
     assert job.cpu_memory.lines[WEIGHTS, 0] == before
     job.cpu.begin(WEIGHTS, 2)
@@ -157,11 +138,11 @@ def test_a_line_is_written_once_in_a_pass(job: Job) -> None:
 @pytest.mark.verifies("tensortee-REQ-HAND-01")
 def test_a_tensor_is_handed_over_whole(job: Job) -> None:
     for enclave, tensor in ((job.cpu, WEIGHTS), (job.npu, GRADIENTS)):
-        with pytest.raises(TensorError, match="3 of 3 lines are not written"):
+        with pytest.raises(session.TensorError, match="3 of 3 lines are not written"):
             enclave.hand_over(tensor)
         enclave.begin(tensor, 1)
         enclave.write(tensor, 1, block("x"))
-        with pytest.raises(TensorError, match="2 of 3 lines are not written"):
+        with pytest.raises(session.TensorError, match="2 of 3 lines are not written"):
             enclave.hand_over(tensor)
 
 
@@ -173,9 +154,9 @@ def test_no_line_is_beside_the_tensor(job: Job, line: int) -> None:
         lambda: job.cpu.read(WEIGHTS, line),
         lambda: job.npu.fetch(WEIGHTS, line),
     ):
-        with pytest.raises(TensorError, match="no line"):
+        with pytest.raises(session.TensorError, match="no line"):
             step()
-    with pytest.raises(TensorError, match="no such tensor"):
+    with pytest.raises(session.TensorError, match="no such tensor"):
         job.cpu.begin(99, 1)
 
 
@@ -186,16 +167,16 @@ def test_no_line_is_beside_the_tensor(job: Job, line: int) -> None:
 def test_a_descriptor_is_of_the_other_side_and_of_this_session(job: Job) -> None:
     descriptor = job.send(WEIGHTS)
     forged = [
-        Descriptor(BIAS, 1, descriptor.tag),
-        Descriptor(WEIGHTS, 2, descriptor.tag),
-        Descriptor(WEIGHTS, 1, bytes(16)),
-        Descriptor(WEIGHTS, 1),
-        Descriptor(WEIGHTS, 2**40, descriptor.tag),
+        memory.Descriptor(BIAS, 1, descriptor.tag),
+        memory.Descriptor(WEIGHTS, 2, descriptor.tag),
+        memory.Descriptor(WEIGHTS, 1, bytes(16)),
+        memory.Descriptor(WEIGHTS, 1),
+        memory.Descriptor(WEIGHTS, 2**40, descriptor.tag),
     ]
     for each in forged:
-        with pytest.raises(TensorError, match="the descriptor is not of the cpu"):
+        with pytest.raises(session.TensorError, match="the descriptor is not of the cpu"):
             job.npu.load(each)
-    with pytest.raises(TensorError, match="is written by the cpu itself"):
+    with pytest.raises(session.TensorError, match="is written by the cpu itself"):
         job.cpu.take(descriptor)
     job.npu.load(descriptor)
 
@@ -208,14 +189,14 @@ def test_an_old_descriptor_is_not_taken(job: Job) -> None:
     job.fetch(WEIGHTS)
     job.npu.verify(WEIGHTS)
     job.npu_memory.lines.update(old_lines)
-    with pytest.raises(TensorError, match="version 1 is no newer than version 2"):
+    with pytest.raises(session.TensorError, match="version 1 is no newer than version 2"):
         job.npu.load(old)
     results = []
     for version in (1, 2):
         job.write(job.npu, GRADIENTS, version, "gradients")
         results.append(job.npu.hand_over(GRADIENTS))
     job.cpu.take(results[1])
-    with pytest.raises(TensorError, match="version 1 is no newer than version 2"):
+    with pytest.raises(session.TensorError, match="version 1 is no newer than version 2"):
         job.cpu.take(results[0])
 
 
@@ -232,14 +213,14 @@ def test_the_cpu_uses_a_line_only_if_its_mac_verifies(job: Job) -> None:
     job.cpu.write(BIAS, 0, block("same version"))
     lines = job.cpu_memory.lines
     good = lines[WEIGHTS, 0]
-    flipped = [bytes(byte ^ (at == place) for at, byte in enumerate(good)) for place in range(STORED_BYTES)]
+    flipped = [bytes(byte ^ (at == place) for at, byte in enumerate(good)) for place in range(memory.STORED_BYTES)]
     for bad in [old[WEIGHTS, 0], lines[WEIGHTS, 1], lines[BIAS, 0], *flipped]:
         lines[WEIGHTS, 0] = bad
-        with pytest.raises(TensorError, match="the MAC of line 0 does not verify"):
+        with pytest.raises(session.TensorError, match="the MAC of line 0 does not verify"):
             job.cpu.read(WEIGHTS, 0)
     for bad in (b"", good[:-1], good + b"\0"):
         lines[WEIGHTS, 0] = bad
-        with pytest.raises(TensorError, match="line 0 was not written"):
+        with pytest.raises(session.TensorError, match="line 0 was not written"):
             job.cpu.read(WEIGHTS, 0)
     lines[WEIGHTS, 0] = good
     assert job.cpu.read(WEIGHTS, 0) == block("new 0")
@@ -250,11 +231,11 @@ def test_the_cpu_reads_new_lines_of_its_own_pass_and_no_result_before_it_is_hand
     job.cpu.begin(WEIGHTS, 2)
     job.cpu.write(WEIGHTS, 1, block("new"))
     assert job.cpu.read(WEIGHTS, 1) == block("new")
-    with pytest.raises(TensorError, match="does not verify"):
+    with pytest.raises(session.TensorError, match="does not verify"):
         job.cpu.read(WEIGHTS, 0)
     job.write(job.npu, LOSS, 1, "loss")
-    transfer(LOSS, job.npu_memory, job.cpu_memory)
-    with pytest.raises(TensorError, match="does not verify"):
+    memory.transfer(LOSS, job.npu_memory, job.cpu_memory)
+    with pytest.raises(session.TensorError, match="does not verify"):
         job.cpu.read(LOSS, 0)
 
 
@@ -265,7 +246,7 @@ def add(old: bytes, read: bytes) -> bytes:
 def refused(job: Job, tensor: int, why: str) -> None:
     """Look that a result leaves in neither way."""
     for leave in (job.npu.release, job.npu.hand_over):
-        with pytest.raises(TensorError, match=why):
+        with pytest.raises(session.TensorError, match=why):
             leave(tensor)
 
 
@@ -275,13 +256,13 @@ def refused(job: Job, tensor: int, why: str) -> None:
 @pytest.mark.verifies("tensortee-REQ-LOAD-01")
 def test_a_tensor_that_awaits_its_mac_is_neither_read_again_nor_written(job: Job) -> None:
     job.npu.load(job.send(WEIGHTS))
-    with pytest.raises(TensorError, match="awaits its MAC"):
+    with pytest.raises(session.TensorError, match="awaits its MAC"):
         job.npu.load(job.send(WEIGHTS, 2))
     job.write(job.npu, GRADIENTS, 1, "g")
     job.npu.load_again(GRADIENTS)
-    with pytest.raises(TensorError, match="awaits its MAC"):
+    with pytest.raises(session.TensorError, match="awaits its MAC"):
         job.npu.load_again(GRADIENTS)
-    with pytest.raises(TensorError, match="awaits its MAC"):
+    with pytest.raises(session.TensorError, match="awaits its MAC"):
         job.npu.begin(GRADIENTS, 2)
     assert job.npu.table.version(WEIGHTS) == job.npu.table.version(GRADIENTS) == 1
 
@@ -293,22 +274,22 @@ def test_a_line_is_fetched_once_and_that_is_what_the_mac_is_of(job: Job) -> None
     job.change(WEIGHTS, 0)
     assert job.npu.fetch(WEIGHTS, 0) != block("weights 0")
     job.npu_memory.lines[WEIGHTS, 0] = good
-    with pytest.raises(TensorError, match="line 0 was fetched"):
+    with pytest.raises(session.TensorError, match="line 0 was fetched"):
         job.npu.fetch(WEIGHTS, 0)
     for line in (1, 2):
         job.npu.fetch(WEIGHTS, line)
-    with pytest.raises(TensorError, match="the MAC does not verify"):
+    with pytest.raises(session.TensorError, match="the MAC does not verify"):
         job.npu.verify(WEIGHTS)
 
 
 def test_what_is_not_read_is_neither_fetched_nor_verified(job: Job) -> None:
     job.send(WEIGHTS)
     for step in (lambda: job.npu.fetch(WEIGHTS, 0), lambda: job.npu.verify(WEIGHTS)):
-        with pytest.raises(TensorError, match="is not being read"):
+        with pytest.raises(session.TensorError, match="is not being read"):
             step()
-    with pytest.raises(TensorError, match="was neither read nor computed"):
+    with pytest.raises(session.TensorError, match="was neither read nor computed"):
         job.npu.compute(LOSS, WEIGHTS, add)
-    with pytest.raises(TensorError, match="was never written"):
+    with pytest.raises(session.TensorError, match="was never written"):
         job.npu.load_again(LOSS)
 
 
@@ -321,7 +302,7 @@ def test_a_mac_is_compared_when_every_line_is_there(job: Job) -> None:
     job.npu.load(job.send(WEIGHTS))
     job.npu.fetch(WEIGHTS, 0)
     job.npu_memory.macs[WEIGHTS] = job.npu_memory.lines[WEIGHTS, 0][-TAG_BYTES:]
-    with pytest.raises(TensorError, match="2 lines are missing"):
+    with pytest.raises(session.TensorError, match="2 lines are missing"):
         job.npu.verify(WEIGHTS)
     assert not job.npu.is_verified(WEIGHTS)
 
@@ -339,7 +320,7 @@ def changes(job: Job, old: dict[tuple[int, int], bytes], what: str) -> None:
         lines[WEIGHTS, 0] = old[WEIGHTS, 0]
     elif what == "the old tensor, with its MAC":
         lines.update(old)
-        macs[WEIGHTS] = total(old[WEIGHTS, line][-TAG_BYTES:] for line in range(LINES))
+        macs[WEIGHTS] = memory.total(old[WEIGHTS, line][-TAG_BYTES:] for line in range(LINES))
     elif what == "another tensor, with its MAC":
         lines.update({(WEIGHTS, line): lines[BIAS, line] for line in range(LINES)})
         macs[WEIGHTS] = macs[BIAS]
@@ -378,21 +359,21 @@ def test_what_memory_changes_does_not_verify_and_nothing_leaves(job: Job, what: 
     job.npu.load(descriptor)
     job.fetch(WEIGHTS)
     job.npu.compute(GRADIENTS, WEIGHTS, add)
-    with pytest.raises(TensorError, match="the MAC does not verify"):
+    with pytest.raises(session.TensorError, match="the MAC does not verify"):
         job.npu.verify(WEIGHTS)
     assert job.npu.verified_lines(WEIGHTS) == {}
     for tensor in (LOSS, GRADIENTS):
         for leave in (job.npu.release, job.npu.hand_over):
-            with pytest.raises(HaltedError, match="has halted"):
+            with pytest.raises(session.HaltedError, match="has halted"):
                 leave(tensor)
 
 
 @pytest.mark.verifies("tensortee-REQ-VERIFY-03")
 def test_an_npu_that_gave_up_lets_nothing_out(job: Job) -> None:
     job.write(job.npu, LOSS, 1, "clean")
-    with pytest.raises(TensorError, match="a line does not come"):
+    with pytest.raises(session.TensorError, match="a line does not come"):
         job.npu.give_up(WEIGHTS, "a line does not come")
-    with pytest.raises(HaltedError):
+    with pytest.raises(session.HaltedError):
         job.npu.release(LOSS)
 
 
@@ -468,9 +449,9 @@ def test_a_tensor_of_the_cpu_is_read_again_and_is_no_result(job: Job) -> None:
     assert not job.npu.is_verified(WEIGHTS)
     assert job.fetch(WEIGHTS) == first
     job.npu.verify(WEIGHTS)
-    with pytest.raises(TensorError, match="is written by the cpu"):
+    with pytest.raises(session.TensorError, match="is written by the cpu"):
         job.npu.compute(BIAS, WEIGHTS, add)
-    with pytest.raises(TensorError, match="is no result"):
+    with pytest.raises(session.TensorError, match="is no result"):
         job.npu.release(WEIGHTS)
 
 
@@ -495,9 +476,9 @@ def test_whichever_bit_is_changed_nothing_leaves(order: list[int], line: int, pl
         job.npu.compute(LOSS, WEIGHTS, add)
     job.write(job.npu, LOSS, 1, "loss")
     refused(job, LOSS, "awaits the MAC")
-    with pytest.raises(TensorError, match="does not verify"):
+    with pytest.raises(session.TensorError, match="does not verify"):
         job.npu.verify(WEIGHTS)
-    with pytest.raises(HaltedError):
+    with pytest.raises(session.HaltedError):
         job.npu.release(LOSS)
 
 
@@ -506,13 +487,13 @@ NPU = ec.generate_private_key(ec.SECP384R1())
 FAKE = ec.generate_private_key(ec.SECP384R1())
 
 
-def device(identity: ec.EllipticCurvePrivateKey = NPU) -> Device:
-    return Device(identity, certify(ROOT if identity is NPU else FAKE, identity), os.urandom)
+def device(identity: ec.EllipticCurvePrivateKey = NPU) -> session.Device:
+    return session.Device(identity, session.certify(ROOT if identity is NPU else FAKE, identity), os.urandom)
 
 
 @pytest.mark.verifies("tensortee-REQ-KEY-01")
 def test_both_ends_have_the_same_keys() -> None:
-    exchange = KeyExchange(os.urandom)
+    exchange = session.KeyExchange(os.urandom)
     answer, keys = device().answer(exchange.opening)
     assert exchange.take(answer, ROOT.public_key()) == keys
     assert len({keys.lines, keys.macs, keys.descriptors}) == 3
@@ -522,7 +503,7 @@ def test_both_ends_have_the_same_keys() -> None:
 def test_each_exchange_has_keys_of_its_own() -> None:
     npu, found = device(), set()
     for _ in range(3):
-        exchange = KeyExchange(os.urandom)
+        exchange = session.KeyExchange(os.urandom)
         answer, _ = npu.answer(exchange.opening)
         found.add(exchange.take(answer, ROOT.public_key()).lines)
     assert len(found) == 3
@@ -530,35 +511,35 @@ def test_each_exchange_has_keys_of_its_own() -> None:
 
 def test_neither_a_second_answer_nor_the_share_of_somebody_between_is_taken() -> None:
     """Two sessions would have one share on this side, and the second answer may be an old one."""
-    exchange, npu = KeyExchange(os.urandom), device()
+    exchange, npu = session.KeyExchange(os.urandom), device()
     exchange.take(npu.answer(exchange.opening)[0], ROOT.public_key())
-    with pytest.raises(SessionError, match="an answer was taken before"):
+    with pytest.raises(session.SessionError, match="an answer was taken before"):
         exchange.take(npu.answer(exchange.opening)[0], ROOT.public_key())
-    exchange = KeyExchange(os.urandom)
+    exchange = session.KeyExchange(os.urandom)
     answer, _ = device().answer(exchange.opening)
     own, _ = device(FAKE).answer(exchange.opening)
-    with pytest.raises(SessionError, match="report does not verify"):
+    with pytest.raises(session.SessionError, match="report does not verify"):
         exchange.take(replace(answer, share=own.share), ROOT.public_key())
 
 
 @pytest.mark.verifies("tensortee-REQ-KEY-01")
 def test_a_fake_npu_is_not_taken() -> None:
-    exchange = KeyExchange(os.urandom)
+    exchange = session.KeyExchange(os.urandom)
     answer, _ = device(FAKE).answer(exchange.opening)
-    with pytest.raises(SessionError, match="certificate does not verify"):
+    with pytest.raises(session.SessionError, match="certificate does not verify"):
         exchange.take(answer, ROOT.public_key())
 
 
 @pytest.mark.verifies("tensortee-REQ-KEY-01")
 def test_a_report_of_another_exchange_is_not_taken() -> None:
-    answer, _ = device().answer(KeyExchange(os.urandom).opening)
-    with pytest.raises(SessionError, match="report does not verify"):
-        KeyExchange(os.urandom).take(answer, ROOT.public_key())
+    answer, _ = device().answer(session.KeyExchange(os.urandom).opening)
+    with pytest.raises(session.SessionError, match="report does not verify"):
+        session.KeyExchange(os.urandom).take(answer, ROOT.public_key())
 
 
 @pytest.mark.parametrize("bad", [b"", b"\0" * 97])
 def test_what_is_no_device_key_is_one_error(bad: bytes) -> None:
-    exchange = KeyExchange(os.urandom)
+    exchange = session.KeyExchange(os.urandom)
     answer, _ = device().answer(exchange.opening)
-    with pytest.raises(SessionError, match="no session"):
+    with pytest.raises(session.SessionError, match="no session"):
         exchange.take(replace(answer, device=bad), ROOT.public_key())

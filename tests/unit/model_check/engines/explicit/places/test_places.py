@@ -149,8 +149,7 @@ def test_what_other_processes_hold_counts_and_states_fall_to_every_place() -> No
 
     packed = functools.partial(PlacesSearch, places=Full(2), hand_over_at=1)
     assert explore(vote(), sites(3), invariants=(), packed=packed, caps=Caps(memory=1 << 36)).stopped_by == "memory"
-    owners = {owner_of(state << 3, 0b111, 3) for state in range(1000)}
-    assert owners == {0, 1, 2}
+    assert {owner_of(state << 3, 0b111, 3) for state in range(1000)} == {0, 1, 2}
     assert {owner_of(0b1010_000 | cost, 0b111, 3) for cost in range(8)} == {owner_of(0b1010_000, 0b111, 3)}
 
 

@@ -46,8 +46,7 @@ CODE, MODEL, OTHER = (sha384(each) for each in (b"code", b"model", b"other"))
 def link(limits: UsageLimits = LIMITS) -> Link:
     """Return the orchestrator's end of a session."""
     session = H100KeySchedule(SECRET)
-    schedule = key_schedule("sealed-under-master", session)
-    return Link("s1", schedule, SessionKeys.of(session), limits)
+    return Link("s1", key_schedule("sealed-under-master", session), SessionKeys.of(session), limits)
 
 
 def reported(ours: Link, report: orders.Report) -> bytes:

@@ -90,8 +90,7 @@ def test_a_holder_that_would_send_more_than_its_share_stops() -> None:
 @pytest.mark.mends("H5")
 def test_a_grant_says_how_much_of_the_key_is_left() -> None:
     _, state = away(key_messages=20)
-    lent = state.job.live._lent_out
-    assert lent == Budget(20, TURN.units)
+    assert state.job.live._lent_out == Budget(20, TURN.units)
     _, again = away(key_messages=20, rounds=3)
     assert again.job.live._lent_out.messages == 17, "three were used in the same holder's first turn"
 
