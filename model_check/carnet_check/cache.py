@@ -15,7 +15,9 @@ import functools
 import hashlib
 import json
 import os
+import shutil
 import stat
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,6 +136,56 @@ def open_folder(folder: Path, what: str = "cache") -> Path:
 def _is_shared(folder: os.stat_result) -> bool:
     """Return whether somebody else may write into a folder."""
     return folder.st_uid != os.geteuid() or bool(folder.st_mode & OTHERS)
+
+
+# -- what this very code makes of a specification, kept for the next command ----------------------
+
+GENERATIONS: Final = 4
+"""For so many versions of the source code at most something is kept."""
+
+
+def memoized(what: str, text: str, make: Callable[[], Any], read: Callable[[Any], Read]) -> Read:
+    """Return what was made of a text before; if nothing was, or it is damaged, make it, and keep it if that can be.
+
+    Args:
+        what: what is made.
+        text: what it is made of; all that it depends on besides is the source code of Carnet's own packages.
+        make: makes it, as a JSON value.
+        read: makes sense of it, or raises one of the errors that :meth:`AnswerCache.known` takes for none.
+    """
+    folder = _user_folder()
+    if folder is None:
+        return read(make())
+    answers = AnswerCache(folder, (what, sys.version))
+    found = answers.known(text, "", lambda kept: (read(json.loads(kept["made"])),))
+    if found is not None:
+        return found[0]
+    made = make()
+    answers.keep(text, "", {"made": json.dumps(made)})  # as a text, in which the order of names stays
+    return read(made)
+
+
+@functools.cache
+def _user_folder() -> Path | None:
+    """Return the folder of this user for what this very code made; nothing if there can be none that is believed."""
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carnet"
+        place = home / _digest(source_digest() + specification_digest())[:32]
+        if not place.is_dir() and (open_folder(home) / place.name).parent.is_dir():
+            older = sorted((each for each in home.iterdir() if each.is_dir()), key=lambda each: each.stat().st_mtime)
+            for each in older[: 1 - GENERATIONS]:
+                shutil.rmtree(each, ignore_errors=True)
+        return open_folder(place) if home.is_absolute() and not _is_shared(home.stat()) else None
+    except (OSError, RuntimeError, UsageError):  # there is no home, or nobody may write there
+        return None
+
+
+@functools.cache
+def specification_digest() -> str:
+    """Return the digest of the specifications that Carnet brings, their texts included."""
+    spec = Path(str(carnet_spec.__file__)).parent
+    files = sorted(each for kind in ("*.py", "*.md") for each in spec.rglob(kind))
+    return _digest("".join(f"{each.relative_to(spec)} {_digest(each.read_text('utf-8'))}\n" for each in files))
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from typing import Any
 
 from carnet_check.attacks.describing import brief, decisive_step
 from carnet_check.attacks.regression import Attack
-from carnet_check.commands.listing import attack_command
+from carnet_check.commands.descriptions import attack_command
 from carnet_check.loading.families import load
 from carnet_check.report.html import write_gallery
 from carnet_check.report.html.views import attack_page

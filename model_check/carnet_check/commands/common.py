@@ -9,24 +9,22 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from platform import python_version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from carnet_check.engines import registry
-from carnet_check.engines.exploration import DEFAULT_SEED, MOST_SEED, Walks
-from carnet_check.engines.interface import Engine, installed
-from carnet_check.engines.runner import Shard
 from carnet_check.errors import CarnetError, UsageError
-from carnet_check.loading.extent import refuse_sizes
-from carnet_check.loading.families import Source, known_protocols, load, registered_families
 from carnet_command.printable import printable, printable_lines
 from carnet_command.text import LABEL_WIDTH, report_width, wrapped
-from carnet_spec.language import Action, Claim, Eventually, Finding, Goal, Invariant, Profile
-from carnet_spec.language.requirements import cited
 from carnet_spec.protocols.registry import registered
+
+if TYPE_CHECKING:  # what answers from the cache imports neither the language nor an engine
+    from carnet_check.engines.exploration import Walks
+    from carnet_check.engines.interface import Engine
+    from carnet_check.loading.families import Source
+    from carnet_spec.language import Profile
 
 
 class EngineName(click.ParamType[str]):
@@ -36,6 +34,8 @@ class EngineName(click.ParamType[str]):
 
     @property
     def _choice(self) -> click.Choice[str]:
+        from carnet_check.engines import registry
+
         return click.Choice(sorted(registry.ENGINES))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -88,6 +88,9 @@ CLAIM, THREAT, VARIANT, DEFENCE, PROFILE, STATED, ID = (
 
 def _names(context: click.Context, of: str) -> Iterable[str]:
     """Return the names in the protocols on the line, or none if one of these cannot be read."""
+    from carnet_check.commands.descriptions import completions
+    from carnet_check.loading.families import load
+
     try:
         return dict.fromkeys(name for protocol in _protocols_on(context) for name in completions(load(protocol), of))
     except CarnetError:
@@ -98,64 +101,15 @@ def _protocols_on(context: click.Context) -> Sequence[str]:
     """Return the protocols on an unfinished line: its words are not assigned yet, as the last option has no value."""
     argument: Any = next((each for each in context.command.params if each.name == "protocol"), None)
     if argument is None:
-        return context.params.get("protocols") or list(known_protocols())
+        return context.params.get("protocols") or list(registered())
     words = (word for word in context.args if not word.startswith("-"))
     default = argument.default if isinstance(argument.default, str) else None
     protocol = next(words, None) or context.params.get("protocol") or default
-    return [str(protocol)] if protocol else list(known_protocols())
+    return [str(protocol)] if protocol else list(registered())
 
 
 def _beginning(names: Iterable[str], begun: str) -> list[CompletionItem]:
     return [CompletionItem(name) for name in names if name.startswith(begun)]
-
-
-def describe_family(source: Source) -> dict[str, Any]:
-    """Return what ``carnet list --json`` says of one protocol."""
-    family = source.family
-    protocol = source.protocol()
-    return {
-        "id": family.id,
-        "title": family.title,
-        "claims": [claim.name for part in source.layered() for claim in part.claims],
-        "threats": [threat.id for threat in protocol.threats],
-        "defences": [defence.id for defence in protocol.defences],
-        "variants": list(family.variants),
-        "profiles": list(family.profiles),
-        "findings": [_finding(finding) for finding in family.findings],
-        "goals": [goal.name for part in source.layered() for goal in part.goals],
-        "main": list(family.main),
-        "labels": {name: variant.label for name, variant in family.variants.items() if variant.label},
-    }
-
-
-def completions(source: Source, of: str) -> list[str]:
-    """Return the names that a shell completes: those of one kind, as :func:`describe_family` has them, or of several.
-
-    ``stated`` are claims and lemmas, ``ids`` all that ``carnet explain`` knows of the main design and its layers.
-    """
-    if of not in ("stated", "ids"):
-        return list(describe_family(source)[of])
-    parts = source.layered()
-    stated = [name for part in parts for name in _names_of(part.claims, part.lemmas)]
-    if of == "stated":
-        return stated
-    for part in parts:
-        ids = [*(threat.id for threat in part.threats), *(defence.id for defence in part.defences)]
-        stated += [*_names_of(part.goals, part.liveness, part.actions), *ids, *cited(part)]
-    family = source.family
-    designs = [*family.variants, *family.profiles]
-    more = [*(finding.id for finding in family.findings), *(service.id for service in family.services)]
-    return list(dict.fromkeys([*stated, *designs, *more]))
-
-
-def _names_of(*groups: Sequence[Claim | Invariant | Goal | Eventually | Action]) -> list[str]:
-    return [each.name for group in groups for each in group]
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    found = {"id": finding.id, "title": finding.title, "threat": finding.threat, "claim": finding.claim}
-    found |= {"variant": finding.variant} if finding.variant else {}
-    return found | ({"without": ",".join(finding.without)} if finding.without else {})
 
 
 # -- the closing block: what was established, how, with what, and how to do it again ---------------
@@ -167,6 +121,8 @@ HIDDEN_OPTIONS = "carnet.unsaid"
 
 def tool_versions(*engines: Engine, solver: bool = True) -> dict[str, str]:
     """Return the versions that decide verdicts: of what the engines ask, and of Z3 unless none was asked."""
+    from carnet_check.engines.interface import installed
+
     z3 = {"z3": installed("z3-solver")} if solver else {}
     found = {name: version for engine in engines for name, version in engine.versions().items() if name != "z3-solver"}
     return {"carnet": installed("carnet"), **z3, **found, "python": python_version()}
@@ -310,33 +266,11 @@ class MemoryParameter(click.ParamType[int]):
         return int(written[1]) << 10 * " kmg".index((written[2] or " ").lower())
 
 
-class ShardParameter(click.ParamType[Shard]):
-    """One part of the work, as K/N."""
-
-    name = "shard"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Shard:
-        """Return the part.
-
-        Raises:
-            click.BadParameter: it is not K/N with K from 1 to N.
-        """
-        if isinstance(value, Shard):
-            return value
-        written = re.fullmatch(r"(\d{1,6})/(\d{1,6})", str(value), re.ASCII)
-        if written is None or not 1 <= int(written[1]) <= int(written[2]):
-            self.fail(f"expected K/N with K from 1 to N, not '{value}'", param, ctx)
-        return Shard(int(written[1]), int(written[2]))
-
-
 jobs_option = click.option(
     "--jobs", type=PositiveInteger(), metavar="N", help="Worker processes. [default: one to a core]"
 )
 simulate_option = click.option(
     "--simulate", type=PositiveInteger(), metavar="N", help="Take N random walks instead of visiting every state."
-)
-seed_option = click.option(
-    "--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help=f"Of the random walks. [default: {DEFAULT_SEED}]"
 )
 memory_option = click.option(
     "--max-memory",
@@ -374,6 +308,8 @@ class SizedCommand(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, the options of sizes before ``--set``."""
+        from carnet_check.loading.families import registered_families
+
         params = super().get_params(ctx)
         place = next(number for number, param in enumerate(params) if param.name == SIZES)
         named = {name: told for family in registered_families() for name, told in family.options.items()}
@@ -404,6 +340,8 @@ def sizes_given(options: Mapping[str, int | None], sizes: Iterable[str]) -> dict
 
 def sized_profile(source: Source, name: str, sizes: Mapping[str, int], moves: int | None) -> Profile:
     """Return a profile with other sizes, and with another budget if one is given."""
+    from carnet_check.loading.extent import refuse_sizes
+
     profile = source.profile(name)
     scale = {**profile.scale, **sizes}
     refuse_sizes(scale)

@@ -2,58 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
+from carnet_check.cache import memoized
 from carnet_check.commands.common import ID, json_option, show
-from carnet_check.commands.listing import attack_command, sizes
-from carnet_check.engines.interface import ProvesWeakened
-from carnet_check.engines.registry import able
-from carnet_check.errors import UsageError
-from carnet_check.loading.families import Source, known_protocols, load, protocol_here, unknown
+from carnet_check.commands.entry import Entry
+from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped
-from carnet_spec.language import Action, Claim, Defence, Eventually, Family, Goal, Invariant, Protocol, Threat, Variant
-from carnet_spec.language.notation import show_lines
-from carnet_spec.language.printing import fair_steps, show_action, show_axiom, show_goal
-from carnet_spec.language.requirements import cited
+from carnet_spec.protocols.registry import OWN, registered
 
-_PLACE = re.compile(r"\{(\w+)\}")
-"""Where a sentence about a step has one of its parameters."""
 _BELONGS = {"claim": "made in", "liveness property": "made in", "threat model": "made in", "service": "needed by"}
 """What is said of the variants that have a thing, by its kind."""
 MOST_VARIANTS = 8
-_Make = Callable[[], "Entry"]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One meaning of an identifier."""
-
-    id: str
-    kind: str
-    protocol: str
-    sentence: str
-    source: str = ""
-    enforced_by: tuple[str, ...] = ()
-    check: str = ""
-    text: str = ""
-    variants: tuple[str, ...] = ()
-    """The variants that have it, where the first main one and the layers over it have not."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
-        told = {name: getattr(self, name) for name in self.__slots__}
-        return told | {"enforced_by": list(self.enforced_by), "variants": list(self.variants)}
-
-    def is_called(self, id: str) -> bool:
-        """Whether it is meant by an id, which the id of the protocol may precede."""
-        return id in (self.id, f"{self.protocol}-{self.id}")
+OWN_FILE = "protocol.py"
+"""What `carnet init` writes, and is looked into where it is."""
 
 
 @click.command()
@@ -74,192 +42,65 @@ def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json
     lemma, requirement or service, of the main design or of any variant. The id of its protocol may precede it:
     PROTOCOL-ID.
     """
-    own = protocol_here()
-    sources = [load(name) for name in protocols or (*([own] if own else []), *known_protocols())]
-    every = [entry for source in sources for entry in entries(source)]
+    sources = protocols or (*_protocol_here(), *known_ids())
+    every = [entry for name in sources for entry in _entries(name)]
     found = [entry for entry in every if entry.is_called(id)]
     if not found:
-        names = dict.fromkeys(entry.id for entry in every)
-        message = unknown("id", id, ", ".join(source.family.id for source in sources), names)
-        raise UsageError(message.partition(" (known: ")[0] + "; `carnet list` shows most of them")
+        raise UsageError(_unknown(id, sources, every))
     value = {"id": id, "entries": [entry.as_json() for entry in found]}
     show(context, as_json, value, (line for entry in found for line in _lines(entry)))
     return ExitCode.EXPECTED
 
 
-def entries(source: Source) -> Iterator[Entry]:
-    """Yield everything in a family that has an identifier, in the main design or in any variant."""
-    main = source.layered()
-    layered = {protocol.variant for protocol in main}
-    every = [*main, *(source.protocol(name) for name in source.family.variants if name not in layered)]
-    found: dict[tuple[str, str], tuple[_Make, list[str]]] = {}
-    for protocol in every:
-        for kind, id, make in _named(source, protocol):
-            found.setdefault((kind, id), (make, []))[1].append(protocol.variant)
-    yield from _designs(source, every)
-    for make, variants in found.values():
-        yield make() if variants[0] in layered else replace(make(), variants=tuple(variants))
-    cited_ids = {id for _, id in found}
-    for requirement in source.family.text.requirements().values():
-        if requirement.id not in cited_ids:
-            yield Entry(requirement.id, "requirement", source.family.id, requirement.sentence, requirement.source)
+def known_ids() -> list[str]:
+    """Return the ids of the registered protocols.
+
+    Raises:
+        InvalidSpecificationError: two packages register one id.
+    """
+    from carnet_spec.language.errors import SpecificationError
+
+    try:
+        return list(registered())
+    except SpecificationError as error:
+        raise InvalidSpecificationError(str(error)) from None
 
 
-def _named(source: Source, protocol: Protocol) -> Iterator[tuple[str, str, _Make]]:
-    """Yield what one protocol names, each with its kind, its id and what makes its entry."""
-    shown = source.shown
-    if protocol.variant not in source.family.with_layers(source.family.main[:1]):
-        shown += f" --variant {protocol.variant}"
-    for claim in protocol.claims:
-        yield "claim", claim.name, partial(_claim, protocol.id, shown, claim)
-    for lemma in protocol.lemmas:
-        yield "lemma", lemma.name, partial(_lemma, protocol.id, shown, lemma)
-    for goal in protocol.goals:
-        yield "goal", goal.name, partial(_goal, protocol.id, shown, goal)
-    for live in protocol.liveness:
-        yield "liveness property", live.name, partial(_liveness, protocol.id, shown, live)
-    for threat in protocol.threats:
-        yield "threat model", threat.id, partial(_threat, protocol.id, shown, threat)
-    for id, names in cited(protocol).items():
-        yield "requirement", id, partial(_requirement, source, protocol, shown, id, names)
-    for action in protocol.actions:
-        yield "rule" if action.deduction else "action", action.name, partial(_action, protocol.id, shown, action)
+def is_carnets_own(name: str) -> bool:
+    """Whether a protocol comes with Carnet, so that its digest says all that a description of it depends on."""
+    return name in OWN
 
 
-def _designs(source: Source, protocols: Sequence[Protocol]) -> Iterator[Entry]:
-    family = source.family
-    for defence in protocols[0].defences:
-        yield _defence(source, protocols[0], defence)
-    own = _of_their_own(source, protocols)
-    for variant in family.variants.values():
-        yield _variant(source, variant, own[variant.name])
-    for profile in family.profiles.values():
-        check = f"carnet explore {source.shown} --profile {profile.name}"
-        text = sizes(profile) if profile.title else ""
-        yield Entry(profile.name, "profile", family.id, profile.title or sizes(profile), check=check, text=text)
-    for finding in family.findings:
-        text = f"falls: {finding.claim} under {finding.threat}"
-        command = attack_command(family, finding, source.shown)
-        yield Entry(finding.id, "finding", family.id, finding.title, check=command, text=text)
-    for service in family.services:
-        text = f"what is publicly known: {service.available}"
-        needing = tuple(name for name in family.variants if name in service.needed_by)
-        yield Entry(service.id, "service", family.id, service.title, service.where, text=text, variants=needing)
+def _protocol_here() -> tuple[str, ...]:
+    if not Path(OWN_FILE).is_file():
+        return ()
+    from carnet_check.loading.families import protocol_here
+
+    return tuple(filter(None, [protocol_here()]))
 
 
-def _of_their_own(source: Source, protocols: Sequence[Protocol]) -> dict[str, list[str]]:
-    """Say of each variant which claims and threat models it has beside those of the main design."""
-    main = [each for each in protocols if each.variant in source.family.with_layers(source.family.main[:1])]
-    claims = {claim.name for protocol in main for claim in protocol.claims}
-    threats = {threat.id for protocol in main for threat in protocol.threats}
-    own: dict[str, list[str]] = {}
-    for protocol in protocols:
-        further = {
-            "claims": [claim.name for claim in protocol.claims if claim.name not in claims],
-            "threat models": [threat.id for threat in protocol.threats if threat.id not in threats],
-        }
-        own[protocol.variant] = [f"further {kind}: {', '.join(names)}" for kind, names in further.items() if names]
-    return own
+def _entries(name: str) -> list[Entry]:
+    """Return everything in a protocol that has an identifier; of Carnet's own, as it was found before."""
+
+    def make() -> list[dict[str, Any]]:
+        from carnet_check.commands.descriptions import entries
+        from carnet_check.loading.families import load
+
+        return [entry.as_json() for entry in entries(load(name))]
+
+    def read(kept: list[dict[str, Any]]) -> list[Entry]:
+        made = (Entry(**each) for each in kept)
+        return [replace(each, enforced_by=tuple(each.enforced_by), variants=tuple(each.variants)) for each in made]
+
+    return memoized("entries", name, make, read) if is_carnets_own(name) else read(make())
 
 
-def _variant(source: Source, variant: Variant, own: Sequence[str]) -> Entry:
-    lacks = f"without {', '.join(variant.without)}" if variant.without else ""
-    text = " · ".join(part for part in (variant.label, lacks) if part)
-    verb = "verify" if variant.name in source.family.with_layers(source.family.main) else "attack"
-    command = f"carnet {verb} {source.shown} --variant {variant.name}"
-    lines = (*filter(None, [text]), *own, *_needed(source.family, variant))
-    return Entry(variant.name, "variant", source.family.id, variant.title, check=command, text="\n".join(lines))
+def _unknown(id: str, sources: Sequence[str], every: Sequence[Entry]) -> str:
+    from carnet_check.loading.families import load, unknown
 
-
-def _needed(family: Family, variant: Variant) -> Iterator[str]:
-    """Yield the services that a variant needs, by what is publicly known of them."""
-    needed = [service for service in family.services if variant.name in service.needed_by]
-    for kind in dict.fromkeys(service.available for service in needed):
-        yield f"needs services that are {kind}: {', '.join(each.id for each in needed if each.available == kind)}"
-
-
-def _defence(source: Source, protocol: Protocol, defence: Defence) -> Entry:
-    base = protocol if defence.base in ("", protocol.variant) else source.protocol(defence.base)
-    parts = [
-        *(f"{a.name}: guard '{part.name}'" for a in base.actions for part in a.guards if part.defence == defence.id),
-        *(f"{a.name}: update '{part.name}'" for a in base.actions for part in a.updates if part.defence == defence.id),
-        *(f"{a.name}: there is no such step" for a in _shortcuts(source, base) if a.shortcut_of == defence.id),
-    ]
-    command = f"carnet attack {source.shown} --without {defence.id}"
-    return Entry(defence.id, "defence", protocol.id, defence.title, enforced_by=tuple(parts), check=command)
-
-
-def _shortcuts(source: Source, protocol: Protocol) -> Sequence[Action]:
-    """Return every step of the draft, those too that a defence keeps out of the design."""
-    return source.family.drafted(protocol.variant).actions
-
-
-def _lemma(protocol: str, shown: str, lemma: Invariant) -> Entry:
-    check = f"carnet verify {shown} --engine {able(ProvesWeakened).name}"
-    return Entry(lemma.name, "lemma", protocol, lemma.says, check=check, text="\n".join(show_lines(lemma.formula)))
-
-
-def _goal(protocol: str, shown: str, goal: Goal) -> Entry:
-    return Entry(goal.name, "goal", protocol, goal.sentence, check=f"carnet verify {shown}", text=show_goal(goal))
-
-
-def _liveness(protocol: str, shown: str, live: Eventually) -> Entry:
-    parts = (("whenever", show_lines(live.trigger)), ("later", show_lines(live.response)))
-    text = "\n".join(
-        f"{label if not at else ' ' * len(label)} {line}" for label, of in parts for at, line in enumerate(of)
-    )
-    fair = (
-        f"if these steps are taken fairly: {', '.join(fair_steps(live))}"
-        if live.fair
-        else "whether or not any step is taken fairly"
-    )
-    check = f"carnet verify {shown} --claim {live.name}"
-    return Entry(live.name, "liveness property", protocol, live.sentence, check=check, text=f"{text}\n{fair}")
-
-
-def _threat(protocol: str, shown: str, threat: Threat) -> Entry:
-    text = "\n".join(show_axiom(axiom) for axiom in threat.axioms) or "no axiom"
-    check = f"carnet verify {shown} --threat {threat.id}"
-    return Entry(threat.id, "threat model", protocol, threat.title, check=check, text=text)
-
-
-def _claim(protocol: str, shown: str, claim: Claim) -> Entry:
-    where = f"claimed under {', '.join(claim.under) or 'any'}"
-    falls = f"; expected to fall under {', '.join(claim.fails_under)}" if claim.fails_under else ""
-    check = "" if claim.declared else f"carnet verify {shown} --claim {claim.name}"
-    return Entry(
-        claim.name,
-        "claim",
-        protocol,
-        claim.sentence,
-        f"{claim.source} ({claim.requirement})" if claim.requirement else claim.source,
-        check=check,
-        text="\n".join([where + falls, *(show_lines(claim.checked.formula) if claim.invariant else [])]),
-    )
-
-
-def _requirement(source: Source, protocol: Protocol, shown: str, id: str, names: Sequence[str]) -> Entry:
-    """Describe a normative sentence that a protocol cites, or an assumption of it."""
-    written = source.family.text.requirements().get(id)
-    assumed = {assumption.id: assumption.sentence for assumption in protocol.assumptions}
-    axioms = tuple(f"axiom {axiom.name}" for axiom in protocol.axioms if axiom.assumption == id)
-    return Entry(
-        id,
-        "assumption" if id in assumed else "requirement",
-        protocol.id,
-        assumed.get(id) or (written.sentence if written else "its sentence is not written yet"),
-        written.source if written else "",
-        (*(name for name in names if name != id), *axioms),
-        f"carnet verify {shown}",
-    )
-
-
-def _action(protocol: str, shown: str, action: Action) -> Entry:
-    kind = "rule" if action.deduction else "action"
-    says = _PLACE.sub(r"\1", action.says)
-    sentence = f"{says.rstrip('.')}. {action.why}" if action.why else says
-    check = f"carnet explore {shown}"
-    return Entry(action.name, kind, protocol, sentence, action.source, action.enforces, check, show_action(action))
+    named = (name if is_carnets_own(name) else load(name).family.id for name in sources)
+    message = unknown("id", id, ", ".join(named), dict.fromkeys(entry.id for entry in every))
+    return message.partition(" (known: ")[0] + "; `carnet list` shows most of them"
 
 
 def _lines(entry: Entry) -> Iterator[str]:

@@ -17,6 +17,8 @@ from carnet_check.commands import common
 from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.exploration import (
     DEFAULT_DEPTH,
+    DEFAULT_SEED,
+    MOST_SEED,
     Caps,
     Coverage,
     GuardCoverage,
@@ -87,6 +89,11 @@ def counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
 # -- ``carnet explore``: visit every state of one instance -----------------------------------------
 
 
+seed_option = click.option(
+    "--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help=f"Of the random walks. [default: {DEFAULT_SEED}]"
+)
+
+
 @click.command(cls=common.SizedCommand)
 @common.protocol_argument
 @common.size_option
@@ -118,7 +125,7 @@ def counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
 @common.time_option
 @common.simulate_option
 @depth_option
-@common.seed_option
+@seed_option
 @common.memory_option
 @click.option(
     "--checkpoint",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 import shutil
 from collections import Counter
@@ -16,7 +17,7 @@ from click.core import ParameterSource
 from carnet_check.attacks.describing import describe_attack
 from carnet_check.cache import open_folder
 from carnet_check.commands import common
-from carnet_check.commands.explore import walked_as_json
+from carnet_check.commands.explore import seed_option, walked_as_json
 from carnet_check.commands.matrix import matrices
 from carnet_check.engines import registry
 from carnet_check.engines.exploration import Caps, Walks
@@ -55,6 +56,25 @@ class OutputFiles(NamedTuple):
     markdown: Path | None
 
 
+class ShardParameter(click.ParamType[Shard]):
+    """One part of the work, as K/N."""
+
+    name = "shard"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Shard:
+        """Return the part.
+
+        Raises:
+            click.BadParameter: it is not K/N with K from 1 to N.
+        """
+        if isinstance(value, Shard):
+            return value
+        written = re.fullmatch(r"(\d{1,6})/(\d{1,6})", str(value), re.ASCII)
+        if written is None or not 1 <= int(written[1]) <= int(written[2]):
+            self.fail(f"expected K/N with K from 1 to N, not '{value}'", param, ctx)
+        return Shard(int(written[1]), int(written[2]))
+
+
 @click.command()
 @click.argument("protocol", type=common.PROTOCOL, required=False)
 @click.option("--all", "every", is_flag=True, help="Verify every registered protocol, although protocol.py is here.")
@@ -83,11 +103,11 @@ class OutputFiles(NamedTuple):
     help=f"How many steps {' or '.join(each.name for each in registry.all_able(Bounded))} or a random walk takes.",
 )
 @common.simulate_option
-@common.seed_option
+@seed_option
 @common.jobs_option
 @click.option(
     "--shard",
-    type=common.ShardParameter(),
+    type=ShardParameter(),
     metavar="K/N",
     help="Do only part K of N of the work, into the cache; no verdicts.",
 )

@@ -116,7 +116,8 @@ class EngineResult:
     """What an engine answers: rows, what it explored if it did, and remarks for the end of the run.
 
     ``bases`` says of rows, by their keys, what they rest on; ``standings`` how it stands with each invariant;
-    ``liveness`` what could be proved of each liveness property, by variant and name.
+    ``liveness`` what could be proved of each liveness property, by variant and name; ``proofs`` how many obligations
+    were proved in which way, where there is more than one.
     """
 
     engine: str
@@ -126,6 +127,7 @@ class EngineResult:
     bases: Mapping[tuple[str, str, str, str, str], ProofBasis] = field(default_factory=dict)
     standings: tuple[InvariantStatus, ...] = ()
     liveness: Mapping[tuple[str, str], LivenessAnswer] = field(default_factory=dict)
+    proofs: Mapping[str, int] = field(default_factory=dict)
 
 
 # -- engines --------------------------------------------------------------------------------------
@@ -159,6 +161,10 @@ class Engine(ABC):
     @abstractmethod
     def limited(self, most: int) -> Self:
         """Return the same engine with a budget of ``most`` units of its own work."""
+
+    def as_default(self) -> Self:
+        """Return the engine as it runs where no engine is named."""
+        return self
 
     @abstractmethod
     def expected(self, profile: Profile) -> Verdict:

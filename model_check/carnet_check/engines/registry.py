@@ -50,15 +50,15 @@ def chosen(names: Iterable[str]) -> tuple[Engine, ...]:
     wanted = set(names)
     if strange := sorted(wanted - set(ENGINES)):
         raise UsageError(f"no engine '{strange[0]}' (known: {', '.join(ENGINES)})")
-    wanted = wanted or {each.name for each in default_engines()}
-    return tuple(each for each in registered() if each.name in wanted)
+    return tuple(each for each in registered() if each.name in wanted) if wanted else default_engines()
 
 
 def default_engines() -> tuple[Engine, ...]:
     """Return the engines that run where none is asked for; of those that visit states, the fastest one installed."""
     willing = [each for each in registered() if each.by_default]
     slower = [each for each in willing if isinstance(each, Explores) and not each.lacks][:-1]
-    return tuple(each for each in willing if each not in slower and not (isinstance(each, Explores) and each.lacks))
+    able = (each for each in willing if each not in slower and not (isinstance(each, Explores) and each.lacks))
+    return tuple(each.as_default() for each in able)
 
 
 def all_able(kind: type[Able]) -> tuple[Able, ...]:

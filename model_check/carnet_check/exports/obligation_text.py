@@ -42,7 +42,7 @@ class Writer:
     """
 
     def __init__(self, known: dict[Term, Known] | None = None) -> None:
-        self._known = {} if known is None else known
+        self.known = {} if known is None else known
         self._said: dict[tuple[str, int], tuple[Term, _HypothesisText]] = {}
         self._digests: dict[tuple[int, tuple[str, ...]], tuple[Term, str]] = {}
         self._declarations = Declarations()
@@ -101,9 +101,9 @@ class Writer:
     def _hypothesis_text(self, hypothesis: Hypothesis) -> _HypothesisText:
         sorts: dict[str, None] = {}
         functions: dict[str, None] = {}
-        known = self._known.get(hypothesis.formula)
+        known = self.known.get(hypothesis.formula)
         if known is None:
-            known = self._known[hypothesis.formula] = said(hypothesis.formula)
+            known = self.known[hypothesis.formula] = said(hypothesis.formula)
         written, needed = known
         for thing in needed:
             if isinstance(thing, Sort):

@@ -16,12 +16,14 @@ import inspect
 import itertools
 import multiprocessing
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from carnet_check.cache import memoized
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
 from carnet_check.loading import importing
 from carnet_check.loading.default_instance import EACH, default_instance
@@ -29,10 +31,11 @@ from carnet_check.semantics import Interpreter
 from carnet_spec import language
 from carnet_spec.language.analysis.layers import departures
 from carnet_spec.language.family import made_by_the_checker
-from carnet_spec.language.lints import NAMES, Complaint, undeclared_names, undeclared_parts, unsound
+from carnet_spec.language.lints import NAMES, Complaint, Level, lint, undeclared_names, undeclared_parts, unsound
 from carnet_spec.language.naming import and_known, did_you_mean
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.language.tracing import SourceLocation, written_at
+from carnet_spec.protocols.registry import OWN as OWN_PROTOCOLS
 from carnet_spec.protocols.registry import registered
 
 DEFAULT_VARIANT = "main"
@@ -77,13 +80,32 @@ class Source:
         """
         self.require_variant(variant)
         name = variant or self.family.main[0]
+        self._memoized("soundness", name, self._require_sound)
+        return self.protocol(name)
+
+    def lint_errors(self, variant: str) -> list[str]:
+        """Return the lint errors of a variant; it can be checked, and may not mean what it says."""
+
+        def found(name: str) -> list[str]:
+            return [str(each) for each in lint(self.protocol(name)) if each.level is Level.ERROR]
+
+        return list(self._memoized("lint errors", variant, found))
+
+    def _memoized(self, what: str, name: str, find: Callable[[str], Any]) -> Any:
+        """Return what is found out about a variant; of Carnet's own protocols that is kept while no source changes."""
+        if self.reference in OWN_PROTOCOLS and load(self.reference).family is self.family:
+            return memoized(what, f"{self.reference} {name}", lambda: find(name), lambda kept: kept)
+        return find(name)
+
+    def _require_sound(self, name: str) -> bool:
+        """Refuse a variant that breaks a rule, or return that it does not."""
         with importing.specification_errors(self.reference):
             self._refuse(name, undeclared_names(self.family, name))
         protocol = self.protocol(name)
         with importing.specification_errors(self.reference):
             layer = tuple(Complaint("layer", "", why) for why in self._departures(protocol))
             self._refuse(name, (*unsound(protocol), *layer))
-        return protocol
+        return True
 
     def _refuse(self, variant: str, wrong: Collection[Complaint]) -> None:
         """Refuse a variant if there is any complaint, and say where each is."""
@@ -645,15 +667,41 @@ _SYMBOL, _ACTION, _PARAMETER = "symbol that never changes", "action of a pool", 
 
 
 def _require(what: str, names: set[str], protocol: language.Protocol, family: language.Family) -> None:
+    """Refuse a name that neither the protocol has nor, as another design may, the source of the family declares.
+
+    Only for a name that nobody is seen to declare the other designs are built: they know what a function made up.
+    """
     known = _known(what, protocol)
-    for variant in family.variants if names - known else ():  # where nothing was removed, and what other designs add
+    unseen = {name for name in names - known if not _is_declared(what, name, family)}
+    for variant in family.variants if unseen else ():
         known |= _known(what, family.protocol(variant))
         if known >= names:
             return
-    for name in sorted(names - known):
+    for name in sorted(unseen - known):
         raise language.SpecificationError(
             f"the instance: no {what} '{name}' in {family.id}{and_known(name, sorted(known))}"
         )
+
+
+def _is_declared(what: str, name: str, family: language.Family) -> bool:
+    """Whether the source declares a symbol, or an action and, if that is what is asked for, a parameter of it."""
+    symbols, actions = _declared_in(tuple(files_about(family, "")))
+    if what == _SYMBOL:
+        return name in symbols
+    if what == _ACTION:
+        return name in actions
+    params = actions.get(what.removeprefix(_PARAMETER), [])
+    return any(re.search(rf"\b{re.escape(name)}\s*:", each) for each in params)
+
+
+@functools.lru_cache(maxsize=8)
+def _declared_in(files: tuple[str, ...]) -> tuple[frozenset[str], Mapping[str, list[str]]]:
+    """Return the rigid symbols that files declare, and for each function how its parameters are written."""
+    source = "\n".join(Path(file).read_text("utf-8") for file in files if Path(file).is_file())
+    actions: defaultdict[str, list[str]] = defaultdict(list)
+    for name, params in re.findall(r"\bdef (\w+)\(([^)]*)\)", source):
+        actions[name].append(params)
+    return frozenset(re.findall(r'\b(?:rigid_\w+|constant)\(\s*"([^"]*)"', source)), actions
 
 
 def _known(what: str, protocol: language.Protocol) -> set[str]:

@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from carnet_check.cache import memoized
 from carnet_check.errors import EngineError
 from carnet_check.loading.default_instance import axioms_under, drawn_instances, elements_of
 from carnet_check.loading.extent import Explored, fixed_values
@@ -59,14 +60,24 @@ def scope_of(source: Source, protocol: Protocol, threat: str, profile: Profile, 
         UsageError: the sizes make no instance.
     """
     if protocol.digest not in _known:
-        found: dict[str, dict[Symbol, None]] = {}
-        for read in claims_that_read_early(protocol):
-            found.setdefault(read.action, {})[read.symbol] = None
-        _known[protocol.digest] = {claim: tuple(symbols) for claim, symbols in found.items()}
+        symbols = {symbol.name: symbol for symbol in protocol.symbols}
+        _known[protocol.digest] = memoized(
+            "what claims read early",
+            protocol.digest,
+            lambda: _read_early(protocol),
+            lambda kept: {claim: tuple(symbols[name] for name in names) for claim, names in kept.items()},
+        )
     early = {claim: symbols for claim, symbols in _known[protocol.digest].items() if claim in claims}
     if source.instances_are_made:
         return _scope_of_checker(source, protocol, threat, profile, claims, early)
     return _scope_of_family(source.instance(protocol, threat, profile), protocol, early)
+
+
+def _read_early(protocol: Protocol) -> dict[str, list[str]]:
+    found: dict[str, dict[str, None]] = {}
+    for read in claims_that_read_early(protocol):
+        found.setdefault(read.action, {})[read.symbol.name] = None
+    return {claim: list(names) for claim, names in found.items()}
 
 
 _known: dict[str, dict[str, tuple[Symbol, ...]]] = {}

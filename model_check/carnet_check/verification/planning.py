@@ -11,7 +11,6 @@ from carnet_check.engines.runner import ONE_PROCESS, Runner
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import NO_THREAT, Source, unknown
 from carnet_spec.language import Profile, Protocol, TwoRuns
-from carnet_spec.language.lints import Level, lint
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ def planned(request: Request) -> Campaign:
         if name in declared:
             raise UsageError(f"claim '{name}' is declared but not stated yet, so there is nothing to check")
     plans = tuple(plan for plan in plans if plan.pairs or plan.liveness) or plans
-    notes = tuple(note for plan in plans for note in (*_complaints(plan.protocol), *_accepted(source, plan.protocol)))
+    notes = tuple(note for plan in plans for note in (*_complaints(source, plan), *_accepted(source, plan.protocol)))
     campaign = Campaign(request, profile, _engines(request), plans, notes)
     _refuse_empty(campaign)
     _refuse_no_induction(campaign)
@@ -238,9 +237,9 @@ def _refuse_empty(campaign: Campaign) -> None:
         )
 
 
-def _complaints(protocol: Protocol) -> list[str]:
-    """Return the lint errors of a protocol; it can be checked, and may not mean what it says."""
-    return [f"{protocol.variant}: lint {each}" for each in lint(protocol) if each.level is Level.ERROR]
+def _complaints(source: Source, plan: interface.Plan) -> list[str]:
+    variant = plan.protocol.variant
+    return [f"{variant}: lint {each}" for each in source.lint_errors(variant)]
 
 
 def _accepted(source: Source, protocol: Protocol) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from carnet_check import cache
 from carnet_check.cache import LARGEST, AnswerCache, NotAnAnswerError, _canonical, _digest, open_folder, source_digest
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.solver import keep_answer, known
@@ -198,3 +199,63 @@ def test_an_answer_in_a_folder_that_others_may_write_to_is_not_believed(answers:
     entry(answers.folder).parent.chmod(mode)
     assert asked(answers) is None
     assert "somebody else may write into its folder" in answers.used.notes[1]
+
+
+# -- what this very code made before ---------------------------------------------------------------
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return the folder in which what was made is kept, which is not that of who runs the tests."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache._user_folder.cache_clear()
+    yield tmp_path / "carnet"
+    cache._user_folder.cache_clear()
+
+
+def made(value: object, what: str = "numbers", text: str = "text") -> object:
+    return cache.memoized(what, text, lambda: value, lambda kept: kept)
+
+
+def test_what_was_made_is_not_made_again_and_keeps_the_order_of_its_names(home: Path) -> None:
+    assert made({"b": 1, "a": [2]}) == {"b": 1, "a": [2]}
+    again = made("not looked at")
+    assert again == {"b": 1, "a": [2]}
+    assert isinstance(again, dict)
+    assert list(again) == ["b", "a"]
+    assert made(3, what="others") == made(3, text="other text") == 3
+
+
+def test_what_other_sources_made_is_not_believed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(cache.GENERATIONS + 2):
+        monkeypatch.setattr(cache, "specification_digest", lambda number=number: str(number))
+        cache._user_folder.cache_clear()
+        assert made(number) == number
+    assert len(list(home.iterdir())) == cache.GENERATIONS
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"answer": {"made": "2"}}'])
+def test_a_damaged_entry_is_made_anew(home: Path, content: str) -> None:
+    made(1)
+    (file,) = home.glob("*/*/*.json")
+    file.write_text(content)
+    assert made(2) == 2
+    assert made(3) == 2
+
+
+def test_what_cannot_be_read_is_made_anew(home: Path) -> None:
+    made("one")
+    assert cache.memoized("numbers", "text", lambda: "2", int) == 2
+
+
+@pytest.mark.parametrize("how", ["others may write", "no folder", "a relative folder"])
+def test_where_nothing_is_believed_all_is_made(home: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if how == "others may write":
+        home.mkdir()
+        home.chmod(0o777)
+    elif how == "no folder":
+        home.write_text("a file")
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")
+    assert [made(1), made(2)] == [1, 2]
+    assert not list(home.glob("*")) if home.is_dir() else True

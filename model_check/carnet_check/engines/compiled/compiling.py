@@ -98,7 +98,9 @@ def _made(program: str, text: str, file: Path) -> ctypes.CDLL:
         source.write_text(text)
         ran = subprocess.run([program, *OPTIONS, "-o", made, source], capture_output=True, text=True, check=False)
         if ran.returncode:
-            said = next((line for line in ran.stderr.splitlines() if "error" in line), f"it ended with {ran.returncode}")
+            said = next(
+                (line for line in ran.stderr.splitlines() if "error" in line), f"it ended with {ran.returncode}"
+            )
             raise CompilationError(f"'{program}' does not compile the model: {said}")
         content = made.read_bytes()
     write_durably(file, content + hashlib.sha256(content).digest())

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from carnet_check.cache import AnswerCache
+from carnet_check.certificates.file import place_of
 from carnet_check.engines.induction.counterexample import counterexamples, explain_cti, standings
 from carnet_check.engines.induction.induction import (
     ClaimProofs,
@@ -19,7 +20,7 @@ from carnet_check.engines.induction.induction import (
     prove,
     try_claims,
 )
-from carnet_check.engines.induction.liveness import by_fairness
+from carnet_check.engines.induction.liveness import LivenessProofs, by_fairness
 from carnet_check.engines.induction.obligations import (
     GOAL,
     Obligation,
@@ -57,6 +58,7 @@ from carnet_check.engines.interface import (
     StepProofs,
     Task,
 )
+from carnet_check.engines.proving.certified import CertifiedDesign, certified
 from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome, Unbounded
 from carnet_check.engines.proving.solver import (
     Z3,
@@ -97,13 +99,21 @@ class Induction(
     Separable,
     Shares,
 ):
-    """Proves one obligation for each invariant and action; ``rlimit`` is the solver's budget for each."""
+    """Proves one obligation for each invariant and action; ``rlimit`` is the solver's budget for each.
+
+    With ``certificates`` the solver is asked only what the certificates beside the specification do not prove.
+    """
 
     name: ClassVar = "induction"
     purpose: ClassVar = "claims, for any number of parties, keys, messages and rounds"
     needs: ClassVar = (Z3,)
     shows: ClassVar = "counterexample to induction"
     rlimit: int = DEFAULT_RLIMIT
+    certificates: bool = False
+
+    def as_default(self) -> Self:
+        """Return the engine that believes certificates, where there are some, instead of asking the solver."""
+        return replace(self, certificates=True)
 
     def limited(self, most: int) -> Self:
         """Return the engine with another budget for each obligation, in units of the solver's own counter."""
@@ -111,15 +121,21 @@ class Induction(
 
     def intention(self, task: Task) -> str:
         """Say that no size matters."""
-        return "for any number of parties, keys, messages and rounds"
+        told = "for any number of parties, keys, messages and rounds"
+        return f"{told}; by certificates, and by Z3 where none fits" if self._may_certify(task) else told
 
     def budget(self, profile: Profile) -> str:
         """Say what the solver may take."""
         return f"{self.rlimit:,} solver units to an obligation"
 
     def require_runnable(self, task: Task) -> None:
-        """Refuse to believe a Z3 that fails its self-test (UsageError)."""
-        require_trusted()
+        """Refuse to believe a Z3 that fails its self-test (UsageError); what certificates prove does not need it."""
+        if not self._may_certify(task):
+            require_trusted()
+
+    def _may_certify(self, task: Task) -> bool:
+        place = place_of(task.source) if self.certificates else None
+        return place is not None and place.is_file()
 
     # -- claims -----------------------------------------------------------------------------------
 
@@ -128,24 +144,54 @@ class Induction(
         rows: list[Result] = []
         bases: dict[tuple[str, str, str, str, str], ProofBasis] = {}
         found: list[InvariantStatus] = []
+        every: list[ProofResult] = []
         lively: dict[tuple[str, str], LivenessAnswer] = {}
-        before = task.runner.answers(self.name, self.version())
+        before = task.runner.answers(self.name, self.version()) if task.runner.folder else None
+        designs, remarks = self._certified(task, listener)
         with Workers(pool=task.runner.pool(solver_version), answers=before) as workers:
             for plan in task.plans:
+                design = designs.get(plan.protocol.variant)
                 proofs: tuple[ProofResult, ...] = ()
                 if wanted := plan.to_prove:
-                    tried, seconds = self._proved(plan, wanted, workers, listener)
+                    tried, seconds = self._proved(plan, wanted, workers, listener, design)
                     proofs = tried.proofs
-                    found += standings(proofs)
+                    every += proofs
+                    found += standings(proofs) if proofs or design is None else design.standings()
                     for claim, threat in wanted:
                         proof = tried.claims[claim.name, threat.id]
                         rows.append(self.row(task, plan, proof, threat, seconds, _detail(proof)))
                         bases[rows[-1].key] = ProofBasis(proof.layer, proof.satisfiable)
+                asked = LivenessProofs(plan.protocol, proofs, workers, design.composition if design else None)
                 for live in plan.liveness:
                     listener.status(f"{plan.protocol.variant}: {live.name}, what happens in the end")
-                    lively[plan.protocol.variant, live.name] = by_fairness(plan.protocol, live, proofs, workers)
-        notes = before.used.notes if before else ()
-        return EngineResult(self.name, tuple(rows), notes=notes, bases=bases, standings=tuple(found), liveness=lively)
+                    lively[plan.protocol.variant, live.name] = asked.answer(live)
+        notes = (*(before.used.notes if before else ()), *remarks)
+        return EngineResult(
+            self.name,
+            tuple(rows),
+            notes=notes,
+            bases=bases,
+            standings=tuple(found),
+            liveness=lively,
+            proofs=_proof_counts(designs.values(), every) if designs else {},
+        )
+
+    def _certified(self, task: Task, listener: Listener) -> tuple[dict[str, CertifiedDesign], tuple[str, ...]]:
+        """Return what certificates prove, by variant, and say which of them prove nothing."""
+        if not self._may_certify(task):
+            return {}, ()
+        listener.status("checking certificates")
+        designs, remarks = certified(task.source, task.plans, task.jobs)
+        for variant, design in designs.items():
+            refused, every = design.refused, len(design.composition.obligations)
+            proved = f"certificates prove {every - len(refused):,} of {counted(every, 'obligation')}"
+            listener.line(f"{variant}: {proved} in {design.seconds:.1f} s")
+            if refused:
+                first = ", ".join(f"{id} ({why})" for id, why in list(refused.items())[:SHOWN])
+                more = ", …" if len(refused) > SHOWN else ""
+                told = f"{counted(len(refused), 'obligation')} without a certificate that fits, so Z3 was asked"
+                remarks += (f"{variant}: {told}: {first}{more}",)
+        return designs, remarks
 
     def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
         """Answer the obligations that fall to ``shard``; whatever else a failure makes worth asking is left out."""
@@ -161,26 +207,40 @@ class Induction(
         return ShardReport(self.name, "obligation", len(seen.answers), len(seen.every), open_, notes=notes)
 
     def _proved(
-        self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], workers: Workers, listener: Listener
+        self,
+        plan: Plan,
+        wanted: Sequence[tuple[Claim, Threat]],
+        workers: Workers,
+        listener: Listener,
+        design: CertifiedDesign | None = None,
     ) -> tuple[ClaimProofs, float]:
         began, pace = time.monotonic(), Pace()
         variant = plan.protocol.variant
+        if design is not None and not design.refused:
+            claims = {(claim.name, threat.id): design.composition.claim(claim, threat) for claim, threat in wanted}
+            if all(proof.proved for proof in claims.values()):
+                return ClaimProofs(claims, ()), design.seconds
         listener.status(f"{variant}: writing down proof obligations")
 
         def answered(done: int, total: int, _: SolverAnswer) -> None:
             listener.status(f"{variant}: {self.name}, {done} of {total} obligations{pace.left(done, total)}")
 
-        tried = self._tried(plan, wanted, workers, answered)
+        tried = self._tried(plan, wanted, workers, answered, design)
         seconds = time.monotonic() - began
         held = sum(tried.claims[claim.name, threat.id].proved for claim, threat in wanted)
         listener.line(f"{variant}: {self.name} proves {held} of {len(wanted)} in {seconds:.1f} s")
         return tried, seconds
 
     def _tried(
-        self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], workers: Workers, answered: Answered
+        self,
+        plan: Plan,
+        wanted: Sequence[tuple[Claim, Threat]],
+        workers: Workers,
+        answered: Answered,
+        design: CertifiedDesign | None,
     ) -> ClaimProofs:
         """Prove what is wanted; if something is not inductive, try again without whatever is not."""
-        first = self._together(plan, wanted, workers, answered)
+        first = self._together(plan, wanted, workers, answered, design=design)
         found = {(claim.name, threat.id): first.claims[claim.name, threat.id] for claim, threat in wanted}
         proofs = [*first.proofs]
         for model in (None, *(threat for threat in plan.threats if threat != NO_THREAT)):
@@ -202,13 +262,16 @@ class Induction(
         workers: Workers,
         answered: Answered,
         only: Callable[[Obligation], bool] | None = None,
+        design: CertifiedDesign | None = None,
     ) -> ClaimProofs:
         """Prove all claims with the help of all lemmas, or only ask for some obligations."""
         protocol = plan.protocol
+        proved = (lambda threat: design.answers(threat.id if threat else "")) if design else None
+        asked: dict[str, Any] = {"rlimit": self.rlimit, "progress": answered, "only": only, "certified": proved}
         if protocol.threats:
             threats = [threat for threat in plan.threats if any(t == threat for _, t in wanted)]
-            return try_claims(protocol, threats, rlimit=self.rlimit, progress=answered, only=only, workers=workers)
-        general = prove(protocol, None, rlimit=self.rlimit, progress=answered, only=only, workers=workers)
+            return try_claims(protocol, threats, workers=workers, **asked)
+        general = prove(protocol, None, workers=workers, **asked)
         claims = {(claim.name, threat.id): general.claim(claim.name) for claim, threat in wanted}
         return ClaimProofs(claims, (general,))
 
@@ -250,7 +313,8 @@ class Induction(
         """Ask the solver, for instances of any size."""
         if not solver_is_installed():
             return NoSolver()
-        return SolverPossibilities(protocol, threat, known, runner.answers("possibility", self.version()))
+        before = runner.answers("possibility", self.version()) if runner.folder else None
+        return SolverPossibilities(protocol, threat, known, before)
 
     def remembered(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
         """Return the hints that lie beside the specification."""
@@ -341,10 +405,25 @@ def _covers(protocol: Protocol, model: Threat | None, key: tuple[str, str]) -> b
 
 def _detail(proof: ClaimProof) -> str:
     if proof.proved:
-        return f"any number of everything; rests on {counted(len(proof.lemmas), 'lemma')}"
+        told = f"any number of everything; rests on {counted(len(proof.lemmas), 'lemma')}"
+        if not proof.certified:
+            return told
+        asked = f" and {proof.asked:,} by Z3" if proof.asked else ""
+        return f"{told}; {counted(proof.certified, 'obligation')} by certificate{asked}"
     missing = proof.missing
     told = proof.reason or f"{counted(len(missing), 'obligation')} open: " + ", ".join(missing[:SHOWN])
     return told + (", …" if len(missing) > SHOWN else "")
+
+
+def _proof_counts(designs: Iterable[CertifiedDesign], proofs: Iterable[ProofResult]) -> Mapping[str, int]:
+    """Count the obligations that certificates prove, and those that the solver was asked: once, where proofs share one.
+
+    What is proved without either, because a step leaves an invariant as it is, is not counted.
+    """
+    certified = sum(len(design.composition.obligations) - len(design.refused) for design in designs)
+    answers = (answer for proof in proofs for answer in proof.answers.values())
+    asked = {id(answer) for answer in answers if answer.attempt >= 0 and not answer.certified}
+    return {"obligations by certificate": certified, "by Z3": len(asked)}
 
 
 INDUCTION = Induction()

@@ -15,6 +15,8 @@ from carnet_check.exports.smtlib import Statement
 from carnet_spec.language import GuardKind, Protocol, Threat
 from carnet_spec.language.terms import TRUE
 
+Certified = Callable[[Threat | None], Mapping[str, SolverAnswer]]
+"""Returns what certificates prove under a threat model, or without one under all, by the ids of obligations."""
 Progress = Callable[[int, int, SolverAnswer], None]
 """Called with how many obligations are done, how many there are, and the latest answer."""
 
@@ -31,6 +33,7 @@ def prove(
     hints: Hints | None = None,
     workers: Workers | None = None,
     minimise: bool = False,
+    certified: Certified | None = None,
 ) -> ProofResult:
     """Prove the obligations of ``protocol`` under ``threat``; without one, for all threat models at once.
 
@@ -46,6 +49,7 @@ def prove(
         hints: hypotheses to try first; by default those that lie beside the specification. They change times only.
         workers: a pool to use instead of starting one.
         minimise: look for small cores, and for proofs without defences and axioms, for several times the time.
+        certified: what certificates prove, which the solver is not asked.
     """
     started = time.perf_counter()
     subject = next(
@@ -54,6 +58,9 @@ def prove(
     listed = {each.id: each for each in obligations_of(subject)}
     hints = load_hints(protocol) if hints is None else hints
     answers = taken_over(listed, baselines)
+    for id, answer in certified(threat).items() if certified else ():
+        if id in listed:
+            answers.setdefault(id, answer)
     asked = [each for each in listed.values() if each.id not in answers and (not only or only(each))]
     with workers or Workers(jobs) as pool:
         for done, answer in enumerate(answers_to(asked, subject, hints, rlimit, pool, minimise), 1):
@@ -134,6 +141,7 @@ def try_claims(
     only: Callable[[Obligation], bool] | None = None,
     hints: Hints | None = None,
     workers: Workers | None = None,
+    certified: Certified | None = None,
 ) -> ClaimProofs:
     """Prove every stated claim under each of ``threats`` (by default all) that it is claimed for.
 
@@ -144,7 +152,16 @@ def try_claims(
     threats = tuple(protocol.threats if threats is None else threats)
     found: dict[tuple[str, str], ClaimProof] = {}
     with workers or Workers(jobs) as pool:
-        proof = partial(prove, protocol, rlimit=rlimit, progress=progress, only=only, hints=hints, workers=pool)
+        proof = partial(
+            prove,
+            protocol,
+            rlimit=rlimit,
+            progress=progress,
+            only=only,
+            hints=hints,
+            workers=pool,
+            certified=certified,
+        )
         proofs = [proof(None)]
         for threat in fewest_axioms_first(threats):
             wanted = [claim.name for claim in protocol.claims if claim.invariant and threat.id in claim.under]
@@ -260,6 +277,8 @@ class ProofResult:
         missing, axioms = self.missing(invariant), self.axioms(invariant)
         stated = {axiom.name: axiom.states for axiom in self.protocol.axioms}
         defences = frozenset[str]().union(*(part.defences for part in self._rest_on(invariant)))
+        needed = (each.id for member in self.uses(invariant) for each in self._of_invariant[member])
+        answers = [self.answers[id] for id in needed if id in self.answers]
         return ClaimProof(
             claim=name,
             outcome=SolverOutcome.UNKNOWN if missing else SolverOutcome.PROVED,
@@ -274,6 +293,8 @@ class ProofResult:
                 for each in self._of_invariant[invariant]
                 if each.id in self.answers and self.answers[each.id].outcome is SolverOutcome.REFUTED
             ),
+            certified=sum(answer.certified for answer in answers),
+            asked=sum(answer.attempt >= 0 and not answer.certified for answer in answers),
         )
 
     def _defences(self, obligation: Obligation) -> set[str]:

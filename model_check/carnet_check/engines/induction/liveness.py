@@ -14,9 +14,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from carnet_check.engines.induction.induction import ProofResult, prove
 from carnet_check.engines.induction.obligations import (
+    System,
     after_updates,
     drawn_apart,
     fresh_values_differ,
@@ -25,7 +27,7 @@ from carnet_check.engines.induction.obligations import (
 )
 from carnet_check.engines.induction.solving import Batch, Question, Workers
 from carnet_check.engines.interface import LivenessAnswer
-from carnet_check.engines.proving.composition import SolverOutcome
+from carnet_check.engines.proving.composition import Composition, SolverOutcome
 from carnet_check.exports.smtlib import statement
 from carnet_check.semantics.fairness import divided
 from carnet_check.wording import listed
@@ -44,10 +46,40 @@ def by_fairness(
         proofs: of the protocol's invariants; what they proved is not asked again.
         workers: a pool to use instead of starting one.
     """
-    began = time.monotonic()
     with workers or Workers(1) as pool:
-        answer = _by_fairness(_Asked(protocol, proofs, pool), live)
-    return replace(answer, seconds=time.monotonic() - began)
+        return LivenessProofs(protocol, proofs, pool).answer(live)
+
+
+class LivenessProofs:
+    """Proofs of the liveness properties of one protocol, which share the text of its hypotheses.
+
+    Args:
+        protocol: whose properties they are.
+        proofs: of its invariants; what they proved is not asked again.
+        workers: who asks the solver.
+        certified: what certificates prove of the invariants, if there are any.
+    """
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        proofs: Sequence[ProofResult],
+        workers: Workers,
+        certified: Composition | None = None,
+    ) -> None:
+        self._protocol, self._proofs, self._workers, self._certified = protocol, proofs, workers, certified
+
+    @cached_property
+    def _asked(self) -> _Asked:
+        known = (each.system for each in self._proofs if each.protocol is self._protocol)
+        subject = next((each for each in known if each.threat is None), None) or system(self._protocol, None)
+        return _Asked(subject, self._proofs, self._workers, self._certified)
+
+    def answer(self, live: Eventually) -> LivenessAnswer:
+        """Try to prove a property by fairness of one of the actions that it names, and then of all of them."""
+        began = time.monotonic()
+        self._asked.used = frozenset()
+        return replace(_by_fairness(self._asked, live), seconds=time.monotonic() - began)
 
 
 def _by_fairness(asked: _Asked, live: Eventually) -> LivenessAnswer:
@@ -132,13 +164,15 @@ class _Asked:
     Invariants may be used as they are stated, and are proved in the end.
     """
 
-    def __init__(self, protocol: Protocol, proofs: Sequence[ProofResult], workers: Workers) -> None:
-        self.protocol = protocol
+    def __init__(
+        self, subject: System, proofs: Sequence[ProofResult], workers: Workers, certified: Composition | None
+    ) -> None:
+        self.protocol = subject.protocol
         self.used: frozenset[str] = frozenset()
-        known = (each.system for each in proofs if each.protocol is protocol)
-        self._system = next((each for each in known if each.threat is None), None) or system(protocol, None)
+        self._system = subject
         self._proofs = [*proofs]
         self._workers = workers
+        self._certified = certified
 
     def failing(self, wanted: Iterable[Leads]) -> tuple[str, ...]:
         asked = [*wanted]
@@ -151,7 +185,11 @@ class _Asked:
         return given, after_updates(ground.updates)(after)
 
     def held(self, wanted: Sequence[tuple[tuple[Term, ...], Term]]) -> list[bool]:
-        """Say of each goal whether it follows from what is given with it and axioms, or else from invariants, too."""
+        """Say of each goal whether it follows from what is given with it and axioms, or else from invariants, too.
+
+        What comes first among what is given is tried alone: it suffices where a step leaves everything as it is, and
+        all these are one question, which is asked once.
+        """
         subject = self._system
         questions = [self._question(number, given, goal) for number, (given, goal) in enumerate(wanted)]
         answers = {}
@@ -165,19 +203,28 @@ class _Asked:
         declarations = self._system.declarations
         own = [statement(f"given:{place}", each, declarations) for place, each in enumerate(given)]
         names = [said.name for said in own]
-        known = ((*self._system.axioms, *names), (*self._system.hypotheses, *names))
+        known = (tuple(names[:1]), (*self._system.axioms, *names), (*self._system.hypotheses, *names))
         return Question(str(number), statement("goal", negation(goal), declarations), (*own,), known)
 
     # -- what is used ------------------------------------------------------------------------------
 
     def unproved(self) -> tuple[str, ...]:
-        """Prove the invariants that were used, and those that these rest on; return the obligations without a proof."""
+        """Prove the invariants that were used, and those that these rest on; return the obligations without a proof.
+
+        What certificates prove of all of them is not asked.
+        """
+        if self._by_certificates() is not None:
+            return ()
         wanted, reached = frozenset[str](), self._named("inv:")
         while reached != wanted:
             wanted = reached
             self._prove(wanted)
             reached = wanted.union(*(self._proofs[-1].uses(name) for name in wanted))
         return tuple(dict.fromkeys(id for name in sorted(wanted) for id in self._proofs[-1].missing(name)))
+
+    def _by_certificates(self) -> tuple[frozenset[str], frozenset[str]] | None:
+        """Return all invariants that answers rest on, and the axioms of their proofs, if certificates prove them."""
+        return self._certified.everywhere(self._named("inv:")) if self._certified else None
 
     def _prove(self, wanted: frozenset[str]) -> None:
         proof = prove(
@@ -191,12 +238,16 @@ class _Asked:
     @property
     def lemmas(self) -> tuple[str, ...]:
         """The invariants that answers rest on, sorted."""
+        if (certified := self._by_certificates()) is not None:
+            return tuple(sorted(certified[0]))
         named = self._named("inv:")
         return tuple(sorted(named.union(*(self._proofs[-1].uses(name) for name in named))))
 
     @property
     def axioms(self) -> frozenset[str]:
         """The axioms that answers and the proofs of lemmas rest on."""
+        if (certified := self._by_certificates()) is not None:
+            return self._named("axiom:") | certified[1]
         return self._named("axiom:").union(*(self._proofs[-1].axioms(name) for name in self.lemmas))
 
     def _named(self, kind: str) -> frozenset[str]:

@@ -7,7 +7,7 @@ under every threat model, and are proved without any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
@@ -35,6 +35,7 @@ class SolverAnswer:
         core: names of the hypotheses that the proof used; empty unless proved.
         attempt: which attempt decided, from 0; -1 where no solver was needed.
         reason: why the outcome is unknown.
+        certified: whether the kernel followed a certificate of it.
     """
 
     id: str
@@ -43,6 +44,7 @@ class SolverAnswer:
     seconds: float = 0.0
     attempt: int = -1
     reason: str = ""
+    certified: bool = False
 
 
 SHOWN = 3
@@ -94,6 +96,7 @@ class Composition:
         axioms = {name.partition(":")[2] for name in used if name.startswith(("axiom:", "threat:"))}
         missing = tuple(id for member in rest_on for id in member.missing)
         own = self._of[self._key(invariant.name, threat.id)]
+        answers = [self._answer(each) for member in members for each in self._of[self._key(member, threat.id)]]
         protocol = layer.protocol
         stated = {axiom.name: axiom.states for axiom in protocol.axioms}
         return ClaimProof(
@@ -107,7 +110,21 @@ class Composition:
             reason=self._why(missing),
             layer=_of_threat(layer) or "",
             satisfiable=tuple(each.id for each in own if self._answer(each).outcome is SolverOutcome.REFUTED),
+            certified=sum(answer.certified for answer in answers),
         )
+
+    def everywhere(self, invariants: Iterable[str]) -> tuple[frozenset[str], frozenset[str]] | None:
+        """Return all invariants that some rest on, and the axioms, if they are proved without any threat model."""
+        layer = next((each for each in self.layers if each.claims), self.layers[0])
+        threat, wanted = _of_threat(layer) or "", set(invariants)
+        if not wanted <= {each.name for each in layer.claims}:
+            return None
+        members = {member for name in wanted for member in self._reached(name, threat)}
+        rest_on = [self._member(member, threat) for member in members]
+        used = frozenset[str]().union(*(each.core for each in rest_on))
+        if any(each.missing for each in rest_on) or any(name.startswith("threat:") for name in used):
+            return None
+        return frozenset(members), frozenset(name.partition(":")[2] for name in used if name.startswith("axiom:"))
 
     def _key(self, invariant: str, threat: str) -> _Key:
         general = None, invariant
@@ -183,6 +200,8 @@ class ClaimProof:
         reason: why there is no proof, where no obligation says so.
         layer: the threat model whose axioms could be used; without one, the proof is good under all.
         satisfiable: obligations of the claim itself that were refuted, whatever else is assumed to hold before.
+        certified: how many of the obligations that it rests on certificates prove, where certificates come first.
+        asked: how many of them a solver answered then.
     """
 
     claim: str
@@ -195,6 +214,8 @@ class ClaimProof:
     reason: str = ""
     layer: str = ""
     satisfiable: tuple[str, ...] = ()
+    certified: int = 0
+    asked: int = 0
 
     @property
     def proved(self) -> bool:
@@ -212,8 +233,9 @@ class Unbounded(Engine):
         return Verdict.PROVED
 
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
-        """Say that no size matters."""
-        return (f"{self.name}: unbounded",)
+        """Say that no size matters, and what the proofs are if not all of them are a solver's."""
+        told = ", ".join(f"{number:,} {what}" for what, number in outcome.proofs.items())
+        return (f"{self.name}: unbounded{told and f' ({told})'}",)
 
     def row(self, task: Task, plan: Plan, proof: ClaimProof, threat: Threat, seconds: float, detail: str) -> Result:
         """Return the row of a claim, with everything that its proof rests on."""

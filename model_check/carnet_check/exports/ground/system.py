@@ -42,26 +42,11 @@ from carnet_spec.language import (
     Symbol,
     Term,
     Update,
+    terms,
 )
 from carnet_spec.language.analysis.freshness import distinguishable_fresh_sorts
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.protocol import terms_of_action
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Truth,
-    Var,
-    free_variables,
-    symbols_of,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -533,7 +518,7 @@ class Reaching:
 
         yield from choose(0, {}, True)
 
-    def pool(self, action: Action, var: Var) -> Row:
+    def pool(self, action: Action, var: terms.Var) -> Row:
         """Return the elements that a search tries for a parameter."""
         return self.instance.pools.get((action.name, var.name), self.instance.of(var.sort))
 
@@ -598,17 +583,17 @@ class Reaching:
 class _Order(NamedTuple):
     """In which order variables are chosen, and what can be looked at once so many of them are."""
 
-    variables: Sequence[Var]
+    variables: Sequence[terms.Var]
     checks: Sequence[Sequence[tuple[Term, bool]]]
 
 
-def _order(variables: Sequence[Var], parts: Sequence[tuple[Term, bool]]) -> _Order:
+def _order(variables: Sequence[terms.Var], parts: Sequence[tuple[Term, bool]]) -> _Order:
     """Choose those variables first that let a part be looked at soonest."""
-    needs = [free_variables(part) for part, _ in parts]
-    chosen: list[Var] = []
+    needs = [terms.free_variables(part) for part, _ in parts]
+    chosen: list[terms.Var] = []
     left = list(variables)
 
-    def missing(var: Var) -> int:
+    def missing(var: terms.Var) -> int:
         return min((len(needed.intersection(left)) for needed in needs if var in needed), default=len(variables) + 1)
 
     while left:
@@ -623,13 +608,13 @@ def _order(variables: Sequence[Var], parts: Sequence[tuple[Term, bool]]) -> _Ord
 def signed_parts(term: Term, wanted: bool = True) -> list[tuple[Term, bool]]:
     """Split a formula, or its negation, into formulas that must all hold, or must not."""
     match term:
-        case Not(body):
+        case terms.Not(body):
             return signed_parts(body, not wanted)
-        case And(parts) if wanted:
+        case terms.And(parts) if wanted:
             return [each for part in parts for each in signed_parts(part, True)]
-        case Or(parts) if not wanted:
+        case terms.Or(parts) if not wanted:
             return [each for part in parts for each in signed_parts(part, False)]
-        case Implies(premise, conclusion) if not wanted:
+        case terms.Implies(premise, conclusion) if not wanted:
             return signed_parts(premise, True) + signed_parts(conclusion, False)
         case _:
             return [(term, wanted)]
@@ -641,7 +626,7 @@ def _guards_of(action: Action) -> list[tuple[Term, bool]]:
 
 
 def _reads(action: Action) -> frozenset[str]:
-    read = {symbol.name for term in terms_of_action(action) for symbol in symbols_of(term) if symbol.mutable}
+    read = {symbol.name for term in terms_of_action(action) for symbol in terms.symbols_of(term) if symbol.mutable}
     return frozenset(read | {used_symbol(var.sort).name for var in action.fresh})
 
 
@@ -678,29 +663,29 @@ class Reading:
     def condition(self, term: Term, env: Env) -> Condition:
         """Return when a formula holds."""
         match term:
-            case Truth(value):
+            case terms.Truth(value):
                 return value
-            case Apply(symbol, args):
+            case terms.Apply(symbol, args):
                 known = self._row(args, env)
                 if known is not None:
                     return self._fact(symbol, known)
                 return some(every((when, self._fact(symbol, row))) for row, when in self.rows(args, env))
-            case Equal(left, right):
+            case terms.Equal(left, right):
                 return self._equal(self.cases(left, env), self.cases(right, env))
-            case Not(body):
+            case terms.Not(body):
                 return denied(self.condition(body, env))
-            case And(parts):
+            case terms.And(parts):
                 return self._every(((part, env) for part in parts), True)
-            case Or(parts):
+            case terms.Or(parts):
                 return denied(self._every(((part, env) for part in parts), False))
-            case Implies(premise, conclusion):
+            case terms.Implies(premise, conclusion):
                 before = self.condition(premise, env)
                 return True if before is False else some((denied(before), self.condition(conclusion, env)))
-            case Forall(bound, body):
+            case terms.Forall(bound, body):
                 return denied(self._some(bound, body, env, wanted=False))
-            case Exists(bound, body):
+            case terms.Exists(bound, body):
                 return self._some(bound, body, env, wanted=True)
-            case IfThenElse(test, then, otherwise):
+            case terms.IfThenElse(test, then, otherwise):
                 when = self.condition(test, env)
                 first, second = self.condition(then, env), self.condition(otherwise, env)
                 return some((every((when, first)), every((denied(when), second))))
@@ -710,11 +695,11 @@ class Reading:
     def cases(self, term: Term, env: Env) -> Cases:
         """Return the elements that a term may stand for."""
         match term:
-            case Var(name):
+            case terms.Var(name):
                 return [(env[name], True)]
-            case Member(_, name):
+            case terms.Member(_, name):
                 return [(name, True)]
-            case Apply(symbol, args):
+            case terms.Apply(symbol, args):
                 known = self._row(args, env)
                 if known is not None:
                     return self._values(symbol, known)
@@ -724,7 +709,7 @@ class Reading:
                     for value, holds in self._values(symbol, row)
                 )
                 return _joined(found)
-            case IfThenElse(test, then, otherwise):
+            case terms.IfThenElse(test, then, otherwise):
                 when = self.condition(test, env)
                 parts = ((then, when), (otherwise, denied(when)))
                 return _joined(
@@ -748,15 +733,15 @@ class Reading:
         row = []
         for arg in args:
             match arg:
-                case Var(name) | Member(_, name):
-                    row.append(env[name] if isinstance(arg, Var) else name)
-                case Apply(symbol, inner) if not symbol.mutable and (known := self._row(inner, env)) is not None:
+                case terms.Var(name) | terms.Member(_, name):
+                    row.append(env[name] if isinstance(arg, terms.Var) else name)
+                case terms.Apply(symbol, inner) if not symbol.mutable and (known := self._row(inner, env)) is not None:
                     row.append(self.instance.functions[symbol.name][known])
                 case _:
                     return None
         return tuple(row)
 
-    def assignments(self, variables: Sequence[Var], env: Env) -> Iterator[Env]:
+    def assignments(self, variables: Sequence[terms.Var], env: Env) -> Iterator[Env]:
         """Yield every way to choose elements for variables, beside what is chosen already."""
         names = [var.name for var in variables]
         for row in itertools.product(*(self.instance.of(var.sort) for var in variables)):
@@ -772,7 +757,7 @@ class Reading:
                 return False
         return every(found)
 
-    def _some(self, bound: Sequence[Var], body: Term, env: Env, *, wanted: bool) -> Condition:
+    def _some(self, bound: Sequence[terms.Var], body: Term, env: Env, *, wanted: bool) -> Condition:
         """Return when a formula holds, or does not, for some elements; those that decide it alone come last."""
         key = id(body), wanted
         if key not in self._orders:  # the body is kept, so that no other has its id

@@ -71,16 +71,21 @@ def bases(family: Family, protocol: Protocol) -> Findings:
 
 
 def undeclared(family: Family, judged: Protocol) -> Findings:
-    """Names that no variant declares, where no other variant is built unless the one that is judged lacks a name.
+    """Names that no variant declares.
 
-    Where no threat model is declared, everybody is meant by any.
+    What the judged variant lacks is looked for in the first main one, and then in the one that is spoken of: no other
+    is built. Where no threat model is declared, everybody is meant by any.
     """
     yield from parts(family)
     yield from bases(family, judged)
+    wholes: dict[str, Protocol] = {}
     for where, variant, what, name, known in _named(family):
         names = dict.fromkeys(known(judged))
-        if name not in names and variant in family.variants:
-            names |= dict.fromkeys(known(family.drafted(variant).whole()))
+        for other in (family.main[0], variant):
+            if name not in names and other in family.variants:
+                if other not in wholes:
+                    wholes[other] = family.drafted(other).whole()
+                names |= dict.fromkeys(known(wholes[other]))
         if name not in names and (names or known is not _threats):
             yield where, f"no {what} '{name}': {one_of(names, name)}"
 

@@ -21,16 +21,17 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet_check.cache import _user_folder
 from carnet_check.commands import doctor
-from carnet_check.commands.common import completions
+from carnet_check.commands.descriptions import completions, entries
 from carnet_check.commands.diff import KEY, Direction, differences
 from carnet_check.commands.doctor import look_for
-from carnet_check.commands.explain import Entry, entries
+from carnet_check.commands.entry import Entry
 from carnet_check.engines.interface import Tool
 from carnet_check.engines.registry import registered
 from carnet_check.loading.families import Source, load
 from carnet_check.report.run_folder import Run
-from carnet_spec.language import Draft, Formula, Service, implies
+from carnet_spec.language import Draft, Family, Formula, Protocol, Service, implies
 from tests.fixtures import toy
 from tests.repo.tracked import ROOT
 from tests.unit.model_check.command import CONTROLS, TOY, carnet
@@ -326,6 +327,36 @@ def test_explain_says_what_it_is_and_how_to_check_it(id: str) -> None:
     (entry,) = [entry for entry in shown if entry["kind"] == kind]
     assert sentence in entry["sentence"]
     assert check in entry["check"]
+
+
+@pytest.mark.parametrize("words", [("explain", "A3", "--json"), ("list", "--json"), ("list", "fastrack")])
+def test_what_was_described_before_is_said_again_and_nothing_is_built(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    _user_folder.cache_clear()
+    first = carnet(*words)
+
+    def built(*_: object) -> Protocol:
+        raise AssertionError("a protocol was built")
+
+    with monkeypatch.context() as nothing:
+        nothing.setattr(Family, "protocol", built)
+        assert carnet(*words) == first
+        for entry in tmp_path.rglob("*.json"):
+            entry.write_bytes(entry.read_bytes()[:-40])
+        assert "a protocol was built" in carnet(*words).out + carnet(*words).err
+    assert carnet(*words) == first
+    _user_folder.cache_clear()
+
+
+def test_a_protocol_of_somebody_else_is_read_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    _user_folder.cache_clear()
+    assert carnet("explain", "secrecy", "--protocol", TOY).code == 0
+    assert carnet("list", TOY).code == 0
+    assert list(tmp_path.rglob("*.json")) == []
+    _user_folder.cache_clear()
 
 
 def test_whatever_a_shell_or_another_command_offers_is_explained() -> None:

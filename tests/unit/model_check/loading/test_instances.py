@@ -21,7 +21,7 @@ from carnet_check.engines.exploring.searches import caps_of
 from carnet_check.errors import UsageError
 from carnet_check.loading import extent, meanings
 from carnet_check.loading.extent import fixed_values
-from carnet_check.loading.families import NO_THREAT, Source, load
+from carnet_check.loading.families import NO_THREAT, Source, load, require_known
 from carnet_check.loading.meanings import every_meaning, first_values, has_model
 from carnet_check.loading.scope import MOST_FIRST_VALUES, Scope, scope_of
 from carnet_spec.language import *
@@ -47,6 +47,34 @@ def test_a_misspelt_relation_is_refused_in_one_line() -> None:
     with pytest.raises(UsageError, match=r"the instance: no symbol that never changes 'corupt' in toy") as refused:
         source.instance(source.protocol(), "collusion", source.profile("tiny"))
     assert "did you mean 'corrupt'?" in str(refused.value)
+
+
+@pytest.mark.parametrize("id", ["gpu-travelling", "sgx-lkl"])
+def test_no_other_design_is_built_for_the_names_that_an_instance_has_of_it(id: str) -> None:
+    source = load(id)
+    fresh = replace(source, family=replace(source.family))
+    for variant in fresh.family.main:
+        protocol = fresh.sound(variant)
+        fresh.instance(protocol, protocol.threats[0].id, fresh.profile("tiny"))
+    assert set(fresh.family._whole) <= set(fresh.family.with_layers(fresh.family.main))
+    assert set(fresh.family._drafts) <= set(fresh.family.with_layers(fresh.family.main))
+
+
+def test_a_parameter_of_another_design_is_known_and_a_misspelt_one_refused() -> None:
+    source = load("gpu-travelling")
+    protocol = source.protocol()
+    right = source.family.instance(protocol, "collusion", source.profile("tiny").scale)
+    action, parameter = next(pool for pool in right.pools if pool[0] not in {each.name for each in protocol.actions})
+
+    def spelt(action: str, parameter: str) -> None:
+        pools = {**right.pools, (action, parameter): next(iter(right.pools.values()))}
+        require_known(replace(right, pools=pools), protocol, source.family)
+
+    spelt(action, parameter)
+    with pytest.raises(SpecificationError, match=f"no parameter of {action} '{parameter}s' in gpu-travelling"):
+        spelt(action, f"{parameter}s")
+    with pytest.raises(SpecificationError, match=f"no action of a pool '{action}s' in gpu-travelling"):
+        spelt(f"{action}s", parameter)
 
 
 @pytest.mark.parametrize("variant", load("gpu-travelling").family.main)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -612,3 +613,22 @@ def test_parameters_are_those_of_the_signature(function: Callable[..., object]) 
     expected = [(name, each.annotation) for name, each in signature.parameters.items()]
     assert expressions._annotated(function) == expected
     assert list(expressions._parameter_names(function)) == [name for name, _ in expected]
+
+
+def test_a_function_that_several_designs_share_is_called_again_for_the_first_alone() -> None:
+    turns = itertools.count()
+
+    def shared(a: Agent) -> Formula:
+        next(turns)
+        return enrolled(a)
+
+    for _ in range(3):
+        drafted().lemma(shared)
+    assert next(turns) == 4
+
+    def alternating(a: Agent) -> Formula:
+        return enrolled(a) if next(turns) % 2 else corrupt(a)
+
+    for _ in range(3):  # what was refused once is looked at again
+        with pytest.raises(MisuseError, match="says two different things"):
+            drafted().lemma(alternating)

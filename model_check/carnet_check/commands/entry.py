@@ -1,0 +1,31 @@
+"""What ``carnet explain`` says of an identifier: data alone, so that it can be read without a protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One meaning of an identifier."""
+
+    id: str
+    kind: str
+    protocol: str
+    sentence: str
+    source: str = ""
+    enforced_by: tuple[str, ...] = ()
+    check: str = ""
+    text: str = ""
+    variants: tuple[str, ...] = ()
+    """The variants that have it, where the first main one and the layers over it have not."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        told = {name: getattr(self, name) for name in self.__slots__}
+        return told | {"enforced_by": list(self.enforced_by), "variants": list(self.variants)}
+
+    def is_called(self, id: str) -> bool:
+        """Whether it is meant by an id, which the id of the protocol may precede."""
+        return id in (self.id, f"{self.protocol}-{self.id}")

@@ -1,0 +1,201 @@
+"""Claims proved by the certificates beside a specification, so that no solver is asked what they prove.
+
+Workers write the obligations as text and follow the certificates with the kernel. Designs of one family have many
+obligations in common, word for word, so each worker takes a part of the obligations of all designs.
+
+A proof rests on the hypotheses that its certificate uses. No certificate says which updates of defences it needs: all
+that it may need are named.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from zlib import crc32
+
+from carnet_check.certificates.file import BadCertificateFile, LayerCertificates, load_certificates, place_of
+from carnet_check.certificates.judging import Accepted, Judge, LayerObligations, key_of
+from carnet_check.engines.interface import InvariantStatus, Plan, Status
+from carnet_check.engines.proving.composition import Composition, SolverAnswer, SolverOutcome
+from carnet_check.exports.obligation_text import Writer
+from carnet_check.loading.families import Source
+from carnet_check.obligations import layers
+from carnet_command.worker import Lost
+from carnet_command.workers import WorkerPool
+from carnet_spec.language import Protocol, SpecificationError
+
+MOST_TOKENS = 1_000_000
+"""The most tokens that a certificate may have."""
+FEW = 1_000
+"""Fewer certificates than this are followed sooner than a process is started."""
+BATCH = 100
+"""How many judgements a worker sends at once."""
+FRESH = "fresh:values differ"
+"""Induction names what is drawn fresh together; certificates name each pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedDesign:
+    """What certificates prove of one design: an answer to each obligation of the layers that were asked for.
+
+    ``seconds`` is how long it took to judge the certificates of all designs that were asked for.
+    """
+
+    composition: Composition
+    seconds: float
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """The obligations that no certificate proves, and why."""
+        answers = self.composition.answers.items()
+        return {id: answer.reason for id, answer in answers if answer.outcome is not SolverOutcome.PROVED}
+
+    def answers(self, threat: str) -> Mapping[str, SolverAnswer]:
+        """Return what certificates prove under a threat model, or under none, by the ids that induction uses.
+
+        What is proved under none is proved under each; what uses no axiom of the only threat model needs none.
+        """
+        found: dict[str, SolverAnswer] = {}
+        alone = not self.composition.layers[0].claims
+        for each in self.composition.obligations:
+            answer, layer = self.composition.answers[each.id], each.layer.threat
+            here = layer is None or layer.id == threat or (alone and not threat and not _of_threat(answer))
+            if here and answer.outcome is SolverOutcome.PROVED:
+                id = each.id.removeprefix(each.layer.prefix)
+                core = dict.fromkeys(FRESH if name.startswith("fresh:") else name for name in answer.core)
+                changes, read = each.action.updates if each.action else (), each.statement.symbols
+                updates = (f"update:{update.name}" for update in changes if update.symbol.name in read)
+                found[id] = replace(answer, id=id, core=(*core, *updates))
+        return found
+
+    def standings(self) -> Iterator[InvariantStatus]:
+        """Yield that each invariant is proved, and where: every obligation has a certificate that was accepted."""
+        protocol = self.composition.layers[0].protocol
+        lemmas = {lemma.name for lemma in protocol.lemmas}
+        for invariant in protocol.invariants:
+            having = [layer.threat for layer in self.composition.layers if invariant in layer.claims]
+            everywhere = None in having or self.composition.everywhere([invariant.name]) is not None
+            for threat in [None] if having and everywhere else having:
+                layer = threat.id if threat else ""
+                yield InvariantStatus(protocol.variant, invariant.name, invariant.name in lemmas, layer, Status.PROVED)
+
+
+def _of_threat(answer: SolverAnswer) -> bool:
+    return any(name.startswith("threat:") for name in answer.core)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Every ``of``-th obligation of some designs, of the general layer and of those of the threat models named."""
+
+    place: Path
+    designs: tuple[tuple[Protocol, frozenset[str]], ...]
+    number: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """Why the certificate of an obligation proves nothing, or else the hypotheses that it uses."""
+
+    variant: str
+    obligation: str
+    why: str
+    hypotheses: tuple[str, ...]
+
+
+def certified(source: Source, plans: Sequence[Plan], jobs: int) -> tuple[dict[str, CertifiedDesign], tuple[str, ...]]:
+    """Have workers judge the certificates of what is to be proved; return what they prove, by variant, and remarks.
+
+    A design without certificates, or of which something cannot be certified, is left out.
+    """
+    place = place_of(source)
+    if place is None or not place.is_file():
+        return {}, ()
+    try:
+        found = load_certificates(place).layers
+    except BadCertificateFile as error:
+        return {}, (f"no certificate is believed, so the solver was asked: {error}",)
+    needed = {
+        plan.protocol.variant: (plan.protocol, frozenset(threat.id for _, threat in plan.to_prove))
+        for plan in plans
+        if (plan.to_prove or plan.liveness) and any(plan.protocol.variant == variant for variant, _ in found)
+    }
+    began = time.monotonic()
+    designs: dict[str, CertifiedDesign] = {}
+    judged: dict[str, dict[str, _Judgement]] = {variant: {} for variant in needed}
+    for said in _in_workers(place, tuple(needed.values()), 0 if sum(map(_number, found.values())) < FEW else jobs):
+        judged[said.variant][said.obligation] = said
+    for variant, (protocol, threats) in needed.items():
+        try:
+            composition = _composition(protocol, threats, judged[variant])
+        except SpecificationError:
+            continue
+        designs[variant] = CertifiedDesign(composition, time.monotonic() - began)
+    return designs, ()
+
+
+def _number(layer: LayerCertificates) -> int:
+    return len(layer.entries)
+
+
+def _in_workers(place: Path, designs: tuple[tuple[Protocol, frozenset[str]], ...], jobs: int) -> Iterator[_Judgement]:
+    """Yield what workers say of the certificates of designs; without any, this process says it."""
+    parts = [_Part(place, designs, number, jobs or 1) for number in range(jobs or 1)] if designs else []
+    if not jobs:
+        yield from (each for part in parts for batch in _judged(part) for each in batch)
+        return
+    with WorkerPool(jobs) as pool:
+        for _, said in pool.results(_judged, parts):
+            yield from [] if isinstance(said, Lost) else said
+
+
+def _judged(part: _Part) -> Iterator[list[_Judgement]]:
+    """Judge the certificates of a part: equal texts are written by one writer, and followed once."""
+    certificates = load_certificates(part.place)
+    accepted: Accepted = set()
+    judge = Judge(MOST_TOKENS, accepted)
+    for protocol, threats in part.designs:
+        judge.writer = Writer(judge.writer.known)
+        batch: list[_Judgement] = []
+        try:
+            asked = _obligations(protocol, threats)
+        except SpecificationError:
+            continue
+        for each in asked:
+            entries = each.entries(certificates.layers.get(key_of(each.layer)))
+            for obligation in each:
+                if crc32(obligation.id.encode()) % part.of != part.number:
+                    continue
+                entry = entries.get(obligation.id)
+                try:
+                    why = judge.why_refused(obligation, entry)
+                except SpecificationError as error:
+                    why = str(error)
+                used = entry.hypotheses if entry and not why else ()
+                batch.append(_Judgement(protocol.variant, obligation.id, why, used))
+                if len(batch) == BATCH:
+                    yield batch
+                    batch = []
+        yield batch
+
+
+def _obligations(protocol: Protocol, threats: frozenset[str]) -> list[LayerObligations]:
+    return [LayerObligations.of(each) for each in layers(protocol) if each.threat is None or each.threat.id in threats]
+
+
+def _composition(protocol: Protocol, threats: frozenset[str], judged: Mapping[str, _Judgement]) -> Composition:
+    listed = _obligations(protocol, threats)
+    answers: dict[str, SolverAnswer] = {}
+    for layer in listed:
+        for each in layer:
+            said = judged.get(each.id)
+            if said is None or said.why:
+                why = said.why if said else "nobody judged its certificate"
+                answers[each.id] = SolverAnswer(each.id, SolverOutcome.UNKNOWN, reason=why)
+            else:
+                answers[each.id] = SolverAnswer(each.id, SolverOutcome.PROVED, said.hypotheses, certified=True)
+    every = tuple(each for layer in listed for each in layer)
+    return Composition([layer.layer for layer in listed], every, answers)
