@@ -169,7 +169,7 @@ def memoized(what: str, text: str, make: Callable[[], Any], read: Callable[[Any]
 def _user_folder() -> Path | None:
     """Return the folder of this user for what this very code made; nothing if there can be none that is believed."""
     try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carnet"
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carnet" / "memoized"
         place = home / _digest(source_digest() + specification_digest())[:32]
         if not home.is_absolute():
             return None
