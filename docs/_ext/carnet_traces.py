@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 from carnet_pages import carried_out, registered_families
 from carnet_pages.carried_out import stopped
+from carnet_pages.citations import citations, places
+from carnet_pages.correspondence import ELEMENTS, STEPS
+from carnet_pages.known_attacks import CATALOGUE, UNREPLAYED
 from carnet_pages.markdown import code, page, prose, table
 from carnet_pages.orchestrator import states
 
 from carnet_check.conformance.checks import Clock, silent_defences, undemanded
-from carnet_ref.citations import citations, places
-from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
-from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE, UNREPLAYED
 from carnet_spec.language import Action, Family
 from carnet_spec.language import Protocol as Design
 from carnet_spec.language.terms import symbols_of

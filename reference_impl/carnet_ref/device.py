@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from carnet_ref.crypto.primitives import AuthenticationError
-from carnet_ref.keys import Direction, KeyLedger, KeySchedule, LinkKeys, Opener, Sealer, UsageLimits
-from carnet_ref.keys.usage import UsageSummary
+from carnet_ref.keys import Direction, KeyLedger, KeySchedule, LinkKeys, Opener, Sealer, UsageLimits, UsageSummary
 from carnet_ref.wire import MalformedError
 
 

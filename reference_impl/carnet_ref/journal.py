@@ -34,15 +34,7 @@ from typing import ClassVar, Final, Protocol
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import OWNER_ONLY, create_durably, write_durably
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    NONCE_BYTES,
-    AesGcmSiv,
-    AuthenticationError,
-    CryptoError,
-    Random,
-    sha384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.wire import MalformedError, Reader, join, number, split, to_number
 
 SUFFIX: Final = "-head"
@@ -67,9 +59,9 @@ class HeadFile:
     """The file that keeps the head of one journal, sealed like its entries and bound to the same owner."""
 
     journal: Path
-    cipher: AesGcmSiv
+    cipher: primitives.AesGcmSiv
     owner: bytes
-    random: Random
+    random: primitives.Random
 
     @property
     def path(self) -> Path:
@@ -87,10 +79,10 @@ class HeadFile:
         except FileNotFoundError:
             return None
         try:
-            opened = self.cipher.decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], self._binding)
+            opened = self.cipher.decrypt(data[: primitives.NONCE_BYTES], data[primitives.NONCE_BYTES :], self._binding)
             count, chain = split(opened, "head", "count", "chain")
             return JournalHead(to_number(count, "head", "count"), chain)
-        except (CryptoError, MalformedError) as error:
+        except (primitives.CryptoError, MalformedError) as error:
             raise ChangedHeadError from error
 
     def write(self, mark: JournalHead) -> None:
@@ -98,7 +90,7 @@ class HeadFile:
 
         Raises OSError if it cannot be written; the one before is still there.
         """
-        nonce = self.random(NONCE_BYTES)
+        nonce = self.random(primitives.NONCE_BYTES)
         write_durably(
             self.path, nonce + self.cipher.encrypt(nonce, join(number(mark.count), mark.chain), self._binding)
         )
@@ -165,9 +157,9 @@ class Journal:
     whole.
     """
 
-    def __init__(self, path: Path, key: bytes, owner: bytes, random: Random) -> None:
+    def __init__(self, path: Path, key: bytes, owner: bytes, random: primitives.Random) -> None:
         self._path = path
-        self._cipher = AesGcmSiv(key)
+        self._cipher = primitives.AesGcmSiv(key)
         self._random = random
         self._owner = owner
         self._head = HeadFile(path, self._cipher, owner, random)
@@ -208,7 +200,7 @@ class Journal:
             nonce, sealed = self._sealed(place, kind, self._mark.chain, payload)
             self._database.execute(_INSERT, (place, kind, nonce, sealed))
             self._entries.append((kind, payload))
-            self._follow(JournalHead(place + 1, sha384(sealed)), self._mark, len(payload))
+            self._follow(JournalHead(place + 1, primitives.sha384(sealed)), self._mark, len(payload))
             self._write_head()
 
     def last(self, kind: str) -> bytes | None:
@@ -249,7 +241,7 @@ class Journal:
         self._database.execute("DELETE FROM entries")
         self._database.execute(_INSERT, (place, CHECKPOINT, nonce, sealed))
         self._database.execute("COMMIT")
-        self._begin_anew(kept, JournalHead(place + 1, sha384(sealed)), self._mark, len(payload))
+        self._begin_anew(kept, JournalHead(place + 1, primitives.sha384(sealed)), self._mark, len(payload))
         self._write_head()
 
     def _write_head(self) -> None:
@@ -259,7 +251,7 @@ class Journal:
             self._headed = self._mark
 
     def _sealed(self, place: int, kind: str, before: bytes, payload: bytes) -> tuple[bytes, bytes]:
-        nonce = self._random(NONCE_BYTES)
+        nonce = self._random(primitives.NONCE_BYTES)
         return nonce, self._cipher.encrypt(nonce, payload, self._binding(place, kind, before))
 
     def _take(self, row: _Row) -> None:
@@ -269,10 +261,10 @@ class Journal:
         place = found if starts else self._mark.count
         try:
             if None in row or found != place:
-                raise AuthenticationError("entry")
+                raise primitives.AuthenticationError("entry")
             name, before = kind.decode("utf-8"), b"" if starts else self._mark.chain
             payload = self._cipher.decrypt(nonce, sealed, self._binding(place, name, before))
-            after = JournalHead(place + 1, sha384(sealed))
+            after = JournalHead(place + 1, primitives.sha384(sealed))
             if starts:
                 reader, parts = Reader(payload, CHECKPOINT), list[bytes]()
                 while reader.remaining:
@@ -285,7 +277,7 @@ class Journal:
             else:
                 self._entries.append((name, payload))
                 self._follow(after, self._mark, len(payload))
-        except (CryptoError, UnicodeDecodeError, MalformedError, OverflowError) as error:
+        except (primitives.CryptoError, UnicodeDecodeError, MalformedError, OverflowError) as error:
             raise self._refused(_FOREIGN if self._rows == 0 else f"entry {place} was changed") from error
 
     def _follow(self, after: JournalHead, before: JournalHead, size: int) -> None:
@@ -367,7 +359,7 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, list[_Row]]:
         raise
 
 
-_KEY_CHARACTERS: Final = 2 * KEY_BYTES + 2
+_KEY_CHARACTERS: Final = 2 * primitives.KEY_BYTES + 2
 """Characters of a key's file: its hexadecimal digits and the end of the line."""
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
@@ -402,7 +394,7 @@ def _make_key(path: Path, journals: Iterable[Path]) -> None:
             "to begin anew"
         )
     try:
-        create_durably(path, secrets.token_hex(KEY_BYTES).encode("ascii") + b"\n")
+        create_durably(path, secrets.token_hex(primitives.KEY_BYTES).encode("ascii") + b"\n")
     except FileExistsError:
         return  # another run was first, with a whole key
     except OSError as error:
@@ -424,6 +416,6 @@ def _parsed_key(path: Path, text: bytes) -> bytes:
         key = bytes.fromhex(digits.decode("ascii"))
     except ValueError:
         key = b""
-    if len(key) != KEY_BYTES:
-        raise JournalError(f"expected {2 * KEY_BYTES} hexadecimal digits in {path}, found something else")
+    if len(key) != primitives.KEY_BYTES:
+        raise JournalError(f"expected {2 * primitives.KEY_BYTES} hexadecimal digits in {path}, found something else")
     return key

@@ -15,13 +15,14 @@ from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
 from carnet_ref.systems.gpu_travelling.exploits import honest, testbed
 from carnet_ref.systems.gpu_travelling.exploits.attacker import Attacker
-from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE, UNREPLAYED
 from carnet_ref.systems.gpu_travelling.exploits.honest import Names
 from carnet_ref.systems.gpu_travelling.exploits.hostile import ACTIONS, Hostile, NotReplayableError
-from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here, replay_with, replayed
+from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here, replay_with
 from carnet_ref.systems.replaying import Attack
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Trace, TraceStep
+from docs._ext.carnet_pages.carried_out import replayed
+from docs._ext.carnet_pages.known_attacks import CATALOGUE, UNREPLAYED
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
 from tests.fixtures.worlds import draws
 from tests.unit.model_check.command import carnet
@@ -201,7 +202,7 @@ def _is_theft(id: str) -> bool:
 
 @pytest.mark.parametrize("id", [id if id in QUICK else pytest.param(id, marks=pytest.mark.slow) for id in ATTACKS])
 def test_what_the_record_says_comes_out_again(id: str) -> None:
-    (again,) = replayed([ATTACKS[id]], draws(id))
+    (again,) = replayed(replay_with(draws(id)), [ATTACKS[id]])
     assert again == ATTACKS[id]
 
 

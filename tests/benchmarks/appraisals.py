@@ -17,7 +17,7 @@ from dataclasses import replace
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from carnet_ref.attestation.anchors import default_anchors
+from carnet_ref.attestation.appraisal import default_anchors
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from tests.fixtures import intel_evidence, nvidia_evidence
 from tests.repo.tracked import ROOT

@@ -15,15 +15,12 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from carnet_check.conformance import Follower, Machine
 from carnet_ref.crypto.primitives import TAG_BYTES
-from carnet_ref.datapath.costs import sourced_costs
-from carnet_ref.datapath.maxplus import makespan
-from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import Rate, Size
+from carnet_ref.datapath.schedule import Transfer, makespan, sourced_costs
 from carnet_ref.datapath.schedules.sharing import conventional
 from carnet_ref.datapath.sweeping import sweep
 from carnet_ref.datapath.throughput import measure
-from carnet_ref.keys import CHUNK_BYTES, IvCounter, KeyUsage, Opener, Sealer
-from carnet_ref.keys.schedule import ONE_CHANNEL
+from carnet_ref.keys import CHUNK_BYTES, ONE_CHANNEL, IvCounter, KeyUsage, Opener, Sealer
 from carnet_spec.language import Profile
 from tests.benchmarks import spin
 from tests.fixtures.datapath import simulate

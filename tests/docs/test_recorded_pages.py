@@ -19,11 +19,11 @@ from carnet_check.engines.registry import all_able
 from carnet_check.loading.families import load, registered_families
 from carnet_check.mutation.campaign import Request, arguments_of, list_mutants
 from carnet_check.obligations import layers, obligations
-from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_spec.language import Family, Finding
 from docs._ext.carnet_pages import carried_out, discriminating
 from docs._ext.carnet_pages.accounts import accounts_page, record, recorded
 from docs._ext.carnet_pages.agreement import Recorded, agreement, read
+from docs._ext.carnet_pages.correspondence import ELEMENTS, STEPS
 from docs._ext.carnet_pages.counted_mutants import mutants, summary
 from docs._ext.carnet_pages.counted_proofs import TRUSTED, lines, proofs
 from docs._ext.carnet_pages.traces import Traces

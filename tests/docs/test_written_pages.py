@@ -18,8 +18,8 @@ import pytest
 from carnet_check.cli import main as cli
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
-from carnet_ref.attestation.intel import policy as intel
-from carnet_ref.attestation.nvidia import policy
+from carnet_ref.attestation.intel import appraisal as intel
+from carnet_ref.attestation.nvidia import appraisal
 from carnet_spec.language import Protocol
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from carnet_spec.protocols.gpu_travelling.design import DECK, DRIVER, LISTS, OURS
@@ -211,8 +211,8 @@ TABLES = dict(
     )
 )
 KEYS = {
-    "gpu": set(policy.Policy.__dataclass_fields__),
-    "node": set(policy.NODE_KEYS),
+    "gpu": set(appraisal.Policy.__dataclass_fields__),
+    "node": set(appraisal.NODE_KEYS),
     "tdx": set(intel.KEYS),
 }
 

@@ -19,8 +19,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, load_der_private_key
 
-from carnet_ref.spdm import Requester, RequesterIdentity, Responder, UntrustedChainError
+from carnet_ref.spdm.endpoints import Requester, Responder
+from carnet_ref.spdm.errors import UntrustedChainError
 from carnet_ref.spdm.machine import Ended, Received, Send, SessionEffect, SessionEvent
+from carnet_ref.spdm.requester import RequesterIdentity
 
 FOLDER: Final = os.environ.get("CARNET_SPDM_EMULATOR")
 NORMAL, SHUTDOWN, HELLO = 0x0001, 0xFFFE, 0xDEAD

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_check.cli import main
-from carnet_ref.attestation.anchors import AnchorRole, default_anchors
-from carnet_ref.attestation.nvidia.wrappers import device_evidence
+from carnet_ref.attestation.appraisal import AnchorRole, default_anchors
+from carnet_ref.attestation.nvidia.report import device_evidence
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
 

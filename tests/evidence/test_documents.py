@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.attestation.anchors import default_anchors
-from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.appraisal import Appraisal, default_anchors
+from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY as TD_POLICY
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral import collateral_of, parse_collateral
 from carnet_ref.attestation.intel.format import quote_evidence
-from carnet_ref.attestation.intel.policy import DEFAULT_POLICY as TD_POLICY
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.kinds import kind_of
+from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY as GPU_POLICY
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY as GPU_POLICY
-from carnet_ref.attestation.nvidia.wrappers import device_evidence
+from carnet_ref.attestation.nvidia.report import device_evidence
 from carnet_ref.wire import MalformedError
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.attestation.anchors import AnchorRole, default_anchors
+from carnet_ref.attestation.appraisal import AnchorRole, default_anchors
+from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY
 from carnet_ref.attestation.intel.certificates import p256_key
 from carnet_ref.attestation.intel.collateral import SignedDocument, split_reply
 from carnet_ref.attestation.intel.event_log import parse_event_log, replay_rtmr
-from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
 from carnet_ref.attestation.intel.quote import PADDING_LIMIT, parse_quote
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR
 from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.attestation.anchors import default_anchors
-from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.appraisal import Appraisal, default_anchors
+from carnet_ref.attestation.nvidia.appraisal import DEFAULT_NODE_POLICY, NodePolicy
 from carnet_ref.attestation.nvidia.node import appraise_node
-from carnet_ref.attestation.nvidia.policy import DEFAULT_NODE_POLICY, NodePolicy
-from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence, device_evidence
+from carnet_ref.attestation.nvidia.report import DeviceEvidence, device_evidence
 from carnet_ref.wire import MalformedError
 from tests.fixtures import nvidia_evidence as nvidia
 from tests.fixtures.command_words import found as attest

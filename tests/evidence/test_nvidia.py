@@ -6,15 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from carnet_ref.attestation.anchors import AnchorRole, anchors_from_pem, default_anchors
-from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.appraisal import AnchorRole, Appraisal, anchors_from_pem, default_anchors
 from carnet_ref.attestation.documents import decode
-from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
+from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY, Policy, appraise_gpu
 from carnet_ref.attestation.nvidia.ocsp import check_not_revoked, parse_ocsp
-from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, Policy
-from carnet_ref.attestation.nvidia.report import OpaqueType, parse_report
+from carnet_ref.attestation.nvidia.report import OpaqueType, device_evidence, parse_report
 from carnet_ref.attestation.nvidia.rim import appraise_rim, parse_rim
-from carnet_ref.attestation.nvidia.wrappers import device_evidence
 from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain
 from carnet_ref.wire import MalformedError
 from tests.evidence.nvidia_table import TABLE, table

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.attestation.anchors import default_anchors
-from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
-from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.policy import Policy
+from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep, default_anchors
+from carnet_ref.attestation.nvidia.appraisal import Policy, appraise_gpu
 from tests.fixtures import nvidia_verifier_driver
 from tests.fixtures.nvidia_evidence import FOLDER, MISSING, SAMPLES, cases, read
 from tests.fixtures.own_environment import UnavailableError, verifier_python

@@ -6,11 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from carnet_ref.attestation.anchors import AnchorRole, default_anchors
-from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.appraisal import AnchorRole, Appraisal, default_anchors
 from carnet_ref.attestation.documents import decode
-from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY
+from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY, appraise_gpu
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.rim import appraise_rim, parse_rim
 from tests.fixtures.nvidia_pki import world

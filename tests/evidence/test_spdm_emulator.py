@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
-from carnet_ref import spdm
 from carnet_ref.spdm import machine
+from carnet_ref.spdm.endpoints import Requester, Responder
 from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.messages import MutualRequest, Summary
+from carnet_ref.spdm.profile import CURRENT, Profile
+from carnet_ref.spdm.requester import RequesterConfig
+from carnet_ref.spdm.responder import MutualAuthentication, ResponderConfig
+from carnet_ref.spdm.session import BlockReporter
 from tests.evidence import spdm_emulator as emulator
 from tests.fixtures.spdm import BLOCKS
 
@@ -17,19 +21,19 @@ pytestmark = pytest.mark.skipif(emulator.FOLDER is None, reason="CARNET_SPDM_EMU
 
 VERSIONS = {"1.1": Version.V1_1, "1.2": Version.V1_2, "1.3": Version.V1_3, "1.4": Version.V1_4}
 MODES = {"WO_ENCAP": MutualRequest.PROVISIONED, "W_ENCAP": MutualRequest.ENCAPSULATED, "DIGESTS": MutualRequest.DIGESTS}
-ANYTHING = spdm.Profile("any", tuple(VERSIONS.values()), spdm.CURRENT.abilities, message=spdm.CURRENT.message)
+ANYTHING = Profile("any", tuple(VERSIONS.values()), CURRENT.abilities, message=CURRENT.message)
 
 
-def requester(**settings: Any) -> spdm.Requester:
-    return spdm.Requester(replace(spdm.RequesterConfig(emulator.trust, os.urandom, ANYTHING), **settings))
+def requester(**settings: Any) -> Requester:
+    return Requester(replace(RequesterConfig(emulator.trust, os.urandom, ANYTHING), **settings))
 
 
-def responder(**settings: Any) -> spdm.Responder:
+def responder(**settings: Any) -> Responder:
     key = emulator.device_key()
     certificates = emulator.certificates("ecp384", "responder")
-    reporter = spdm.BlockReporter(key, lambda: BLOCKS, os.urandom)
-    config = spdm.ResponderConfig(certificates, key, reporter, os.urandom, ANYTHING)
-    return spdm.Responder(replace(config, **settings))
+    reporter = BlockReporter(key, lambda: BLOCKS, os.urandom)
+    config = ResponderConfig(certificates, key, reporter, os.urandom, ANYTHING)
+    return Responder(replace(config, **settings))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -111,7 +115,7 @@ def test_the_emulated_requester_updates_one_direction_or_both(update: str) -> No
 def test_the_emulated_requester_proves_who_it_is(version: str, mode: MutualRequest) -> None:
     provisioned = emulator.requester_identity().chain if mode is MutualRequest.PROVISIONED else b""
     happened, code, printed = emulator.serve(
-        responder(mutual=spdm.MutualAuthentication(emulator.trust, mode, provisioned)),
+        responder(mutual=MutualAuthentication(emulator.trust, mode, provisioned)),
         *(
             "--ver",
             version,
@@ -132,7 +136,7 @@ def test_the_emulated_requester_proves_who_it_is(version: str, mode: MutualReque
 
 @pytest.mark.parametrize("transfer", [64, 300, 1000])
 def test_the_emulated_requester_sends_large_messages_in_pieces(transfer: int) -> None:
-    mode = spdm.MutualAuthentication(emulator.trust, MutualRequest.ENCAPSULATED)
+    mode = MutualAuthentication(emulator.trust, MutualRequest.ENCAPSULATED)
     happened, code, printed = emulator.serve(
         responder(mutual=mode, profile=replace(ANYTHING, transfer=transfer)),
         *("--ver", "1.2", "--cap", f"{emulator.ASKING},MUT_AUTH,ENCAP,CHUNK", "--exe_conn", "DIGEST,CERT,CHAL"),

@@ -46,7 +46,7 @@ LOOKED_AT: Final = (
     "systems/gpu_travelling/orders.py",
     "systems/gpu_travelling/codec.py",
     "systems/gpu_travelling/evidence.py",
-    "keys",
+    "keys.py",
     "device.py",
     "spdm",
     "attestation",

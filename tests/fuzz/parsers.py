@@ -15,15 +15,16 @@ from carnet_check.certificates.file import read as read_certificates
 from carnet_check.kernel.checker import Refused
 from carnet_check.kernel.reader import read_obligation, read_refutation
 from carnet_command.errors import UsageError
+from carnet_ref.attestation.amd.appraisal import parse_policy as parse_snp_policy
 from carnet_ref.attestation.amd.certificates import VCEK as VCEK_GUID
 from carnet_ref.attestation.amd.certificates import parse_certificates, parse_endorsement_key
-from carnet_ref.attestation.amd.evidence import parse_evidence as parse_snp_evidence
-from carnet_ref.attestation.amd.policy import parse_policy as parse_snp_policy
 from carnet_ref.attestation.amd.report import Product, parse_tcb
+from carnet_ref.attestation.amd.report import parse_evidence as parse_snp_evidence
 from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
 from carnet_ref.attestation.documents import decode, decode_pem
 from carnet_ref.attestation.ear import parse_claims, parse_token, verification_key
+from carnet_ref.attestation.intel.appraisal import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.certificates import parse_issuer_chain, parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
     Collateral,
@@ -34,22 +35,21 @@ from carnet_ref.attestation.intel.collateral import (
 )
 from carnet_ref.attestation.intel.event_log import parse_event_log
 from carnet_ref.attestation.intel.format import quote_evidence
-from carnet_ref.attestation.intel.policy import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.live.collection import parse_driver_statement
+from carnet_ref.attestation.nvidia.appraisal import parse_node_policy
+from carnet_ref.attestation.nvidia.appraisal import parse_policy as parse_gpu_policy
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
-from carnet_ref.attestation.nvidia.policy import parse_node_policy
-from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_policy
-from carnet_ref.attestation.nvidia.report import parse_device_mode, parse_report
+from carnet_ref.attestation.nvidia.report import device_evidence, parse_device_mode, parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
-from carnet_ref.attestation.nvidia.wrappers import device_evidence
 from carnet_ref.attestation.revocation_lists import parse_crl, parse_crl_file
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, gpu_request
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.device import TRAINING_CODE, parse_program
 from carnet_ref.keys import H100KeySchedule, OrderRefusedError
-from carnet_ref.spdm import DowngradeError, NotReadyError, SpdmError, encode_chain, secured
+from carnet_ref.spdm import secured
+from carnet_ref.spdm.errors import DowngradeError, NotReadyError, SpdmError
 from carnet_ref.spdm.layout import MESSAGES, Layout, Message, Version
 from carnet_ref.spdm.messages import (
     ChunkGet,
@@ -64,7 +64,7 @@ from carnet_ref.spdm.messages import (
     parse_message,
 )
 from carnet_ref.spdm.secured import SecuredRecord
-from carnet_ref.spdm.session import Chain
+from carnet_ref.spdm.session import Chain, encode_chain
 from carnet_ref.spdm.transfer import RequesterTransfer, ResponderTransfer, Sizes
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.systems.gpu_travelling.orders import parse_command, parse_order, parse_reply

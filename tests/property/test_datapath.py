@@ -1,6 +1,8 @@
 """The data path: what bytes cross, how holders are served, and how long it takes."""
 
 import random
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,21 +12,19 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import TAG_BYTES
-from carnet_ref.datapath.costs import Costs, StageCost
-from carnet_ref.datapath.delivery import (
-    DeliveryError,
-    IvLedger,
-    IvReuseError,
-    UnverifiedUseError,
-    by_clock,
-    deliver,
-)
-from carnet_ref.datapath.maxplus import completion, makespan
-from carnet_ref.datapath.pipeline import Overlap, Transfer
 from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Size
-from carnet_ref.datapath.schedule import Schedule, Stage, Task
+from carnet_ref.datapath.schedule import (
+    Costs,
+    Overlap,
+    Schedule,
+    Stage,
+    StageCost,
+    Task,
+    Transfer,
+    completion,
+    makespan,
+)
 from carnet_ref.datapath.schedules import sharing
-from carnet_ref.datapath.schedules.asymmetric import Split, asymmetric, tee_only
 from carnet_ref.datapath.schedules.confidential_io import (
     BASE,
     Fastrack,
@@ -39,11 +39,19 @@ from carnet_ref.datapath.schedules.speculation import (
     ON_DEMAND,
     Action,
     Speculation,
-    misprediction_cost,
     plan,
     speculative,
 )
 from tests.fixtures import datapath
+from tests.fixtures.asymmetric import Split, asymmetric, tee_only
+from tests.fixtures.delivery import (
+    DeliveryError,
+    IvLedger,
+    IvReuseError,
+    UnverifiedUseError,
+    by_clock,
+    deliver,
+)
 
 
 @given(datapath.DELIVERIES, st.integers(0, 2**32))
@@ -308,6 +316,24 @@ def test_whatever_the_platform_does_to_a_speculated_message_is_noticed(
 SEALING_ONLY = Costs({stage: StageCost() for stage in Stage} | {Stage.RE_ENCRYPT: StageCost(Duration(1.0))})
 
 
+def misprediction_cost(
+    requests: Sequence[int], predictions: Sequence[int], block: Size, costs: Costs, speculation: Speculation
+) -> float:
+    """Return the seconds that speculation may lose against sealing on demand: what PipeLLM declares as its worst case.
+
+    A NOP costs itself; a flush costs a whole transfer of a block sealed for nothing; and a block sealed on demand may
+    find every worker busy with the blocks of the window.
+    """
+    transport = sum(costs.seconds(stage, block) for stage in (Stage.PCIE, Stage.GPU_VERIFY, Stage.GPU_DECRYPT))
+    sealing = costs.seconds(Stage.RE_ENCRYPT, block)
+    price = {
+        Action.NOP: costs.seconds(Stage.NOP),
+        Action.FLUSH: sealing + transport,
+        Action.SEAL_AND_SEND: speculation.window * sealing,
+    }
+    return sum(price.get(move.action, 0.0) for move in plan(requests, predictions, speculation))
+
+
 @example(([1, 2, 3], [1, 5, 5]), Speculation(2, 2, 1), SEALING_ONLY, Size(1))  # the worker is busy with wrong guesses
 @given(datapath.servings(), datapath.SPECULATIONS, datapath.COSTS, st.integers(1, 4096).map(Size))
 def test_pipellm_loses_at_most_its_declared_misprediction_cost(
@@ -387,6 +413,14 @@ def test_no_resource_does_two_things_at_once(schedule: Schedule) -> None:
         free[task.resource] = end
 
 
+def busiest(schedule: Schedule) -> float:
+    """Return how long the resource works that works longest."""
+    busy: defaultdict[str, float] = defaultdict(float)
+    for task in schedule.tasks:
+        busy[task.resource] += task.seconds
+    return max(busy.values())
+
+
 @given(datapath.transfers(), datapath.COSTS)
 def test_pipelined_is_never_slower_than_serial_nor_faster_than_its_slowest_stage(
     transfer: Transfer, costs: Costs
@@ -394,8 +428,8 @@ def test_pipelined_is_never_slower_than_serial_nor_faster_than_its_slowest_stage
     pipelined = conventional(replace(transfer, overlap=Overlap.PIPELINED), costs)
     serial = conventional(replace(transfer, overlap=Overlap.SERIAL), costs)
     assert makespan(pipelined) <= makespan(serial)
-    assert makespan(serial) == pytest.approx(serial.serial_seconds)
-    assert makespan(pipelined) >= max(pipelined.busy_seconds.values()) * (1 - 1e-12)
+    assert makespan(serial) == pytest.approx(sum(task.seconds for task in serial.tasks))
+    assert makespan(pipelined) >= busiest(pipelined) * (1 - 1e-12)
 
 
 @given(datapath.transfers(4), st.integers(1, 2), st.integers(1, 2), datapath.COSTS)
@@ -406,8 +440,8 @@ def test_a_pipelined_exchange_of_models_is_never_slower_than_a_serial_one(
         sharing.shared_model(replace(model, overlap=overlap), holders, rounds, costs)
         for overlap in (Overlap.PIPELINED, Overlap.SERIAL)
     )
-    assert max(pipelined.busy_seconds.values()) * (1 - 1e-12) <= makespan(pipelined) <= makespan(serial)
-    assert makespan(serial) == pytest.approx(serial.serial_seconds)
+    assert busiest(pipelined) * (1 - 1e-12) <= makespan(pipelined) <= makespan(serial)
+    assert makespan(serial) == pytest.approx(sum(task.seconds for task in serial.tasks))
 
 
 @given(datapath.JOURNEYS, datapath.COSTS)

@@ -14,22 +14,21 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_command.errors import UsageError
-from carnet_ref.attestation.amd import policy as amd_policy
+from carnet_ref.attestation.amd import appraisal as amd_policy
 from carnet_ref.attestation.amd.certificates import KeyKind
 from carnet_ref.attestation.amd.report import GuestPolicy
-from carnet_ref.attestation.anchors import Anchors, default_anchors
-from carnet_ref.attestation.appraisal import POLICY, Appraisal, AppraisalStep
+from carnet_ref.attestation.appraisal import POLICY, Anchors, Appraisal, AppraisalStep, default_anchors
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, Expected, Verifier, appraise_composite
 from carnet_ref.attestation.documents import decode
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionKind, OptionValues, appraise_files
-from carnet_ref.attestation.intel import policy as td_policy
+from carnet_ref.attestation.intel import appraisal as td_policy
+from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY
 from carnet_ref.attestation.intel.collateral import TcbStatus
-from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
 from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection
 from carnet_ref.attestation.live.collection import collect
-from carnet_ref.attestation.nvidia import policy as gpu_policy
+from carnet_ref.attestation.nvidia import appraisal as gpu_policy
+from carnet_ref.attestation.nvidia.appraisal import NodePolicy
 from carnet_ref.attestation.nvidia.node import SWITCHES
-from carnet_ref.attestation.nvidia.policy import NodePolicy
 from carnet_ref.attestation.nvidia.report import Mode
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from carnet_ref.spdm import H100, Requester, Responder, machine, secured
+from carnet_ref.spdm import machine, secured
+from carnet_ref.spdm.endpoints import Requester, Responder
 from carnet_ref.spdm.errors import DowngradeError, SpdmError
 from carnet_ref.spdm.layout import MESSAGES, Layout, Message, Version
 from carnet_ref.spdm.messages import (
@@ -42,6 +43,7 @@ from carnet_ref.spdm.messages import (
     VersionList,
     parse_message,
 )
+from carnet_ref.spdm.profile import H100
 from carnet_ref.spdm.requester import Established
 from carnet_ref.spdm.secured import DirectionSecret, RecordKeys, SecuredRecord
 from carnet_ref.spdm.session import Chain, GpuSession, encode_chain

@@ -6,8 +6,9 @@ length (DSP0277): both runs draw the same randomness, and what it makes differen
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carnet_check.loading.families import load
+from carnet_ref.crypto.primitives import KEY_BYTES, Random
 from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.gpu_travelling.deployment import Deployment
-from carnet_ref.systems.sgx_lkl.frames import TURNS, Call, Operation, Shape, ShapeError
-from carnet_ref.systems.sgx_lkl.run import Host, Reaction, RunRecord, padded_dataset, perform_run
+from carnet_ref.systems.sgx_lkl import frames as wire
+from carnet_ref.systems.sgx_lkl.enclave import Enclave, End, Keys
+from carnet_ref.systems.sgx_lkl.frames import TURNS, Call, FrameMetadata, Operation, Shape, ShapeError
+from carnet_ref.systems.sgx_lkl.run import Holder, Peer, collected, padded_dataset
 from carnet_ref.transport.frames import Frame, FrameKind
 from carnet_spec.language.lints import lint_draft
 from carnet_spec.protocols.sgx_lkl.design import oblivious, one_run
@@ -28,6 +32,19 @@ from tests.unit.model_check.command import carnet
 
 SHAPE = Shape(chunks=3, ticks=7, block_bytes=64, blocks=2)
 ROOM = SHAPE.room
+
+
+class Reaction(Enum):
+    """What the host does with a frame."""
+
+    SERVE = "serve"
+    REFUSE = "refuse"
+    SPOIL = "spoil"
+
+
+Host = Callable[[int], Reaction]
+"""What the host does in each tick; a host that reacts to what it sees is a function of what both runs show."""
+
 
 datasets = st.binary(max_size=3 * ROOM)
 results = st.binary(max_size=ROOM)
@@ -41,6 +58,83 @@ calls = st.builds(
 )
 workloads = st.lists(calls, max_size=6)
 reactions = st.lists(st.sampled_from(Reaction), min_size=SHAPE.ticks, max_size=SHAPE.ticks)
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """What became of a run, and all that the host saw of it."""
+
+    view: list[FrameMetadata] = field(default_factory=list)
+    frames: list[wire.Frame] = field(default_factory=list)
+    dataset: bytes = b""
+    served: int = 0
+    end: End | None = None
+    end_tick: int = -1
+
+    @property
+    def observed(self) -> tuple[object, ...]:
+        """All that the host can tell: what it saw, what was equal, and when and how the run ended."""
+        end = None if self.end is None else (self.end_tick, self.end.status, len(self.end.result))
+        return tuple(self.view), tuple(self.repetitions), end
+
+    @property
+    def repetitions(self) -> list[tuple[int, int]]:
+        """The pairs of frames that the host sees are equal."""
+        pairs = ((i, j) for i in range(len(self.frames)) for j in range(i))
+        return [(i, j) for i, j in pairs if wire.equal(self.frames[i], self.frames[j])]
+
+    def note(self, frame: wire.Frame) -> None:
+        """Show a frame to the host."""
+        self.frames.append(frame)
+        self.view.append(wire.seen(frame))
+
+
+def perform_run(
+    shape: Shape,
+    random: Random,
+    dataset: bytes,
+    calls: Sequence[Call],
+    host: Host = lambda _tick: Reaction.SERVE,
+    checks: Checks = EVERY,
+    result: bytes = b"done",
+) -> RunRecord:
+    """Perform a run: hand the dataset over, and let the application ask for everything at once.
+
+    Raises ObliviousError if a design that lacks a defence has nothing to send, or the dataset does not fit.
+    """
+    keys, hand_over_key = Keys(random(KEY_BYTES), random(KEY_BYTES)), random(KEY_BYTES)
+    holder, enclave = Holder(shape, hand_over_key, dataset, checks), Enclave(shape, keys, checks)
+    peer, done = Peer(shape, keys), RunRecord()
+    for place in range(shape.chunks):
+        if holder.may_send(place):
+            done.note(holder.send(place))
+    if checks is EVERY:
+        done.dataset = collected(shape, hand_over_key, done.frames)
+    for call in calls:
+        enclave.ask(call)
+    for tick in range(shape.ticks):
+        _tick(done, enclave, peer, tick, host(tick))
+        if done.end is None and enclave.may_finish(tick):
+            done.end, done.end_tick = enclave.finish(tick, result), tick
+    done.served = len(enclave.taken)
+    return done
+
+
+def _tick(done: RunRecord, enclave: Enclave, peer: Peer, tick: int, reaction: Reaction) -> None:
+    call = enclave.due(tick)
+    if enclave.over or not enclave.may_emit(tick, call):
+        return
+    done.note(enclave.emit(tick, call))
+    if reaction is Reaction.REFUSE:
+        again = enclave.refused(tick)
+        if again is not None:
+            done.note(again)
+    answer = peer.answer(tick)
+    if reaction is Reaction.SPOIL:
+        answer = bytes(len(answer))
+    last = done.frames[-1]
+    done.view.append(wire.seen(wire.Frame(tick, last.operation, last.address, last.moment, answer), wire.Direction.IN))
+    enclave.answered(tick, answer)
 
 
 def _performed(

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from carnet_ref import citations
 from carnet_spec.language import Action, Claim, Family, Protocol, SpecificationError
 from carnet_spec.language.requirements import Level, Requirement, cited
 
+from . import citations
 from .junit import JUNIT, Ran, TestRun
 from .markdown import Lines, code, label, page, prose, table
 from .sources import linked
@@ -322,7 +322,7 @@ def _code(found: Iterable[Case]) -> Lines:
     places = {place: case.family for case in found for place in case.code}
     if places:
         yield from ("## Enforcing places in code", "")
-        yield from (f"Read from the lines that cite a requirement or a defence, by {code(citations.__name__)}.", "")
+        yield from ("Read from the lines that cite a requirement or a defence, by `carnet_pages/citations.py`.", "")
     for place, protocol in sorted(places.items()):
         said = _lines(protocol, place)
         yield from _plain("place", label("code", place), place.rpartition(".")[2], code(place), *said)

@@ -56,16 +56,32 @@ def _recorded(name: str, found: Attacked, replay: Replay[Any]) -> dict[str, Any]
     design = {"variant": trace.variant, "removed": list(removed)}
     instance = load(trace.protocol).instance(protocol, trace.threat, profile).words
     outcome = replay({**design, "claim": claim, "steps": steps_as_json(trace.steps), "instance": instance})
-    kept = {"reproduced": outcome["reproduced"], "stopped": _place(outcome["stopped"])}
-    defended = {
-        "reproduced": outcome["defended"]["reproduced"],
-        "stopped": _place(outcome["defended"]["stopped"]),
-    }
     return {
         **{"id": name, **design, "threat": trace.threat, "claim": claim},
         "digest": protocol.digest,
         "actions": [step.action for step in trace.steps],
-        "replay": {**kept, "defended": defended},
+        "replay": _kept(outcome),
+    }
+
+
+def replayed(replay: Replay[Any], attacks: Sequence[Values]) -> list[dict[str, Any]]:
+    """Return attacks that were chosen by hand, each with the result of its replay.
+
+    What is drawn anew in every run is left out, so that a record changes only when an outcome does.
+    """
+    outcomes = [(attack, replay(attack)) for attack in attacks]
+    shown = ("reproduced", "recovered")
+    return [
+        {**attack, "replay": {**{name: found[name] for name in shown}, **_kept(found)}} for attack, found in outcomes
+    ]
+
+
+def _kept(outcome: Values) -> dict[str, Any]:
+    defended = outcome["defended"]
+    return {
+        "reproduced": outcome["reproduced"],
+        "stopped": _place(outcome["stopped"]),
+        "defended": {"reproduced": defended["reproduced"], "stopped": _place(defended["stopped"])},
     }
 
 

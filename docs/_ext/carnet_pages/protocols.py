@@ -443,7 +443,7 @@ def measured(family: Family) -> Lines:
 
 
 def _figure(said: dict[str, str]) -> list[str]:
-    here = said["here"] if "here" in said else pkgutil.resolve_name(said["computed"])()
+    here = said["here"] if "here" in said else pkgutil.resolve_name(f"{__package__}.{said['computed']}")()
     return [said["what"], said["published"], here]
 
 

@@ -6,6 +6,7 @@ Eighty columns are enough: where the verdicts of the engines do not fit side by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 
 from carnet_check.engines.interface import Explores, Plan
 from carnet_check.results import Kind, Result, Verdict
@@ -59,10 +60,8 @@ def _table(campaign: Campaign, plan: Plan, rows: Sequence[Result], width: int) -
     ]
     lines = [_line(["claim", *threats], widths), "─" * min(sum(widths) + GAP * (len(widths) - 1), report_width())]
     for claim in claims:
-        height = max(len(parts[claim, threat]) for threat in threats)
-        for level in range(height):
-            row = [_at(parts[claim, threat], level) for threat in threats]
-            lines.append(_line([claim if level == 0 else "", *row], widths))
+        for level, row in enumerate(zip_longest(*(parts[claim, threat] for threat in threats), fillvalue="")):
+            lines.append(_line(["" if level else claim, *row], widths))
     if any(EXPECTED_FALL in text for cell in cells.values() for text in cell):
         lines += hanging(f"{EXPECTED_FALL} expected: the claim is not made there, and the run shows the attack")
     return lines
@@ -98,10 +97,6 @@ def _fits(columns: Sequence[Sequence[str]], width: int) -> bool:
 
 def _width(texts: Iterable[str]) -> int:
     return max((len(text) for text in texts), default=0)
-
-
-def _at(cell: Sequence[str], level: int) -> str:
-    return cell[level] if level < len(cell) else ""
 
 
 def _line(texts: Sequence[str], widths: Sequence[int]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import stat
 from array import array
 from collections import Counter
@@ -16,6 +15,7 @@ from typing import Any, Final
 from carnet_check.conformance.checks import CheckJudge, CheckRules, Clock, ClockJudge
 from carnet_check.conformance.machine import Divergence, Follower, Machine
 from carnet_check.errors import UsageError
+from carnet_check.loading.extent import MOST_OF_ONE, MOST_PAIRS, pairs
 from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_check.loading.importing import specification_errors
 from carnet_check.wording import listed
@@ -283,10 +283,6 @@ def _with_elements(instance: Instance, named: Mapping[str, Mapping[str, None]]) 
 
 MOST_DRAWN: Final = 100_000
 """The largest size that only says how many values may be drawn fresh."""
-MOST_OF_ONE: Final = 1_000
-"""The largest of any other size."""
-MOST_PAIRS: Final = 1_000_000
-"""How much those others may be when multiplied, the largest twice: some tables have a row for every pair."""
 
 
 def check_extent(header: Header, fresh_sizes: Collection[str]) -> None:
@@ -303,8 +299,7 @@ def check_extent(header: Header, fresh_sizes: Collection[str]) -> None:
         most = MOST_DRAWN if name in fresh_sizes else MOST_OF_ONE
         if size > most:
             raise UsageError(f"line 1: the size '{name}' is above {most:,}, the largest that a trace may have")
-    others = [size for name, size in header.sizes if size and name not in fresh_sizes]
-    if math.prod(others) * max(others, default=1) > MOST_PAIRS:
+    if pairs(size for name, size in header.sizes if name not in fresh_sizes) > MOST_PAIRS:
         raise UsageError(
             f"line 1: {_without(fresh_sizes)} make more than {MOST_PAIRS:,} when multiplied, the largest twice"
         )

@@ -15,24 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from carnet_check.reserved_symbols import ReservedSymbol
-from carnet_spec.language import Sort, SpecificationError, Symbol
-from carnet_spec.language.terms import (
-    BOOL,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Term,
-    Truth,
-    Var,
-    subterms,
-)
+from carnet_spec.language import Sort, SpecificationError, Symbol, terms
 
 LOGIC = "ALL"
 """Quantified formulas over uninterpreted functions and enumerations have no shorter official name."""
@@ -63,75 +46,75 @@ def symbol_name(symbol: Symbol) -> str:
 
 def sort_name(sort: Sort) -> str:
     """Return the SMT-LIB name of ``sort``, unquoted."""
-    return "Bool" if sort == BOOL else "sort." + sort.name
+    return "Bool" if sort == terms.BOOL else "sort." + sort.name
 
 
-def member_name(term: Member) -> str:
+def member_name(term: terms.Member) -> str:
     """Return the SMT-LIB name of a member of an enumeration, unquoted."""
     return f"enum.{term.sort.name}.{term.name}"
 
 
-def text(term: Term) -> str:
+def text(term: terms.Term) -> str:
     """Return ``term`` in SMT-LIB 2."""
     return said(term)[0]
 
 
-def said(term: Term) -> tuple[str, tuple[Sort | Symbol, ...]]:
+def said(term: terms.Term) -> tuple[str, tuple[Sort | Symbol, ...]]:
     """Return ``term`` in SMT-LIB 2, and the sorts and symbols that are needed to say it, in order of first use."""
     used: dict[Sort | Symbol, None] = {}
     written = _text(term, used)
     needed: dict[Sort | Symbol, None] = {}
     for thing in used:
         if isinstance(thing, Symbol):
-            needed.update(dict.fromkeys(sort for sort in (*thing.domain, thing.result) if sort != BOOL))
+            needed.update(dict.fromkeys(sort for sort in (*thing.domain, thing.result) if sort != terms.BOOL))
         needed[thing] = None
     return written, tuple(needed)
 
 
-def _text(term: Term, used: dict[Sort | Symbol, None]) -> str:  # noqa: PLR0912 # one case for each kind of term
+def _text(term: terms.Term, used: dict[Sort | Symbol, None]) -> str:  # noqa: PLR0912 # one case for each kind of term
     """Return ``term`` in SMT-LIB 2, and add the sorts and symbols that it names to ``used``."""
     match term:
-        case Var(name, sort):
+        case terms.Var(name, sort):
             used[sort] = None
             return quoted(f"v.{name}.{sort.name}")
-        case Member(sort, _):
+        case terms.Member(sort, _):
             used[sort] = None
             return quoted(member_name(term))
-        case Truth(value):
+        case terms.Truth(value):
             return "true" if value else "false"
-        case Apply(symbol, ()):
+        case terms.Apply(symbol, ()):
             used[symbol] = None
             return quoted(symbol_name(symbol))
-        case Apply(symbol, args):
+        case terms.Apply(symbol, args):
             used[symbol] = None
             return _list(quoted(symbol_name(symbol)), args, used)
-        case Equal(left, right):
+        case terms.Equal(left, right):
             return f"(= {_text(left, used)} {_text(right, used)})"
-        case Not(body):
+        case terms.Not(body):
             return f"(not {_text(body, used)})"
-        case And(()):
+        case terms.And(()):
             return "true"
-        case Or(()):
+        case terms.Or(()):
             return "false"
-        case And(parts):
+        case terms.And(parts):
             return _list("and", parts, used)
-        case Or(parts):
+        case terms.Or(parts):
             return _list("or", parts, used)
-        case Implies(premise, conclusion):
+        case terms.Implies(premise, conclusion):
             return f"(=> {_text(premise, used)} {_text(conclusion, used)})"
-        case IfThenElse(test, then, otherwise):
+        case terms.IfThenElse(test, then, otherwise):
             return f"(ite {_text(test, used)} {_text(then, used)} {_text(otherwise, used)})"
-        case Forall(bound, body):
+        case terms.Forall(bound, body):
             return f"(forall {_binding(bound, used)} {_text(body, used)})"
-        case Exists(bound, body):
+        case terms.Exists(bound, body):
             return f"(exists {_binding(bound, used)} {_text(body, used)})"
 
 
-def _list(head: str, parts: Iterable[Term], used: dict[Sort | Symbol, None]) -> str:
+def _list(head: str, parts: Iterable[terms.Term], used: dict[Sort | Symbol, None]) -> str:
     return f"({head} {' '.join([_text(part, used) for part in parts])})"
 
 
-def _binding(bound: tuple[Var, ...], used: dict[Sort | Symbol, None]) -> str:
+def _binding(bound: tuple[terms.Var, ...], used: dict[Sort | Symbol, None]) -> str:
     """Bind variables; the sorts of several are named in the order in which the body needs them."""
     named = used if len(bound) == 1 else {}
     return "(" + " ".join([f"({_text(var, named)} {quoted(sort_name(var.sort))})" for var in bound]) + ")"
@@ -154,16 +137,16 @@ class Statement(NamedTuple):
     symbols: tuple[str, ...]
 
 
-def statement(name: str, formula: Term, declarations: Declarations) -> Statement:
+def statement(name: str, formula: terms.Term, declarations: Declarations) -> Statement:
     """Name ``formula`` and note in ``declarations`` what it uses."""
     used: dict[str, None] = {}
-    for sub in subterms(formula):
+    for sub in terms.subterms(formula):
         match sub:
-            case Apply(symbol, _):
+            case terms.Apply(symbol, _):
                 used.setdefault(declarations.symbol(symbol))
-            case Var(_, sort) | Member(sort, _):
+            case terms.Var(_, sort) | terms.Member(sort, _):
                 used.setdefault(declarations.sort(sort))
-            case Forall(bound, _) | Exists(bound, _):
+            case terms.Forall(bound, _) | terms.Exists(bound, _):
                 for var in bound:
                     used.setdefault(declarations.sort(var.sort))
     return Statement(name, text(formula), tuple(used))
@@ -181,11 +164,11 @@ class Declarations:
     def sort(self, sort: Sort) -> str:
         """Declare ``sort`` and return its name."""
         name = self._claimed(sort_name(sort), sort)
-        if name not in self.sorts and sort != BOOL:
+        if name not in self.sorts and sort != terms.BOOL:
             if sort.members is None:
                 self.sorts[name] = f"(declare-sort {quoted(name)} 0)"
             else:
-                members = " ".join(f"({text(Member(sort, member))})" for member in sort.members)
+                members = " ".join(f"({text(terms.Member(sort, member))})" for member in sort.members)
                 self.sorts[name] = f"(declare-datatypes (({quoted(name)} 0)) (({members})))"
         return name
 

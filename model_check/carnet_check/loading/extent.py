@@ -10,7 +10,7 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -114,11 +114,8 @@ def refuse_choices(protocol: Protocol, instance: Instance, axioms: Iterable[Term
 def _expanded_size(instance: Instance, term: Term) -> int:
     """Count what a formula comes to when its quantifiers are written out."""
     inside = max(1, sum(_expanded_size(instance, child) for child in children(term)))
-    return (
-        inside * math.prod(len(instance.of(v.sort)) for v in term.bound)
-        if isinstance(term, Forall | Exists)
-        else inside
-    )
+    bound = term.bound if isinstance(term, Forall | Exists) else ()
+    return inside * math.prod(len(instance.of(var.sort)) for var in bound)
 
 
 def _rows(instance: Instance, domains: Iterable[tuple[Sort, ...]]) -> int:
@@ -216,12 +213,9 @@ def sizes_in_words(explored: Iterable[Explored]) -> str:
     numbers: dict[str, dict[int, None]] = {}
     for sort, number in itertools.chain.from_iterable(each.elements for each in sizes):
         numbers.setdefault(sort, {})[number] = None
-    ranges = " · ".join(f"{_either(map(str, sorted(found)))} {sort}" for sort, found in numbers.items())
-    return "; ".join(filter(None, (f"instances of {len(told)} kinds, {ranges}", *_shares(sizes))))
-
-
-def _shares(sizes: Iterable[Explored]) -> Iterator[str]:
-    return iter(dict.fromkeys(each.share for each in sizes))
+    ranges = " · ".join(f"{' or '.join(map(str, sorted(found)))} {sort}" for sort, found in numbers.items())
+    shares = dict.fromkeys(each.share for each in sizes)
+    return "; ".join(filter(None, (f"instances of {len(told)} kinds, {ranges}", *shares)))
 
 
 def fixed_in_words(explored: Iterable[Explored]) -> str:
@@ -230,11 +224,7 @@ def fixed_in_words(explored: Iterable[Explored]) -> str:
     for each in explored:
         for what, meaning in each.fixed:
             told.setdefault(what, {})[meaning] = None
-    return "; ".join(f"{what}: {_either(meanings)}" for what, meanings in told.items())
-
-
-def _either(words: Iterable[str]) -> str:
-    return " or ".join(words)
+    return "; ".join(f"{what}: {' or '.join(meanings)}" for what, meanings in told.items())
 
 
 # -- what an instance fixes -----------------------------------------------------------------------

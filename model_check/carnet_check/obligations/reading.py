@@ -22,26 +22,7 @@ from carnet_spec.language import (
     Term,
     Threat,
     Update,
-)
-from carnet_spec.language.terms import (
-    BOOL,
-    FALSE,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Truth,
-    Var,
-    sort_of,
-    substitute,
-    symbols_of,
+    terms,
 )
 
 GOAL = "goal"
@@ -71,7 +52,7 @@ class Steps:
     """The steps of one action: its parameters as constants, what it asks, and its updates by symbol."""
 
     action: Action
-    constants: tuple[Apply, ...]
+    constants: tuple[terms.Apply, ...]
     asked: tuple[Hypothesis, ...]
     changes: Mapping[str, tuple[Change, ...]]
 
@@ -105,7 +86,7 @@ def read(protocol: Protocol) -> Reading:
     return Reading(
         protocol,
         (
-            *(Hypothesis(f"sort:{sort.name}", Exists((Var("x", sort),), TRUE)) for sort in sorts),
+            *(Hypothesis(f"sort:{sort.name}", terms.Exists((terms.Var("x", sort),), terms.TRUE)) for sort in sorts),
             *(_axiom("axiom", axiom, language) for axiom in protocol.axioms),
         ),
         {threat.id: tuple(_threat_axioms(threat.id, threat.axioms, language)) for threat in protocol.threats},
@@ -127,10 +108,10 @@ def _threat_axioms(id: str, axioms: tuple[Axiom, ...], language: Language) -> It
 
 def _statement(invariant: Invariant, language: Language) -> Statement:
     reader = language.at(f"invariant {invariant.name}", invariant.params)
-    formula = quantified(Forall, invariant.params, reader.formula(invariant.body))
-    names = frozenset(symbol.name for symbol in symbols_of(formula))
+    formula = quantified(terms.Forall, invariant.params, reader.formula(invariant.body))
+    names = frozenset(symbol.name for symbol in terms.symbols_of(formula))
     hypothesis = Hypothesis(f"inv:{invariant.name}", formula)
-    return Statement(invariant, hypothesis, Hypothesis(GOAL, Not(formula)), names)
+    return Statement(invariant, hypothesis, Hypothesis(GOAL, terms.Not(formula)), names)
 
 
 def _start(initial: Initial, language: Language) -> Start:
@@ -146,7 +127,7 @@ def _start(initial: Initial, language: Language) -> Start:
 
 
 def _value(term: Term, sort: Sort, reader: Reader) -> Term:
-    return reader.formula(term) if sort == BOOL else reader.term(term, sort)
+    return reader.formula(term) if sort == terms.BOOL else reader.term(term, sort)
 
 
 # -- actions ---------------------------------------------------------------------------------------
@@ -160,11 +141,13 @@ def steps_of(action: Action, language: Language) -> Steps:
     """
     place = f"action {action.name}"
     once(f"in {place} the parameter", (var.name for var in action.params))
-    values: dict[Var, Term] = {var: stand_in(Purpose.PARAMETER, var) for var in action.params}
+    values: dict[terms.Var, Term] = {var: stand_in(Purpose.PARAMETER, var) for var in action.params}
     asked = [
         Hypothesis(
             f"guard:{guard.name}",
-            substitute(language.at(f"{place}, guard '{guard.name}'", action.params).formula(guard.formula), values),
+            terms.substitute(
+                language.at(f"{place}, guard '{guard.name}'", action.params).formula(guard.formula), values
+            ),
         )
         for guard in action.guards
     ]
@@ -178,17 +161,17 @@ def steps_of(action: Action, language: Language) -> Steps:
     return Steps(action, constants, tuple(asked), {name: tuple(found) for name, found in changes.items()})
 
 
-def _drawn_apart(action: Action, values: Mapping[Var, Term]) -> Iterator[Hypothesis]:
+def _drawn_apart(action: Action, values: Mapping[terms.Var, Term]) -> Iterator[Hypothesis]:
     """What one action draws fresh differs, where it is of one sort."""
     for var in action.fresh:
         if var not in values:
             raise SpecificationError(f"action {action.name} draws {var.name}, which is no parameter of it")
     for first, second in itertools.combinations(action.fresh, 2):
         if first != second and first.sort == second.sort:
-            yield Hypothesis(f"fresh:{first.name},{second.name}", Not(Equal(values[first], values[second])))
+            yield Hypothesis(f"fresh:{first.name},{second.name}", terms.Not(terms.Equal(values[first], values[second])))
 
 
-def _change(update: Update, action: Action, reader: Reader, values: Mapping[Var, Term]) -> Change:
+def _change(update: Update, action: Action, reader: Reader, values: Mapping[terms.Var, Term]) -> Change:
     symbol = update.symbol
     _check_update(update, action, reader)
     place = reader.language.at(reader.place, action.params)
@@ -196,12 +179,12 @@ def _change(update: Update, action: Action, reader: Reader, values: Mapping[Var,
         symbol,
         update.effect,
         tuple(
-            None if arg in update.each else substitute(place.term(arg, sort), values)
+            None if arg in update.each else terms.substitute(place.term(arg, sort), values)
             for arg, sort in zip(update.args, symbol.domain, strict=True)
         ),
-        tuple(arg for arg in update.args if isinstance(arg, Var) and arg in update.each),
-        substitute(reader.formula(update.when), values),
-        None if update.value is None else substitute(reader.term(update.value, symbol.result), values),
+        tuple(arg for arg in update.args if isinstance(arg, terms.Var) and arg in update.each),
+        terms.substitute(reader.formula(update.when), values),
+        None if update.value is None else terms.substitute(reader.term(update.value, symbol.result), values),
     )
 
 
@@ -209,7 +192,7 @@ def _check_update(update: Update, action: Action, reader: Reader) -> None:
     symbol = update.symbol
     if reader.language.symbols.get(symbol.name) != symbol or not symbol.mutable:
         raise reader.refused(f"a change of {symbol.name}, which never changes or is not declared")
-    if tuple(map(sort_of, update.args)) != symbol.domain:
+    if tuple(map(terms.sort_of, update.args)) != symbol.domain:
         raise reader.refused(f"other arguments than {symbol.name} has")
     if symbol.is_relation != (update.effect is not Effect.ASSIGN) or symbol.is_relation != (update.value is None):
         raise reader.refused(f"an effect that {symbol.name} cannot have")
@@ -291,7 +274,7 @@ class Obligation:
         return self.steps.action if self.steps else None
 
     @property
-    def constants(self) -> tuple[Apply, ...]:
+    def constants(self) -> tuple[terms.Apply, ...]:
         """What stands for the action's parameters."""
         return self.steps.constants if self.steps and not self.skipped else ()
 
@@ -302,8 +285,8 @@ class Obligation:
             return self.statement.denied
         claim = self.statement.hypothesis.formula
         if self.steps is None:
-            return Hypothesis(GOAL, Not(initially(claim, self.layer.reading.starts)))
-        return Hypothesis(GOAL, Not(precondition(claim, self.steps.changes)))
+            return Hypothesis(GOAL, terms.Not(initially(claim, self.layer.reading.starts)))
+        return Hypothesis(GOAL, terms.Not(precondition(claim, self.steps.changes)))
 
     @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
@@ -374,7 +357,7 @@ class Language:
     sorts: Mapping[str, Sort]
     symbols: Mapping[str, Symbol]
 
-    def at(self, place: str, scope: Iterable[Var], *, rigid: bool = False) -> Reader:
+    def at(self, place: str, scope: Iterable[terms.Var], *, rigid: bool = False) -> Reader:
         """Return a reader of what is said at ``place``, where ``scope`` is bound, the innermost variables last."""
         reader = Reader(self, place, {var.name: var for var in scope}, rigid)
         for var in reader.scope.values():
@@ -393,7 +376,7 @@ def language_of(protocol: Protocol) -> Language:
     once("sort", (sort.name for sort in protocol.sorts))
     once("symbol", (symbol.name for symbol in protocol.symbols))
     for sort in protocol.sorts:
-        if sort.name == BOOL.name or "." in sort.name:
+        if sort.name == terms.BOOL.name or "." in sort.name:
             raise SpecificationError(f"a sort of a certified protocol cannot be called '{sort.name}'")
         if sort.members is not None:
             once(f"member of {sort.name}", sort.members)
@@ -422,7 +405,7 @@ class Reader:
 
     language: Language
     place: str
-    scope: Mapping[str, Var]  # what a name stands for here: the variable of that name that is bound furthest in
+    scope: Mapping[str, terms.Var]  # what a name stands for here: the variable of that name that is bound furthest in
     rigid: bool  # whether nothing may be read here that changes
 
     def formula(self, term: Term) -> Term:
@@ -432,30 +415,30 @@ class Reader:
             SpecificationError: the certified language has no such formula.
         """
         match term:
-            case Truth():
+            case terms.Truth():
                 return term
-            case Apply(symbol, args) if symbol.result == BOOL:
-                return Apply(self._declared(symbol), self._arguments(symbol, args))
-            case Equal(left, right):
-                if BOOL in (sort_of(left), sort_of(right)):
+            case terms.Apply(symbol, args) if symbol.result == terms.BOOL:
+                return terms.Apply(self._declared(symbol), self._arguments(symbol, args))
+            case terms.Equal(left, right):
+                if terms.BOOL in (terms.sort_of(left), terms.sort_of(right)):
                     raise self.refused("an equality between formulas")
-                return Equal(self.term(left, sort_of(left)), self.term(right, sort_of(left)))
-            case Not(body):
-                return Not(self.formula(body))
-            case And(parts):
-                return joined(And, [self.formula(part) for part in parts], TRUE)
-            case Or(parts):
-                return joined(Or, [self.formula(part) for part in parts], FALSE)
-            case Implies(premise, conclusion):
-                return Implies(self.formula(premise), self.formula(conclusion))
-            case Forall(bound, body):
-                return quantified(Forall, bound, self._under(bound).formula(body))
-            case Exists(bound, body):
-                return quantified(Exists, bound, self._under(bound).formula(body))
-            case IfThenElse():
+                return terms.Equal(self.term(left, terms.sort_of(left)), self.term(right, terms.sort_of(left)))
+            case terms.Not(body):
+                return terms.Not(self.formula(body))
+            case terms.And(parts):
+                return joined(terms.And, [self.formula(part) for part in parts], terms.TRUE)
+            case terms.Or(parts):
+                return joined(terms.Or, [self.formula(part) for part in parts], terms.FALSE)
+            case terms.Implies(premise, conclusion):
+                return terms.Implies(self.formula(premise), self.formula(conclusion))
+            case terms.Forall(bound, body):
+                return quantified(terms.Forall, bound, self._under(bound).formula(body))
+            case terms.Exists(bound, body):
+                return quantified(terms.Exists, bound, self._under(bound).formula(body))
+            case terms.IfThenElse():
                 raise self.refused("a choice between two formulas")
             case _:
-                raise self.refused(f"a {sort_of(term).name} in the place of a formula")
+                raise self.refused(f"a {terms.sort_of(term).name} in the place of a formula")
 
     def term(self, term: Term, sort: Sort) -> Term:
         """Return a term of ``sort``.
@@ -464,8 +447,8 @@ class Reader:
             SpecificationError: the certified language has no such term, or it is of another sort.
         """
         self._check_term(term)
-        if sort_of(term) != sort:
-            raise self.refused(f"a {sort_of(term).name} in the place of a {sort.name}")
+        if terms.sort_of(term) != sort:
+            raise self.refused(f"a {terms.sort_of(term).name} in the place of a {sort.name}")
         return term
 
     def sort(self, sort: Sort) -> None:
@@ -479,19 +462,19 @@ class Reader:
 
     def _check_term(self, term: Term) -> None:
         match term:
-            case Var():
+            case terms.Var():
                 if self.scope.get(term.name) != term:
                     raise self.refused(
                         f"the variable {term.name} of sort {term.sort.name}, which is hidden or not bound"
                     )
-            case Member(sort, name):
+            case terms.Member(sort, name):
                 self.sort(sort)
                 if name not in (sort.members or ()):
                     raise self.refused(f"{name}, which is no member of {sort.name}")
-            case Apply(symbol, args) if symbol.result != BOOL:
+            case terms.Apply(symbol, args) if symbol.result != terms.BOOL:
                 self._declared(symbol)
                 self._arguments(symbol, args)
-            case IfThenElse():
+            case terms.IfThenElse():
                 raise self.refused("a choice between two terms")
             case _:
                 raise self.refused("a formula in the place of a term")
@@ -508,11 +491,11 @@ class Reader:
             raise self.refused(f"{symbol.name}, which steps change, where only what stays may be read")
         return symbol
 
-    def _under(self, bound: tuple[Var, ...]) -> Reader:
+    def _under(self, bound: tuple[terms.Var, ...]) -> Reader:
         return self.language.at(self.place, (*self.scope.values(), *bound), rigid=self.rigid)
 
 
-def joined(kind: type[And | Or], parts: list[Term], none: Term) -> Term:
+def joined(kind: type[terms.And | terms.Or], parts: list[Term], none: Term) -> Term:
     """Return the conjunction or disjunction of ``parts``, nested to the right; of no parts, ``none``."""
     *others, last = parts or [none]
     for part in reversed(others):
@@ -520,7 +503,7 @@ def joined(kind: type[And | Or], parts: list[Term], none: Term) -> Term:
     return last
 
 
-def quantified(kind: type[Forall | Exists], bound: tuple[Var, ...], body: Term) -> Term:
+def quantified(kind: type[terms.Forall | terms.Exists], bound: tuple[terms.Var, ...], body: Term) -> Term:
     """Return ``body`` for all or some values of the variables, the first outermost."""
     for var in reversed(bound):
         body = kind((var,), body)

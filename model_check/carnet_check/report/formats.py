@@ -320,13 +320,10 @@ def _matrix(run: Run, variant: Values) -> Iterator[str]:
     yield "| claim | " + " | ".join(threats) + " |"
     yield "|---" * (len(threats) + 1) + "|"
     for claim in variant["claims"]:
-        cells = (_cell([row for row in rows if (row["claim"], row["threat"]) == (claim["name"], t)]) for t in threats)
+        mine = ([row for row in rows if (row["claim"], row["threat"]) == (claim["name"], t)] for t in threats)
+        cells = ("<br>".join(map(_word, each)) or NOT_CLAIMED for each in mine)
         yield f"| {claim['name']} | " + " | ".join(cells) + " |"
     yield ""
-
-
-def _cell(rows: Sequence[Values]) -> str:
-    return "<br>".join(_word(row) for row in rows) or NOT_CLAIMED
 
 
 def _word(row: Values) -> str:

@@ -23,12 +23,11 @@ from typing import Final
 
 from cryptography.hazmat.primitives import hashes
 
-from carnet_ref.attestation.anchors import Anchors
-from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import Anchors, Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.intel.appraisal import Policy as TdPolicy
 from carnet_ref.attestation.intel.appraisal import appraise_quote
-from carnet_ref.attestation.intel.policy import Policy as TdPolicy
+from carnet_ref.attestation.nvidia.appraisal import Policy as GpuPolicy
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
 from carnet_ref.crypto.primitives import sha256, sha384
 from carnet_ref.spdm.session import GpuSession
 from carnet_ref.wire import MalformedError, Reader
@@ -178,7 +177,16 @@ def appraise_composite(
     steps = Checklist()
     try:
         parsed = _parse(steps, evidence)
-        quote = _appraise_quote(steps, parsed, verifier, at)
+        # Establish that a TD made the binding, before anything in the binding is believed
+        quote = appraise_quote(
+            parsed.quote,
+            at=at,
+            policy=verifier.td_policy,
+            anchors=verifier.anchors,
+            collateral=verifier.collateral,
+            report_data=parsed.binding.report_data(),
+        )
+        steps.adopt(quote, "quote")
         for step, holds, otherwise in _comparisons(parsed, expected):
             steps.require(holds, step, "as expected", otherwise, SOURCE)
         gpu = _appraise_report(steps, parsed, verifier, at)
@@ -198,20 +206,6 @@ def _parse(steps: Checklist, evidence: bytes) -> CompositeEvidence:
         steps.refuse("parse", str(error))
     steps.passed("parse", f"binding of {len(parsed.binding.encode())} bytes, a quote and a report")
     return parsed
-
-
-def _appraise_quote(steps: Checklist, parsed: CompositeEvidence, verifier: Verifier, at: datetime) -> Appraisal:
-    """Establish that a TD made the binding, before anything in the binding is believed."""
-    appraisal = appraise_quote(
-        parsed.quote,
-        at=at,
-        policy=verifier.td_policy,
-        anchors=verifier.anchors,
-        collateral=verifier.collateral,
-        report_data=parsed.binding.report_data(),
-    )
-    steps.adopt(appraisal, "quote")
-    return appraisal
 
 
 def _comparisons(parsed: CompositeEvidence, expected: Expected) -> tuple[tuple[str, bool, str], ...]:

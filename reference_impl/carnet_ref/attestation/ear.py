@@ -29,18 +29,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
 from carnet_command.errors import UsageError
+from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import NOT_FRESH, Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
-from carnet_ref.attestation.results import (
-    EXTENSION,
-    PROFILE,
-    WORST_LAST,
-    Tier,
-    TrustClaim,
-    encoded_nonce,
-    tier_of,
-    worst,
-)
 from carnet_ref.crypto.certificate_path import TIME
 from carnet_ref.wire import MalformedError, bounded_json, json_value
 
@@ -242,8 +233,8 @@ class Submodule:
     """
 
     name: str
-    tier: Tier
-    vector: Mapping[TrustClaim, int]
+    tier: results.Tier
+    vector: Mapping[results.TrustClaim, int]
     """The trustworthiness claims; empty where the verifier left them out."""
     nonce: str | None
     policies: tuple[str, ...]
@@ -262,21 +253,21 @@ class AttestationResult:
     issued: datetime
     expires: datetime | None
     verifier: str
-    stated: Tier | None
+    stated: results.Tier | None
     nonce: str | None
     submodules: tuple[Submodule, ...]
 
     @property
-    def tier(self) -> Tier:
+    def tier(self) -> results.Tier:
         """The overall tier, or else the worst of all attesters."""
-        return worst(each.tier for each in self.submodules) if self.stated is None else self.stated
+        return results.worst(each.tier for each in self.submodules) if self.stated is None else self.stated
 
 
 def parse_claims(payload: bytes) -> AttestationResult:
     """Read the claims of a result. Raises MalformedError if they are something else."""
     claims = _object(_value(payload), "claims")
-    if claims.get("eat_profile") != PROFILE:
-        raise _malformed("eat_profile", f"the profile {PROFILE}", claims.get("eat_profile"))
+    if claims.get("eat_profile") != results.PROFILE:
+        raise _malformed("eat_profile", f"the profile {results.PROFILE}", claims.get("eat_profile"))
     verifier = _object(claims.get("ear_verifier_id"), "ear_verifier_id")
     made_by = " ".join(_text(verifier.get(name), f"ear_verifier_id.{name}") for name in ("developer", "build"))
     submodules = _object(claims.get("submods"), "submods")
@@ -316,7 +307,7 @@ def _submodule(name: str, value: object) -> Submodule:
     claims = _object(value, where)
     tier = _tier(claims.get("ear_status"), f"{where}.ear_status")
     vector = _vector(claims, where)
-    _check_no_better(tier, map(tier_of, vector.values()), f"{where}.ear_status")
+    _check_no_better(tier, map(results.tier_of, vector.values()), f"{where}.ear_status")
     policies = claims.get("ear_appraisal_policy_ids", [])
     if not isinstance(policies, list):
         raise _malformed(f"{where}.ear_appraisal_policy_ids", "a list", policies)
@@ -326,37 +317,37 @@ def _submodule(name: str, value: object) -> Submodule:
         vector,
         _nonce(claims, f"{where}."),
         tuple(_text(each, f"{where}.ear_appraisal_policy_ids") for each in policies),
-        _object(claims.get(EXTENSION, {}), f"{where}.{EXTENSION}"),
+        _object(claims.get(results.EXTENSION, {}), f"{where}.{results.EXTENSION}"),
     )
 
 
-def _vector(claims: Mapping[str, object], where: str) -> dict[TrustClaim, int]:
+def _vector(claims: Mapping[str, object], where: str) -> dict[results.TrustClaim, int]:
     name = "ear_trustworthiness_vector"
     if name not in claims:
         return {}
     vector = _object(claims[name], f"{where}.{name}")
     for claim, value in vector.items():
-        if claim not in tuple(TrustClaim):
-            raise _malformed(f"{where}.{name}", f"claims out of {', '.join(TrustClaim)}", claim)
+        if claim not in tuple(results.TrustClaim):
+            raise _malformed(f"{where}.{name}", f"claims out of {', '.join(results.TrustClaim)}", claim)
         if not isinstance(value, int) or isinstance(value, bool) or value not in VALUES:
             raise _malformed(f"{where}.{name}.{claim}", "a number from -128 to 127", value)
     if not vector:
         raise _malformed(f"{where}.{name}", "a claim", "none")
-    return {TrustClaim(claim): value for claim, value in vector.items() if isinstance(value, int)}
+    return {results.TrustClaim(claim): value for claim, value in vector.items() if isinstance(value, int)}
 
 
-def _check_no_better(tier: Tier | None, parts: Iterable[Tier], where: str) -> None:
+def _check_no_better(tier: results.Tier | None, parts: Iterable[results.Tier], where: str) -> None:
     """Insist that a tier affirms or warns only as far as all that it sums up does."""
-    limit = worst(parts)
-    trusted = (Tier.AFFIRMING, Tier.WARNING)
-    if tier in trusted and WORST_LAST.index(tier) < WORST_LAST.index(limit):
+    limit = results.worst(parts)
+    trusted = (results.Tier.AFFIRMING, results.Tier.WARNING)
+    if tier in trusted and results.WORST_LAST.index(tier) < results.WORST_LAST.index(limit):
         raise _malformed(where, f"no better tier than {limit}", tier)
 
 
-def _tier(value: object, where: str) -> Tier:
-    if value not in tuple(Tier):
-        raise _malformed(where, f"one of {', '.join(Tier)}", value)
-    return Tier(str(value))
+def _tier(value: object, where: str) -> results.Tier:
+    if value not in tuple(results.Tier):
+        raise _malformed(where, f"one of {', '.join(results.Tier)}", value)
+    return results.Tier(str(value))
 
 
 def _time(value: object, where: str) -> datetime:
@@ -396,7 +387,7 @@ JWS: Final = "RFC 7515"
 EAR: Final = "draft-ietf-rats-ear-03"
 LEEWAY: Final = timedelta(seconds=60)
 """How far ahead the clock of a verifier may be."""
-TRUSTED: Final = (Tier.AFFIRMING, Tier.WARNING)
+TRUSTED: Final = (results.Tier.AFFIRMING, results.Tier.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,7 +458,7 @@ def _check_nonce(steps: Checklist, result: AttestationResult, nonce: bytes | Non
     if nonce is None:
         steps.not_requested("nonce", "nonce", EAR, lacking=NOT_FRESH)
         return
-    found, asked = result.nonce or "", encoded_nonce(nonce)
+    found, asked = result.nonce or "", results.encoded_nonce(nonce)
     otherwise = f"the result has {found or 'no nonce'}, not {asked}"
     same = hmac.compare_digest(found.encode("utf-8", "surrogatepass"), asked.encode())
     steps.require(same, "nonce", "the nonce asked with", otherwise, EAR)
@@ -475,7 +466,7 @@ def _check_nonce(steps: Checklist, result: AttestationResult, nonce: bytes | Non
 
 def _told(submodule: Submodule) -> str:
     failed, reason = submodule.told.get("failed_step"), submodule.told.get("reason")
-    why = f" ({failed}: {reason})" if isinstance(failed, str) and submodule.tier is Tier.CONTRAINDICATED else ""
+    why = f" ({failed}: {reason})" if isinstance(failed, str) and submodule.tier is results.Tier.CONTRAINDICATED else ""
     return f"{submodule.name} {submodule.tier}{why}"
 
 
@@ -491,18 +482,17 @@ def _claims(result: AttestationResult) -> dict[str, object]:
         "issued": f"{result.issued:{TIME}}",
         "expires": None if result.expires is None else f"{result.expires:{TIME}}",
         "nonce": result.nonce,
-        "attesters": [_attester(each) for each in result.submodules],
-    }
-
-
-def _attester(submodule: Submodule) -> dict[str, object]:
-    return {
-        "name": submodule.name,
-        "status": submodule.tier.value,
-        "vector": {claim.value: value for claim, value in submodule.vector.items()},
-        "nonce": submodule.nonce,
-        "policies": list(submodule.policies),
-        "claims": submodule.told.get("claims"),
+        "attesters": [
+            {
+                "name": each.name,
+                "status": each.tier.value,
+                "vector": {claim.value: value for claim, value in each.vector.items()},
+                "nonce": each.nonce,
+                "policies": list(each.policies),
+                "claims": each.told.get("claims"),
+            }
+            for each in result.submodules
+        ],
     }
 
 

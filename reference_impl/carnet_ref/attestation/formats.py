@@ -14,8 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from carnet_ref.attestation.anchors import Anchors
-    from carnet_ref.attestation.appraisal import Appraisal
+    from carnet_ref.attestation.appraisal import Anchors, Appraisal
     from carnet_ref.attestation.results import ResultProfile
 
 _Parsed = TypeVar("_Parsed")

@@ -124,7 +124,10 @@ def kind_of_value(value: object) -> str:
         case {"platform": str(), "evidence": Mapping() as inner}:
             return kind_of_value(inner)
         case Mapping():
-            return _kind_of_object(value) or _kind_of_parts(value)
+            part = next(iter(value.values()), None)
+            inside = _kind_of_object(part) if isinstance(part, Mapping) else None
+            unknown = f"an object with {_names(value)}" if value else "an empty object"
+            return _kind_of_object(value) or inside or unknown
         case list():
             return "another list"
         case _:
@@ -133,13 +136,6 @@ def kind_of_value(value: object) -> str:
 
 def _kind_of_object(value: Mapping[str, object]) -> str | None:
     return next((kind for names, kind in _JSON_KINDS if all(name in value for name in names)), None)
-
-
-def _kind_of_parts(value: Mapping[str, object]) -> str:
-    """Return what an object is whose names say nothing, but perhaps those of its first part."""
-    first = next(iter(value.values()), None)
-    inner = _kind_of_object(first) if isinstance(first, Mapping) else None
-    return inner or (f"an object with {_names(value)}" if value else "an empty object")
 
 
 def _names(value: Mapping[str, object]) -> str:

@@ -162,13 +162,9 @@ def _owner(step: AppraisalStep) -> str:
     return step.id.rpartition(".")[0]
 
 
-def _is_above(owner: str, name: str) -> bool:
-    """Return whether steps of ``owner`` are about the attester called ``name``, alone or with others."""
-    return owner in ("", name) or name.startswith(f"{owner}.")
-
-
 def _result(name: str, profile: ResultProfile, appraisal: Appraisal) -> AttesterResult:
-    about = [step for step in appraisal.steps if _is_above(_owner(step), name)]
+    above = {"", name, *(name[:end] for end, character in enumerate(name) if character == ".")}
+    about = [step for step in appraisal.steps if _owner(step) in above]  # about it, alone or with others
     lacking = Appraisal(tuple(about), {}).not_compared
     failed = next((step for step in appraisal.steps if step.ok is False), None)
     if failed is not None:

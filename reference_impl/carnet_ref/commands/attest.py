@@ -1,41 +1,320 @@
-"""``carnet attest``: appraise evidence of real hardware; each format is a subcommand, made from what it registered."""
+"""``carnet attest``: appraise evidence of real hardware; each format is a subcommand, made from what it registered.
+
+``--ear FILE --key FILE`` writes what an appraisal found as a signed attestation result.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from carnet_command.files import require_apart
+from carnet_command.errors import UsageError
+from carnet_command.files import reason, replacing, require_apart, require_writable_file
 from carnet_command.once import require_each_once
-from carnet_ref.attestation.formats import FORMATS, AppraisalContext, Option, OptionValues, Value, appraise_files
-from carnet_ref.commands.appraisals import (
-    anchor_option,
-    anchors_given,
-    at_option,
-    contents,
-    instant,
-    json_option,
-    readable,
-    show,
-    written,
+from carnet_command.printable import printable
+from carnet_command.text import hanging, wrapped
+from carnet_ref.attestation.formats import (
+    FORMATS,
+    AppraisalContext,
+    Format,
+    Option,
+    OptionKind,
+    OptionValues,
+    Value,
+    appraise_files,
 )
-from carnet_ref.commands.format_options import AnyFormat, click_option, parameter, policy_given, said, values
-from carnet_ref.commands.issuing import issuer_given, policy_id, with_ear_options
 
 if TYPE_CHECKING:
-    from carnet_ref.attestation.appraisal import Appraisal
+    from carnet_ref.attestation.appraisal import Anchors, Appraisal
+    from carnet_ref.attestation.ear import SigningKey
     from carnet_ref.attestation.results import AppraisalRecord, Profiles
 
+AnyFormat = Format[Any, Any]
 FURTHER: Final = {
     "live": ("carnet_ref.commands.live:live", "Collect the evidence of this machine and appraise it (also --live)."),
 }
 """Subcommands that appraise no file: where each is, as ``module:name``, and what it does, in one line."""
 LIVE: Final = "--live"
 """Another name of the subcommand ``live``."""
+ACCEPTED = 0
+REFUSED = 1
+MARKS = {True: "ok", False: "REFUSED", None: "-"}
+WIDTH = 22
+DELETE: Final = "\x7f"
+"""The one control character that is not escaped in JSON; outside of strings it never stands there."""
+MOST_BYTES: Final = 1 << 24
+"""The largest file that is read; no report, chain, manifest or collateral of a real device comes near it."""
+MOST_FILES: Final = 64
+"""The most files that are read out of one folder."""
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
+"""The times that a token can have; the last leaves room for an expiry."""
+DEFAULT: Final = "carnet-default:{}"
+"""The id of the default policy of a format."""
+readable = click.Path(path_type=Path)
+at_option = click.option(
+    "--at", metavar="TIME", help="When to appraise, in ISO 8601 (UTC unless it says). [default: now]"
+)
+anchor_option = click.option(
+    "--trust-anchor", type=readable, metavar="FILE", help="PEM certificates that replace the roots of the vendors."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+
+
+def parameter(option: Option) -> str:
+    """Return the name of the parameter that click passes an option's value by; it is no other option's."""
+    return f"given_{option.name.replace('-', '_')}"
+
+
+def click_option(option: Option) -> Any:
+    """Return the option as click knows it."""
+    several = option.kind is OptionKind.FILES
+    kinds = {OptionKind.HEX: str, OptionKind.NUMBER: click.IntRange(min=0)}
+    metavar = {OptionKind.HEX: "HEX", OptionKind.NUMBER: "N"}.get(option.kind, "FILE")
+    value = kinds.get(option.kind, readable)
+    return click.option(option.flag, parameter(option), type=value, metavar=metavar, multiple=several, help=option.help)
+
+
+def values(words: Mapping[Option, Any]) -> dict[str, Value]:
+    """Return what the words of options stand for, by the options' names.
+
+    Raises UsageError if a file cannot be read, or digits stand for something else.
+    """
+    return {option.name: _value(option, word) for option, word in words.items()}
+
+
+def _value(option: Option, word: Any) -> Value:
+    match option.kind:
+        case OptionKind.FILE:
+            return None if word is None else contents(word)
+        case OptionKind.FILES:
+            return tuple(data for path in word for data in contents_of_all(path))
+        case OptionKind.HEX:
+            return octets_given(option.flag, word, option.length)
+    return word if word is None else int(word)
+
+
+def policy_given(form: AnyFormat, path: Path | None) -> object:
+    """Return the policy in the file, or the format's default. Raises UsageError if the file has none."""
+    from carnet_ref.wire import MalformedError
+
+    if path is None or form.parse_policy is None:
+        return form.default_policy
+    try:
+        return form.parse_policy(contents(path))
+    except MalformedError as error:
+        raise UsageError(f"'{path}' is no policy: {error}") from None
+
+
+def said(words: Mapping[Option, Any]) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
+    """Return each option that was given, with its word: those that are given once, then those of several files."""
+    single = [(option.flag, word) for option, word in words.items() if option.kind is not OptionKind.FILES]
+    several = [
+        (option.flag, each) for option, word in words.items() if option.kind is OptionKind.FILES for each in word
+    ]
+    return [(flag, word) for flag, word in single if word is not None], several
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """Writes results to a file, signed by a key."""
+
+    path: Path
+    """The file."""
+    key: SigningKey
+    """The key."""
+
+    def issue(self, appraised: AppraisalRecord, profiles: Profiles) -> None:
+        """Write the result. Raises UsageError if no token can have it, or it could not be written."""
+        from carnet_ref.attestation.ear import signed_token
+        from carnet_ref.attestation.results import claims_set
+
+        if not EARLIEST <= appraised.at < LATEST:
+            raise UsageError(f"--ear needs a time from {EARLIEST.year} to {LATEST.year - 1}")
+        token = signed_token(claims_set(appraised, profiles), self.key)
+        try:
+            with replacing(self.path) as file:
+                file.write(token)
+        except OSError as error:
+            raise UsageError(f"cannot write '{self.path}': {reason(error)}") from None
+
+
+def issuer_given(ear: Path | None, key: Path | None) -> Issuer | None:
+    """Return what writes the result, if one is asked for.
+
+    Raises UsageError if a file or a key is missing or of no use.
+    """
+    if ear is None and key is None:
+        return None
+    if ear is None or key is None:
+        raise UsageError("--ear and --key go together: the file to write, and the private key that signs it")
+    from carnet_ref.attestation.ear import signing_key
+
+    require_apart({"--ear": ear}, [key])
+    signer = signing_key(contents(key))
+    require_writable_file(ear)
+    return Issuer(ear, signer)
+
+
+def with_ear_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that ask for a signed result."""
+    key = click.option(
+        "--key", type=readable, metavar="FILE", help="The private key in PEM, on P-256 or P-384, that signs it."
+    )
+    ear = click.option(
+        "--ear", type=readable, metavar="FILE", help="Write the result as a signed token for others (EAR)."
+    )
+    return ear(key(command))
+
+
+def policy_id(kind: str, path: Path | None) -> str:
+    """Return an id of the policy in a file, or of a format's default."""
+    return DEFAULT.format(kind) if path is None else f"sha-256:{hashlib.sha256(contents(path)).hexdigest()}"
+
+
+def contents(path: Path) -> bytes:
+    """Return what is in the file. Raises UsageError if it cannot be read, or is larger than any evidence."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from None
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"'{path}' holds more than {MOST_BYTES} bytes, which no evidence does")
+    return data
+
+
+def contents_of_all(path: Path) -> tuple[bytes, ...]:
+    """Return what is in the file or, if it is a folder, in each file of it, in the order of their names.
+
+    Folders in the folder and names that begin with a dot are passed over. Raises UsageError if a file cannot be read or
+    is larger than any evidence, or a folder has none or too many.
+    """
+    if not path.is_dir():
+        return (contents(path),)
+    try:
+        files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror}") from None
+    if not 1 <= len(files) <= MOST_FILES:
+        raise UsageError(f"'{path}' holds {len(files)} files; from 1 to {MOST_FILES} are read")
+    return tuple(map(contents, files))
+
+
+def instant(text: str | None) -> datetime:
+    """Return the time that ``--at`` names; without it, now.
+
+    Raises UsageError if it names none, or one that has no year from 1 to 9999 in UTC.
+    """
+    if text is None:
+        return datetime.now(UTC).replace(microsecond=0)
+    try:
+        given = datetime.fromisoformat(text)
+        return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise UsageError(f"'{text}' is no time: write it as 2025-08-21T12:00:00Z") from None
+
+
+def written(time: datetime) -> str:
+    """Return ``time``, which is in UTC, as ``--at`` takes it."""
+    return time.replace(tzinfo=None).isoformat() + "Z"
+
+
+def anchors_given(path: Path | None) -> Anchors:
+    """Return the trust anchors in the file, or the defaults. Raises UsageError if the file has none."""
+    from carnet_ref.attestation.appraisal import anchors_from_pem, default_anchors
+    from carnet_ref.wire import MalformedError
+
+    if path is None:
+        return default_anchors()
+    try:
+        return anchors_from_pem(contents(path))
+    except MalformedError as error:
+        raise UsageError(f"'{path}' has no trust anchors: {error}") from None
+
+
+def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
+    """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for, or any number if that is 0.
+
+    ``0x`` may stand before them. Raises UsageError if they stand for none, or for another number of bytes.
+    """
+    from carnet_ref.attestation.documents import from_hexadecimal
+
+    if text is None:
+        return None
+    try:
+        octets = from_hexadecimal(text)
+    except ValueError:
+        raise UsageError(f"{flag} wants hexadecimal digits") from None
+    if length and len(octets) != length:
+        raise UsageError(f"{flag} wants {length} bytes, not {len(octets)}")
+    return octets
+
+
+def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool) -> int:
+    """Print the appraisal and return the exit code."""
+    steps = [{"id": step.id, "ok": step.ok, "detail": step.detail, "source": step.source} for step in appraisal.steps]
+    if as_json:
+        found = {"accepted": appraisal.accepted, "failed_step": appraisal.failed_step, "steps": steps}
+        told = {"claims": dict(appraisal.claims), "not_compared": list(appraisal.not_compared)}
+        again = {"at": at.isoformat(), "rerun": shlex.join(rerun)}
+        click.echo(json.dumps({**found, **told, **again}).replace(DELETE, "\\u007f"))
+    else:
+        width = max([WIDTH, *(len(step.id) + 1 for step in appraisal.steps)])
+        for step in appraisal.steps:
+            source = f"  [{step.source}]" if step.source else ""
+            _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
+        for name, value in _told(appraisal.claims):
+            _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
+        for line in hanging(_verdict(appraisal)):
+            click.echo(line)
+        click.echo(f"rerun   {printable(shlex.join(rerun))}")
+    return ACCEPTED if appraisal.accepted else REFUSED
+
+
+def _told(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield the claims for people: of a list of objects, each by itself."""
+    for name, value in claims.items():
+        if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
+            yield from ((f"{name} {place}", each) for place, each in enumerate(value))
+        else:
+            yield name, value
+
+
+def _verdict(appraisal: Appraisal) -> str:
+    """Say whether the evidence was accepted and, if so, what was not compared."""
+    if not appraisal.accepted:
+        return f"REFUSED at {appraisal.failed_step}"
+    return ", ".join(("ACCEPTED", *appraisal.not_compared))
+
+
+def _say(label: str, text: str) -> None:
+    """Print what evidence may have had a word in, so that a terminal only shows it."""
+    for line in wrapped(label, printable(text), len(label)):
+        click.echo(line)
+
+
+def _written(value: object) -> str:
+    """Write the value of a claim for people."""
+    match value:
+        case None:
+            return "not stated"
+        case bool():
+            return "yes" if value else "no"
+        case list() | tuple():
+            return ", ".join(map(_written, value)) or "none"
+        case Mapping():
+            return ", ".join(f"{name} {_written(each)}" for name, each in value.items())
+        case _:
+            return str(value)
 
 
 class Formats(click.Group):

@@ -66,7 +66,7 @@ def datapath(
     session carry before it is renewed. `--table throughput` measures the link on this machine against a bare loop of
     AES-256-GCM.
     """
-    from carnet_ref.datapath.tables.box import check_samples
+    from carnet_ref.datapath.tables.model import check_samples
 
     check_samples(samples)
     given = {name: value for name, value in demanded.items() if value is not None}
@@ -131,7 +131,7 @@ def _table(table: str, samples: int, seed: int) -> Table:
 
 
 def _draw(table: Table, path: Path) -> None:
-    from carnet_ref.datapath.plotting import plot
+    from carnet_ref.datapath.report import plot
 
     try:
         plot(table, path)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from carnet_command.text import hanging
+from carnet_ref.crypto.bounds import log2, one_key_confidentiality, one_key_integrity, one_key_units
 from carnet_ref.datapath import key_budget
 from carnet_ref.datapath.quantities import Size
-from carnet_ref.keys.bounds import log2, one_key_confidentiality, one_key_integrity, one_key_units
-from carnet_ref.keys.schedule import LAST_CHANNEL, LAST_MESSAGE
+from carnet_ref.keys import LAST_CHANNEL, LAST_MESSAGE
 
 
 def shown(dataset: str, buffer: str, holders: int, model: str, exponent: int) -> dict[str, Any]:

@@ -27,9 +27,7 @@ from carnet_ref.attestation.live.collection import (
     write_collection,
 )
 from carnet_ref.attestation.results import HOUR, AppraisalRecord
-from carnet_ref.commands import appraisals
-from carnet_ref.commands.format_options import click_option, parameter, policy_given, said, values
-from carnet_ref.commands.issuing import issuer_given, policy_id, with_ear_options
+from carnet_ref.commands import attest
 from carnet_ref.wire import MalformedError
 
 HELP: Final = """Collect the evidence of this machine and appraise it at once.
@@ -70,33 +68,31 @@ def collected_and_appraised(
     **given: Any,
 ) -> int:
     """Collect, keep if asked to, or read what was kept; appraise and print; return the exit code."""
-    words = {option: given[parameter(option)] for option in OPTIONS}
-    asked = appraisals.octets_given("--nonce", nonce, NONCE_BYTES)
+    words = {option: given[attest.parameter(option)] for option in OPTIONS}
+    asked = attest.octets_given("--nonce", nonce, NONCE_BYTES)
     _check_source(asked, out, kept_in, at)
     drawn = asked or secrets.token_bytes(NONCE_BYTES)
     itself = kept_in is None
     terms = AppraisalTerms(
-        appraisals.instant(at), appraisals.anchors_given(trust_anchor), _policies(policies), values(words), itself
+        attest.instant(at), attest.anchors_given(trust_anchor), _policies(policies), attest.values(words), itself
     )
-    issuer = issuer_given(ear, key)
+    issuer = attest.issuer_given(ear, key)
     try:
         collection = _collected(drawn, out, terms.at) if kept_in is None else read_collection(kept_in, drawn)
         judged = _Judged(appraise_collection(collection, terms), result_lifetime(collection, terms), collection.kinds)
     except MalformedError as error:
         judged = _Judged(unparsable(str(error)))
     if issuer is not None:
-        ids = {kind: policy_id(kind, dict(policies).get(kind)) for kind in judged.kinds}
+        ids = {kind: attest.policy_id(kind, dict(policies).get(kind)) for kind in judged.kinds}
         issuer.issue(
             AppraisalRecord(judged.appraisal, "live", terms.at, judged.result_lifetime, drawn, ids), live_profile
         )
     named = [word for kind, path in policies for word in ("--policy", kind, str(path))]
     anchor = [] if trust_anchor is None else ["--trust-anchor", str(trust_anchor)]
     folder = kept_in or out
-    source = (
-        [] if folder is None else ["--from", str(folder), "--nonce", drawn.hex(), "--at", appraisals.written(terms.at)]
-    )
+    source = [] if folder is None else ["--from", str(folder), "--nonce", drawn.hex(), "--at", attest.written(terms.at)]
     again = ["carnet", "attest", "live", *source, *_words(words), *named, *anchor]
-    return appraisals.show(judged.appraisal, terms.at, again, as_json)
+    return attest.show(judged.appraisal, terms.at, again, as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +124,7 @@ def _collected(nonce: bytes, out: Path | None, at: datetime) -> Collection:
 
 
 def _words(words: Mapping[Option, Any]) -> list[str]:
-    single, several = said(words)
+    single, several = attest.said(words)
     return [str(word) for each in (*single, *several) for word in each]
 
 
@@ -137,33 +133,33 @@ def _policies(given: Sequence[tuple[str, Path]]) -> dict[str, object]:
     twice = next((kind for kind in kinds if kinds.count(kind) > 1), None)
     if twice is not None:
         raise UsageError(f"--policy {twice} comes twice")
-    return {kind: policy_given(FORMATS[kind].load(), path) for kind, path in given}
+    return {kind: attest.policy_given(FORMATS[kind].load(), path) for kind, path in given}
 
 
 def _command() -> click.Command:
     shown = (
         click.option("--nonce", metavar="HEX", help="The 32 bytes that everything is asked with. [default: drawn]"),
-        click.option("--out", type=appraisals.readable, metavar="DIR", help="Keep what was collected in this folder."),
+        click.option("--out", type=attest.readable, metavar="DIR", help="Keep what was collected in this folder."),
         click.option(
             "--from",
             "kept_in",
-            type=appraisals.readable,
+            type=attest.readable,
             metavar="DIR",
             help="Appraise what --out kept here, on this or another machine; --nonce is needed.",
         ),
-        appraisals.at_option,
-        *map(click_option, OPTIONS),
+        attest.at_option,
+        *map(attest.click_option, OPTIONS),
         click.option(
             "--policy",
             "policies",
-            type=(click.Choice(KINDS), appraisals.readable),
+            type=(click.Choice(KINDS), attest.readable),
             multiple=True,
             metavar="FORMAT FILE",
             help="A JSON policy for evidence of a format, which then has to be there; once for each.",
         ),
-        appraisals.anchor_option,
-        with_ear_options,
-        appraisals.json_option,
+        attest.anchor_option,
+        attest.with_ear_options,
+        attest.json_option,
     )
     command: Any = collected_and_appraised
     for decorate in reversed(shown):

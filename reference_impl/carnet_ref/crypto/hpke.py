@@ -10,14 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    NONCE_BYTES,
-    AesGcm,
-    X25519Share,
-    hkdf_expand_sha256,
-    hkdf_extract_sha256,
-)
+from carnet_ref.crypto import primitives
 
 _KEM: Final = b"KEM\x00\x20"
 _SUITE: Final = b"HPKE\x00\x20\x00\x01\x00\x02"
@@ -30,7 +23,7 @@ class Direction:
     __slots__ = ("_base", "_cipher", "_sequence")
 
     def __init__(self, key: bytes, base: bytes) -> None:
-        self._cipher = AesGcm(key)
+        self._cipher = primitives.AesGcm(key)
         self._base = int.from_bytes(base, "big")
         self._sequence = 0
 
@@ -43,7 +36,7 @@ class Direction:
         return self._cipher.decrypt(self._nonce(), sealed)
 
     def _nonce(self) -> bytes:
-        nonce = (self._base ^ self._sequence).to_bytes(NONCE_BYTES, "big")
+        nonce = (self._base ^ self._sequence).to_bytes(primitives.NONCE_BYTES, "big")
         self._sequence += 1
         return nonce
 
@@ -60,8 +53,8 @@ class Context:
         def expand(label: bytes, length: int) -> bytes:
             return _expand(_SUITE, secret, label, _BASE_MODE + hashes, length)
 
-        self.messages = Direction(expand(b"key", KEY_BYTES), expand(b"base_nonce", NONCE_BYTES))
-        self._exporter = expand(b"exp", KEY_BYTES)
+        self.messages = Direction(expand(b"key", primitives.KEY_BYTES), expand(b"base_nonce", primitives.NONCE_BYTES))
+        self._exporter = expand(b"exp", primitives.KEY_BYTES)
 
     def export(self, purpose: bytes, length: int) -> bytes:
         """Return a secret for another purpose, which says nothing about the others."""
@@ -73,23 +66,23 @@ def sender(recipient: bytes, ephemeral: bytes, info: bytes) -> tuple[bytes, Cont
 
     Raises KeyMaterialError if ``recipient`` is no public key, or ``ephemeral`` no private one.
     """
-    share = X25519Share(ephemeral)
+    share = primitives.X25519Share(ephemeral)
     return share.public, Context(_shared(share.agree(recipient), share.public, recipient), info)
 
 
-def recipient(own: X25519Share, encapsulated: bytes, info: bytes) -> Context:
+def recipient(own: primitives.X25519Share, encapsulated: bytes, info: bytes) -> Context:
     """Return the recipient's context. Raises KeyMaterialError if what was sent along is no public key."""
     return Context(_shared(own.agree(encapsulated), encapsulated, own.public), info)
 
 
 def _shared(agreed: bytes, encapsulated: bytes, public: bytes) -> bytes:
     pseudorandom = _extract(_KEM, b"", b"eae_prk", agreed)
-    return _expand(_KEM, pseudorandom, b"shared_secret", encapsulated + public, KEY_BYTES)
+    return _expand(_KEM, pseudorandom, b"shared_secret", encapsulated + public, primitives.KEY_BYTES)
 
 
 def _extract(suite: bytes, salt: bytes, label: bytes, secret: bytes) -> bytes:
-    return hkdf_extract_sha256(salt, b"HPKE-v1" + suite + label + secret)
+    return primitives.hkdf_extract_sha256(salt, b"HPKE-v1" + suite + label + secret)
 
 
 def _expand(suite: bytes, secret: bytes, label: bytes, info: bytes, length: int) -> bytes:
-    return hkdf_expand_sha256(secret, length.to_bytes(2, "big") + b"HPKE-v1" + suite + label + info, length)
+    return primitives.hkdf_expand_sha256(secret, length.to_bytes(2, "big") + b"HPKE-v1" + suite + label + info, length)

@@ -169,19 +169,10 @@ def verify_hmac_sha384(key: bytes, data: bytes, tag: bytes, what: str = "HMAC-SH
         raise AuthenticationError(what) from None
 
 
-def hkdf_sha256(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
-    """Extract and expand. Raises KeyMaterialError if more than 255 blocks are asked for."""
-    return _hkdf(hashes.SHA256(), secret, salt, info, length)
-
-
 def hkdf_sha384(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
     """Extract and expand. Raises KeyMaterialError if more than 255 blocks are asked for."""
-    return _hkdf(hashes.SHA384(), secret, salt, info, length)
-
-
-def _hkdf(algorithm: hashes.HashAlgorithm, secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
-    _check_hkdf_length(algorithm, length)
-    return HKDF(algorithm, length, salt, info).derive(secret)
+    _check_hkdf_length(hashes.SHA384(), length)
+    return HKDF(hashes.SHA384(), length, salt, info).derive(secret)
 
 
 def hkdf_extract_sha256(salt: bytes, secret: bytes) -> bytes:

@@ -18,11 +18,9 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
+from carnet_ref.crypto.bounds import Load
 from carnet_ref.datapath.quantities import QuantityError, Size
-from carnet_ref.keys.bounds import Load
-from carnet_ref.keys.link import CHUNK_BYTES
-from carnet_ref.keys.schedule import ENGINES
-from carnet_ref.keys.usage import BLOCK_BYTES, Budget, UsageLimits
+from carnet_ref.keys import BLOCK_BYTES, CHUNK_BYTES, ENGINES, Budget, UsageLimits
 
 FULL: Final = Budget.of([CHUNK_BYTES]).units
 LONGEST: Final = CHUNK_BYTES // BLOCK_BYTES
@@ -176,7 +174,8 @@ def set_up_load() -> Load:
 def session_load(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> Load:
     """Return what the keys of one session protect, its own included."""
     returns = 1 if schedule is Schedule.SEALED_UNDER_MASTER else hand_overs
-    data, home = _data_key(demand, schedule, hand_overs), (demand.carried_model + returns * FULL)
+    visits = 1 if schedule is Schedule.SEALED_UNDER_MASTER else -(-hand_overs // demand.holders)
+    data, home = demand.visit * visits, demand.carried_model + returns * FULL
     epochs = demand.holders + 1 if schedule is Schedule.ENGINE_PER_HOLDER else 2 * hand_overs + 1
     own = hand_overs * ORDERS_OF_A_HAND_OVER * ORDER
     blocks = hand_overs * (demand.visit + 2 * FULL) + 2 * demand.carried_model + 2 * own
@@ -216,13 +215,6 @@ def room(demand: KeyDemand, schedule: Schedule) -> dict[str, int]:
     of_a_holder = min(-(-limits.lower // demand.visit), limits.upper // demand.visit)
     at_home = (limits.lower - demand.carried_model) // FULL
     return {"holders' keys": demand.holders * of_a_holder, "the orchestrator's key": at_home} | own
-
-
-def _data_key(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> int:
-    """Return what a holder's key protects: one visit, or all that fall to its engine."""
-    if schedule is Schedule.SEALED_UNDER_MASTER:
-        return demand.visit
-    return demand.visit * -(-hand_overs // demand.holders)
 
 
 def _units(size: Size) -> int:

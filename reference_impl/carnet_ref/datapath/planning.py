@@ -10,15 +10,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from carnet_ref.datapath.costs import Edge, sourced_costs
 from carnet_ref.datapath.key_budget import HOLDERS, KeyDemand, room
 from carnet_ref.datapath.key_budget import Schedule as KeySchedule
-from carnet_ref.datapath.maxplus import makespan
-from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import NO_BYTES, Duration, QuantityError, Rate, Seconds, Size
+from carnet_ref.datapath.schedule import Edge, Transfer, makespan, sourced_costs
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling, model_moves, shared_model
 from carnet_ref.datapath.tables.gpu_travelling import fit as deck_fit
-from carnet_ref.keys.usage import BLOCK_BYTES, UsageLimits
+from carnet_ref.keys import BLOCK_BYTES, UsageLimits
 
 MESSAGE = Size(2**20)
 MOST_CHUNKS = 80 * 10**9 // MESSAGE.octets
@@ -162,13 +160,6 @@ def rotations_forced(volume: Size, limits: UsageLimits | None = None) -> int:
     return -(-messages // messages_per_key) - 1
 
 
-def sessions_for_keys(demand: Demand) -> int:
-    """Return how many sessions an epoch takes under the driver's limits: with an engine for each holder, if they do."""
-    keys = KeyDemand(demand.dataset, demand.buffer, demand.holders, demand.model, exponent=60)
-    design = KeySchedule.ENGINE_PER_HOLDER if demand.holders <= HOLDERS else KeySchedule.SEALED_UNDER_MASTER
-    return -(-demand.hand_overs // min(room(keys, design).values()))
-
-
 def plan(demand: Demand) -> TransferPlan:
     """Return what an epoch of ``demand`` takes.
 
@@ -178,7 +169,10 @@ def plan(demand: Demand) -> TransferPlan:
     if visit.low > demand.lease:
         raise QuantityError(f"a visit with {demand.buffer} takes at least {visit.low}, longer than {demand.lease}")
     transfers = -(-demand.dataset.octets // demand.buffer.octets)
-    sessions = sessions_for_keys(demand)
+    # A session lasts as long as the driver's limits of keys allow: with an engine for each holder, if there are as many
+    keys = KeyDemand(demand.dataset, demand.buffer, demand.holders, demand.model, exponent=60)
+    design = KeySchedule.ENGINE_PER_HOLDER if demand.holders <= HOLDERS else KeySchedule.SEALED_UNDER_MASTER
+    sessions = -(-demand.hand_overs // min(room(keys, design).values()))
     moves = _span(demand, _model_seconds, "moving the model")
     epoch = "an epoch of GPU Travelling"
     return TransferPlan(

@@ -4,17 +4,24 @@ The order of the list is also the order in which each resource serves its tasks.
 not the outcome of a race, which is what makes completion times monotone in every cost: a greedy scheduler may finish
 later when a task gets shorter.
 
-Source: R. L. Graham, "Bounds on multiprocessing timing anomalies", SIAM J. Appl. Math. 17 (1969).
+When every task ends follows from a recurrence in the (max, +) algebra:
+x(i) = c(i) ⊗ (x(previous on the resource) ⊕ ⊕ x(waited for)). One pass over the list, so the cost is linear in tasks.
+For equal chunks of a pipeline the recurrence has a closed form.
+
+Source: F. Baccelli, G. Cohen, G. J. Olsder, J.-P. Quadrat, "Synchronization and Linearity" (1992);
+R. L. Graham, "Bounds on multiprocessing timing anomalies", SIAM J. Appl. Math. 17 (1969).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
-from carnet_ref.datapath.quantities import NO_BYTES, QuantityError, Seconds, Size
+from carnet_ref.datapath.figures import FIGURES
+from carnet_ref.datapath.quantities import NO_BYTES, NO_TIME, Duration, QuantityError, Rate, Seconds, Size, chunks_of
 
 
 class Stage(StrEnum):
@@ -79,19 +86,6 @@ class Schedule:
             if task.after and not 0 <= min(task.after) <= max(task.after) < position:
                 raise QuantityError(f"task {position} ({task.stage}) waits for {task.after}, not all of them before it")
 
-    @property
-    def busy_seconds(self) -> dict[str, Seconds]:
-        """How long each resource works, in order of first use."""
-        busy: dict[str, Seconds] = {}
-        for task in self.tasks:
-            busy[task.resource] = busy.get(task.resource, 0.0) + task.seconds
-        return busy
-
-    @property
-    def serial_seconds(self) -> Seconds:
-        """How long everything takes when nothing overlaps."""
-        return sum(task.seconds for task in self.tasks)
-
     def carried(self, stage: Stage) -> dict[int, int]:
         """Return how many bytes of each chunk pass ``stage``, summed over all its tasks."""
         octets: dict[int, int] = {}
@@ -145,3 +139,185 @@ class ScheduleBuilder:
     def done(self) -> Schedule:
         """Return the schedule."""
         return Schedule(self._name, tuple(self._tasks))
+
+
+def completion(schedule: Schedule) -> Timing:
+    """Return when each task starts and ends, in seconds from the beginning."""
+    free: dict[str, Seconds] = {}
+    starts: list[Seconds] = []
+    ends: list[Seconds] = []
+    for task in schedule.tasks:
+        start = free.get(task.resource, 0.0)
+        for before in task.after:
+            start = max(start, ends[before])
+        end = start + task.seconds
+        free[task.resource] = end
+        starts.append(start)
+        ends.append(end)
+    return Timing(tuple(starts), tuple(ends))
+
+
+def makespan(schedule: Schedule) -> Seconds:
+    """Return when the last task ends, in seconds."""
+    return completion(schedule).makespan
+
+
+Edge = Literal["low", "nominal", "high"]
+
+
+@dataclass(frozen=True, slots=True)
+class StageCost:
+    """The cost of a stage: ``fixed`` for every task and, where bytes cost time, a ``rate``."""
+
+    fixed: Duration = NO_TIME
+    rate: Rate | None = None
+
+    def seconds(self, size: Size) -> Seconds:
+        """Return how many seconds a task on ``size`` takes."""
+        return self.fixed.seconds + (self.rate.seconds_for(size) if self.rate else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The cost of every stage that a schedule may use."""
+
+    stages: Mapping[Stage, StageCost] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stages", MappingProxyType(dict(self.stages)))
+
+    def seconds(self, stage: Stage, size: Size = NO_BYTES) -> Seconds:
+        """Return how many seconds ``stage`` takes on ``size``. Raises QuantityError if these costs do not say."""
+        if stage not in self.stages:
+            raise QuantityError(f"no cost is given for stage '{stage}'")
+        return self.stages[stage].seconds(size)
+
+    def changed(self, changes: Mapping[Stage, StageCost]) -> Costs:
+        """Return these costs with some stages at another cost."""
+        return Costs({**self.stages, **changes})
+
+
+def _rate(name: str, edge: Edge) -> Rate:
+    """Return a rate; the *low* edge of the costs is the high edge of a rate."""
+    swapped: dict[Edge, Edge] = {"low": "high", "high": "low", "nominal": "nominal"}
+    return Rate(getattr(FIGURES[name], swapped[edge]))
+
+
+def _duration(name: str, edge: Edge) -> Duration:
+    return Duration(getattr(FIGURES[name], edge))
+
+
+def sourced_costs(network: Rate, edge: Edge = "nominal") -> Costs:
+    """Return costs from `FIGURES`: the nominal ones, or all at their cheapest (low) or dearest (high) edge."""
+    launch = _duration("launch", edge)
+    cpu = StageCost(NO_TIME, _rate("cpu aes-256-gcm", edge))
+    return Costs(
+        {
+            Stage.HOLDER_ENCRYPT: cpu,
+            Stage.CPU_DECRYPT: cpu,
+            Stage.RE_ENCRYPT: cpu,
+            Stage.BOUNCE_COPY: StageCost(NO_TIME, _rate("bounce copy", edge)),
+            Stage.PCIE: StageCost(launch, _rate("pcie gen5 x16", edge)),
+            Stage.NETWORK: StageCost(NO_TIME, network),
+            Stage.GPU_VERIFY: StageCost(launch, _rate("gpu verify", edge)),
+            Stage.GPU_DECRYPT: StageCost(launch, _rate("gpu decrypt", edge)),
+            Stage.GPU_ENCRYPT: StageCost(launch, _rate("gpu verify", edge)),
+            Stage.PEER_LINK: StageCost(launch, _rate("nvlink 4", edge)),
+            Stage.ROTATION: StageCost(_duration("rotation pause", edge)),
+            Stage.SCRUB: StageCost(launch, _rate("scrub", edge)),
+            Stage.ATTESTATION: StageCost(_duration("attestation", edge)),
+            Stage.MUX_SWITCH: StageCost(_duration("mux switch", edge)),
+            Stage.OVERHEAD: StageCost(),
+            Stage.COMPUTE: StageCost(),
+            Stage.TEE_COMPUTE: StageCost(),
+            Stage.NOP: StageCost(launch),
+            Stage.LAUNCH: StageCost(launch),
+        }
+    )
+
+
+class Overlap(Enum):
+    """Whether a chunk may enter the path while another is still on it."""
+
+    SERIAL = "serial"
+    PIPELINED = "pipelined"
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A volume and the pieces it is cut into.
+
+    Attributes:
+        total: the volume.
+        chunk: the size of all chunks but the last.
+        overlap: whether chunks overlap.
+        buffers: how many bounce buffers there are; ``None`` for as many as it takes.
+        rotate_every: after how many chunks the key of the last channel is rotated; ``None`` for never.
+
+    Raises:
+        QuantityError: there would be no chunk, no bounce buffer to put one in, or none between two rotations.
+    """
+
+    total: Size
+    chunk: Size
+    overlap: Overlap = Overlap.PIPELINED
+    buffers: int | None = None
+    rotate_every: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.total.octets == 0 or self.chunk.octets == 0:
+            raise QuantityError(f"a transfer has at least one chunk of at least one byte, not {self.total}")
+        if self.buffers is not None and self.buffers < 1:
+            raise QuantityError(f"a transfer needs at least one bounce buffer, not {self.buffers}")
+        if self.rotate_every is not None and self.rotate_every < 1:
+            raise QuantityError(f"a key protects at least one chunk, not {self.rotate_every}")
+
+    @property
+    def chunks(self) -> tuple[Size, ...]:
+        """The sizes of the chunks, in order."""
+        return chunks_of(self.total, self.chunk)
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """A stage of a path: what is done, by which resource, on which sealed channel."""
+
+    stage: Stage
+    resource: str
+    channel: str = ""
+
+
+def lay(
+    builder: ScheduleBuilder,
+    path: Sequence[Station],
+    transfer: Transfer,
+    costs: Costs,
+    after: Iterable[int] = (),
+    first_chunk: int = 0,
+) -> tuple[int, ...]:
+    """Add the tasks that carry ``transfer`` along ``path``; return the position of the last task of each chunk.
+
+    Chunks are laid one after another, so each resource serves them in order. Where bounce buffers are limited, the copy
+    into one waits until the chunk that had it before is across PCIe. A rotation waits for the path to drain.
+    """
+    begin = tuple(after)
+    last: list[int] = []
+    freed: list[int] = []
+    seconds = {size: [costs.seconds(station.stage, size) for station in path] for size in set(transfer.chunks)}
+    for index, size in enumerate(transfer.chunks):
+        if transfer.rotate_every and index and index % transfer.rotate_every == 0:
+            pause = costs.seconds(Stage.ROTATION)
+            begin = (builder.add(Stage.ROTATION, "rotation", pause, (last[-1],), channel=path[-1].channel),)
+        waits = (last[-1], *begin) if last and transfer.overlap is Overlap.SERIAL else begin
+        for station, duration in zip(path, seconds[size], strict=True):
+            needs = waits
+            if station.stage is Stage.BOUNCE_COPY and transfer.buffers and index >= transfer.buffers:
+                needs = (*needs, freed[index - transfer.buffers])
+            position = builder.add(
+                station.stage, station.resource, duration, needs, first_chunk + index, station.channel, size
+            )
+            if station.stage is Stage.PCIE:
+                freed.append(position)
+            waits = (position,)
+        last.append(waits[0])
+    return tuple(last)

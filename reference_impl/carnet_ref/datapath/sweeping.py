@@ -10,15 +10,12 @@ from carnet_command.errors import LostWorkerError
 from carnet_command.text import counted
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
-from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
 from carnet_ref.datapath.figures import FIGURES
-from carnet_ref.datapath.maxplus import makespan
-from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Seconds, Size
-from carnet_ref.datapath.schedule import Stage
+from carnet_ref.datapath.schedule import Costs, Stage, StageCost, Transfer, makespan, sourced_costs
 from carnet_ref.datapath.schedules.confidential_io import Fastrack, Optimisation, confidential
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling
-from carnet_ref.datapath.tables.box import MOST_SAMPLES, Interval, points
+from carnet_ref.datapath.tables.model import MOST_SAMPLES, Interval, points
 
 MOST_CHUNKS = 96
 MOST_JOBS = 512

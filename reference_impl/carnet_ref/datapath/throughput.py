@@ -19,9 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES, TAG_BYTES, Random
 from carnet_ref.datapath.figures import BOUNCE_BUFFERS
 from carnet_ref.datapath.quantities import QuantityError, Rate, Seconds, Size, chunks_of
-from carnet_ref.keys.link import Opener, Sealer
-from carnet_ref.keys.schedule import ONE_CHANNEL, IvCounter
-from carnet_ref.keys.usage import KeyUsage
+from carnet_ref.keys import ONE_CHANNEL, IvCounter, KeyUsage, Opener, Sealer
 
 Clock = Callable[[], Seconds]
 Run = Callable[["Buffers", int, Random, Clock], Seconds]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from carnet_ref.keys.schedule import OneTimeSecret, SecretTakenError
+from carnet_ref.keys import OneTimeSecret, SecretTakenError
 from carnet_ref.spdm import machine
 from carnet_ref.spdm.errors import UnexpectedMessageError
 from carnet_ref.spdm.requester import AwaitBegin, RequesterConfig
@@ -18,7 +18,9 @@ from carnet_ref.spdm.session import GpuSession, SessionReport
 _Effect = TypeVar("_Effect", machine.ApplicationData, machine.Measured)
 
 
-class _Endpoint:
+class Endpoint:
+    """One end of a session."""
+
     __slots__ = ("_secret", "session", "state")
 
     def __init__(self, state: machine.SessionState) -> None:
@@ -107,7 +109,7 @@ def _sent(effects: tuple[machine.SessionEffect, ...]) -> list[bytes]:
     return [effect.data for effect in effects if isinstance(effect, machine.Send)]
 
 
-class Requester(_Endpoint):
+class Requester(Endpoint):
     """The end that opens the session."""
 
     __slots__ = ()
@@ -137,7 +139,7 @@ class Requester(_Endpoint):
         return b"" if self.session is None else self.session.responder_key
 
 
-class Responder(_Endpoint):
+class Responder(Endpoint):
     """The device's end; requests for reports are answered by `receive`."""
 
     __slots__ = ()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Final, TypeVar
 
 from carnet_ref.crypto.primitives import CryptoError, Random
-from carnet_ref.keys.schedule import OneTimeSecret
+from carnet_ref.keys import OneTimeSecret
 from carnet_ref.spdm.errors import PeerError, PskRefusedError, SessionOverError, SpdmError, UnexpectedMessageError
 from carnet_ref.spdm.layout import Layout, Message
 from carnet_ref.spdm.messages import Error, PskExchange, PskExchangeRsp, PskFinish, PskFinishRsp, parse_message

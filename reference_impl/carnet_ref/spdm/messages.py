@@ -507,19 +507,8 @@ class PskExchangeRsp(Message):
 class PskFinish(Message):
     """PSK_FINISH."""
 
-    verify_data: bytes
-    opaque: bytes = b""
-
-    @classmethod
-    def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header."""
-        del params
-        opaque = _FINISH_OPAQUE.read(reader, version, layout)
-        return cls(version, reader.take(HASH_BYTES, "verify data"), opaque)
-
-    def body(self) -> bytes:
-        """Return what follows the header."""
-        return _FINISH_OPAQUE.write(self.opaque, self.version) + self.verify_data
+    opaque: Annotated[bytes, _FINISH_OPAQUE] = b""
+    verify_data: Annotated[bytes, octets(HASH_BYTES, "verify data")] = b""
 
 
 @message(0x67)
@@ -616,29 +605,17 @@ class EncapsulatedResponseAck(Message):
     """ENCAPSULATED_RESPONSE_ACK; from 1.2 on it names the request whose response came."""
 
     request_id: Param1
-    kind: Annotated[Payload, Param(1, Payload)]
-    acknowledged: int = 0
-    payload: bytes = b""
+    kind: Annotated[Payload, Param(1, Payload, "a kind of payload")]
+    acknowledged: Annotated[int, number(1, "acknowledged request id", after=3, since=Version.V1_2)] = 0
+    payload: Annotated[bytes, rest()] = b""
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
         """Read what follows the header."""
-        del layout
-        if params[1] not in set(Payload):
-            raise reader.malformed("a kind of payload", str(params[1]))
-        kind, acknowledged = Payload(params[1]), 0
-        if version >= Version.V1_2:
-            acknowledged = reader.number(1, "acknowledged request id")
-            reader.take(3, "reserved")
-        payload = reader.rest()
-        if (kind is Payload.ABSENT and payload) or (kind is Payload.SLOT and len(payload) != 1):
-            raise reader.malformed("a payload of its kind", f"{len(payload)} bytes of {kind.name}")
-        return cls(version, params[0], kind, acknowledged, payload)
-
-    def body(self) -> bytes:
-        """Return what follows the header."""
-        named = bytes([self.acknowledged, 0, 0, 0]) if self.version >= Version.V1_2 else b""
-        return named + self.payload
+        ack = cls(version, **cls.values(reader, version, params, layout))
+        if (ack.kind is Payload.ABSENT and ack.payload) or (ack.kind is Payload.SLOT and len(ack.payload) != 1):
+            raise reader.malformed("a payload of its kind", f"{len(ack.payload)} bytes of {ack.kind.name}")
+        return ack
 
 
 # -- large messages in pieces that fit a transfer ---------------------------------------------------------

@@ -13,17 +13,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from carnet_ref.crypto.primitives import P384Share, Random, sha384
-from carnet_ref.keys.schedule import OneTimeSecret
-from carnet_ref.spdm import machine
-from carnet_ref.spdm.errors import (
-    DowngradeError,
-    RecordError,
-    SequenceError,
-    SpdmError,
-    TransferError,
-    UnexpectedMessageError,
-    UntrustedChainError,
-)
+from carnet_ref.keys import OneTimeSecret
+from carnet_ref.spdm import errors, machine, messages, secured
 from carnet_ref.spdm.layout import (
     CONTEXT_BYTES,
     HASH_BYTES,
@@ -34,52 +25,7 @@ from carnet_ref.spdm.layout import (
     Message,
     Version,
 )
-from carnet_ref.spdm.messages import (
-    ALL_MEASUREMENTS,
-    MUTUAL_REQUESTED,
-    SIGNATURE_REQUESTED,
-    SLOT_MASK,
-    Algorithms,
-    Capabilities,
-    Certificate,
-    Challenge,
-    ChallengeAuth,
-    DeliverEncapsulatedResponse,
-    Digests,
-    EncapsulatedRequest,
-    EncapsulatedResponseAck,
-    EndSession,
-    EndSessionAck,
-    Finish,
-    FinishRsp,
-    GetCertificate,
-    GetDigests,
-    GetEncapsulatedRequest,
-    GetMeasurements,
-    GetVersion,
-    Heartbeat,
-    HeartbeatAck,
-    KeyExchange,
-    KeyExchangeRsp,
-    KeyUpdate,
-    KeyUpdateAck,
-    Measurements,
-    MutualRequest,
-    Payload,
-    Summary,
-    UpdateOperation,
-    VersionList,
-    parse_message,
-)
 from carnet_ref.spdm.profile import H100, Profile
-from carnet_ref.spdm.secured import (
-    VENDOR,
-    HandshakeSecrets,
-    RecordKeys,
-    SecuredRecord,
-    check_selected,
-    offered_versions,
-)
 from carnet_ref.spdm.session import (
     MINT,
     Chain,
@@ -128,27 +74,29 @@ class RequesterConfig:
     slot: int = 0
     challenge: bool = False
     session: bool = True
-    summary: Summary = Summary.NONE
+    summary: messages.Summary = messages.Summary.NONE
     identity: RequesterIdentity | None = None
 
 
-def measure(version: Version, nonce: bytes, slot: int) -> GetMeasurements:
+def measure(version: Version, nonce: bytes, slot: int) -> messages.GetMeasurements:
     """Return the request for a signed report of everything. Raises SpdmError if the nonce has another size."""
     if len(nonce) != RANDOM_BYTES:
-        raise SpdmError(f"a measurement nonce of {len(nonce)} bytes, not {RANDOM_BYTES}")
+        raise errors.SpdmError(f"a measurement nonce of {len(nonce)} bytes, not {RANDOM_BYTES}")
     context = bytes(CONTEXT_BYTES) if version >= Version.V1_3 else b""
-    return GetMeasurements(version, SIGNATURE_REQUESTED, ALL_MEASUREMENTS, nonce, slot, context)
+    return messages.GetMeasurements(
+        version, messages.SIGNATURE_REQUESTED, messages.ALL_MEASUREMENTS, nonce, slot, context
+    )
 
 
-def check_measurements(found: Measurements, request: GetMeasurements) -> None:
+def check_measurements(found: messages.Measurements, request: messages.GetMeasurements) -> None:
     """Check that a response is to this request.
 
     Raises UnexpectedMessageError if it is signed by another slot, or to another context.
     """
-    if (found.slot & SLOT_MASK, found.context) != (request.slot, request.context):
-        raise UnexpectedMessageError(
+    if (found.slot & messages.SLOT_MASK, found.context) != (request.slot, request.context):
+        raise errors.UnexpectedMessageError(
             f"measurements of slot {request.slot}, context {request.context.hex()}",
-            f"slot {found.slot & SLOT_MASK}, context {found.context.hex()}",
+            f"slot {found.slot & messages.SLOT_MASK}, context {found.context.hex()}",
         )
 
 
@@ -174,12 +122,12 @@ class Established(_InSession):
             case machine.Measure(nonce):
                 return self._ask(AwaitMeasurements, measure(version, nonce, self.slot))
             case machine.Beat():
-                return self._ask(AwaitHeartbeatAck, Heartbeat(version))
+                return self._ask(AwaitHeartbeatAck, messages.Heartbeat(version))
             case machine.UpdateKeys(both):
-                operation = UpdateOperation.UPDATE_ALL_KEYS if both else UpdateOperation.UPDATE_KEY
-                return self._ask(AwaitKeyUpdateAck, KeyUpdate(version, operation, self.random(1)[0]))
+                operation = messages.UpdateOperation.UPDATE_ALL_KEYS if both else messages.UpdateOperation.UPDATE_KEY
+                return self._ask(AwaitKeyUpdateAck, messages.KeyUpdate(version, operation, self.random(1)[0]))
             case machine.End():
-                return self._ask(AwaitEndSessionAck, EndSession(version))
+                return self._ask(AwaitEndSessionAck, messages.EndSession(version))
             case _:
                 # Secured.call by name: a slotted dataclass has no cell for super() without arguments.
                 return machine.SecuredState.call(self, event)
@@ -191,7 +139,7 @@ class Established(_InSession):
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Refuse: nothing was asked."""
-        raise UnexpectedMessageError(self.awaits, type(message).__name__)
+        raise errors.UnexpectedMessageError(self.awaits, type(message).__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +166,8 @@ class AwaitMeasurements(_AwaitAnswer):
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Hand out the report, marked with the session it came in."""
         request = self.request
-        assert isinstance(request, GetMeasurements)
-        check_measurements(machine.expect(Measurements, message), request)
+        assert isinstance(request, messages.GetMeasurements)
+        check_measurements(machine.expect(messages.Measurements, message), request)
         before = self.vca if self.layout.version >= Version.V1_2 else b""
         return self.answered(
             machine.Measured(SessionReport(request.nonce, request.encode(), raw, before, self.session, MINT))
@@ -234,7 +182,7 @@ class AwaitHeartbeatAck(_AwaitAnswer):
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """The peer is alive."""
-        machine.expect(HeartbeatAck, message)
+        machine.expect(messages.HeartbeatAck, message)
         return self.answered()
 
 
@@ -247,7 +195,7 @@ class AwaitKeyUpdateAck(_AwaitAnswer):
 
     awaits: ClassVar[str] = "KEY_UPDATE_ACK"
 
-    before: RecordKeys | None = None
+    before: secured.RecordKeys | None = None
 
     @property
     def carries_applications(self) -> bool:
@@ -261,8 +209,8 @@ class AwaitKeyUpdateAck(_AwaitAnswer):
 
     def after_sending(self) -> AwaitKeyUpdateAck:
         """Expect the acknowledgement under the responder's next key, if that is updated, too."""
-        assert isinstance(self.request, KeyUpdate)
-        if self.request.operation is UpdateOperation.UPDATE_KEY:
+        assert isinstance(self.request, messages.KeyUpdate)
+        if self.request.operation is messages.UpdateOperation.UPDATE_KEY:
             return self
         return replace(self, before=self.receiving, receiving=self.receiving.updated())
 
@@ -271,19 +219,19 @@ class AwaitKeyUpdateAck(_AwaitAnswer):
         try:
             # Secured.receive by name: a slotted dataclass has no cell for super() without arguments.
             return machine.SecuredState.receive(self, data)
-        except (RecordError, SequenceError):
+        except (errors.RecordError, errors.SequenceError):
             if self.before is None:
                 raise
-            before, kind, payload = self.before.open(SecuredRecord.parse(data))
-        if kind != VENDOR:
-            raise UnexpectedMessageError(self.awaits, f"a message of type {kind:#04x} under the key before")
+            before, kind, payload = self.before.open(secured.SecuredRecord.parse(data))
+        if kind != secured.VENDOR:
+            raise errors.UnexpectedMessageError(self.awaits, f"a message of type {kind:#04x} under the key before")
         return replace(self, before=before), (machine.ApplicationData(payload),)
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Verify the requester's next key by using it."""
-        _check_update(machine.expect(KeyUpdateAck, message), self.request)
+        _check_update(machine.expect(messages.KeyUpdateAck, message), self.request)
         version, tag = self.layout.version, self.random(1)[0]
-        verifying = KeyUpdate(version, UpdateOperation.VERIFY_NEW_KEY, tag)
+        verifying = messages.KeyUpdate(version, messages.UpdateOperation.VERIFY_NEW_KEY, tag)
         state = machine.next_state(AwaitNewKeyAck, self, request=verifying, sending=self.sending.updated())
         return state.say(verifying.encode())
 
@@ -301,14 +249,14 @@ class AwaitNewKeyAck(_AwaitAnswer):
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """The update is over."""
-        _check_update(machine.expect(KeyUpdateAck, message), self.request)
+        _check_update(machine.expect(messages.KeyUpdateAck, message), self.request)
         return self.answered(machine.KeysUpdated())
 
 
-def _check_update(found: KeyUpdateAck, request: Message) -> None:
-    assert isinstance(request, KeyUpdate)
+def _check_update(found: messages.KeyUpdateAck, request: Message) -> None:
+    assert isinstance(request, messages.KeyUpdate)
     if (found.operation, found.tag) != (request.operation, request.tag):
-        raise UnexpectedMessageError(
+        raise errors.UnexpectedMessageError(
             f"an acknowledgement of {request.operation.name}, tag {request.tag}",
             f"one of {found.operation.name}, tag {found.tag}",
         )
@@ -322,7 +270,7 @@ class AwaitEndSessionAck(_AwaitAnswer):
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """The session is over."""
-        machine.expect(EndSessionAck, message)
+        machine.expect(messages.EndSessionAck, message)
         return machine.Ended(), (machine.Closed(None),)
 
 
@@ -338,7 +286,7 @@ def key_exchange(state: machine.MessageState, config: RequesterConfig, vca: byte
     """Send KEY_EXCHANGE."""
     draw, version = config.random, state.layout.version
     share, session = P384Share(draw), int.from_bytes(draw(2), "little")
-    request = KeyExchange(
+    request = messages.KeyExchange(
         version,
         config.summary,
         config.slot,
@@ -346,9 +294,9 @@ def key_exchange(state: machine.MessageState, config: RequesterConfig, vca: byte
         0,
         draw(RANDOM_BYTES),
         share.public,
-        offered_versions(version),
+        secured.offered_versions(version),
     ).encode()
-    layout = replace(state.layout, summary=config.summary is not Summary.NONE)
+    layout = replace(state.layout, summary=config.summary is not messages.Summary.NONE)
     transcript = vca + chain.digest + request
     return AwaitKeyExchangeRsp(
         layout, state.transfer, config, vca, transcript, chain, share=share, requester_id=session
@@ -370,38 +318,42 @@ class AwaitKeyExchangeRsp(machine.MessageState):
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check the device's signature and verify data over all that was said; finish, or say who this end is."""
-        response = machine.expect(KeyExchangeRsp, message)
+        response = machine.expect(messages.KeyExchangeRsp, message)
         signed = self.transcript + raw[: -HASH_BYTES - SIGNATURE_BYTES]
         key = self.chain.device_key()
         verify(key, self.layout.version, Purpose.KEY_EXCHANGE_RSP, signed, response.signature)
         identity = self._asked(response)
-        check_selected(self.layout.version, response.opaque)
+        secured.check_selected(self.layout.version, response.opaque)
         transcript = signed + response.signature
         shared = self.share.agree(response.exchange)
-        secrets = HandshakeSecrets.derive(self.layout.version, shared, sha384(transcript))
+        secrets = secured.HandshakeSecrets.derive(self.layout.version, shared, sha384(transcript))
         secrets.response.check_verify_data(sha384(transcript), response.verify_data, "ResponderVerifyData")
         return self._go_on(response, transcript + response.verify_data, secrets, identity)
 
-    def _asked(self, response: KeyExchangeRsp) -> RequesterIdentity | None:
+    def _asked(self, response: messages.KeyExchangeRsp) -> RequesterIdentity | None:
         """Return the identity that has to sign FINISH, or ``None`` if authentication is not mutual."""
         identity = self.config.identity
         if identity is None:
             if response.mutual:
-                raise UnexpectedMessageError("no request for mutual authentication", f"{response.mutual:#04x}")
+                raise errors.UnexpectedMessageError("no request for mutual authentication", f"{response.mutual:#04x}")
             return None
-        if response.mutual not in set(MutualRequest):
-            raise DowngradeError(f"the responder does not ask who this end is: {response.mutual:#04x}")
-        if response.mutual == MutualRequest.PROVISIONED and response.requester_slot != _SLOT:
-            raise UnexpectedMessageError(f"the requester's slot {_SLOT}", f"slot {response.requester_slot}")
+        if response.mutual not in set(messages.MutualRequest):
+            raise errors.DowngradeError(f"the responder does not ask who this end is: {response.mutual:#04x}")
+        if response.mutual == messages.MutualRequest.PROVISIONED and response.requester_slot != _SLOT:
+            raise errors.UnexpectedMessageError(f"the requester's slot {_SLOT}", f"slot {response.requester_slot}")
         return identity
 
     def _go_on(
-        self, response: KeyExchangeRsp, transcript: bytes, secrets: HandshakeSecrets, identity: RequesterIdentity | None
+        self,
+        response: messages.KeyExchangeRsp,
+        transcript: bytes,
+        secrets: secured.HandshakeSecrets,
+        identity: RequesterIdentity | None,
     ) -> machine.SessionStep:
         session = self.requester_id | response.session << 16
         shared = {
-            "sending": RecordKeys(session, secrets.request),
-            "receiving": RecordKeys(session, secrets.response),
+            "sending": secured.RecordKeys(session, secrets.request),
+            "receiving": secured.RecordKeys(session, secrets.response),
             "random": self.config.random,
             "transcript": transcript,
             "secrets": secrets,
@@ -409,12 +361,12 @@ class AwaitKeyExchangeRsp(machine.MessageState):
             "summary": response.summary,
         }
         match response.mutual:
-            case MutualRequest.ENCAPSULATED:
+            case messages.MutualRequest.ENCAPSULATED:
                 asking = machine.next_state(AwaitEncapsulatedRequest, self, **shared)
-                return asking.say(GetEncapsulatedRequest(self.layout.version).encode())
-            case MutualRequest.DIGESTS:
+                return asking.say(messages.GetEncapsulatedRequest(self.layout.version).encode())
+            case messages.MutualRequest.DIGESTS:
                 return machine.next_state(AwaitEncapsulatedAck, self, **shared).answer(
-                    _IMPLICIT, GetDigests(self.layout.version).encode()
+                    _IMPLICIT, messages.GetDigests(self.layout.version).encode()
                 )
             case _:
                 return machine.next_state(_Finishing, self, **shared).finish()
@@ -430,7 +382,7 @@ class _Finishing(machine.SecuredState):
     vca: bytes
     transcript: bytes
     chain: Chain
-    secrets: HandshakeSecrets = field(repr=False)
+    secrets: secured.HandshakeSecrets = field(repr=False)
     identity: RequesterIdentity | None
     summary: bytes
 
@@ -443,7 +395,7 @@ class _Finishing(machine.SecuredState):
         """Send FINISH: signed, if this end has to say who it is."""
         version, transcript = self.layout.version, self.transcript
         place = bytes(REQUESTER_SIGNATURE_BYTES) if self.identity else b""
-        draft = Finish(version, _SLOT, place, bytes(HASH_BYTES))
+        draft = messages.Finish(version, _SLOT, place, bytes(HASH_BYTES))
         if self.identity is not None:
             transcript += self.identity.digest
             signature = sign_finish(self.identity.key, version, transcript + draft.unsigned())
@@ -462,7 +414,7 @@ class AwaitEncapsulatedRequest(_Finishing):
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Answer the responder's first request."""
-        request = machine.expect(EncapsulatedRequest, message)
+        request = machine.expect(messages.EncapsulatedRequest, message)
         return machine.next_state(AwaitEncapsulatedAck, self).answer(request.request_id, request.carried)
 
 
@@ -477,15 +429,15 @@ class AwaitEncapsulatedAck(_Finishing):
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Answer the responder's next request, or finish when there is none."""
-        ack = machine.expect(EncapsulatedResponseAck, message)
+        ack = machine.expect(messages.EncapsulatedResponseAck, message)
         if self.layout.version >= Version.V1_2 and ack.acknowledged != self.request_id:
-            raise UnexpectedMessageError(
+            raise errors.UnexpectedMessageError(
                 f"an acknowledgement of request {self.request_id}", f"one of {ack.acknowledged}"
             )
-        if ack.kind is Payload.REQUEST:
+        if ack.kind is messages.Payload.REQUEST:
             return self.answer(ack.request_id, ack.payload)
-        if ack.kind is Payload.SLOT and ack.payload[0] != _SLOT:
-            raise UnexpectedMessageError(f"the requester's slot {_SLOT}", f"slot {ack.payload[0]}")
+        if ack.kind is messages.Payload.SLOT and ack.payload[0] != _SLOT:
+            raise errors.UnexpectedMessageError(f"the requester's slot {_SLOT}", f"slot {ack.payload[0]}")
         return self.finish()
 
     def answer(self, request_id: int, carried: bytes) -> machine.SessionStep:
@@ -496,22 +448,26 @@ class AwaitEncapsulatedAck(_Finishing):
             TransferError: it asks once too often.
         """
         if self.answered == _MOST_REQUESTS:
-            raise TransferError(f"the responder makes more than {_MOST_REQUESTS} requests before the session is open")
-        response = self._response(parse_message(carried, self.layout)).encode()
+            raise errors.TransferError(
+                f"the responder makes more than {_MOST_REQUESTS} requests before the session is open"
+            )
+        response = self._response(messages.parse_message(carried, self.layout)).encode()
         state = replace(self, request_id=request_id, answered=self.answered + 1)
-        return state.say(DeliverEncapsulatedResponse(self.layout.version, request_id, response).encode())
+        return state.say(messages.DeliverEncapsulatedResponse(self.layout.version, request_id, response).encode())
 
     def _response(self, request: Message) -> Message:
         assert self.identity is not None
         version = self.layout.version
         match request:
-            case GetDigests():
+            case messages.GetDigests():
                 supported = 1 << _SLOT if version >= Version.V1_3 else 0
-                return Digests(version, supported, 1 << _SLOT, (self.identity.digest,))
-            case GetCertificate():
+                return messages.Digests(version, supported, 1 << _SLOT, (self.identity.digest,))
+            case messages.GetCertificate():
                 return portion_of(self.identity.chain, request, self.transfer.sizes, carried=True)
             case _:
-                raise UnexpectedMessageError("GET_DIGESTS or GET_CERTIFICATE, encapsulated", type(request).__name__)
+                raise errors.UnexpectedMessageError(
+                    "GET_DIGESTS or GET_CERTIFICATE, encapsulated", type(request).__name__
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,7 +478,7 @@ class AwaitFinishRsp(_Finishing):
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Open the session."""
-        machine.expect(FinishRsp, message)
+        machine.expect(messages.FinishRsp, message)
         th2 = sha384(self.transcript + raw)
         secrets = self.secrets.session(th2)
         own = None if self.identity is None else Chain.parse(self.identity.chain)
@@ -530,8 +486,8 @@ class AwaitFinishRsp(_Finishing):
         established = machine.next_state(
             Established,
             self,
-            sending=RecordKeys(session.id, secrets.request),
-            receiving=RecordKeys(session.id, secrets.response),
+            sending=secured.RecordKeys(session.id, secrets.request),
+            receiving=secured.RecordKeys(session.id, secrets.response),
             session=session,
             slot=self.config.slot,
         )
@@ -569,12 +525,12 @@ class AwaitBegin(_Handshake):
     def call(self, event: machine.SessionEvent) -> machine.SessionStep:
         """Begin by asking for versions."""
         if not isinstance(event, machine.Begin):
-            raise UnexpectedMessageError(self.awaits, type(event).__name__)
-        return machine.next_state(AwaitVersion, self).ask(GetVersion(Version.V1_0))
+            raise errors.UnexpectedMessageError(self.awaits, type(event).__name__)
+        return machine.next_state(AwaitVersion, self).ask(messages.GetVersion(Version.V1_0))
 
     def receive(self, data: bytes) -> machine.SessionStep:
         """Refuse: a responder does not speak first."""
-        raise UnexpectedMessageError(self.awaits, f"{len(data)} bytes of the peer")
+        raise errors.UnexpectedMessageError(self.awaits, f"{len(data)} bytes of the peer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -586,7 +542,7 @@ class AwaitVersion(_Handshake):
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Choose the newest version of both."""
         profile, mutual = self.config.profile, self.config.identity is not None
-        version = profile.choose(machine.expect(VersionList, message))
+        version = profile.choose(machine.expect(messages.VersionList, message))
         transfer = self.transfer.agreed(version)
         state = machine.next_state(
             AwaitCapabilities, self, layout=Layout(version), transfer=transfer, vca=self.vca + raw
@@ -604,7 +560,7 @@ class AwaitCapabilities(_Handshake):
         """Check what the device is able to do, and offer one suite."""
         profile, version = self.config.profile, self.layout.version
         sizes = profile.check_capabilities(
-            machine.expect(Capabilities, message),
+            machine.expect(messages.Capabilities, message),
             mutual=self.config.identity is not None,
             challenge=self.config.challenge,
         )
@@ -622,10 +578,10 @@ class AwaitAlgorithms(_Handshake):
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check that it is the suite; what was said up to here is signed later."""
         self.config.profile.check_algorithms(
-            machine.expect(Algorithms, message), mutual=self.config.identity is not None
+            machine.expect(messages.Algorithms, message), mutual=self.config.identity is not None
         )
         return machine.next_state(AwaitDigests, self, vca=self.vca + raw, shown=b"").look(
-            GetDigests(self.layout.version)
+            messages.GetDigests(self.layout.version)
         )
 
 
@@ -649,16 +605,16 @@ class AwaitDigests(_Identifying):
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Remember the digest of the slot's chain and ask for the chain."""
-        digests, slot, version = machine.expect(Digests, message), self.config.slot, self.layout.version
+        digests, slot, version = machine.expect(messages.Digests, message), self.config.slot, self.layout.version
         if version >= Version.V1_3 and digests.slots & ~digests.supported:
-            raise UntrustedChainError(
+            raise errors.UntrustedChainError(
                 f"slots {digests.slots:#04x} have certificates, and only {digests.supported:#04x} are supported"
             )
         if not digests.slots >> slot & 1:
-            raise UntrustedChainError(f"the device has no certificate in slot {slot}")
+            raise errors.UntrustedChainError(f"the device has no certificate in slot {slot}")
         digest = digests.digests[(digests.slots & ((1 << slot) - 1)).bit_count()]
         state = machine.next_state(AwaitCertificate, self, digest=digest, slots=digests.slots, shown=self.shown + raw)
-        return state.look(GetCertificate(version, slot, 0, _PORTION))
+        return state.look(messages.GetCertificate(version, slot, 0, _PORTION))
 
 
 @dataclass(frozen=True, slots=True)
@@ -673,21 +629,21 @@ class AwaitCertificate(_Identifying):
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Collect the chain; whole, it has to be trusted."""
-        part = machine.expect(Certificate, message)
+        part = machine.expect(messages.Certificate, message)
         chain = self.portions + part.portion
         if part.slot != self.config.slot or not 0 < len(part.portion) <= _PORTION:
-            raise UntrustedChainError(f"a portion of {len(part.portion)} bytes of slot {part.slot}")
+            raise errors.UntrustedChainError(f"a portion of {len(part.portion)} bytes of slot {part.slot}")
         if len(chain) + part.remainder > _LONGEST_CHAIN:
-            raise UntrustedChainError(f"a chain of more than {_LONGEST_CHAIN} bytes")
+            raise errors.UntrustedChainError(f"a chain of more than {_LONGEST_CHAIN} bytes")
         state = replace(self, portions=chain, shown=self.shown + raw)
         if part.remainder:
             wanted = min(part.remainder, _PORTION)
-            return state.look(GetCertificate(self.layout.version, part.slot, len(chain), wanted))
+            return state.look(messages.GetCertificate(self.layout.version, part.slot, len(chain), wanted))
         return state._whole(Chain.parse(chain))
 
     def _whole(self, chain: Chain) -> machine.SessionStep:
         if chain.digest != self.digest:
-            raise UntrustedChainError("the chain has another digest than DIGESTS said")
+            raise errors.UntrustedChainError("the chain has another digest than DIGESTS said")
         self.config.trust(chain.certificates)
         chain.device_key()
         if self.config.challenge:
@@ -711,21 +667,23 @@ class AwaitChallengeAuth(_Identifying):
         """Ask the device to prove that it has the key of its certificate, and agrees on all that was said."""
         version, draw = self.layout.version, self.config.random
         context = draw(CONTEXT_BYTES) if version >= Version.V1_3 else b""
-        request = Challenge(version, self.config.slot, self.config.summary, draw(RANDOM_BYTES), context)
-        layout = replace(self.layout, summary=self.config.summary is not Summary.NONE)
+        request = messages.Challenge(version, self.config.slot, self.config.summary, draw(RANDOM_BYTES), context)
+        layout = replace(self.layout, summary=self.config.summary is not messages.Summary.NONE)
         return replace(self, context=context, layout=layout).look(request)
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check what the device says of itself, and its signature."""
-        proof = machine.expect(ChallengeAuth, message)
-        if proof.slot & MUTUAL_REQUESTED:
-            raise UnexpectedMessageError("no request for mutual authentication", f"{proof.slot:#04x}")
-        if proof.slot & SLOT_MASK != self.config.slot or proof.slots != self.slots:
-            raise UntrustedChainError(f"slot {proof.slot & SLOT_MASK} of {proof.slots:#04x} answered the challenge")
+        proof = machine.expect(messages.ChallengeAuth, message)
+        if proof.slot & messages.MUTUAL_REQUESTED:
+            raise errors.UnexpectedMessageError("no request for mutual authentication", f"{proof.slot:#04x}")
+        if proof.slot & messages.SLOT_MASK != self.config.slot or proof.slots != self.slots:
+            raise errors.UntrustedChainError(
+                f"slot {proof.slot & messages.SLOT_MASK} of {proof.slots:#04x} answered the challenge"
+            )
         if proof.chain_hash != self.chain.digest:
-            raise UntrustedChainError("another chain than was shown answered the challenge")
+            raise errors.UntrustedChainError("another chain than was shown answered the challenge")
         if proof.context != self.context:
-            raise UnexpectedMessageError("the context of the challenge", proof.context.hex())
+            raise errors.UnexpectedMessageError("the context of the challenge", proof.context.hex())
         signed = self.vca + self.shown + raw[:-SIGNATURE_BYTES]
         key = self.chain.device_key()
         verify(key, self.layout.version, Purpose.CHALLENGE_AUTH, signed, proof.signature)
@@ -758,11 +716,11 @@ class AwaitOpenSession(_Handshake):
                 request = measure(self.layout.version, nonce, self.config.slot)
                 return machine.next_state(AwaitReport, self, request=request).say(request.encode())
             case _:
-                raise UnexpectedMessageError(self.awaits, type(event).__name__)
+                raise errors.UnexpectedMessageError(self.awaits, type(event).__name__)
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Refuse: nothing was asked."""
-        raise UnexpectedMessageError(self.awaits, type(message).__name__)
+        raise errors.UnexpectedMessageError(self.awaits, type(message).__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -772,11 +730,11 @@ class AwaitReport(_Handshake):
     awaits: ClassVar[str] = "MEASUREMENTS, signed"
 
     chain: Chain
-    request: GetMeasurements
+    request: messages.GetMeasurements
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check who signed the report; nothing else binds it to the device."""
-        check_measurements(machine.expect(Measurements, message), self.request)
+        check_measurements(machine.expect(messages.Measurements, message), self.request)
         before = self.vca if self.layout.version >= Version.V1_2 else b""
         report = DeviceReport(
             self.request.nonce, self.request.encode(), raw, before, self.chain, self.layout.version, MINT

@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.crypto.primitives import P384Share, Random, sha384
-from carnet_ref.keys.schedule import OneTimeSecret
+from carnet_ref.keys import OneTimeSecret
 from carnet_ref.spdm import machine, messages
 from carnet_ref.spdm.errors import (
     DowngradeError,
@@ -24,10 +24,21 @@ from carnet_ref.spdm.errors import (
     UntrustedChainError,
 )
 from carnet_ref.spdm.layout import HASH_BYTES, RANDOM_BYTES, Layout, Message, Version
-from carnet_ref.spdm.measuring import NO_MEASUREMENTS, Reporter, UnsignedMeasurements
 from carnet_ref.spdm.profile import H100_DEVICE, Capability, Profile
 from carnet_ref.spdm.secured import HandshakeSecrets, RecordKeys, selected_version
-from carnet_ref.spdm.session import MINT, Chain, GpuSession, Purpose, Trust, encode_chain, sign, verify_finish
+from carnet_ref.spdm.session import (
+    MINT,
+    NO_MEASUREMENTS,
+    Chain,
+    GpuSession,
+    Purpose,
+    Reporter,
+    Trust,
+    UnsignedMeasurements,
+    encode_chain,
+    sign,
+    verify_finish,
+)
 from carnet_ref.spdm.transfer import RequesterTransfer, ResponderTransfer, TransferStep, portion_of
 from carnet_ref.wire import MalformedError
 

@@ -10,23 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    NONCE_BYTES,
-    SHA384_BYTES,
-    TAG_BYTES,
-    AesGcm,
-    AuthenticationError,
-    hkdf_expand_sha384,
-    hmac_sha384,
-    verify_hmac_sha384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.spdm.errors import DowngradeError, RecordError, SequenceError
 from carnet_ref.spdm.layout import Version, u16
 from carnet_ref.wire import MalformedError, Reader
 
-_ZEROS: Final = bytes(SHA384_BYTES)
-_ONES: Final = b"\xff" * SHA384_BYTES
+_ZEROS: Final = bytes(primitives.SHA384_BYTES)
+_ONES: Final = b"\xff" * primitives.SHA384_BYTES
 """From 1.3 on, a PSK is extracted under another salt than an ECDHE secret, so that neither is taken for the other."""
 
 
@@ -35,9 +25,11 @@ def bin_concat(version: Version, size: int, label: str, context: bytes = b"") ->
     return size.to_bytes(2, "little") + f"spdm{version.label} {label}".encode("ascii") + context
 
 
-def expand(version: Version, secret: bytes, label: str, context: bytes = b"", size: int = SHA384_BYTES) -> bytes:
+def expand(
+    version: Version, secret: bytes, label: str, context: bytes = b"", size: int = primitives.SHA384_BYTES
+) -> bytes:
     """Return what ``label`` names under ``secret``."""
-    return hkdf_expand_sha384(secret, bin_concat(version, size, label, context), size)
+    return primitives.hkdf_expand_sha384(secret, bin_concat(version, size, label, context), size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +42,12 @@ class DirectionSecret:
     @property
     def key(self) -> bytes:
         """The AES-256 key."""
-        return expand(self.version, self.secret, "key", size=KEY_BYTES)
+        return expand(self.version, self.secret, "key", size=primitives.KEY_BYTES)
 
     @property
     def iv(self) -> bytes:
         """The IV that sequence numbers are added to."""
-        return expand(self.version, self.secret, "iv", size=NONCE_BYTES)
+        return expand(self.version, self.secret, "iv", size=primitives.NONCE_BYTES)
 
     @property
     def finished_key(self) -> bytes:
@@ -64,11 +56,11 @@ class DirectionSecret:
 
     def verify_data(self, transcript_hash: bytes) -> bytes:
         """Return what proves knowledge of this secret and agreement on the transcript."""
-        return hmac_sha384(self.finished_key, transcript_hash)
+        return primitives.hmac_sha384(self.finished_key, transcript_hash)
 
     def check_verify_data(self, transcript_hash: bytes, found: bytes, what: str) -> None:
         """Check the peer's verify data. Raises AuthenticationError if it is another."""
-        verify_hmac_sha384(self.finished_key, transcript_hash, found, what)
+        primitives.verify_hmac_sha384(self.finished_key, transcript_hash, found, what)
 
     def updated(self) -> DirectionSecret:
         """Return the secret after a KEY_UPDATE; nothing fresh enters."""
@@ -88,7 +80,7 @@ class HandshakeSecrets:
     def derive(cls, version: Version, shared: bytes, th1: bytes, *, psk: bool = False) -> HandshakeSecrets:
         """Derive them from the shared secret (ECDHE, or a PSK) and the transcript hash TH1."""
         salt = _ONES if psk and version >= Version.V1_3 else _ZEROS
-        handshake = hmac_sha384(salt, shared)
+        handshake = primitives.hmac_sha384(salt, shared)
         return cls(
             version,
             handshake,
@@ -98,7 +90,7 @@ class HandshakeSecrets:
 
     def master(self) -> bytes:
         """Return the master secret."""
-        return hmac_sha384(expand(self.version, self.handshake, "derived"), _ZEROS)
+        return primitives.hmac_sha384(expand(self.version, self.handshake, "derived"), _ZEROS)
 
     def session(self, th2: bytes) -> SessionSecrets:
         """Return the secrets of the session, which the transcript hash TH2 is bound to."""
@@ -124,7 +116,7 @@ SPDM: Final = 0x05
 VENDOR: Final = 0x7E
 """The MCTP message type that Carnet's own messages travel under: vendor-defined (DSP0239)."""
 LAST_SEQUENCE: Final = 0xFFFF
-MAX_PAYLOAD: Final = 0xFFFF - TAG_BYTES - 3
+MAX_PAYLOAD: Final = 0xFFFF - primitives.TAG_BYTES - 3
 """The most that fits a record, after its size and type."""
 
 
@@ -176,8 +168,8 @@ class RecordKeys:
             raise RecordError(f"{len(payload) + len(padding)} bytes do not fit a record of {MAX_PAYLOAD}")
         after = self._counted()
         plaintext = (len(payload) + 1).to_bytes(2, "little") + bytes([kind]) + payload + padding
-        header = SecuredRecord(self.session, self.sequence, bytes(len(plaintext) + TAG_BYTES))
-        sealed = AesGcm(self.secret.key).encrypt(self._nonce(), plaintext, header.associated())
+        header = SecuredRecord(self.session, self.sequence, bytes(len(plaintext) + primitives.TAG_BYTES))
+        sealed = primitives.AesGcm(self.secret.key).encrypt(self._nonce(), plaintext, header.associated())
         return after, replace(header, sealed=sealed).encode()
 
     def open(self, record: SecuredRecord) -> tuple[RecordKeys, int, bytes]:
@@ -194,8 +186,8 @@ class RecordKeys:
             raise SequenceError(f"sequence number {self.sequence} has to come next, and {record.sequence} came")
         after = self._counted()
         try:
-            plaintext = AesGcm(self.secret.key).decrypt(self._nonce(), record.sealed, record.associated())
-        except AuthenticationError:
+            plaintext = primitives.AesGcm(self.secret.key).decrypt(self._nonce(), record.sealed, record.associated())
+        except primitives.AuthenticationError:
             raise RecordError(f"record {record.sequence} does not authenticate") from None
         kind, payload = _unpack(plaintext)
         return after, kind, payload
@@ -211,7 +203,7 @@ class RecordKeys:
 
     def _nonce(self) -> bytes:
         base = int.from_bytes(self.secret.iv, "little")
-        return (base ^ self.sequence).to_bytes(NONCE_BYTES, "little")
+        return (base ^ self.sequence).to_bytes(primitives.NONCE_BYTES, "little")
 
 
 def _unpack(plaintext: bytes) -> tuple[int, bytes]:

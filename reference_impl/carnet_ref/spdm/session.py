@@ -4,32 +4,28 @@ Sessions and reports are tokens that only the state machines of this package mak
 from inside its session is a `SessionReport`, so that a report from outside cannot be taken for one by mistake.
 
 Source: DMTF DSP0274 1.3.2, section "Certificate chains"; 1.2.3, section "Signature generation": 1.1 signs the messages
-themselves, later versions a prefix that names version and purpose, and the hash of the messages.
+themselves, later versions a prefix that names version and purpose, and the hash of the messages; 1.3.2, sections
+"GET_MEASUREMENTS request" to "MEASUREMENTS response", "Measurement block" and "MeasurementSummaryHash".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field, replace
 from enum import Enum
-from typing import Final
+from typing import Final, Protocol
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from carnet_ref.crypto import primitives
 from carnet_ref.crypto.certificate_path import parse_der_chain
-from carnet_ref.crypto.primitives import (
-    RSA_BITS,
-    SHA384_BYTES,
-    sha384,
-    sign_p384,
-    sign_rsa_pss,
-    verify_p384,
-    verify_rsa_pss,
-)
-from carnet_ref.spdm.errors import UntrustedChainError
-from carnet_ref.spdm.layout import SIGNATURE_BYTES, Version, u16
+from carnet_ref.crypto.primitives import Random, sha384
+from carnet_ref.spdm import messages
+from carnet_ref.spdm.errors import RequestRefusedError, UntrustedChainError
+from carnet_ref.spdm.layout import RANDOM_BYTES, SIGNATURE_BYTES, Version, u16
+from carnet_ref.spdm.messages import GetMeasurements
 from carnet_ref.wire import MalformedError, Reader
 
 Trust = Callable[[tuple[x509.Certificate, ...]], None]
@@ -41,7 +37,7 @@ _LONG_FORM: Final = 0x82
 def encode_chain(certificates: tuple[x509.Certificate, ...]) -> bytes:
     """Return the SPDM form of a chain: its size, the digest of its root, and the certificates, root first."""
     encoded = [certificate.public_bytes(Encoding.DER) for certificate in certificates]
-    rest = bytes(2) + sha384(encoded[0]) + b"".join(encoded)
+    rest = bytes(2) + primitives.sha384(encoded[0]) + b"".join(encoded)
     return u16(2 + len(rest)) + rest
 
 
@@ -59,7 +55,7 @@ class Chain:
         if (size := reader.number(2, "size")) != len(data):
             raise MalformedError("certificate chain", f"a size of {len(data)}", str(size), 0)
         reader.number(2, "reserved")
-        root = reader.take(SHA384_BYTES, "root digest")
+        root = reader.take(primitives.SHA384_BYTES, "root digest")
         # The DER sequences that follow each other
         parts = []
         while reader.remaining:
@@ -68,9 +64,9 @@ class Chain:
                 raise reader.malformed("a certificate of 256 to 65535 bytes", head.hex())
             parts.append(head + reader.take(int.from_bytes(head[2:], "big"), "certificate"))
         encoded = parts
-        if not encoded or sha384(encoded[0]) != root:
+        if not encoded or primitives.sha384(encoded[0]) != root:
             raise MalformedError("certificate chain", "the root it names, first", f"{len(encoded)} others", 4)
-        return cls(parse_der_chain(encoded), sha384(data))
+        return cls(parse_der_chain(encoded), primitives.sha384(data))
 
     @property
     def leaf(self) -> x509.Certificate:
@@ -87,8 +83,8 @@ class Chain:
     def requester_key(self) -> rsa.RSAPublicKey:
         """Return the requester's key. Raises UntrustedChainError if it is no RSA key of 3072 bits."""
         key = self.leaf.public_key()
-        if not isinstance(key, rsa.RSAPublicKey) or key.key_size != RSA_BITS:
-            raise UntrustedChainError(f"the requester's key is no RSA key of {RSA_BITS} bits")
+        if not isinstance(key, rsa.RSAPublicKey) or key.key_size != primitives.RSA_BITS:
+            raise UntrustedChainError(f"the requester's key is no RSA key of {primitives.RSA_BITS} bits")
         return key
 
 
@@ -109,12 +105,12 @@ def signed_bytes(version: Version, purpose: Purpose, transcript: bytes) -> bytes
     if version < Version.V1_2:
         return transcript
     prefix = f"dmtf-spdm-v{version.label}.*".encode("ascii") * 4
-    return prefix + purpose.value.encode("ascii").rjust(_CONTEXT_BYTES, b"\0") + sha384(transcript)
+    return prefix + purpose.value.encode("ascii").rjust(_CONTEXT_BYTES, b"\0") + primitives.sha384(transcript)
 
 
 def sign(key: ec.EllipticCurvePrivateKey, version: Version, purpose: Purpose, transcript: bytes) -> bytes:
     """Return the responder's signature over a transcript."""
-    return sign_p384(key, signed_bytes(version, purpose, transcript))
+    return primitives.sign_p384(key, signed_bytes(version, purpose, transcript))
 
 
 def verify(
@@ -125,12 +121,12 @@ def verify(
     Raises AuthenticationError if it does not verify; KeyMaterialError if the key is on another curve.
     """
     what = f"{purpose.name} signature"
-    verify_p384(key, signature, signed_bytes(version, purpose, transcript), what)
+    primitives.verify_p384(key, signature, signed_bytes(version, purpose, transcript), what)
 
 
 def sign_finish(key: rsa.RSAPrivateKey, version: Version, transcript: bytes) -> bytes:
     """Return the requester's signature over a transcript that ends with FINISH."""
-    return sign_rsa_pss(key, signed_bytes(version, Purpose.FINISH, transcript))
+    return primitives.sign_rsa_pss(key, signed_bytes(version, Purpose.FINISH, transcript))
 
 
 def verify_finish(key: rsa.RSAPublicKey, version: Version, transcript: bytes, signature: bytes) -> None:
@@ -138,7 +134,7 @@ def verify_finish(key: rsa.RSAPublicKey, version: Version, transcript: bytes, si
 
     Raises AuthenticationError if it does not verify; KeyMaterialError if the key has another size than 3072 bits.
     """
-    verify_rsa_pss(key, signature, signed_bytes(version, Purpose.FINISH, transcript), "FINISH signature")
+    primitives.verify_rsa_pss(key, signature, signed_bytes(version, Purpose.FINISH, transcript), "FINISH signature")
 
 
 MINT: Final = object()
@@ -239,3 +235,145 @@ class DeviceReport(_Report):
 def key_bytes(key: ec.EllipticCurvePublicKey) -> bytes:
     """Return a public key as DER."""
     return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+
+_DMTF_SPECIFICATION: Final = 1
+_IMMUTABLE_ROM: Final = 0
+_TYPE_MASK: Final = 0x7F
+"""The bit above says whether the value is a digest or the raw bytes."""
+LONGEST_RUN: Final = 1 << 18
+"""How many bytes of unsigned measurements, with their requests, a signature may cover."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementRequest:
+    """A GET_MEASUREMENTS, and what a signature over its response covers before it.
+
+    ``before`` is what was negotiated (from 1.2 on) and the unsigned measurements since the last signature.
+    """
+
+    message: messages.GetMeasurements
+    raw: bytes
+    before: bytes = b""
+
+    @property
+    def signed(self) -> bool:
+        """Whether the response has to be signed."""
+        return bool(self.message.attributes & messages.SIGNATURE_REQUESTED)
+
+    def signature(self, key: ec.EllipticCurvePrivateKey, unsigned: bytes) -> bytes:
+        """Return the device's signature over a response that has none yet."""
+        return sign(key, self.message.version, Purpose.MEASUREMENTS, self.before + self.raw + unsigned)
+
+
+class Reporter(Protocol):
+    """What measures the device, and signs what it measured."""
+
+    def report(self, asked: MeasurementRequest) -> bytes:
+        """Return the bytes of the MEASUREMENTS that answer a request, signed if that was asked.
+
+        Raises RequestRefusedError if there is no such measurement; PutOffError if it takes time.
+        """
+        ...
+
+    def summary(self, kind: messages.Summary) -> bytes:
+        """Return the digest of all measurements, or of those that the device is rooted in.
+
+        Raises PutOffError if it takes time.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One measurement, as DMTF lays it out: its number, what it is of, and its value."""
+
+    index: int
+    kind: int
+    value: bytes
+
+    @property
+    def rooted(self) -> bool:
+        """Whether it is of code that cannot change, in which everything else is rooted."""
+        return self.kind & _TYPE_MASK == _IMMUTABLE_ROM
+
+    def encode(self) -> bytes:
+        """Return the bytes of the block."""
+        measured = bytes([self.kind]) + u16(len(self.value)) + self.value
+        return bytes([self.index, _DMTF_SPECIFICATION]) + u16(len(measured)) + measured
+
+
+def summary_of(blocks: tuple[Block, ...], kind: messages.Summary) -> bytes:
+    """Return the digest of the blocks that ``kind`` is about; nothing for `Summary.NONE`."""
+    if kind is messages.Summary.NONE:
+        return b""
+    return sha384(b"".join(block.encode() for block in blocks if kind is messages.Summary.ALL or block.rooted))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockReporter:
+    """Measures a device as ``blocks`` say, with ``opaque`` data beside them, and signs with the device's key."""
+
+    key: ec.EllipticCurvePrivateKey = field(repr=False)
+    blocks: Callable[[], tuple[Block, ...]]
+    random: Random
+    opaque: bytes = b""
+
+    def report(self, asked: MeasurementRequest) -> bytes:
+        """Return the count, one block, or all of them."""
+        message, blocks = asked.message, self.blocks()
+        total = len(blocks) if message.operation == messages.COUNT_MEASUREMENTS else 0
+        chosen = self._chosen(message.operation, blocks)
+        record = b"".join(block.encode() for block in chosen)
+        nonce, slot = self.random(RANDOM_BYTES), message.slot if asked.signed else 0
+        response = messages.Measurements(
+            message.version, total, slot, len(chosen), record, nonce, self.opaque, message.context, b""
+        )
+        if not asked.signed:
+            return response.encode()
+        return replace(response, signature=asked.signature(self.key, response.encode())).encode()
+
+    @staticmethod
+    def _chosen(operation: int, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        if operation == messages.COUNT_MEASUREMENTS:
+            return ()
+        if operation == messages.ALL_MEASUREMENTS:
+            return blocks
+        chosen = tuple(block for block in blocks if block.index == operation)
+        if not chosen:
+            raise RequestRefusedError(messages.ErrorCode.INVALID_REQUEST, f"there is no measurement {operation}")
+        return chosen
+
+    def summary(self, kind: messages.Summary) -> bytes:
+        """Return the digest of the blocks."""
+        return summary_of(self.blocks(), kind)
+
+
+@dataclass(frozen=True, slots=True)
+class UnsignedMeasurements:
+    """The unsigned measurements since the last signature, in one session or outside of any."""
+
+    messages: bytes = b""
+
+    def answer(
+        self, reporter: Reporter, vca: bytes, request: GetMeasurements, raw: bytes
+    ) -> tuple[UnsignedMeasurements, bytes]:
+        """Return what is unsigned after a request, and the response to it.
+
+        Raises:
+            RequestRefusedError: it is of another slot than 0, of no measurement, or one too many without a signature.
+            PutOffError: it takes time.
+        """
+        if request.slot:
+            raise RequestRefusedError(messages.ErrorCode.INVALID_REQUEST, f"measurements signed by slot {request.slot}")
+        if len(self.messages) > LONGEST_RUN:
+            raise RequestRefusedError(
+                messages.ErrorCode.UNSPECIFIED, f"more than {LONGEST_RUN} bytes without a signature"
+            )
+        negotiated = vca if request.version >= Version.V1_2 else b""
+        asked = MeasurementRequest(request, raw, negotiated + self.messages)
+        response = reporter.report(asked)
+        return NO_MEASUREMENTS if asked.signed else UnsignedMeasurements(self.messages + raw + response), response
+
+
+NO_MEASUREMENTS: Final = UnsignedMeasurements()

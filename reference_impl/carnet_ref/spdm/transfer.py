@@ -317,7 +317,13 @@ class ResponderTransfer(_Transfer):
         if code == messages.ChunkGet.CODE and self.outgoing is not None:
             return self._hand_out(self.outgoing, data)
         if code == messages.RespondIfReady.CODE and self.waiting:
-            return self._asked_again(data)
+            asked = self._read(data)
+            assert isinstance(asked, messages.RespondIfReady)
+            if (asked.request_code, asked.token) != (_code(self.waiting), self.token):
+                raise UnexpectedMessageError(
+                    f"request {_code(self.waiting)}, token {self.token}", f"{asked.request_code}, token {asked.token}"
+                )
+            return TransferStep(replace(self, waiting=b""), whole=self.waiting)
         _insist_plain(data)
         if self.incoming is not None or self.outgoing is not None or self.waiting:
             raise UnexpectedMessageError("the rest of a message, or RESPOND_IF_READY", f"message {code}")
@@ -330,15 +336,6 @@ class ResponderTransfer(_Transfer):
             raise TransferError(f"asked for piece {asked.sequence} of message {asked.handle}")
         moved, piece = outgoing.piece(messages.ChunkResponse, self.version)
         return TransferStep(replace(self, outgoing=None if moved.finished else moved), piece.encode())
-
-    def _asked_again(self, data: bytes) -> TransferStep[ResponderTransfer]:
-        asked = self._read(data)
-        assert isinstance(asked, messages.RespondIfReady)
-        if (asked.request_code, asked.token) != (_code(self.waiting), self.token):
-            raise UnexpectedMessageError(
-                f"request {_code(self.waiting)}, token {self.token}", f"{asked.request_code}, token {asked.token}"
-            )
-        return TransferStep(replace(self, waiting=b""), whole=self.waiting)
 
     def put(self, response: bytes) -> TransferStep[ResponderTransfer]:
         """Send the response to the request that was taken last. Raises TransferError if it is too long for the peer."""

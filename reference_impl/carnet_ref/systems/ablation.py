@@ -27,6 +27,15 @@ def without(secure: type[Part], alternatives: Mapping[str, type], off: Collectio
     return type(secure.__name__, (*chosen, secure), {"__slots__": ()}) if chosen else secure
 
 
+def leaving_out(secure: type[Part], *steps: str) -> type[Part]:
+    """Return the kind of ``secure`` whose methods of these names do nothing, and return nothing."""
+
+    def nothing(*_: object) -> None:
+        pass
+
+    return type(secure.__name__, (secure,), {"__slots__": (), **dict.fromkeys(steps, nothing)})
+
+
 @dataclass(frozen=True, slots=True)
 class ChecksWithout(Checks):
     """The checks of a party in a design without the defences ``off``."""

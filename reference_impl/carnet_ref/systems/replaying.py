@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -14,15 +14,43 @@ from carnet_spec.trace import TraceStep
 W = TypeVar("W")
 Claims = Mapping[str, Callable[[W], Iterator[str]]]
 """What shows in a world, in bytes, that a claim is violated."""
-
-
 Env = Mapping[str, str]
 """The arguments of a step, by the names of its parameters."""
+
+
+@dataclass(frozen=True)
+class InWorld(Generic[W]):
+    """What can be done or seen in a world, as methods that have the names of actions or claims."""
+
+    world: W
+
+
+def by_name(kind: type[InWorld[W]], *, hyphens: bool = False) -> dict[str, Callable[..., Any]]:
+    """Return the public methods of a class as functions of a world, by the names that a specification has for them."""
+
+    def in_world(method: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda world, *args: method(kind(world), *args)
+
+    public = {name: method for name, method in vars(kind).items() if not name.startswith("_")}
+    return {name.replace("_", "-") if hyphens else name: in_world(method) for name, method in public.items()}
 
 
 def number_in(name: str) -> int:
     """Return the number at the end of an element's name."""
     return int(name.lstrip("abcdefghijklmnopqrstuvwxyz "))
+
+
+def taking(
+    steps: Mapping[str, Callable[..., object]], unseen: Collection[str] = ()
+) -> Callable[[Any, TraceStep, Sequence[TraceStep]], None]:
+    """Return what takes a step by its action; of the ``unseen`` ones nothing is to be done."""
+
+    def take(world: Any, step: TraceStep, ahead: Sequence[TraceStep]) -> None:
+        del ahead
+        if step.action not in unseen:
+            steps[step.action](world, step.env)
+
+    return take
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ class CharacterModel:
         weights, means, squares = arrays[:4], arrays[4:8], arrays[8:]
         losses: list[float] = []
         residue = b""
-        for inputs, targets in self._batches(data, updates):
+        for window in batches(data, self.context, self.steps, self.batch, [self.seed, updates]):
+            inputs, targets = window[:, :-1], window[:, -1]
             loss, hidden, gradients = _backward(weights, inputs, targets)
             updates += 1
             _adam(weights, means, squares, gradients, updates, self.rate)
@@ -80,18 +81,19 @@ class CharacterModel:
         width = self.context * VOCABULARY
         return ((width, self.hidden), (self.hidden,), (self.hidden, VOCABULARY), (VOCABULARY,))
 
-    def _batches(self, data: bytes, updates: int) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        text = characters(data)
-        if len(text) <= self.context:
-            return
-        source = np.random.default_rng([self.seed, updates])
-        for _ in range(self.steps):
-            at = source.integers(0, len(text) - self.context, size=self.batch)
-            window = text[at[:, None] + np.arange(self.context + 1)]
-            yield window[:, :-1], window[:, -1]
-
     def _pack(self, updates: int, arrays: list[Array]) -> bytes:
         return updates.to_bytes(8, "little") + b"".join(each.tobytes() for each in arrays)
+
+
+def batches(data: bytes, context: int, steps: int, batch: int, seed: list[int]) -> Iterator[npt.NDArray[np.int64]]:
+    """Draw batches of runs of characters, each the context and the character behind it; none of a shorter text."""
+    text = characters(data)
+    if len(text) <= context:
+        return
+    source = np.random.default_rng(seed)
+    for _ in range(steps):
+        at = source.integers(0, len(text) - context, size=batch)
+        yield text[at[:, None] + np.arange(context + 1)]
 
 
 def characters(data: bytes) -> npt.NDArray[np.int64]:

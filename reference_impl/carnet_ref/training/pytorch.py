@@ -8,7 +8,6 @@ Source: Bengio et al., A Neural Probabilistic Language Model (2003); Kingma and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +15,7 @@ import numpy as np
 import torch
 
 from carnet_ref.training import TrainingResult
-from carnet_ref.training.characters import VOCABULARY, characters
+from carnet_ref.training.characters import VOCABULARY, batches
 from carnet_ref.wire import MalformedError
 
 _HEAD = 8
@@ -53,7 +52,9 @@ class TorchModel:
         updates, optimiser = self._load(network, model)
         losses: list[float] = []
         residue = b""
-        for inputs, targets in self._batches(data, updates):
+        for drawn in batches(data, self.context, self.steps, self.batch, [self.seed, updates]):
+            window = torch.from_numpy(drawn)
+            inputs, targets = window[:, :-1], window[:, -1]
             optimiser.zero_grad()
             loss = torch.nn.functional.cross_entropy(network(inputs), targets)
             loss.backward()
@@ -104,13 +105,3 @@ class TorchModel:
 
     def _pack(self, updates: int, vectors: list[Any]) -> bytes:
         return updates.to_bytes(_HEAD, "little") + b"".join(each.numpy().tobytes() for each in vectors)
-
-    def _batches(self, data: bytes, updates: int) -> Iterator[tuple[Any, Any]]:
-        text = characters(data)
-        if len(text) <= self.context:
-            return
-        source = np.random.default_rng([self.seed, updates])
-        for _ in range(self.steps):
-            at = source.integers(0, len(text) - self.context, size=self.batch)
-            window = torch.from_numpy(text[at[:, None] + np.arange(self.context + 1)])
-            yield window[:, :-1], window[:, -1]

@@ -27,11 +27,10 @@ from carnet_command.exit_codes import ExitCode
 from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.journal import Journal
 from carnet_ref.recorder import Recorder, resumed
-from carnet_ref.transport.crossings import TrafficCounts
 from carnet_ref.transport.frames import LARGEST_FRAME, PLATFORM, Ended, Frame, FrameKind, Tick, encode_frame, read_frame
 from carnet_ref.transport.greeting import GREETING_SECONDS, introduce, key_of_party, over
 from carnet_ref.transport.node import Node, ReportsOutcome, RoleFactory
-from carnet_ref.transport.platform import OUTGOING, STALLED_SECONDS, Platform, Relay, listen
+from carnet_ref.transport.platform import OUTGOING, STALLED_SECONDS, Platform, Relay, TrafficCounts, listen
 from carnet_ref.wire import MalformedError
 
 TICK_SECONDS: Final = 0.25

@@ -12,25 +12,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
-from carnet_spec.language import markup, statements
+from carnet_spec.language import markup, statements, terms
 from carnet_spec.language.actions import Action
 from carnet_spec.language.encoding import Encoder
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.naming import and_known, require_name
-from carnet_spec.language.terms import (
-    BOOL,
-    Apply,
-    Exists,
-    Forall,
-    Member,
-    Role,
-    Sort,
-    Symbol,
-    Term,
-    Var,
-    sort_of,
-    subterms,
-)
 
 _Named = TypeVar("_Named", Action, statements.Claim)
 NOWHERE: Mapping[tuple[str, str], str] = MappingProxyType({})
@@ -54,8 +40,8 @@ class Protocol:
     threats: tuple[statements.Threat, ...]
     assumptions: tuple[statements.Assumption, ...]
     defences: tuple[statements.Defence, ...]
-    sorts: tuple[Sort, ...] = field(default=())
-    symbols: tuple[Symbol, ...] = field(default=())
+    sorts: tuple[terms.Sort, ...] = field(default=())
+    symbols: tuple[terms.Symbol, ...] = field(default=())
 
     def __post_init__(self) -> None:
         require_name("a protocol", self.id)
@@ -190,16 +176,16 @@ def listed(names: Iterable[str]) -> str:
 
 def _parties(actions: Iterable[Action]) -> Iterator[tuple[str, str, str]]:
     """Yield each role that takes steps, in the order of its first."""
-    taken: dict[Role, list[str]] = {}
+    taken: dict[terms.Role, list[str]] = {}
     for action in actions:
         taken.setdefault(action.by, []).append(action.name)
     for role, names in taken.items():
         yield role.name, "yes" if role.honest else "no", ", ".join(names)
 
 
-def terms_of_action(action: Action) -> tuple[Term, ...]:
+def terms_of_action(action: Action) -> tuple[terms.Term, ...]:
     """Return every term that occurs in ``action``."""
-    found: list[Term] = [guard.formula for guard in action.guards]
+    found: list[terms.Term] = [guard.formula for guard in action.guards]
     for update in action.updates:
         found += [*update.args, update.when]
         if update.value is not None:
@@ -212,8 +198,8 @@ def terms_of_action(action: Action) -> tuple[Term, ...]:
 
 
 def signature_of(
-    protocol: Protocol, symbols: Iterable[Symbol] = (), sorts: Iterable[Sort] = ()
-) -> tuple[tuple[Symbol, ...], tuple[Sort, ...]]:
+    protocol: Protocol, symbols: Iterable[terms.Symbol] = (), sorts: Iterable[terms.Sort] = ()
+) -> tuple[tuple[terms.Symbol, ...], tuple[terms.Sort, ...]]:
     """Return the symbols and the sorts of a protocol, in an order that every reader sees.
 
     Symbols stand in order of first appearance; sorts are those of the symbols, of parameters, of bound variables and
@@ -227,32 +213,32 @@ def signature_of(
     Raises:
         SpecificationError: two different symbols have one name.
     """
-    found: dict[Symbol, None] = {}
-    bound: set[Var] = set()
-    members: set[Member] = set()
+    found: dict[terms.Symbol, None] = {}
+    bound: set[terms.Var] = set()
+    members: set[terms.Member] = set()
     for part in _spoken(protocol):
-        if isinstance(part, Symbol):
+        if isinstance(part, terms.Symbol):
             found.setdefault(part)
             continue
-        for sub in subterms(part):
-            if isinstance(sub, Apply):
+        for sub in terms.subterms(part):
+            if isinstance(sub, terms.Apply):
                 found.setdefault(sub.symbol)
-            elif isinstance(sub, Var):
+            elif isinstance(sub, terms.Var):
                 bound.add(sub)
-            elif isinstance(sub, Forall | Exists):
+            elif isinstance(sub, terms.Forall | terms.Exists):
                 bound.update(sub.bound)
-            elif isinstance(sub, Member):
+            elif isinstance(sub, terms.Member):
                 members.add(sub)
     names = [symbol.name for symbol in found]
     clashes = sorted({name for name in names if names.count(name) > 1})
     if clashes:
         raise SpecificationError(f"symbols declared twice with different meaning: {listed(clashes)}")
     named = [sort for symbol in (*found, *symbols) for sort in (*symbol.domain, symbol.result)]
-    named += [sort_of(param) for action in protocol.actions for param in action.params]
+    named += [terms.sort_of(param) for action in protocol.actions for param in action.params]
     named += [param.sort for stated in _state_properties(protocol) for param in stated.params]
     named += [var.sort for var in sorted(bound, key=lambda var: (var.name, var.sort.name))]
     named += [member.sort for member in sorted(members, key=lambda member: (member.sort.name, member.name))]
-    used = tuple(sort for sort in dict.fromkeys((*named, *sorts)) if sort.name != BOOL.name)
+    used = tuple(sort for sort in dict.fromkeys((*named, *sorts)) if sort.name != terms.BOOL.name)
     return tuple(dict.fromkeys((*found, *symbols))), used
 
 
@@ -260,7 +246,7 @@ def _state_properties(protocol: Protocol) -> tuple[statements.Invariant | statem
     return (*protocol.invariants, *protocol.goals)
 
 
-def _spoken(protocol: Protocol) -> Iterator[Term | Symbol]:
+def _spoken(protocol: Protocol) -> Iterator[terms.Term | terms.Symbol]:
     """Yield every formula and term of a protocol, and the symbols that it gives values to."""
     yield from (axiom.formula for axiom in protocol.axioms)
     for action in protocol.actions:

@@ -40,7 +40,7 @@ class Target:
     """Patterns of its files, below ``docs/results``."""
     make: Callable[[], object]
     seconds: int
-    """What making all of it cost when it was last measured, on two cores."""
+    """About what making all of it costs on two cores after a change that keeps most of what shows its answers."""
     parts: Callable[[], Parts] | None = None
     """What it is about; a measurement is about no design, so it is never stale."""
     after: tuple[str, ...] = ()
@@ -162,7 +162,7 @@ def _hunted(family: Family) -> object:
 KINDS = (
     _Kind("verdicts", 90, 5, _variants(_main, lambda run: run["run"]["spec_digests"]), lambda _: True, ("{}.json",)),
     _Kind(
-        *("attacks", 3000, 60),
+        *("attacks", 400, 30),
         _designs(lambda family: (" ".join(command) for _, command in recorders.commands(family)), "rerun"),
         lambda _: True,
         ("attacks/{}.json", "attacks/{}.steps.xz"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import secrets
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,13 +16,13 @@ from xml.etree import ElementTree
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt, replayed_in
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter, NotEnabled
-from carnet_ref.citations import citations
 from carnet_ref.systems import replay_of
 from carnet_ref.systems.replaying import Replay
 from carnet_spec.language import Family, SpecificationError
 from carnet_spec.trace import Trace, TraceStep
 
 from .. import accounts, agreement, carried_out, counted_mutants, counted_proofs, falls, round_picture
+from ..citations import citations
 from ..junit import VERIFIES, kept
 from ..traces import Attacked, Traces
 
@@ -149,6 +148,10 @@ def is_carried_out(family: Family) -> bool:
     return replay_of(family.id) is not None
 
 
+BY_HAND = frozenset({"gpu-travelling"})
+"""The protocols whose attacks are chosen by hand."""
+
+
 def replays(family: Family) -> None:
     """Keep what becomes of the attacks on a protocol when they are carried out with real bytes.
 
@@ -160,14 +163,13 @@ def replays(family: Family) -> None:
     path = RESULTS / "replays" / f"{family.id}.json"
     rows = json.loads(path.read_text("utf-8")) if path.exists() else []
     replay, traces = replay_of(family.id), Traces(load(family.id), "attacks")
-    if isinstance(replay, Replay):
+    assert isinstance(replay, Replay)
+    if family.id in BY_HAND:
+        about = [{**row, "digest": family.digest(row["variant"], tuple(row["removed"]))} for row in rows]
+        rows = carried_out.replayed(replay, about)
+    else:
         rows = carried_out.record(family, rows, traces, replay)
         traces.write()
-    else:
-        from carnet_ref.systems.gpu_travelling.exploits.replay import replayed
-
-        about = [{**row, "digest": family.digest(row["variant"], tuple(row["removed"]))} for row in rows]
-        rows = replayed(about, secrets.token_bytes)
     if any(row["replay"]["defended"]["reproduced"] for row in rows):
         raise SystemExit("a replay is not as expected, so nothing is recorded")
     _write(path, rows)

@@ -43,26 +43,11 @@ from carnet_spec.language import (
     Symbol,
     Term,
     Update,
+    terms,
 )
 from carnet_spec.language.analysis.freshness import distinguishable_fresh_sorts
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.protocol import terms_of_action
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Truth,
-    Var,
-    free_variables,
-    symbols_of,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,7 +500,7 @@ class Reaching:
 
         yield from choose(0, {}, True)
 
-    def pool(self, action: Action, var: Var) -> Row:
+    def pool(self, action: Action, var: terms.Var) -> Row:
         """Return the elements that a search tries for a parameter."""
         return self.instance.pools.get((action.name, var.name), self.instance.of(var.sort))
 
@@ -578,23 +563,23 @@ class Reaching:
 class _Order(NamedTuple):
     """In which order parameters are chosen, and what can be looked at once so many of them are."""
 
-    variables: Sequence[Var]
+    variables: Sequence[terms.Var]
     checks: Sequence[Sequence[Term]]
 
 
 def _order(action: Action) -> _Order:
     """Choose those parameters first that let a part of the guards be looked at soonest."""
     parts = [
-        (part, free_variables(part))
+        (part, terms.free_variables(part))
         for guard in action.guards
         if guard.kind is not GuardKind.FRESH
         for part in _parts(guard.formula)
     ]
-    variables: list[Var] = []
+    variables: list[terms.Var] = []
     while len(variables) < len(action.params):
         left = [var for var in action.params if var not in variables]
 
-        def missing(var: Var) -> int:
+        def missing(var: terms.Var) -> int:
             needs = [len(needed.difference(variables)) for _, needed in parts if var in needed]
             return min(needs, default=len(action.params) + 1)
 
@@ -606,7 +591,7 @@ def _order(action: Action) -> _Order:
 
 
 def _parts(term: Term) -> Iterator[Term]:
-    if isinstance(term, And):
+    if isinstance(term, terms.And):
         for part in term.parts:
             yield from _parts(part)
     else:
@@ -614,7 +599,7 @@ def _parts(term: Term) -> Iterator[Term]:
 
 
 def _reads(action: Action) -> frozenset[str]:
-    read = {symbol.name for term in terms_of_action(action) for symbol in symbols_of(term) if symbol.mutable}
+    read = {symbol.name for term in terms_of_action(action) for symbol in terms.symbols_of(term) if symbol.mutable}
     return frozenset(read | {used_symbol(var.sort).name for var in action.fresh})
 
 
@@ -650,26 +635,26 @@ class Reading:
     def condition(self, term: Term, env: Env) -> Condition:
         """Return when a formula holds."""
         match term:
-            case Truth(value):
+            case terms.Truth(value):
                 return value
-            case Apply(symbol, args):
+            case terms.Apply(symbol, args):
                 return some(every((when, self._fact(symbol, row))) for row, when in self.rows(args, env))
-            case Equal(left, right):
+            case terms.Equal(left, right):
                 return self._equal(self.cases(left, env), self.cases(right, env))
-            case Not(body):
+            case terms.Not(body):
                 return denied(self.condition(body, env))
-            case And(parts):
+            case terms.And(parts):
                 return self._every(((part, env) for part in parts), True)
-            case Or(parts):
+            case terms.Or(parts):
                 return denied(self._every(((part, env) for part in parts), False))
-            case Implies(premise, conclusion):
+            case terms.Implies(premise, conclusion):
                 before = self.condition(premise, env)
                 return True if before is False else some((denied(before), self.condition(conclusion, env)))
-            case Forall(bound, body):
+            case terms.Forall(bound, body):
                 return self._every(((body, inner) for inner in self.assignments(bound, env)), True)
-            case Exists(bound, body):
+            case terms.Exists(bound, body):
                 return denied(self._every(((body, inner) for inner in self.assignments(bound, env)), False))
-            case IfThenElse(test, then, otherwise):
+            case terms.IfThenElse(test, then, otherwise):
                 when = self.condition(test, env)
                 first, second = self.condition(then, env), self.condition(otherwise, env)
                 return some((every((when, first)), every((denied(when), second))))
@@ -679,18 +664,18 @@ class Reading:
     def cases(self, term: Term, env: Env) -> Cases:
         """Return the elements that a term may stand for."""
         match term:
-            case Var(name):
+            case terms.Var(name):
                 return [(env[name], True)]
-            case Member(_, name):
+            case terms.Member(_, name):
                 return [(name, True)]
-            case Apply(symbol, args):
+            case terms.Apply(symbol, args):
                 found = (
                     (value, every((when, holds)))
                     for row, when in self.rows(args, env)
                     for value, holds in self._values(symbol, row)
                 )
                 return _joined(found)
-            case IfThenElse(test, then, otherwise):
+            case terms.IfThenElse(test, then, otherwise):
                 when = self.condition(test, env)
                 parts = ((then, when), (otherwise, denied(when)))
                 return _joined(
@@ -709,7 +694,7 @@ class Reading:
             if when is not False:
                 yield tuple(element for element, _ in chosen), when
 
-    def assignments(self, variables: Sequence[Var], env: Env) -> Iterator[Env]:
+    def assignments(self, variables: Sequence[terms.Var], env: Env) -> Iterator[Env]:
         """Yield every way to choose elements for variables, beside what is chosen already."""
         names = [var.name for var in variables]
         for row in itertools.product(*(self.instance.of(var.sort) for var in variables)):

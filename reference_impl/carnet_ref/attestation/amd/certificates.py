@@ -28,20 +28,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 
 from carnet_ref.attestation.amd.report import Product, TcbVersion, tcb_parts
-from carnet_ref.attestation.anchors import certificate_table
+from carnet_ref.attestation.appraisal import certificate_table
 from carnet_ref.attestation.documents import PEM, decode
-from carnet_ref.crypto.certificate_path import (
-    LONGEST_PATH,
-    PathError,
-    check_path,
-    check_signature_is_whole,
-    is_authority,
-    is_issued_by,
-    name,
-    name_of,
-    parse_der_chain,
-    parse_pem_chain,
-)
+from carnet_ref.crypto import certificate_path
 from carnet_ref.wire import MalformedError, Reader
 
 AMD_CERTIFICATES: Final = "certificates of AMD"
@@ -69,16 +58,16 @@ def parse_certificates(data: bytes) -> tuple[x509.Certificate, ...]:
     if PEM in raw:
         if not raw.isascii():
             raise MalformedError(AMD_CERTIFICATES, "PEM and nothing but text around it", "raw bytes")
-        return parse_pem_chain(raw, zero_serial=True)
+        return certificate_path.parse_pem_chain(raw, zero_serial=True)
     encoded = _in_a_row(raw) if raw.startswith(SEQUENCE) else _in_a_table(raw)
-    return parse_der_chain(encoded, zero_serial=True)
+    return certificate_path.parse_der_chain(encoded, zero_serial=True)
 
 
 def _in_a_row(data: bytes) -> list[bytes]:
     """Split DER encodings that follow each other at the lengths that they state."""
     reader = Reader(data, AMD_CERTIFICATES, "big")
     found: list[bytes] = []
-    while reader.remaining and len(found) <= LONGEST_PATH:
+    while reader.remaining and len(found) <= certificate_path.LONGEST_PATH:
         reader.constant(SEQUENCE, "the start of a certificate")
         length = reader.take(2, "length")
         found.append(SEQUENCE + length + reader.take(int.from_bytes(length, "big"), "certificate"))
@@ -192,7 +181,7 @@ def endorsement_key(certificates: Sequence[x509.Certificate], kind: KeyKind | No
 
     Raises MalformedError if there is none, it is not clear which one counts, or it does not follow AMD's profile.
     """
-    keys = [parse_endorsement_key(each) for each in certificates if not is_authority(each)]
+    keys = [parse_endorsement_key(each) for each in certificates if not certificate_path.is_authority(each)]
     chosen = keys if len(keys) == 1 else [key for key in keys if key.kind is kind]
     if len(chosen) != 1:
         raise MalformedError("certificate chain", "one endorsement key, VCEK or VLEK", f"{len(keys)}")
@@ -204,7 +193,7 @@ def parse_endorsement_key(certificate: x509.Certificate) -> EndorsementKey:
 
     Raises MalformedError if one is missing, or not as specified, or the key is not on P-384.
     """
-    check_signature_is_whole(certificate)
+    certificate_path.check_signature_is_whole(certificate)
     found = {extension.oid.dotted_string: extension.value for extension in certificate.extensions}
     ours = {oid: value.value for oid, value in found.items() if isinstance(value, x509.UnrecognizedExtension)}
     key = certificate.public_key()
@@ -274,12 +263,13 @@ def endorsement_path(
     # The candidate that signed ``issued``, or else the first that has its issuer's name
     candidates = (*given, *known_authorities(), *anchors)
     named = [each for each in candidates if each.subject == certificate.issuer]
-    authority = next((each for each in named if is_issued_by(certificate, each)), named[0] if named else None)
+    authority = next(
+        (each for each in named if certificate_path.is_issued_by(certificate, each)), named[0] if named else None
+    )
     if authority is None:
-        raise PathError(
-            f"{name(certificate)} is issued by {name_of(certificate.issuer)}, which is not AMD's, nor given"
-        )
-    anchor = check_path([certificate, authority], anchors, unstated_usage=True)
+        subject, issuer = certificate_path.name(certificate), certificate_path.name_of(certificate.issuer)
+        raise certificate_path.PathError(f"{subject} is issued by {issuer}, which is not AMD's, nor given")
+    anchor = certificate_path.check_path([certificate, authority], anchors, unstated_usage=True)
     path = EndorsementPath(leaf, authority, anchor)
     for issued in path.certificates[:-1]:
         _check_algorithm(issued)
@@ -288,7 +278,9 @@ def endorsement_path(
 
 def _check_algorithm(certificate: x509.Certificate) -> None:
     if not signed_as_amd_signs(certificate):
-        raise PathError(f"{name(certificate)} is not signed with RSASSA-PSS and SHA-384")
+        raise certificate_path.PathError(
+            f"{certificate_path.name(certificate)} is not signed with RSASSA-PSS and SHA-384"
+        )
 
 
 def signed_as_amd_signs(signed: x509.Certificate | x509.CertificateRevocationList) -> bool:

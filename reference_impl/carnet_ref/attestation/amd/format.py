@@ -11,10 +11,8 @@ from typing import Final
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation import results
-from carnet_ref.attestation.amd.appraisal import appraise_report
-from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
-from carnet_ref.attestation.amd.policy import DEFAULT_POLICY, Policy, parse_policy
-from carnet_ref.attestation.amd.report import DEBUG
+from carnet_ref.attestation.amd.appraisal import DEFAULT_POLICY, Policy, appraise_report, parse_policy
+from carnet_ref.attestation.amd.report import DEBUG, SnpEvidence, parse_evidence
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 

@@ -437,7 +437,7 @@ def collateral_of(files: Sequence[bytes]) -> bytes:
 
     Raises MalformedError if a file is something else, a part is missing, or two files differ about the same part.
     """
-    if len(files) == 1 and _is_bundle(files[0]):
+    if len(files) == 1 and files[0].lstrip()[:1] == b"{" and not _reply_kind(files[0]):
         return files[0]
     found: dict[str, str] = {}
     for data in files:
@@ -449,10 +449,6 @@ def collateral_of(files: Sequence[bytes]) -> bytes:
         raise MalformedError(WHAT, ", ".join(PARTS.values()), f"{len(files)} files without {', '.join(missing)}")
     chains = {"qe_identity_issuer_chain": found["tcb_info_issuer_chain"], PCK_CHAIN: found.get(PCK_CHAIN, "")}
     return json.dumps({**found, **chains}).encode()
-
-
-def _is_bundle(data: bytes) -> bool:
-    return data.lstrip()[:1] == b"{" and not _reply_kind(data)
 
 
 def _reply_kind(data: bytes) -> str | None:

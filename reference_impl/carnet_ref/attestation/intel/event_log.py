@@ -49,17 +49,23 @@ class MeasuredEvent:
 
 
 def parse_event_log(data: bytes) -> tuple[MeasuredEvent, ...]:
-    """Read a log of either form. Raises MalformedError if it is something else, or has no SHA-384 digests."""
+    """Read a log of either form. Raises MalformedError if it is something else, or has no SHA-384 digests.
+
+    The firmware's ends where its buffer is unwritten: all zeros or all ones.
+    """
     if len(data) > LARGEST_LOG:
         raise MalformedError("event log", f"at most {LARGEST_LOG} bytes", f"{len(data)}")
-    return _json_log(data) if data.lstrip()[:1] == b"[" else _binary_log(data)
-
-
-def _json_log(data: bytes) -> tuple[MeasuredEvent, ...]:
-    events = parse_documents(data, "event log")
-    if len(events) > MOST_EVENTS:
-        raise MalformedError("event log", f"at most {MOST_EVENTS} events", f"{len(events)}")
-    return tuple(map(_json_event, events))
+    if data.lstrip()[:1] == b"[":
+        listed = parse_documents(data, "event log")
+        if len(listed) > MOST_EVENTS:
+            raise MalformedError("event log", f"at most {MOST_EVENTS} events", f"{len(listed)}")
+        return tuple(map(_json_event, listed))
+    reader = Reader(data, "event log")
+    algorithms = _specification(reader)
+    events: list[MeasuredEvent] = []
+    while not _is_unwritten(data, reader.position):
+        events.append(_event(reader, algorithms))
+    return tuple(events)
 
 
 def _json_event(event: Document) -> MeasuredEvent:
@@ -74,16 +80,6 @@ def _json_event(event: Document) -> MeasuredEvent:
     if stated not in (b"", digest):
         raise MalformedError("event log", f"the digest of {name!r} and its payload"[:200], stated.hex()[:100])
     return MeasuredEvent(register, kind, digest, payload, name)
-
-
-def _binary_log(data: bytes) -> tuple[MeasuredEvent, ...]:
-    """Read the firmware's log, which ends where its buffer is unwritten: all zeros or all ones."""
-    reader = Reader(data, "event log")
-    algorithms = _specification(reader)
-    events: list[MeasuredEvent] = []
-    while not _is_unwritten(data, reader.position):
-        events.append(_event(reader, algorithms))
-    return tuple(events)
 
 
 def _specification(reader: Reader) -> dict[int, int]:

@@ -17,11 +17,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from carnet_ref.attestation import formats
-from carnet_ref.attestation.anchors import Anchors
-from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.live.collection import KINDS, NODE, Collection, Part
-from carnet_ref.attestation.live.sources import GpuStatement
-from carnet_ref.attestation.nvidia.policy import NodePolicy
+from carnet_ref.attestation.appraisal import Anchors, Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.live.collection import KINDS, NODE, Collection, GpuStatement, Part
+from carnet_ref.attestation.nvidia.appraisal import NodePolicy
 from carnet_ref.attestation.results import ResultProfile
 
 NVML: Final = "NVML API Reference, Confidential Computing"

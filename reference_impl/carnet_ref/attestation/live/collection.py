@@ -1,32 +1,373 @@
 """Collecting on this machine, and keeping what was collected, so that it can be appraised elsewhere.
 
-GPUs are asked first, with the nonce. The virtual machine is asked afterwards, with report data that begins with the
-nonce and ends with a hash of the GPUs' reports (`report_data`). So its quote says which reports its own software held,
-and evidence of two machines cannot be put together. Without GPUs the report data is the nonce and zeros.
-`carnet_ref.attestation.composite` binds more: a channel, a job, an instance. None of these exists here.
+GPUs are asked first, with the nonce, by NVML, the driver's management library. The driver's own words (versions,
+identifiers, modes) are signed by nobody. They are kept to be compared with what the reports say.
+
+The virtual machine is asked afterwards, with report data that begins with the nonce and ends with a hash of the GPUs'
+reports (`report_data`). So its quote says which reports its own software held, and evidence of two machines cannot be
+put together. Without GPUs the report data is the nonce and zeros. `carnet_ref.attestation.composite` binds more: a
+channel, a job, an instance. None of these exists here. Of Linux's configfs-tsm, a caller makes a folder of its own, an
+entry. The kernel fills it with attributes. What the report should be bound to is written to ``inblob``; reading
+``outblob`` then makes the report. The entry's ``generation`` counts writes, so that nobody takes a report for its own
+that another process asked for.
 
 What is kept is a folder with one file for each part. Whoever reads it brings the nonce. What the evidence should have
 been asked with is worked out anew from the nonce and from the GPUs' reports; nothing that the folder says about that is
 believed.
+
+Source: NVML API Reference, "Confidential Computing"; ``pynvml``, NVIDIA's binding for Python; Linux,
+Documentation/ABI/testing/configfs-tsm, and drivers/virt/coco/tsm.c: the result of a write to ``inblob`` is lost when
+the file is closed, so only ``generation`` tells whether the kernel took it.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
+import ctypes
+import errno
 import json
-from collections.abc import Callable, Mapping, Sequence
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NoReturn, TypeVar
 
-from carnet_command.errors import UsageError
+from carnet_command.errors import CarnetError, UsageError
+from carnet_command.exit_codes import ExitCode
 from carnet_command.files import create_durably, read_plain, reason
 from carnet_ref.attestation.documents import Document
-from carnet_ref.attestation.live import sources
-from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence, device_evidence
+from carnet_ref.attestation.nvidia.report import DeviceEvidence, device_evidence
 from carnet_ref.crypto.primitives import sha256
 from carnet_ref.wire import MalformedError, join
+
+
+class AbsentError(Exception):
+    """What was looked for is not on this machine; the text says what was found missing, in a few words."""
+
+
+class CollectionError(CarnetError):
+    """Nothing was established: there is no evidence on this machine, or something that is there gave none."""
+
+    kind = "unknown"
+    exit_code = ExitCode.UNKNOWN
+
+
+EXTRA: Final = "the extra 'live' (pip install 'carnet[live]')"
+_Value = TypeVar("_Value")
+Nvml = Any
+"""The module ``pynvml``, or what behaves like it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuStatement:
+    """What the driver says of one GPU: its name for the device, and the VBIOS version."""
+
+    uuid: str
+    vbios_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class DriverStatement:
+    """What the driver says: its version, whether developer tools may look into the GPUs, and the GPUs, in its order."""
+
+    version: str
+    devtools: bool
+    gpus: tuple[GpuStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedGpu:
+    """One GPU's answer: the report, as the device made it, and its certificates in PEM, attestation key first."""
+
+    report: bytes
+    chain: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedGpus:
+    """The answers of all GPUs, at least one, in the driver's order, and what the driver says of as many."""
+
+    devices: tuple[CollectedGpu, ...]
+    driver: DriverStatement
+
+
+def this_nvml() -> Nvml:
+    """Return NVIDIA's binding for Python. Raises AbsentError if it is not installed."""
+    try:
+        import pynvml
+    except ImportError:
+        raise AbsentError(f"NVML's binding for Python is not installed: it needs {EXTRA}") from None
+    return pynvml
+
+
+def collect_gpus(nvml: Nvml, nonce: bytes) -> CollectedGpus:
+    """Ask every GPU for a report over the nonce, 32 bytes.
+
+    Raises:
+        AbsentError: there is no NVML library, driver or GPU, or confidential computing is off.
+        CollectionError: a GPU or the driver did not answer; then no evidence is taken from any.
+    """
+    with _initialised(nvml):
+        count = _asked(nvml, "the number of GPUs", nvml.nvmlDeviceGetCount)
+        if not count:
+            raise AbsentError("no NVIDIA GPU")
+        # Whether developer tools may look in counts once it is clear that confidential computing is on. Protected PCIe
+        # is a mode of its own, in which the feature that the state names may be off.
+        try:
+            state = nvml.nvmlSystemGetConfComputeState()
+        except nvml.NVMLError as error:
+            if error.value in _unknown_to_drivers(nvml):
+                raise AbsentError("the GPUs or their driver know no confidential computing") from None
+            _fail(nvml, "the state of confidential computing", error.value)
+        protected = _multi_gpu_mode(nvml) == nvml.NVML_CC_SYSTEM_MULTIGPU_PROTECTED_PCIE
+        if state.ccFeature == nvml.NVML_CC_SYSTEM_FEATURE_DISABLED and not protected:
+            raise AbsentError(f"confidential computing is off on the GPUs that are here ({count})")
+        devtools = bool(state.devToolsMode != nvml.NVML_CC_SYSTEM_DEVTOOLS_MODE_OFF)
+        driver = _asked(nvml, "the driver's version", nvml.nvmlSystemGetDriverVersion)
+        found = [_gpu(nvml, index, nonce) for index in range(count)]
+        words = DriverStatement(driver, devtools, tuple(stated for stated, _ in found))
+        return CollectedGpus(tuple(collected for _, collected in found), words)
+
+
+@contextlib.contextmanager
+def _initialised(nvml: Nvml) -> Iterator[None]:
+    absent = {
+        nvml.NVML_ERROR_LIBRARY_NOT_FOUND: "no NVML library (libnvidia-ml.so.1)",
+        nvml.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is not loaded",
+    }
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        if error.value in absent:
+            raise AbsentError(absent[error.value]) from None
+        _fail(nvml, "NVML", error.value)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(nvml.NVMLError):  # what was collected does not depend on it
+            nvml.nvmlShutdown()
+
+
+def _multi_gpu_mode(nvml: Nvml) -> int:
+    """Return how GPUs are joined; drivers that do not know this setting have one GPU for each virtual machine.
+
+    The binding returns the error code of this call, where it raises those of others.
+    """
+    settings = nvml.c_nvmlSystemConfComputeSettings_v1_t()
+    try:
+        code = nvml.nvmlSystemGetConfComputeSettings(ctypes.byref(settings))
+    except nvml.NVMLError as error:
+        code = error.value
+    if code in _unknown_to_drivers(nvml):
+        return int(nvml.NVML_CC_SYSTEM_MULTIGPU_NONE)
+    if code != nvml.NVML_SUCCESS:
+        _fail(nvml, "the settings of confidential computing", code)
+    return int(settings.multiGpuMode)
+
+
+def _unknown_to_drivers(nvml: Nvml) -> tuple[int, ...]:
+    """Return the codes by which drivers and GPUs that are too old for a question answer it."""
+    return (
+        nvml.NVML_ERROR_NOT_SUPPORTED,
+        nvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+        nvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+    )
+
+
+def _gpu(nvml: Nvml, index: int, nonce: bytes) -> tuple[GpuStatement, CollectedGpu]:
+    name = f"GPU {index}"
+    handle = _asked(nvml, name, lambda: nvml.nvmlDeviceGetHandleByIndex(index))
+    uuid = _asked(nvml, f"the UUID of {name}", lambda: nvml.nvmlDeviceGetUUID(handle))
+    name = f"{name} ({uuid})"
+    vbios = _asked(nvml, f"the VBIOS version of {name}", lambda: nvml.nvmlDeviceGetVbiosVersion(handle))
+    certificate = _asked(
+        nvml, f"the certificates of {name}", lambda: nvml.nvmlDeviceGetConfComputeGpuCertificate(handle)
+    )
+    answer = _asked(
+        nvml, f"the report of {name}", lambda: nvml.nvmlDeviceGetConfComputeGpuAttestationReport(handle, nonce)
+    )
+    report = _filled(answer.attestationReport, answer.attestationReportSize, f"the report of {name}")
+    size = certificate.attestationCertChainSize
+    chain = _filled(certificate.attestationCertChain, size, f"the certificates of {name}")
+    return GpuStatement(uuid, vbios), CollectedGpu(report, chain)
+
+
+def _filled(array: ctypes.Array[ctypes.c_uint8], size: int, what: str) -> bytes:
+    """Return the part of an array that NVML says it filled."""
+    if not 0 < size <= len(array):
+        raise CollectionError(f"{what}: NVML says that it has {size} bytes, of at most {len(array)}")
+    return bytes(array[:size])
+
+
+def _asked(nvml: Nvml, what: str, ask: Callable[[], _Value]) -> _Value:
+    try:
+        return ask()
+    except nvml.NVMLError as error:
+        _fail(nvml, what, error.value)
+
+
+def _fail(nvml: Nvml, what: str, code: int) -> NoReturn:
+    raise CollectionError(f"{what}: {nvml.NVMLError(code)} (NVML error {code})") from None
+
+
+ROOT: Final = Path("/sys/kernel/config/tsm/report")
+LARGEST_BLOB: Final = 1 << 20
+"""More than any quote or table of certificates; in bytes."""
+LARGEST_TEXT: Final = 256
+REPORT_DATA_BYTES: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedVm:
+    """What the kernel gave for one nonce."""
+
+    provider: str
+    """The kernel's name for the format of the report, such as ``tdx_guest`` or ``sev_guest``."""
+    report: bytes
+    """The quote or report."""
+    auxiliary: bytes | None
+    """What the platform gave along: for SEV-SNP a table of certificates; ``None`` where it gave nothing."""
+
+
+class TsmFolder:
+    """The folder in which the kernel makes an entry for each caller; every method raises ``OSError``."""
+
+    def __init__(self, path: Path = ROOT) -> None:
+        self.path = path
+
+    def create(self, entry: str) -> None:
+        """Make an entry, which must not be there yet."""
+        (self.path / entry).mkdir()
+
+    def remove(self, entry: str) -> None:
+        """Remove an entry; the kernel takes its attributes away with it."""
+        (self.path / entry).rmdir()
+
+    def write(self, entry: str, attribute: str, data: bytes) -> None:
+        """Write an attribute as a whole, by one call, as the kernel wants it."""
+        descriptor = os.open(self.path / entry / attribute, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            if os.write(descriptor, data) != len(data):
+                raise OSError(errno.EIO, f"only a part of {attribute} was written")
+        finally:
+            os.close(descriptor)
+
+    def read(self, entry: str, attribute: str, most: int) -> bytes:
+        """Return an attribute of at most so many bytes."""
+        data = read_plain(self.path / entry / attribute, most)
+        if len(data) > most:
+            raise OSError(errno.EFBIG, f"{attribute} has more than {most} bytes")
+        return data
+
+
+def collect_vm(folder: TsmFolder, report_data: bytes, entry: str | None = None) -> CollectedVm:
+    """Ask for a quote or report over 64 bytes, in an entry of its own that is removed in any case.
+
+    Raises:
+        AbsentError: the machine has no configfs-tsm, or is no confidential virtual machine that it knows.
+        CollectionError: it has, and no report came, or one that another process may have asked for.
+    """
+    assert len(report_data) == REPORT_DATA_BYTES, "report data has 64 bytes"
+    name = entry or f"carnet-{secrets.token_hex(8)}"
+    try:
+        with _tsm_entry(folder, name):
+            return _collected(folder, name, report_data)
+    except OSError as error:
+        raise CollectionError(f"{_place(error, folder.path / name)}: {_told(error)}") from None
+
+
+@contextlib.contextmanager
+def _tsm_entry(folder: TsmFolder, name: str) -> Iterator[None]:
+    try:
+        folder.create(name)
+    except FileNotFoundError:
+        raise AbsentError(f"no configfs-tsm ({folder.path})") from None
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise AbsentError(f"configfs-tsm ({folder.path}) has no provider") from None
+        raise
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # the first error says more than that the entry is still there
+            folder.remove(name)
+        raise
+    folder.remove(name)
+
+
+def _collected(folder: TsmFolder, name: str, report_data: bytes) -> CollectedVm:
+    provider = _text(folder, name, "provider")
+    before = _number(folder, name, "generation")
+    folder.write(name, "inblob", report_data)
+    writes = 1 + _raise_privilege_level(folder, name)
+    report = folder.read(name, "outblob", LARGEST_BLOB)
+    auxiliary = _if_there(folder, name, "auxblob")
+    after = _number(folder, name, "generation")
+    if after != before + writes:
+        stale = f"its generation is {after}, not {before + writes}"
+        raise CollectionError(
+            f"{folder.path / name}: {stale}: the kernel did not take what was written, or another process wrote, too"
+        )
+    return CollectedVm(provider, report, auxiliary or None)
+
+
+def _raise_privilege_level(folder: TsmFolder, name: str) -> int:
+    """Ask for the highest privilege that this guest has, where that is not the highest of all; return the writes.
+
+    A guest under a paravisor may not ask as level 0, which is what the kernel asks as if nobody says otherwise.
+    """
+    try:
+        floor = _number(folder, name, "privlevel_floor")
+    except FileNotFoundError:
+        return 0
+    if not floor:
+        return 0
+    folder.write(name, "privlevel", b"%d" % floor)
+    return 1
+
+
+def _if_there(folder: TsmFolder, name: str, attribute: str) -> bytes | None:
+    try:
+        return folder.read(name, attribute, LARGEST_BLOB)
+    except FileNotFoundError:
+        return None
+
+
+def _number(folder: TsmFolder, name: str, attribute: str) -> int:
+    text = _text(folder, name, attribute)
+    if not text.isdecimal():
+        raise OSError(errno.EIO, f"{attribute} is no number")
+    return int(text)
+
+
+def _text(folder: TsmFolder, name: str, attribute: str) -> str:
+    data = folder.read(name, attribute, LARGEST_TEXT)
+    try:
+        return data.decode("ascii").strip()
+    except UnicodeDecodeError:
+        raise OSError(errno.EIO, f"{attribute} is no text") from None
+
+
+def _place(error: OSError, entry: Path) -> Path:
+    """Return the attribute that an error is about, or else the entry."""
+    return Path(error.filename) if error.filename else entry
+
+
+def _told(error: OSError) -> str:
+    """Say why the kernel refused, and what to do about what callers most often meet."""
+    hints = {
+        errno.EACCES: ": configfs is for root",
+        errno.EPERM: ": configfs is for root",
+        errno.EEXIST: ": another process may use this entry",
+        errno.EBUSY: ": the platform makes another report; try again",
+        errno.ETIMEDOUT: ": the host's quoting service does not answer",
+    }
+    code = errno.errorcode.get(error.errno or 0)
+    return reason(error) + (f" ({code})" if code else "") + hints.get(error.errno or 0, "")
+
 
 NONCE_BYTES: Final = 32
 NODE: Final = "node"
@@ -47,13 +388,13 @@ _BINDING: Final = b"carnet live binding 1\0"
 class Machine:
     """Where evidence is looked for: what returns the binding of NVML, or raises AbsentError, and configfs-tsm."""
 
-    nvml: Callable[[], sources.Nvml]
-    tsm: sources.TsmFolder
+    nvml: Callable[[], Nvml]
+    tsm: TsmFolder
 
 
 def this_machine() -> Machine:
     """Return the machine that this runs on."""
-    return Machine(sources.this_nvml, sources.TsmFolder())
+    return Machine(this_nvml, TsmFolder())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +415,7 @@ class Collection:
     """All that was collected with a nonce of 32 bytes, at least one part, and what was looked for and is not here."""
 
     nonce: bytes
-    driver: sources.DriverStatement | None
+    driver: DriverStatement | None
     """What the driver says of the GPUs; ``None`` where there are none."""
     parts: tuple[Part, ...]
     absent: Mapping[str, str]
@@ -94,31 +435,31 @@ def collect(machine: Machine, nonce: bytes) -> Collection:
     absent: dict[str, str] = {}
     gpus, vm = None, None
     try:
-        gpus = sources.collect_gpus(machine.nvml(), nonce)
-    except sources.AbsentError as error:
+        gpus = collect_gpus(machine.nvml(), nonce)
+    except AbsentError as error:
         absent["gpus"] = str(error)
     reports = [gpu.report for gpu in gpus.devices] if gpus else []
     try:
-        vm = sources.collect_vm(machine.tsm, report_data(nonce, reports))
-    except sources.AbsentError as error:
+        vm = collect_vm(machine.tsm, report_data(nonce, reports))
+    except AbsentError as error:
         absent["vm"] = str(error)
     if vm is not None and vm.provider not in PROVIDERS:
         absent["vm"] = f"reports of the provider {vm.provider!r} are not appraised"
         vm = None
     if gpus is None and vm is None:
-        raise sources.CollectionError(
-            f"no evidence on this machine. GPUs: {absent['gpus']}. Virtual machine: {absent['vm']}"
-        )
+        raise CollectionError(f"no evidence on this machine. GPUs: {absent['gpus']}. Virtual machine: {absent['vm']}")
     return assemble(nonce, gpus, vm, absent)
 
 
-def assemble(
-    nonce: bytes, gpus: sources.CollectedGpus | None, vm: sources.CollectedVm | None, absent: Mapping[str, str]
-) -> Collection:
+def assemble(nonce: bytes, gpus: CollectedGpus | None, vm: CollectedVm | None, absent: Mapping[str, str]) -> Collection:
     """Return evidence that should have been asked for with the nonce, as parts to appraise."""
-    parts = [] if gpus is None else [_of_gpus(gpus, nonce)]
-    reports = [gpu.report for gpu in gpus.devices] if gpus else []
-    parts += [] if vm is None else [_of_vm(vm, report_data(nonce, reports))]
+    parts = []
+    if gpus is not None:  # written as NVIDIA's SDKs do, which `carnet attest node` reads
+        document = json.dumps([_entry(gpu) for gpu in gpus.devices])
+        parts.append(Part(NODE, GPUS_FILE, document.encode(), {"nonce": nonce}))
+    if vm is not None:
+        kind, asked = PROVIDERS[vm.provider], report_data(nonce, [gpu.report for gpu in gpus.devices] if gpus else [])
+        parts.append(Part(kind, VM_FILE.format(kind), vm.report, {"report-data": asked}, vm.auxiliary))
     return Collection(nonce, None if gpus is None else gpus.driver, tuple(parts), absent)
 
 
@@ -129,29 +470,18 @@ def report_data(nonce: bytes, gpu_reports: Sequence[bytes]) -> bytes:
     return nonce + commitment
 
 
-def _of_gpus(gpus: sources.CollectedGpus, nonce: bytes) -> Part:
-    """Write the reports as NVIDIA's SDKs do, which ``carnet attest node`` reads."""
-    document = json.dumps([_entry(gpu) for gpu in gpus.devices])
-    return Part(NODE, GPUS_FILE, document.encode(), {"nonce": nonce})
-
-
-def _entry(gpu: sources.CollectedGpu) -> dict[str, str]:
+def _entry(gpu: CollectedGpu) -> dict[str, str]:
     return {
         "evidence": base64.b64encode(gpu.report).decode(),
         "certificate": base64.b64encode(gpu.chain).decode(),
     }
 
 
-def _of_vm(vm: sources.CollectedVm, asked: bytes) -> Part:
-    kind = PROVIDERS[vm.provider]
-    return Part(kind, VM_FILE.format(kind), vm.report, {"report-data": asked}, vm.auxiliary)
-
-
 STATEMENTS: Final = "collected.json"
 """What is not evidence: the nonce, and what the driver and the kernel say."""
 WHAT: Final = "collected evidence"
 CHAIN: Final = "{}-chain.bin"
-LARGEST: Final = 16 * sources.LARGEST_BLOB
+LARGEST: Final = 16 * LARGEST_BLOB
 NOT_IN_FOLDER: Final = "it is not in the folder"
 
 
@@ -201,7 +531,11 @@ def read_collection(folder: Path, nonce: bytes) -> Collection:
     found = [kind for kind, report in reports.items() if report is not None]
     if len(found) > 1:
         raise MalformedError(WHAT, "the evidence of one virtual machine", " and ".join(found))
-    vms = [_vm(folder, provider, reports[kind]) for provider, kind in PROVIDERS.items() if kind in found]
+    vms = [
+        CollectedVm(provider, report, _file(folder, CHAIN.format(kind)))
+        for provider, kind in PROVIDERS.items()
+        if (report := reports[kind]) is not None
+    ]
     vm = next(iter(vms), None)
     if gpus is None and vm is None:
         raise MalformedError(WHAT, f"{GPUS_FILE}, or the evidence of a virtual machine", "neither")
@@ -209,26 +543,17 @@ def read_collection(folder: Path, nonce: bytes) -> Collection:
     return assemble(nonce, gpus, vm, absent)
 
 
-def _vm(folder: Path, provider: str, report: bytes | None) -> sources.CollectedVm:
-    assert report is not None, "only evidence that is there is taken"
-    return sources.CollectedVm(provider, report, _file(folder, CHAIN.format(PROVIDERS[provider])))
-
-
-def parse_driver_statement(data: bytes) -> sources.DriverStatement:
+def parse_driver_statement(data: bytes) -> DriverStatement:
     """Read what the driver said, out of ``STATEMENTS``. Raises MalformedError if it is something else."""
     driver = Document.parse(data, WHAT).document("driver")
-    gpus = tuple(
-        sources.GpuStatement(each.text("uuid"), each.text("vbios_version")) for each in driver.documents("gpus")
-    )
-    return sources.DriverStatement(driver.text("version"), driver.flag("devtools"), gpus)
+    gpus = tuple(GpuStatement(each.text("uuid"), each.text("vbios_version")) for each in driver.documents("gpus"))
+    return DriverStatement(driver.text("version"), driver.flag("devtools"), gpus)
 
 
-def _gpus(driver: sources.DriverStatement, devices: Sequence[DeviceEvidence]) -> sources.CollectedGpus:
+def _gpus(driver: DriverStatement, devices: Sequence[DeviceEvidence]) -> CollectedGpus:
     if len(driver.gpus) != len(devices):
         raise MalformedError(WHAT, f"{len(driver.gpus)} GPUs, as the driver counted", f"{len(devices)}")
-    return sources.CollectedGpus(
-        tuple(sources.CollectedGpu(each.report, each.chain or b"") for each in devices), driver
-    )
+    return CollectedGpus(tuple(CollectedGpu(each.report, each.chain or b"") for each in devices), driver)
 
 
 def _file(folder: Path, name: str) -> bytes | None:

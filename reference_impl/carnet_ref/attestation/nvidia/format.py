@@ -12,22 +12,21 @@ from typing import Final
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation import results
-from carnet_ref.attestation.anchors import AnchorRole
-from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.appraisal import AnchorRole, Appraisal
 from carnet_ref.attestation.documents import decode, decode_pem
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
-from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.node import appraise_node
-from carnet_ref.attestation.nvidia.policy import (
+from carnet_ref.attestation.nvidia.appraisal import (
     DEFAULT_NODE_POLICY,
     DEFAULT_POLICY,
     NodePolicy,
     Policy,
+    appraise_gpu,
     parse_node_policy,
     parse_policy,
 )
+from carnet_ref.attestation.nvidia.node import appraise_node
+from carnet_ref.attestation.nvidia.report import MOST_DEVICES, DeviceEvidence, device_evidence
 from carnet_ref.attestation.nvidia.rim import appraise_rim
-from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, DeviceEvidence, device_evidence
 from carnet_ref.wire import MalformedError
 
 

@@ -24,15 +24,20 @@ from typing import Final
 
 from cryptography import x509
 
-from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.certificates import product, ueid
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors, Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.nvidia.appraisal import NodePolicy, appraise_gpu
 from carnet_ref.attestation.nvidia.ocsp import OcspReply, device_pairs, parse_ocsp, rim_pairs
-from carnet_ref.attestation.nvidia.policy import NodePolicy
-from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, Mode, OpaqueType, parse_report
+from carnet_ref.attestation.nvidia.report import (
+    DeviceEvidence,
+    DeviceKind,
+    GpuReport,
+    Mode,
+    OpaqueType,
+    parse_report,
+    product,
+    ueid,
+)
 from carnet_ref.attestation.nvidia.rim import Rim, RimKind, parse_rim
-from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
 from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain
 from carnet_ref.wire import MalformedError
 

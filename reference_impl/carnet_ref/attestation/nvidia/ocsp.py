@@ -21,8 +21,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import ocsp
 
-from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.appraisal import Checklist
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors, Checklist
 from carnet_ref.attestation.nvidia.rim import Rim
 from carnet_ref.crypto.certificate_path import (
     HASHES,

@@ -1,4 +1,4 @@
-"""The attestation report of an NVIDIA GPU or NVSwitch, as a typed value.
+"""The attestation report of an NVIDIA GPU or NVSwitch and the certificates of the device, as typed values.
 
 A report is a GET_MEASUREMENTS request and its MEASUREMENTS response, one after the other and little-endian. The
 device signs everything before the signature, the request with the caller's nonce included.
@@ -8,18 +8,112 @@ measurement block of its own, at an index that no firmware uses. SPDM defines it
 reports at hand has one, and there a debug fuse or debug firmware shows as a measurement that matches no reference
 value. Simulated devices state it, so that a debug flag can be told from other firmware.
 
+A device's chain has five certificates: attestation key (leaf), boot ROM, provisioner, model, root. The leaf binds the
+key to the firmware by the DICE extension of its generation.
+
+Services and tools deliver reports in documents, with their certificates. Nobody signs such a document. Out of it come a
+report and certificates for each device, and these are appraised as if they had come alone. Nothing else in it is
+believed: neither the nonce that it names nor its version numbers.
+
 Source: DMTF DSP0274 1.1.0, "GET_MEASUREMENTS request and MEASUREMENTS response messages"; DSP0274 1.2.1, "Device mode
 field of a measurement block" and index 0xFE of the measurement blocks; the types of opaque fields: NVIDIA nvtrust,
-``local_gpu_verifier/src/verifier/attestation/spdm_msrt_resp_msg.py``.
+``local_gpu_verifier/src/verifier/attestation/spdm_msrt_resp_msg.py``; TCG, "DICE Attestation Architecture" (TcbInfo,
+2.23.133.5.4.1.1) and, before it, "DICE Layering Architecture" (CompositeDeviceID, 2.23.133.5.4.1); NVIDIA attestation
+SDK, serialised evidence; NVIDIA Remote Attestation Service API, version 3, "attest/gpu"; local verifier of nvtrust
+(objects written by jsonpickle); answers of dstack's and Phala's services.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag, StrEnum
-from typing import Final
+from typing import Annotated, Final
 
-from carnet_ref.wire import MalformedError, Reader
+from cryptography import x509
+from cryptography.hazmat import asn1
+
+from carnet_ref.attestation.documents import LARGEST, decode, decode_pem
+from carnet_ref.attestation.kinds import NVIDIA_REPORT, OTHER_TEXT, kind_of_value, known_kind
+from carnet_ref.wire import MalformedError, Reader, bounded_json
+
+HOPPER_DICE = x509.ObjectIdentifier("2.23.133.5.4.1")
+BLACKWELL_DICE = x509.ObjectIdentifier("2.23.133.5.4.1.1")
+SHA_384 = x509.ObjectIdentifier("2.16.840.1.101.3.4.2.2")
+
+
+@asn1.sequence
+@dataclass(frozen=True)
+class _Fwid:
+    hash_algorithm: x509.ObjectIdentifier
+    digest: bytes
+
+
+@asn1.sequence
+@dataclass(frozen=True)
+class _CompositeDeviceId:
+    version: int
+    device_key: asn1.TLV
+    fwid: _Fwid
+
+
+@asn1.sequence
+@dataclass(frozen=True)
+class _TcbInfo:
+    vendor: Annotated[str | None, asn1.Implicit(0)]
+    model: Annotated[str | None, asn1.Implicit(1)]
+    version: Annotated[str | None, asn1.Implicit(2)]
+    svn: Annotated[int | None, asn1.Implicit(3)]
+    layer: Annotated[int | None, asn1.Implicit(4)]
+    index: Annotated[int | None, asn1.Implicit(5)]
+    fwids: Annotated[list[_Fwid] | None, asn1.Implicit(6)]
+    flags: Annotated[asn1.BitString | None, asn1.Implicit(7)]
+    vendor_info: Annotated[bytes | None, asn1.Implicit(8)]
+    type: Annotated[bytes | None, asn1.Implicit(9)]
+
+
+def firmware_id(leaf: x509.Certificate) -> bytes | None:
+    """Return the SHA-384 of the firmware that the leaf's key was derived for; ``None`` without a DICE extension.
+
+    Where the extension lists several, the first is the firmware's; the others are zero on the devices seen.
+
+    Raises MalformedError if the extension is not what its number says.
+    """
+    found = _extension(leaf, BLACKWELL_DICE), _extension(leaf, HOPPER_DICE)
+    try:
+        if found[0] is not None:
+            fwids = asn1.decode_der(_TcbInfo, found[0]).fwids or []
+        elif found[1] is not None:
+            fwids = [asn1.decode_der(_CompositeDeviceId, found[1]).fwid]
+        else:
+            return None
+    except ValueError as error:
+        raise MalformedError("DICE extension", "TcbInfo or CompositeDeviceID", str(error)) from None
+    if not fwids or fwids[0].hash_algorithm != SHA_384:
+        raise MalformedError("DICE extension", "a SHA-384 firmware id", "none")
+    return fwids[0].digest
+
+
+def _extension(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> bytes | None:
+    try:
+        value = certificate.extensions.get_extension_for_oid(oid).value
+    except x509.ExtensionNotFound:
+        return None
+    assert isinstance(value, x509.UnrecognizedExtension), f"{oid.dotted_string} is known only here"
+    return value.value
+
+
+def product(leaf: x509.Certificate) -> str:
+    """Return the chip that the leaf was issued for, such as ``GH100`` or ``LS10``: the first word of its name."""
+    names = leaf.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    words = str(names[0].value).split() if names else []
+    return words[0].replace("_", "") if words else ""
+
+
+def ueid(leaf: x509.Certificate) -> str:
+    """Return the number of the unit in decimal, as NVIDIA's attestation service writes ``ueid``: the serial number."""
+    return str(leaf.serial_number)
+
 
 MODE_INDEX: Final = b"\xfe"
 MODE_VALUE_TYPE: Final = b"\x85"
@@ -187,14 +281,14 @@ class GpuReport:
     @property
     def driver_version(self) -> str | None:
         """The version of the driver that asked for the report; ``None`` on switches."""
-        return _text(self.field(OpaqueType.DRIVER_VERSION))
+        return _ascii(self.field(OpaqueType.DRIVER_VERSION))
 
     @property
     def vbios_version(self) -> str | None:
         """The VBIOS version as XX.XX.XX.XX.XX; GPUs send it as a number of eight bytes, switches as text."""
         value = self.field(OpaqueType.VBIOS_VERSION)
         if value is None or len(value) != GPU_VBIOS_LENGTH:
-            return _text(value)
+            return _ascii(value)
         return ".".join(f"{value[place]:02X}" for place in (3, 2, 1, 0, 4))
 
     @property
@@ -216,7 +310,7 @@ class GpuReport:
         return Mode.PROTECTED_PCIE if self.field(OpaqueType.PROTECTED_PCIE_STATUS) == ENABLED else None
 
 
-def _text(value: bytes | None) -> str | None:
+def _ascii(value: bytes | None) -> str | None:
     return None if value is None else value.removesuffix(b"\0").decode("ascii")
 
 
@@ -288,3 +382,183 @@ def _read_opaque(data: bytes) -> tuple[OpaqueField, ...]:
     if any(len(value) != DIGEST_LENGTH for value in firmware_ids):
         raise MalformedError("opaque data", f"a firmware id of {DIGEST_LENGTH} bytes", f"{len(firmware_ids[0])}")
     return tuple(fields)
+
+
+MOST_DEVICES: Final = 256
+"""Of a document; the largest machines at hand have twelve."""
+DOCUMENT: Final = "GPU evidence"
+REPORT: Final = "attestation report"
+CHAIN: Final = "certificate chain"
+EXPECTED: Final = (
+    "a report, or JSON with devices: a list or one object with evidence and certificate, "
+    "evidence_list, gpus, evidences, gpu or nvidia_payload"
+)
+
+SERIALISED: Final = "a list of devices as NVIDIA's SDKs write it"
+ONE_DEVICE: Final = "an object with the evidence and certificate of one device"
+REQUEST: Final = "a request to NVIDIA's remote attestation service"
+VERIFIER: Final = "the objects of NVIDIA's Python verifier"
+EVIDENCES: Final = "an attestation document with a list of evidences"
+PAYLOAD: Final = "an attestation answer with an nvidia_payload"
+LISTS: Final = {"evidence_list": REQUEST, "evidences": EVIDENCES, "gpu_evidence": EVIDENCES}
+"""Names under which a list of devices lies, and what documents have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEvidence:
+    """One device's part of a document, or a report that came alone.
+
+    Attributes:
+        name: the place of the device in the document, from 0.
+        report: the report, raw.
+        chain: the certificates in PEM; ``None`` where the evidence is a report alone.
+        found_in: what kind of document the report lay in, and where in it; ``None`` where it came alone.
+    """
+
+    name: str
+    report: bytes
+    chain: bytes | None
+    found_in: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The devices of a document, each as a report in base64 and certificates in PEM or base64 of PEM."""
+
+    document: str
+    devices: Sequence[tuple[bytes, Sequence[bytes]]]
+
+
+def device_evidence(data: bytes) -> tuple[DeviceEvidence, ...]:
+    """Return the reports in ``data``, with their certificates if it is a JSON document.
+
+    Raises MalformedError if ``data`` is another document, evidence of another kind, or text of no known form.
+    """
+    if data.lstrip()[:1] not in (b"{", b"["):
+        return (_alone(data),)
+    found = _found(bounded_json(data, "evidence document", LARGEST))
+    if not found.devices:
+        raise MalformedError(found.document, "at least one device", "none")
+    return tuple(_device(found, place) for place in range(len(found.devices)))
+
+
+def _alone(data: bytes) -> DeviceEvidence:
+    kind = known_kind(data)
+    if kind not in (NVIDIA_REPORT, OTHER_TEXT, None):
+        raise MalformedError(REPORT, NVIDIA_REPORT, kind)
+    return DeviceEvidence("report", decode(data, REPORT), None)
+
+
+def _device(found: _Found, place: int) -> DeviceEvidence:
+    report, chain = found.devices[place]
+    where = f", device {place} of {len(found.devices)}" if len(found.devices) > 1 else ""
+    return DeviceEvidence(
+        f"{place}",
+        decode(report, REPORT),
+        b"".join(decode_pem(certificate, CHAIN) for certificate in chain),
+        found.document + where,
+    )
+
+
+def _found(document: object) -> _Found:
+    """Return the devices of any document that is known."""
+    if isinstance(document, list) or not isinstance(document, Mapping):
+        return _plain(document)
+    known = [name for name in (*LISTS, "evidence", "gpus", "gpu", "nvidia_payload") if name in document]
+    if "nvswitches" in document and "gpus" not in known:
+        known.append("gpus")
+    if len(known) > 1:
+        raise MalformedError(
+            DOCUMENT, "one set of devices", f"{' and '.join(known)}: readers may differ in which counts"
+        )
+    match known:
+        case ["gpus"]:
+            return _verifier_objects(document)
+        case ["gpu"]:
+            return _by_kind(document)
+        case ["nvidia_payload"]:
+            payload = document["nvidia_payload"]
+            inner = bounded_json(payload, "nvidia_payload", LARGEST) if isinstance(payload, str) else payload
+            found = _plain(inner)
+            return _Found(f"{PAYLOAD}, {found.document}", found.devices)
+        case _:
+            return _plain(document)
+
+
+def _plain(document: object) -> _Found:
+    """Return the devices of a document that is a list, has one by a known name, or is itself one device."""
+    match document:
+        case [{"evidence": _}, *_] | [{"certificate": _}, *_]:
+            return _Found(SERIALISED, _entries(document, SERIALISED))
+        case []:
+            return _Found(SERIALISED, ())
+        case {"evidence": str()} | {"certificate": str()}:
+            return _Found(ONE_DEVICE, [_entry(document, ONE_DEVICE)])
+        case Mapping():
+            name = next((name for name in LISTS if name in document), None)
+            if name is not None:
+                return _Found(LISTS[name], _entries(document[name], LISTS[name]))
+    raise MalformedError(DOCUMENT, EXPECTED, kind_of_value(document))
+
+
+def _by_kind(document: Mapping[str, object]) -> _Found:
+    """Return the devices of a document that has a list of evidences for GPUs, and perhaps one for switches."""
+    lists = [_at(document[name], "evidences", EVIDENCES) for name in ("gpu", "nvswitch") if name in document]
+    return _Found(EVIDENCES, [entry for each in lists for entry in _entries(each, EVIDENCES)])
+
+
+def _verifier_objects(document: Mapping[str, object]) -> _Found:
+    gpus = [
+        (_at(gpu, "AttestationReport"), _at(_at(gpu, "CertificateChains"), "GpuAttestationCertificateChain"))
+        for gpu in _so_many(document.get("gpus", []), VERIFIER)
+    ]
+    switches = [
+        (_at(switch, "attestation_report"), _at(switch, "attestation_cert_chain"))
+        for switch in _so_many(document.get("nvswitches", []), VERIFIER)
+    ]
+    devices = [
+        (
+            _text(report, "py/b64", VERIFIER),
+            [_text(certificate, "pem", VERIFIER) for certificate in _list(chain, VERIFIER)],
+        )
+        for report, chain in (*gpus, *switches)
+    ]
+    return _Found(VERIFIER, devices)
+
+
+def _entries(entries: object, what: str) -> list[tuple[bytes, Sequence[bytes]]]:
+    return [_entry(entry, what) for entry in _so_many(entries, what)]
+
+
+def _entry(entry: object, what: str) -> tuple[bytes, Sequence[bytes]]:
+    return _text(entry, "evidence", what), [_text(entry, "certificate", what)]
+
+
+def _so_many(devices: object, what: str) -> list[object]:
+    found = _list(devices, what)
+    if len(found) > MOST_DEVICES:
+        raise MalformedError(what, f"at most {MOST_DEVICES} devices", f"{len(found)}")
+    return found
+
+
+def _at(value: object, key: str, what: str = VERIFIER) -> object:
+    if not isinstance(value, Mapping) or key not in value:
+        raise MalformedError(what, f"an object with {key}", kind_of_value(value))
+    found: object = value[key]
+    return found
+
+
+def _list(value: object, what: str) -> list[object]:
+    if not isinstance(value, list):
+        raise MalformedError(what, "a list", kind_of_value(value))
+    return value
+
+
+def _text(value: object, key: str, what: str) -> bytes:
+    text = _at(value, key, what)
+    if not isinstance(text, str):
+        raise MalformedError(what, f"{key} to be text", kind_of_value(text))
+    try:
+        return text.encode("ascii")
+    except UnicodeEncodeError:
+        raise MalformedError(what, f"{key} in ASCII", "other characters") from None

@@ -25,21 +25,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509 import ocsp
 from lxml import etree
 
-from carnet_ref.attestation.anchors import AnchorRole, Anchors
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors
 from carnet_ref.attestation.nvidia import report
-from carnet_ref.attestation.nvidia.certificates import HOPPER_DICE, SHA_384
-from carnet_ref.attestation.nvidia.policy import Firmware
-from carnet_ref.attestation.nvidia.report import (
-    DIGEST_LENGTH,
-    NONCE_LENGTH,
-    SPDM_1_1,
-    DebugState,
-    DeviceMode,
-    OpaqueType,
-)
+from carnet_ref.attestation.nvidia.appraisal import Firmware
+from carnet_ref.attestation.nvidia.report import HOPPER_DICE, SHA_384
 from carnet_ref.attestation.simulated.authority import NO_END, Authority, Issued, derived
 from carnet_ref.crypto.primitives import sign_p384
-from carnet_ref.spdm.measuring import Block
+from carnet_ref.spdm.session import Block
 from carnet_ref.wire import Reader
 
 CHIP: Final = "GH100"
@@ -97,7 +89,7 @@ class SimulatedVendor:
     def measurement(self, index: int, firmware: Firmware) -> bytes:
         """Return what every device with this firmware measures at an index that the firmware determines."""
         version = firmware.vbios if index in VBIOS_INDICES else firmware.driver
-        return derived(self.seed, f"measurement {index} of {version}", DIGEST_LENGTH)
+        return derived(self.seed, f"measurement {index} of {version}", report.DIGEST_LENGTH)
 
     def reference_values(self, firmware: Firmware = CURRENT, signer: Issued | None = None) -> tuple[bytes, bytes]:
         """Return the signed manifests of a driver and a VBIOS, by the vendor's signer or by another."""
@@ -146,7 +138,7 @@ def manifest(version: str, golden: Mapping[int, bytes], product: str = CHIP) -> 
         row = etree.SubElement(payload, f"{{{_SWID}}}Resource", type="Measurement", index=f"{index}", size="48")
         row.set("active", f"{index in golden}")
         row.set("alternatives", "1")
-        row.set(f"{{{_SHA384}}}Hash0", golden.get(index, bytes(DIGEST_LENGTH)).hex())
+        row.set(f"{{{_SHA384}}}Hash0", golden.get(index, bytes(report.DIGEST_LENGTH)).hex())
     return root
 
 
@@ -199,8 +191,8 @@ _DIGEST: Final = 1
 
 def gpu_request(nonce: bytes, slot: int = 0) -> bytes:
     """Return a GET_MEASUREMENTS request for all blocks, signed: 37 bytes."""
-    assert len(nonce) == NONCE_LENGTH, "a nonce has 32 bytes"
-    return SPDM_1_1 + b"\xe0\x01\xff" + nonce + bytes([slot])
+    assert len(nonce) == report.NONCE_LENGTH, "a nonce has 32 bytes"
+    return report.SPDM_1_1 + b"\xe0\x01\xff" + nonce + bytes([slot])
 
 
 class SimulatedGpu:
@@ -221,7 +213,7 @@ class SimulatedGpu:
         firmware: Firmware = CURRENT,
         stated: Firmware | None = None,
         mode: int = 0,
-        debug: DebugState = DebugState.NONE,
+        debug: report.DebugState = report.DebugState.NONE,
     ) -> None:
         self._seed = seed
         self._firmware = firmware
@@ -260,7 +252,7 @@ class SimulatedGpu:
     @property
     def firmware_id(self) -> bytes:
         """The SHA-384 that stands for the firmware."""
-        return derived(self._seed, "firmware", DIGEST_LENGTH)
+        return derived(self._seed, "firmware", report.DIGEST_LENGTH)
 
     @property
     def measurements(self) -> tuple[bytes, ...]:
@@ -270,13 +262,13 @@ class SimulatedGpu:
     def _measurement(self, index: int) -> bytes:
         if index in VBIOS_INDICES or index in DRIVER_INDICES:
             return self._measured.measurement(index, self._firmware)
-        return derived(self._seed, f"measurement {index}", DIGEST_LENGTH)
+        return derived(self._seed, f"measurement {index}", report.DIGEST_LENGTH)
 
     @property
-    def device_mode(self) -> DeviceMode:
+    def device_mode(self) -> report.DeviceMode:
         """What it says of debug modes, all of which it has."""
-        every = sum(state.value for state in DebugState)
-        return DeviceMode(NORMAL_OPERATION, NORMAL_OPERATION, every, self._debug)
+        every = sum(state.value for state in report.DebugState)
+        return report.DeviceMode(NORMAL_OPERATION, NORMAL_OPERATION, every, self._debug)
 
     def report(self, request: bytes) -> bytes:
         """Return a report: the GET_MEASUREMENTS request and the answer to it.
@@ -291,19 +283,19 @@ class SimulatedGpu:
         Raises MalformedError if the request is none for all blocks with a signature.
         """
         reader = Reader(request, "GET_MEASUREMENTS request")
-        reader.constant(gpu_request(bytes(NONCE_LENGTH))[:4], "header")
-        reader.take(NONCE_LENGTH + 1, "nonce and slot")
+        reader.constant(gpu_request(bytes(report.NONCE_LENGTH))[:4], "header")
+        reader.take(report.NONCE_LENGTH + 1, "nonce and slot")
         reader.end()
         # The response up to its signature
         record = b"".join(block.encode() for block in self.blocks)
         opaque = self.opaque
         response = b"".join(
             (
-                SPDM_1_1 + b"\x60\0\0",
+                report.SPDM_1_1 + b"\x60\0\0",
                 bytes([BLOCKS + 1]),
                 len(record).to_bytes(3, "little"),
                 record,
-                derived(self._seed + request, "responder nonce", NONCE_LENGTH),
+                derived(self._seed + request, "responder nonce", report.NONCE_LENGTH),
                 len(opaque).to_bytes(2, "little"),
                 opaque,
             )
@@ -321,12 +313,12 @@ class SimulatedGpu:
         """What a report says beside measurements."""
         numbers = [bytes.fromhex(part) for part in self._stated.vbios.split(".")]
         fields = {
-            OpaqueType.VBIOS_VERSION: b"".join(reversed(numbers[:4])) + numbers[4] + bytes(3),
-            OpaqueType.DRIVER_VERSION: self._stated.driver.encode() + b"\0",
-            OpaqueType.NVDEC0_STATUS: OFF,
-            OpaqueType.FIRMWARE_ID: self.firmware_id,
-            OpaqueType.PROTECTED_PCIE_STATUS: OFF,
-            OpaqueType.FEATURE_FLAG: self._mode.to_bytes(4, "little"),
+            report.OpaqueType.VBIOS_VERSION: b"".join(reversed(numbers[:4])) + numbers[4] + bytes(3),
+            report.OpaqueType.DRIVER_VERSION: self._stated.driver.encode() + b"\0",
+            report.OpaqueType.NVDEC0_STATUS: OFF,
+            report.OpaqueType.FIRMWARE_ID: self.firmware_id,
+            report.OpaqueType.PROTECTED_PCIE_STATUS: OFF,
+            report.OpaqueType.FEATURE_FLAG: self._mode.to_bytes(4, "little"),
         }
         return b"".join(
             kind.to_bytes(2, "little") + len(value).to_bytes(2, "little") + value for kind, value in fields.items()

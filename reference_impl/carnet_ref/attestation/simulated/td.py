@@ -18,25 +18,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.intel.certificates import (
-    PCK_CERTIFICATE,
-    SGX_EXTENSION,
-    TCB_SIGNING,
-    SgxExtension,
-    SgxItem,
-    TcbSequence,
-    raw_point,
-)
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors
+from carnet_ref.attestation.intel import certificates, quote
 from carnet_ref.attestation.intel.collateral import TD_QUOTING_ENCLAVE, TcbStatus
-from carnet_ref.attestation.intel.quote import (
-    BODY_BYTES,
-    BODY_TDX_10,
-    ECDSA_P256,
-    PCK_CHAIN_CERTIFICATION,
-    QE_REPORT_CERTIFICATION,
-    TEE_TDX,
-)
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR
 from carnet_ref.attestation.simulated.authority import Authority, Issued, derived, derived_key, revocation_list
 from carnet_ref.crypto.primitives import sha256, sign_p256
@@ -69,9 +53,9 @@ class SimulatedPlatform:
         authority = Authority(seed, ec.SECP256R1(), hashes.SHA256(), at, at + CERTIFICATES_LAST)
         self._root = authority.issue(ROOT, None, authority=True, path_length=1)
         self._issuer = authority.issue(PCK_AUTHORITY, self._root, authority=True, path_length=0)
-        self._signing = authority.issue(TCB_SIGNING, self._root, authority=False)
-        extension = x509.UnrecognizedExtension(x509.ObjectIdentifier(SGX_EXTENSION), self._sgx_extension())
-        self._pck = authority.issue(PCK_CERTIFICATE, self._issuer, authority=False, extensions=[extension])
+        self._signing = authority.issue(certificates.TCB_SIGNING, self._root, authority=False)
+        extension = x509.UnrecognizedExtension(x509.ObjectIdentifier(certificates.SGX_EXTENSION), self._sgx_extension())
+        self._pck = authority.issue(certificates.PCK_CERTIFICATE, self._issuer, authority=False, extensions=[extension])
 
     @property
     def anchors(self) -> Anchors:
@@ -111,7 +95,20 @@ class SimulatedPlatform:
         """Return collateral issued at ``at``, in which this platform's TCB level has ``status`` and ``advisories``."""
         period = {"issueDate": _written(at), "nextUpdate": _written(at + lasting), "tcbEvaluationDataNumber": 1}
         tcb_info = _document(self._tcb_info(period, _level(self._at, status, advisories)))
-        qe_identity = _document(self._qe_identity(period))
+        qe_identity = _document(
+            {
+                "id": "TD_QE",
+                "version": 2,
+                **period,
+                "miscselect": bytes(4).hex(),
+                "miscselectMask": "FF" * 4,
+                "attributes": TD_QUOTING_ENCLAVE.attributes.hex(),
+                "attributesMask": TD_QUOTING_ENCLAVE.attributes_mask.hex(),
+                "mrsigner": TD_QUOTING_ENCLAVE.mrsigner.hex(),
+                "isvprodid": TD_QUOTING_ENCLAVE.isvprodid,
+                "tcbLevels": [{"tcb": {"isvsvn": QE_ISVSVN}, **_level(self._at, TcbStatus.UP_TO_DATE)}],
+            }
+        )
         chain = _pem(self._signing, self._root)
         root_crl = revocation_list(self._root, at, lasting, revoked)
         pck_crl = revocation_list(self._issuer, at, lasting, revoked)
@@ -171,29 +168,15 @@ class SimulatedPlatform:
             "tcbLevels": [{"tcb": versions, **level}],
         }
 
-    def _qe_identity(self, period: dict[str, object]) -> dict[str, object]:
-        return {
-            "id": "TD_QE",
-            "version": 2,
-            **period,
-            "miscselect": bytes(4).hex(),
-            "miscselectMask": "FF" * 4,
-            "attributes": TD_QUOTING_ENCLAVE.attributes.hex(),
-            "attributesMask": TD_QUOTING_ENCLAVE.attributes_mask.hex(),
-            "mrsigner": TD_QUOTING_ENCLAVE.mrsigner.hex(),
-            "isvprodid": TD_QUOTING_ENCLAVE.isvprodid,
-            "tcbLevels": [{"tcb": {"isvsvn": QE_ISVSVN}, **_level(self._at, TcbStatus.UP_TO_DATE)}],
-        }
-
     def _sgx_extension(self) -> bytes:
         values = [*map(asn1.encode_der, (*COMPONENTS, PCESVN)), asn1.encode_der(bytes(COMPONENTS))]
         items = {
             field.name: _item(f"2.{place}", value)
-            for place, (field, value) in enumerate(zip(fields(TcbSequence), values, strict=True), start=1)
+            for place, (field, value) in enumerate(zip(fields(certificates.TcbSequence), values, strict=True), start=1)
         }
-        tcb = TcbSequence(**items)
+        tcb = certificates.TcbSequence(**items)
         return asn1.encode_der(
-            SgxExtension(
+            certificates.SgxExtension(
                 ppid=_item("1", asn1.encode_der(derived(self._seed, "PPID", 16))),
                 tcb=_item("2", asn1.encode_der(tcb)),
                 pceid=_item("3", asn1.encode_der(bytes(2))),
@@ -236,14 +219,14 @@ class SimulatedTd:
         assert len(report_data) == 64, "REPORTDATA has 64 bytes"
         key = self._platform.attestation_key()
         signed = _header() + self._report(report_data)
-        point = raw_point(key.public_key())
+        point = certificates.raw_point(key.public_key())
         authentication = bytes(32)
         qe_report, qe_signature = self._platform.sign_attestation_key(point, authentication)
         chain = _pem(*self._platform.pck_chain).encode()
         certification = b"".join(
             (qe_report, qe_signature, len(authentication).to_bytes(2, "little"), authentication)
-        ) + _certification(PCK_CHAIN_CERTIFICATION, chain)
-        signature = sign_p256(key, signed) + point + _certification(QE_REPORT_CERTIFICATION, certification)
+        ) + _certification(quote.PCK_CHAIN_CERTIFICATION, chain)
+        signature = sign_p256(key, signed) + point + _certification(quote.QE_REPORT_CERTIFICATION, certification)
         return signed + len(signature).to_bytes(4, "little") + signature
 
     def _report(self, report_data: bytes) -> bytes:
@@ -261,12 +244,12 @@ class SimulatedTd:
                 report_data,
             )
         )
-        assert len(body) == BODY_BYTES[BODY_TDX_10], "registers have 48 bytes each"
+        assert len(body) == quote.BODY_BYTES[quote.BODY_TDX_10], "registers have 48 bytes each"
         return body
 
 
 def _header() -> bytes:
-    numbers = (4).to_bytes(2, "little") + ECDSA_P256.to_bytes(2, "little") + TEE_TDX.to_bytes(4, "little")
+    numbers = (4).to_bytes(2, "little") + quote.ECDSA_P256.to_bytes(2, "little") + quote.TEE_TDX.to_bytes(4, "little")
     return numbers + bytes(4) + INTEL_QE_VENDOR + bytes(20)
 
 
@@ -274,9 +257,9 @@ def _certification(kind: int, data: bytes) -> bytes:
     return kind.to_bytes(2, "little") + len(data).to_bytes(4, "little") + data
 
 
-def _item(place: str, encoded: bytes) -> SgxItem:
-    oid = x509.ObjectIdentifier(f"{SGX_EXTENSION}.{place}")
-    return SgxItem(oid=oid, value=asn1.decode_der(asn1.TLV, encoded))
+def _item(place: str, encoded: bytes) -> certificates.SgxItem:
+    oid = x509.ObjectIdentifier(f"{certificates.SGX_EXTENSION}.{place}")
+    return certificates.SgxItem(oid=oid, value=asn1.decode_der(asn1.TLV, encoded))
 
 
 def _level(date: datetime, status: TcbStatus, advisories: Sequence[str] = ()) -> dict[str, object]:

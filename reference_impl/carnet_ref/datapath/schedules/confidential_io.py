@@ -12,11 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from carnet_ref.datapath.costs import Costs, StageCost
-from carnet_ref.datapath.maxplus import makespan
-from carnet_ref.datapath.pipeline import Overlap, Station, Transfer, lay
 from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Rate
-from carnet_ref.datapath.schedule import Schedule, ScheduleBuilder, Stage
+from carnet_ref.datapath.schedule import (
+    Costs,
+    Overlap,
+    Schedule,
+    ScheduleBuilder,
+    Stage,
+    StageCost,
+    Station,
+    Transfer,
+    lay,
+    makespan,
+)
 from carnet_ref.datapath.schedules.sharing import GPU_AUTH, GPU_CIPHER, ORCHESTRATOR_CPU, PCIE
 
 USER_TO_CPU = "user>cpu"

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from carnet_ref.datapath.costs import Costs
 from carnet_ref.datapath.quantities import QuantityError, Size, chunks_of
-from carnet_ref.datapath.schedule import Schedule, ScheduleBuilder, Stage
+from carnet_ref.datapath.schedule import Costs, Schedule, ScheduleBuilder, Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from carnet_ref.datapath.costs import Costs
-from carnet_ref.datapath.pipeline import Station, Transfer, lay
 from carnet_ref.datapath.quantities import QuantityError, Seconds, Size
-from carnet_ref.datapath.schedule import Schedule, ScheduleBuilder, Stage
+from carnet_ref.datapath.schedule import Costs, Schedule, ScheduleBuilder, Stage, Station, Transfer, lay
 
 HOLDER_CPU = "holder CPU"
 ORCHESTRATOR_CPU = "orchestrator CPU"

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
 
-from carnet_ref.datapath.costs import Costs
-from carnet_ref.datapath.quantities import NO_BYTES, QuantityError, Seconds, Size
-from carnet_ref.datapath.schedule import Schedule, ScheduleBuilder, Stage
+from carnet_ref.datapath.quantities import NO_BYTES, QuantityError, Size
+from carnet_ref.datapath.schedule import Costs, Schedule, ScheduleBuilder, Stage
 from carnet_ref.datapath.schedules.confidential_io import CPU_TO_GPU
 from carnet_ref.datapath.schedules.sharing import GPU, GPU_AUTH, GPU_CIPHER, PCIE
 
@@ -179,21 +178,3 @@ class _Layout:
     def _add(self, stage: Stage, resource: str, after: tuple[int, ...], move: Move) -> int:
         seconds = self._costs.seconds(stage, self._block)
         return self.builder.add(stage, resource, seconds, after, move.counter, CPU_TO_GPU, self._block)
-
-
-def misprediction_cost(
-    requests: Sequence[int], predictions: Sequence[int], block: Size, costs: Costs, speculation: Speculation
-) -> Seconds:
-    """Return the seconds that speculation may lose against sealing on demand: what PipeLLM declares as its worst case.
-
-    A NOP costs itself; a flush costs a whole transfer of a block sealed for nothing; and a block sealed on demand may
-    find every worker busy with the blocks of the window.
-    """
-    transport = sum(costs.seconds(stage, block) for stage in (Stage.PCIE, Stage.GPU_VERIFY, Stage.GPU_DECRYPT))
-    sealing = costs.seconds(Stage.RE_ENCRYPT, block)
-    price = {
-        Action.NOP: costs.seconds(Stage.NOP),
-        Action.FLUSH: sealing + transport,
-        Action.SEAL_AND_SEND: speculation.window * sealing,
-    }
-    return sum(price.get(move.action, 0.0) for move in plan(requests, predictions, speculation))

@@ -11,14 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from carnet_ref.datapath.costs import Costs, StageCost
 from carnet_ref.datapath.figures import FIGURES, Standing
-from carnet_ref.datapath.maxplus import makespan
 from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Rate, Seconds, Size
-from carnet_ref.datapath.schedule import Stage
+from carnet_ref.datapath.schedule import Costs, Stage, StageCost, makespan
 from carnet_ref.datapath.schedules.ring import Ring, hop_stages, piece_sizes, ring_all_reduce
-from carnet_ref.datapath.tables.box import share
-from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, solve, sourced
+from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, share, solve, sourced
 
 RANKS = 4
 DEFAULT_BUCKET = Size.parse("25 MiB")

@@ -12,12 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from carnet_ref.datapath.costs import Costs, StageCost
 from carnet_ref.datapath.figures import FIGURES, Standing
-from carnet_ref.datapath.maxplus import makespan
-from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import NO_TIME, Duration, Rate, Size
-from carnet_ref.datapath.schedule import Stage
+from carnet_ref.datapath.schedule import Costs, Stage, StageCost, Transfer, makespan
 from carnet_ref.datapath.schedules.confidential_io import (
     BASE,
     Fastrack,
@@ -27,8 +24,7 @@ from carnet_ref.datapath.schedules.confidential_io import (
     ladder,
     plain,
 )
-from carnet_ref.datapath.tables.box import share
-from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, solve, sourced
+from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, share, solve, sourced
 
 RATIO_LOW, RATIO_HIGH = 12.69, 33.53
 SLOWDOWNS = {

@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
 from carnet_ref.datapath.figures import Standing
-from carnet_ref.datapath.maxplus import makespan
-from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import NO_TIME, Duration, Rate, Seconds, Size
-from carnet_ref.datapath.schedule import Schedule, Stage
+from carnet_ref.datapath.schedule import Costs, Schedule, Stage, StageCost, Transfer, makespan, sourced_costs
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling
 from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, solve, sourced
 

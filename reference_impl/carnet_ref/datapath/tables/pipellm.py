@@ -11,14 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from carnet_ref.datapath.costs import Costs, StageCost
 from carnet_ref.datapath.figures import CUDA_UNIT_BYTES, FIGURES, Standing
-from carnet_ref.datapath.maxplus import makespan
 from carnet_ref.datapath.quantities import NO_TIME, Duration, QuantityError, Rate, Seconds, Size
-from carnet_ref.datapath.schedule import Stage
+from carnet_ref.datapath.schedule import Costs, Stage, StageCost, makespan
 from carnet_ref.datapath.schedules.speculation import ON_DEMAND, Speculation, speculative
-from carnet_ref.datapath.tables.box import share
-from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, sourced
+from carnet_ref.datapath.tables.model import Cell, FigureRole, Parameter, Table, share, sourced
 
 DROP_66B, DROP_30B = "throughput lost, OPT-66B", "throughput lost, OPT-30B"
 WITH_PIPELLM, NEVER_RIGHT = "throughput lost with PipeLLM, at most", "lost when no prediction is right"

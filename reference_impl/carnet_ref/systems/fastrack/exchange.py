@@ -25,7 +25,6 @@ class ReportError(FastrackError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the report is not taken: {reason}")
-        self.reason = reason
 
 
 class KernelError(FastrackError):
@@ -33,7 +32,6 @@ class KernelError(FastrackError):
 
     def __init__(self, digest: bytes) -> None:
         super().__init__(f"the user did not name the code {digest.hex()[:16]}…")
-        self.digest = digest
 
 
 class TransferError(FastrackError):
@@ -42,7 +40,6 @@ class TransferError(FastrackError):
     def __init__(self, transfer: int, reason: str) -> None:
         super().__init__(f"transfer {transfer}: {reason}")
         self.transfer = transfer
-        self.reason = reason
 
 
 CONFIDENTIAL: Final = b"confidential"

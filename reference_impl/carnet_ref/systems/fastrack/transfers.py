@@ -138,7 +138,11 @@ class User:
         if transfer not in self._counts:
             raise TransferError(transfer, "was not begun")
         try:
-            return open_answer(self._keys, transfer, answer, self._checks)
+            if len(answer) < primitives.NONCE_BYTES:
+                raise primitives.AuthenticationError("AES-GCM tag")
+            return primitives.AesGcm(self._keys.answers).decrypt(
+                answer[: primitives.NONCE_BYTES], answer[primitives.NONCE_BYTES :], _bound(transfer, self._checks)
+            )
         except primitives.AuthenticationError as error:
             raise TransferError(transfer, f"the answer is not to it: {error}") from None
 
@@ -147,15 +151,6 @@ def seal_answer(keys: Keys, transfer: int, answer: bytes, checks: Checks = EVERY
     """Return IV, ciphertext and tag of the one answer to a transfer."""
     nonce = bytes(4) + transfer.to_bytes(8, "big")
     return nonce + primitives.AesGcm(keys.answers).encrypt(nonce, answer, _bound(transfer, checks))
-
-
-def open_answer(keys: Keys, transfer: int, sealed: bytes, checks: Checks = EVERY) -> bytes:
-    """Return the answer to a transfer. Raises AuthenticationError if this is no answer to it."""
-    if len(sealed) < primitives.NONCE_BYTES:
-        raise primitives.AuthenticationError("AES-GCM tag")
-    return primitives.AesGcm(keys.answers).decrypt(
-        sealed[: primitives.NONCE_BYTES], sealed[primitives.NONCE_BYTES :], _bound(transfer, checks)
-    )
 
 
 def _bound(transfer: int, checks: Checks) -> bytes:

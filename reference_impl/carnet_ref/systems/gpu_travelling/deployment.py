@@ -136,9 +136,9 @@ class Deployment:
 
     def holder(self, name: str, random: Random, accepted: tuple[str, ...] = ()) -> Holder:
         """Return a holder that was granted the epochs ``accepted`` before."""
-        machine, verifier = self._machine, self.parts.quote_verifier
-        appraiser = verifier(machine.anchors, machine.collateral, self._measurement, lambda: MADE)
-        return Holder(self.holder_setup(name), random, appraiser, accepted)
+        machine = self._machine
+        verifier = self.parts.quote_verifier(machine.anchors, machine.collateral, self._measurement, lambda: MADE)
+        return Holder(self.holder_setup(name), random, verifier, accepted)
 
     def holder_setup(self, name: str) -> HolderSetup:
         """Return what a holder brings."""

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from carnet_ref import device
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.device import (
-    TRAINING_CODE,
-    CopyEngines,
-    Memory,
-    Mode,
-    Program,
-    Region,
-    Verb,
-    parse_program,
-    run_program,
-)
 from carnet_ref.keys import H100KeySchedule
 from carnet_ref.marks import enforces
 from carnet_ref.systems.gpu_travelling import orders
@@ -29,12 +19,12 @@ from carnet_ref.wire import MalformedError
 class Device:
     """Memory, code and resident contexts of one GPU, from one boot to the next."""
 
-    def __init__(self, mode: Mode, trainer: Trainer, write_out: Callable[[bytes], None]) -> None:
-        self.memory = Memory()
+    def __init__(self, mode: device.Mode, trainer: Trainer, write_out: Callable[[bytes], None]) -> None:
+        self.memory = device.Memory()
         self.mode = mode
         self._trainer = trainer
         self._write_out = write_out
-        self._contexts: list[Program] = []
+        self._contexts: list[device.Program] = []
 
     @property
     def contexts(self) -> int:
@@ -50,7 +40,7 @@ class Device:
             case orders.Write(address, _, data):
                 self.memory.write(address, data)
             case orders.Start(program):
-                self._contexts.append(parse_program(program))
+                self._contexts.append(device.parse_program(program))
             case orders.Upload():
                 self.upload(command)
         self.run_resident()
@@ -64,7 +54,7 @@ class Device:
                 report = orders.Fenced()
             case orders.Scrub():
                 self.scrub()
-                left = (Region.BUFFER, Region.WORKSPACE)
+                left = (device.Region.BUFFER, device.Region.WORKSPACE)
                 report = orders.Scrubbed(sum(len(self.memory.content(region)) for region in left))
         self.run_resident()
         return report
@@ -73,12 +63,12 @@ class Device:
         """Overwrite the code, and the model if one came."""
         self.replace_code(command.code)
         if command.model:
-            self.memory.replace(Region.MODEL, command.model)
+            self.memory.replace(device.Region.MODEL, command.model)
 
     @enforces("REQ-HOME-03", "code-reupload")
     def replace_code(self, code: bytes) -> None:
         """Overwrite the code, whatever code is there."""
-        self.memory.replace(Region.CODE, code)
+        self.memory.replace(device.Region.CODE, code)
 
     def scrub(self) -> None:
         """Clear the buffer and everything that was derived from it; model and code stay."""
@@ -88,50 +78,54 @@ class Device:
     @enforces("REQ-SCRUB-02", "scrub-buffer")
     def clear_buffer(self) -> None:
         """Clear the dataset buffer."""
-        self.memory.clear(Region.BUFFER)
+        self.memory.clear(device.Region.BUFFER)
 
     @enforces("REQ-SCRUB-02", "scrub-workspace")
     def clear_workspace(self) -> None:
         """Clear what training derived from the dataset."""
-        self.memory.clear(Region.WORKSPACE)
+        self.memory.clear(device.Region.WORKSPACE)
 
     @property
     def listens(self) -> bool:
         """Whether code that is not the orchestrator's looks into plain host memory for what to do."""
-        programs = (*self._contexts, self._planted(self.memory.content(Region.CODE)))
-        return any(each.verb is Verb.LISTEN for program in programs for each in program)
+        programs = (*self._contexts, self._planted(self.memory.content(device.Region.CODE)))
+        return any(each.verb is device.Verb.LISTEN for program in programs for each in program)
 
-    def told(self, words: bytes) -> Program:
+    def told(self, words: bytes) -> device.Program:
         """Do in memory what stands in plain host memory, if code here listens, and return it.
 
         Raises MalformedError if what stands there makes no sense.
         """
-        program = parse_program(words) if self.listens else ()
-        run_program(program, self.memory, self._write_out)
-        self._contexts += [parse_program(bytes.fromhex(each.text)) for each in program if each.verb is Verb.START]
+        program = device.parse_program(words) if self.listens else ()
+        device.run_program(program, self.memory, self._write_out)
+        self._contexts += [
+            device.parse_program(bytes.fromhex(each.text)) for each in program if each.verb is device.Verb.START
+        ]
         return program
 
     @property
     def model(self) -> bytes:
         """The model, as it lies in memory."""
-        return self.memory.content(Region.MODEL)
+        return self.memory.content(device.Region.MODEL)
 
     @enforces("REQ-SESSION-04")
     def read_back(self, received: int) -> orders.MemoryRead:
         """Return digests of memory as it is now, and what runs: firmware finds out, and no weights leave the GPU."""
-        return orders.MemoryRead(sha384(self.memory.content(Region.CODE)), sha384(self.model), received, self.contexts)
+        return orders.MemoryRead(
+            sha384(self.memory.content(device.Region.CODE)), sha384(self.model), received, self.contexts
+        )
 
     def run_resident(self) -> None:
         """Let contexts run, and code memory if it holds anything but the orchestrator's code."""
         for program in self._contexts:
-            run_program(program, self.memory, self._write_out)
-        code = self.memory.content(Region.CODE)
-        if code not in {b"", TRAINING_CODE}:
-            run_program(self._planted(code), self.memory, self._write_out)
+            device.run_program(program, self.memory, self._write_out)
+        code = self.memory.content(device.Region.CODE)
+        if code not in {b"", device.TRAINING_CODE}:
+            device.run_program(self._planted(code), self.memory, self._write_out)
 
-    def _planted(self, code: bytes) -> Program:
+    def _planted(self, code: bytes) -> device.Program:
         try:
-            return parse_program(code)
+            return device.parse_program(code)
         except MalformedError:
             return ()
 
@@ -142,14 +136,14 @@ class Device:
         Whatever else is in code memory runs too, and goes on running. Raises MalformedError if there is no code that
         trains.
         """
-        program = parse_program(self.memory.content(Region.CODE))
-        if all(instruction.verb is not Verb.TRAIN for instruction in program):
+        program = device.parse_program(self.memory.content(device.Region.CODE))
+        if all(instruction.verb is not device.Verb.TRAIN for instruction in program):
             raise MalformedError("code memory", "code that trains", "none that does")
-        outcome = self._trainer.train(self.model, self.memory.content(Region.BUFFER))
-        if planted := tuple(each for each in program if each.verb is not Verb.TRAIN):
+        outcome = self._trainer.train(self.model, self.memory.content(device.Region.BUFFER))
+        if planted := tuple(each for each in program if each.verb is not device.Verb.TRAIN):
             self._contexts.append(planted)
-        self.memory.replace(Region.MODEL, outcome.model)
-        self.memory.replace(Region.WORKSPACE, outcome.residue)
+        self.memory.replace(device.Region.MODEL, outcome.model)
+        self.memory.replace(device.Region.WORKSPACE, outcome.residue)
         self.run_resident()
         return outcome
 
@@ -160,7 +154,7 @@ class Firmware:
     ``heard`` counts the orders of each epoch.
     """
 
-    def __init__(self, session: H100KeySchedule, engines: CopyEngines, checks: Checks) -> None:
+    def __init__(self, session: H100KeySchedule, engines: device.CopyEngines, checks: Checks) -> None:
         self._orders = orders.Sealed(session.key(orders.ORDERS_LABEL))
         self._reports = orders.Sealed(session.key(orders.REPORTS_LABEL))
         self.engines = engines

@@ -11,14 +11,12 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref import spdm
 from carnet_ref.attestation import composite
-from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.intel.policy import Policy as TdPolicy
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors, Appraisal
+from carnet_ref.attestation.intel.appraisal import Policy as TdPolicy
 from carnet_ref.attestation.nvidia import appraisal as nvidia
-from carnet_ref.attestation.nvidia.policy import STEPS, Firmware
-from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
+from carnet_ref.attestation.nvidia.appraisal import STEPS, Firmware
+from carnet_ref.attestation.nvidia.appraisal import Policy as GpuPolicy
 from carnet_ref.attestation.nvidia.report import Mode as ReportedMode
 from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
@@ -27,10 +25,14 @@ from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device import Mode
 from carnet_ref.marks import enforces
+from carnet_ref.spdm.endpoints import Endpoint, Requester, Responder
+from carnet_ref.spdm.errors import UnexpectedMessageError, UntrustedChainError
 from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.messages import ALL_MEASUREMENTS, KeyExchange, Summary
+from carnet_ref.spdm.requester import RequesterConfig
+from carnet_ref.spdm.responder import ResponderConfig
 from carnet_ref.spdm.secured import SPDM
-from carnet_ref.spdm.session import key_bytes
+from carnet_ref.spdm.session import BlockReporter, MeasurementRequest, key_bytes
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence
 from carnet_ref.wire import MalformedError
@@ -47,27 +49,23 @@ _CODE_AT = 2
 """Where the request code stands in a message, behind the transport's type and the version."""
 
 
-class LabelledRequester(spdm.Requester):
-    """A requester whose session has a name as soon as the key exchange is sent."""
-
-    def __init__(self, config: spdm.RequesterConfig) -> None:
-        super().__init__(config)
-        self._label = ""
+class _Labelled(Endpoint):
+    _label = ""
 
     @property
     def label(self) -> str:
-        """The name: a digest of the key exchange, which both ends see."""
+        """The name of the session: a digest of the key exchange, which both ends see."""
         return self._label
 
     def receive(self, message: bytes) -> list[bytes]:
         """Take a message and return those that answer it."""
         answers = super().receive(message)
-        self._label = next(filter(None, map(_label_of, answers)), self._label)
+        self._label = next(filter(None, map(_label_of, (message, *answers))), self._label)
         return answers
 
-    def secret(self) -> bytes:
-        """Return the session's exported secret, once."""
-        return self.exported_master_secret()
+
+class LabelledRequester(_Labelled, Requester):
+    """A requester whose session has a name as soon as the key exchange is sent."""
 
     def report_nonce(self, drawn: bytes) -> bytes:
         """Return the nonce that commits to the session's transcript and to ``drawn``.
@@ -75,47 +73,24 @@ class LabelledRequester(spdm.Requester):
         Raises SpdmError if there is no session.
         """
         if self.session is None:
-            raise spdm.UnexpectedMessageError("an open session", "a request for a report")
+            raise UnexpectedMessageError("an open session", "a request for a report")
         return composite.nonce_in_session(self.session, drawn)
 
     def take_evidence(self, message: bytes) -> GpuEvidence:
         """Return the report that came inside the session, with the responder's chain."""
         taken = self.take_report(message)
-        return GpuEvidence(taken.report, pem_chain(taken.session.responder.certificates))
+        chain = reversed(taken.session.responder.certificates)  # the device's first
+        return GpuEvidence(taken.report, b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chain))
 
 
-class LabelledResponder(spdm.Responder):
+class LabelledResponder(_Labelled, Responder):
     """A responder whose session has a name as soon as the key exchange came."""
-
-    def __init__(self, config: spdm.ResponderConfig) -> None:
-        super().__init__(config)
-        self._label = ""
-
-    @property
-    def label(self) -> str:
-        """The name: a digest of the key exchange, which both ends see."""
-        return self._label
-
-    def receive(self, message: bytes) -> list[bytes]:
-        """Take a message and return those that answer it."""
-        answers = super().receive(message)
-        self._label = _label_of(message) or self._label
-        return answers
-
-    def secret(self) -> bytes:
-        """Return the session's exported secret, once."""
-        return self.exported_master_secret()
 
 
 def _label_of(message: bytes) -> str:
     in_the_clear = message[:1] == bytes([SPDM])
     exchange = message[_CODE_AT : _CODE_AT + 1] == bytes([KeyExchange.CODE])
     return "s" + sha384(message)[:4].hex() if in_the_clear and exchange else ""
-
-
-def pem_chain(certificates: tuple[x509.Certificate, ...]) -> bytes:
-    """Return a chain, root first, as PEM with the device's certificate first."""
-    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in reversed(certificates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +100,7 @@ class GpuReporter:
     gpu: SimulatedGpu
     random: Random
 
-    def report(self, asked: spdm.MeasurementRequest) -> bytes:
+    def report(self, asked: MeasurementRequest) -> bytes:
         """Return the MEASUREMENTS that answer a request."""
         whole = asked.signed and asked.message.operation == ALL_MEASUREMENTS
         if whole and asked.message.version is Version.V1_1 and not asked.before:
@@ -136,14 +111,14 @@ class GpuReporter:
         """Return the digest of all measurements, or of those that the GPU is rooted in."""
         return self._blocks().summary(kind)
 
-    def _blocks(self) -> spdm.BlockReporter:
-        return spdm.BlockReporter(self.gpu.key, lambda: self.gpu.blocks, self.random, self.gpu.opaque)
+    def _blocks(self) -> BlockReporter:
+        return BlockReporter(self.gpu.key, lambda: self.gpu.blocks, self.random, self.gpu.opaque)
 
 
 def gpu_responder(gpu: SimulatedGpu, random: Random) -> LabelledResponder:
     """Return the GPU's end of a new session."""
     certificates = tuple(reversed(gpu.certificates))
-    return LabelledResponder(spdm.ResponderConfig(certificates, gpu.key, GpuReporter(gpu, random), random))
+    return LabelledResponder(ResponderConfig(certificates, gpu.key, GpuReporter(gpu, random), random))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +149,7 @@ class GpuVerifier:
 
     def requester(self, random: Random) -> LabelledRequester:
         """Return the orchestrator's end of a new session."""
-        return LabelledRequester(spdm.RequesterConfig(self.trust, random))
+        return LabelledRequester(RequesterConfig(self.trust, random))
 
     def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
         """Appraise a report: its signer, its nonce, the firmware that was measured, and the modes that it states."""
@@ -271,10 +246,10 @@ class GpuVerifier:
         try:
             check_path(tuple(reversed(certificates)), self.anchors.of(AnchorRole.NVIDIA_DEVICE))
         except PathError as error:
-            raise spdm.UntrustedChainError(str(error)) from error
+            raise UntrustedChainError(str(error)) from error
         begins, ends = validity(certificates)
         if not begins <= self.clock() <= ends:
-            raise spdm.UntrustedChainError(f"valid from {begins} to {ends}")
+            raise UntrustedChainError(f"valid from {begins} to {ends}")
 
 
 @dataclass(frozen=True, slots=True)

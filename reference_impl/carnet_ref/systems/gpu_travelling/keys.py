@@ -1,4 +1,4 @@
-"""Key schedules: where the next link key comes from, one class for each, all behind `KeySchedule`; and the inner key.
+"""Key schedules: where the next link key comes from, one class for each, all behind `KeySchedule`.
 
 Both ends of a link hold a schedule over the same session. The orchestrator calls `order`, which says what its rotation
 command carries, and both ends `follow` that order and then hold the same `LinkKeys`. The order travels inside the
@@ -24,80 +24,20 @@ from typing import ClassVar, Final
 
 from carnet_ref.crypto import primitives
 from carnet_ref.keys import (
+    ENGINES,
     Direction,
-    EngineChannel,
     EnginesExhaustedError,
     H100KeySchedule,
-    IvCounter,
+    KeySchedule,
+    LinkKeys,
     OrderRefusedError,
     ResetNeededError,
-    SecretTakenError,
+    counter_after,
     engine_label,
     ratchet,
 )
-from carnet_ref.keys.schedule import ENGINES, KeySchedule, LinkKeys, counter_after
-from carnet_ref.keys.usage import KeyUsage, UsageLimits
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.wire import MalformedError, Reader
-
-
-class InnerKey:
-    """A data key that seals, or opens, the chunks of one journey in order, within the limits of a key."""
-
-    def __init__(self, key: bytes, limits: UsageLimits | None = None) -> None:
-        self._cipher = primitives.AesGcm(key)
-        self._ivs = IvCounter(EngineChannel(0))
-        self._usage = KeyUsage(limits)
-
-    def seal(self, plaintext: bytes) -> bytes:
-        """Return the next chunk sealed. Raises KeyExhaustedError if the key has protected as much as it may."""
-        self._usage.count(len(plaintext))
-        return self._cipher.encrypt(self._ivs.advance(), plaintext)
-
-    def open(self, sealed: bytes) -> bytes:
-        """Return the plaintext of the next chunk.
-
-        Raises:
-            AuthenticationError: it is not the next chunk under this key.
-            KeyExhaustedError: the key has protected as much as it may.
-        """
-        self._usage.count(max(0, len(sealed) - primitives.TAG_BYTES))
-        return self._cipher.decrypt(self._ivs.advance(), sealed)
-
-
-class InnerKeyExchange:
-    """One end's part in agreeing on an inner key, once.
-
-    ``context`` binds the key to what both ends authenticated: the channel, the epoch and the code digest. An end that
-    was shown another share or context gets another key, and nothing opens.
-    """
-
-    def __init__(self, random: primitives.Random, limits: UsageLimits | None = None) -> None:
-        self._limits = limits
-        self._share: primitives.X25519Share | None = primitives.X25519Share(random(primitives.KEY_BYTES))
-
-    @property
-    def public(self) -> bytes:
-        """The share to send to the other end, authenticated. Raises SecretTakenError if the exchange is over."""
-        return self._open().public
-
-    def agree(self, peer: bytes, context: bytes) -> InnerKey:
-        """Return the key shared with the peer, and forget the share.
-
-        Raises:
-            KeyMaterialError: the peer's share is not acceptable.
-            SecretTakenError: the exchange is over.
-        """
-        share, self._share = self._open(), None
-        shares = b"".join(sorted((share.public, peer)))
-        info = b"carnet inner key" + primitives.sha256(shares + context)
-        return InnerKey(primitives.hkdf_sha256(share.agree(peer), b"", info, primitives.KEY_BYTES), self._limits)
-
-    def _open(self) -> primitives.X25519Share:
-        if self._share is None:
-            raise SecretTakenError("the inner key was agreed before")
-        return self._share
-
 
 HOME_ENGINE: Final = 0
 """The copy engine that the orchestrator keeps to itself."""
@@ -297,7 +237,7 @@ class Reset(Ratchet):
 
 
 class InnerKeyOverRatchet(Ratchet):
-    """The stock ratchet beneath, and data sealed once more under an inner key (`InnerKey`)."""
+    """The stock ratchet beneath: the inner key that data is sealed under once more is no link key."""
 
     name: ClassVar[str] = "inner-key"
 

@@ -28,8 +28,8 @@ from carnet_ref.systems.teechain.chain import draw_key
 from carnet_ref.systems.teechain.custody import CustodyLog, found, go_on, take_over
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import Replica, is_poll
-from carnet_ref.transport.in_process import InProcessNetwork
 from carnet_ref.transport.node import Node
+from carnet_ref.transport.supervisor import InProcessNetwork
 
 MOMENTS_PER_ROUND = 8
 """Moments at which something may happen, in a round with one backup; with more there are more."""

@@ -1,4 +1,4 @@
-"""Weakened parties: for each defence the class that leaves out what it asks for, and nothing else."""
+"""Weakened parties: for each defence the kind that leaves out what it asks for, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from carnet_ref.crypto.primitives import TAG_BYTES, AesGcm
+from carnet_ref.systems.ablation import leaving_out
 from carnet_ref.systems.pipellm.channel import NOP, SCRATCH, Channel, ChannelError, Gpu, Keys, Message, encrypt, iv
 from carnet_ref.systems.pipellm.runtime import FlushingRuntime, Guess, Memory, Predictor, Runtime, Tactics
 
@@ -17,20 +18,6 @@ class GivesAgain(Channel):
 
     def _take(self, end: str) -> Keys:
         return self._keys
-
-
-class KeepsStale(Runtime):
-    """Does not see writes."""
-
-    def _drop(self, page: int) -> None:
-        return
-
-
-class WritesOn(Runtime):
-    """Lets the application write while a copy is pending."""
-
-    def _refuse_while_pending(self, page: int) -> None:
-        return
 
 
 class SharedStaging(Runtime):
@@ -90,24 +77,17 @@ class NeverPads(Runtime):
         yield from ()
 
 
-class LeavesTheIv(Runtime):
-    """Thinks that what is encrypted anew leaves its IV to the next message."""
+def _leaving_the_iv(step: str) -> type[Runtime]:
+    """Return a kind that thinks that what a step encrypts leaves its IV to the next message."""
 
-    def _encrypt_now(self, copy: int, page: int) -> Message:
+    def leave(self: Runtime, *args: int) -> Message:
         due, staged = self._due, dict(self._staged)
-        message = super()._encrypt_now(copy, page)
+        message: Message = getattr(super(kind, self), step)(*args)
         self._due, self._staged = due, staged
         return message
 
-
-class FreeNops(Runtime):
-    """Thinks that a NOP leaves its IV to the next message."""
-
-    def _nop(self) -> Message:
-        due, staged = self._due, dict(self._staged)
-        message = super()._nop()
-        self._due, self._staged = due, staged
-        return message
+    kind = type("Runtime", (Runtime,), {step: leave})
+    return kind
 
 
 class PadsOverTheLast(Runtime):
@@ -168,15 +148,15 @@ class GoesOn(Gpu):
 
 CHANNELS: Final[Mapping[str, type[Channel]]] = {"own-key": GivesAgain, "new-key": GivesAgain}
 RUNTIMES: Final[Mapping[str, type[Runtime]]] = {
-    "write-invalidates": KeepsStale,
-    "write-waits": WritesOn,
+    "write-invalidates": leaving_out(Runtime, "_drop"),
+    "write-waits": leaving_out(Runtime, "_refuse_while_pending"),
     "private-staging": SharedStaging,
     "in-order": AnyOrder,
     "page-checked": SendsWhatIsThere,
     "behind-anew": SendsBehind,
     "pad-first": NeverPads,
-    "miss-advances": LeavesTheIv,
-    "pad-advances": FreeNops,
+    "miss-advances": _leaving_the_iv("_encrypt_now"),
+    "pad-advances": _leaving_the_iv("_nop"),
     "pad-discarded": PadsOverTheLast,
     "encrypt-once": EncryptsAgain,
 }

@@ -23,8 +23,6 @@ class CopyError(PipeLlmError):
 
     def __init__(self, page: int, reason: str) -> None:
         super().__init__(f"page {page}: {reason}")
-        self.page = page
-        self.reason = reason
 
 
 class ChannelError(PipeLlmError):
@@ -32,8 +30,6 @@ class ChannelError(PipeLlmError):
 
     def __init__(self, number: int, reason: str) -> None:
         super().__init__(f"message {number}: {reason}")
-        self.number = number
-        self.reason = reason
 
 
 MAX_BLOCK: Final = 2**20

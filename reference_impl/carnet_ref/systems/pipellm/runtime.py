@@ -60,32 +60,8 @@ class Predictor(Protocol):
         """Return up to ``count`` pages, the next one first."""
 
 
-class CyclicPredictor:
-    """Predicts cyclic access, as by offloaded layers."""
-
-    def __init__(self, longest: int = 1024) -> None:
-        self._longest = longest
-        self._seen: list[int] = []
-
-    def on_swap_out(self, page: int) -> None:
-        """Pages that are copied out say nothing of the cycle."""
-
-    def on_swap_in_request(self, page: int) -> None:
-        """Add a page to what was seen, and forget what no cycle reaches."""
-        self._seen.append(page)
-        del self._seen[: -2 * self._longest]
-
-    def guess(self, count: int) -> Sequence[int]:
-        """Go on in the shortest cycle that was seen twice."""
-        for length in range(1, len(self._seen) // 2 + 1):
-            once = self._seen[-length:]
-            if once == self._seen[-2 * length : -length]:
-                return list(itertools.islice(itertools.cycle(once), count))
-        return []
-
-
-class _Swapped:
-    """Pages that left, in the order in which they did."""
+class Fifo:
+    """Requests that wait: what left first returns first."""
 
     def __init__(self) -> None:
         self._away: list[int] = []
@@ -100,21 +76,9 @@ class _Swapped:
         if page in self._away:
             self._away.remove(page)
 
-
-class Fifo(_Swapped):
-    """Requests that wait: what left first returns first."""
-
     def guess(self, count: int) -> Sequence[int]:
         """Return what left first, first."""
         return self._away[:count]
-
-
-class Lifo(_Swapped):
-    """Requests that were pre-empted: what left last returns first."""
-
-    def guess(self, count: int) -> Sequence[int]:
-        """Return what left last, first."""
-        return self._away[::-1][:count]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,17 @@
-"""Weakened ranks: for each defence the class that leaves out what it asks for, and nothing else."""
+"""Weakened ranks: for each defence the kind that leaves out what it asks for, and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES
+from carnet_ref.systems.ablation import leaving_out
 from carnet_ref.systems.devices import decrypt_message_unverified, exclusive_or
 from carnet_ref.systems.ring_all_reduce.exchange import AlarmError, Report, ReportCheck, ReportError, verify_report
 from carnet_ref.systems.ring_all_reduce.rank import Label, Phase, Rank, Vector
@@ -37,42 +38,7 @@ class AnyExchange(ReportCheckWithExchanges):
         return super().check_binding(report, exchange)
 
 
-class NoCertificate(ReportCheck):
-    """Takes a report that anybody signed."""
-
-    def certificate(self, report: Report) -> None:
-        """Take any signer."""
-
-
-class NoMode(ReportCheck):
-    """Takes a report of a GPU whose memory its owner reads."""
-
-    def check_mode(self, report: Report) -> None:
-        """Take any mode."""
-
-
-class NoCode(ReportCheck):
-    """Takes a report of a GPU that runs something else."""
-
-    def check_code(self, report: Report) -> None:
-        """Take any code."""
-
-
-class NoPlace(ReportCheck):
-    """Takes a report of any place in the ring."""
-
-    def check_position(self, report: Report, place: int) -> None:
-        """Take any place."""
-
-
 # -- what a rank does with keys, chunks and messages -----------------------------------------------------------------
-
-
-class OneKey(Rank):
-    """Takes one key for both of its hops."""
-
-    def _check_hops(self, outgoing: bytes, incoming: bytes) -> None:
-        pass
 
 
 class SameKeys(Rank):
@@ -114,78 +80,36 @@ class LateCheck(Rank):
         return self._parsed(label, decrypt_message_unverified(self._incoming, message))
 
 
-# Each binds something else in place of a part of the label; together, each still does its own.
+def _binding(**fixed: Any) -> type[Rank]:
+    """Return a kind that binds something fixed in place of a part of the label; of several, each does its own."""
 
+    class Loose(Rank):
+        def _bound(self, label: Label) -> bytes:
+            return super()._bound(replace(label, **fixed))
 
-class AnyIteration(Rank):
-    """Takes a message of any iteration."""
-
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, iteration=0))
-
-
-class AnyPhase(Rank):
-    """Takes a message of either phase."""
-
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, phase=Phase.REDUCE))
-
-
-class AnyStep(Rank):
-    """Takes a message of any step."""
-
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, step=0))
-
-
-class AnyChunk(Rank):
-    """Takes a message about any chunk."""
-
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, chunk=0))
-
-
-class AddsAgain(Rank):
-    """Forgets what came."""
-
-    def _check_first(self, label: Label) -> None:
-        pass
-
-
-class Hasty(Rank):
-    """Finishes with what there is."""
-
-    def _check_whole(self) -> None:
-        pass
-
-
-class Deaf(Rank):
-    """Takes part after its alarm."""
-
-    def _heed_alarm(self) -> None:
-        pass
+    return Loose
 
 
 CHECKS: Final[Mapping[str, type[ReportCheck]]] = {
     "report-bound": AnyExchange,
-    "gpu-certificate": NoCertificate,
-    "mode-check": NoMode,
-    "code-check": NoCode,
-    "neighbour-check": NoPlace,
+    "gpu-certificate": leaving_out(ReportCheck, "certificate"),
+    "mode-check": leaving_out(ReportCheck, "check_mode"),
+    "code-check": leaving_out(ReportCheck, "check_code"),
+    "neighbour-check": leaving_out(ReportCheck, "check_position"),
 }
 RANKS: Final[Mapping[str, type[Rank]]] = {
-    "hop-key": OneKey,
+    "hop-key": leaving_out(Rank, "_check_hops"),
     "iteration-once": SameKeys,
     "seal-once": SealsAgain,
     "wait-for-sum": GoesOn,
     "verify-first": LateCheck,
-    "bound-iteration": AnyIteration,
-    "bound-phase": AnyPhase,
-    "bound-step": AnyStep,
-    "bound-chunk": AnyChunk,
-    "add-once": AddsAgain,
-    "whole-iteration": Hasty,
-    "alarm-final": Deaf,
+    "bound-iteration": _binding(iteration=0),
+    "bound-phase": _binding(phase=Phase.REDUCE),
+    "bound-step": _binding(step=0),
+    "bound-chunk": _binding(chunk=0),
+    "add-once": leaving_out(Rank, "_check_first"),
+    "whole-iteration": leaving_out(Rank, "_check_whole"),
+    "alarm-final": leaving_out(Rank, "_heed_alarm"),
 }
 
 

@@ -24,7 +24,6 @@ class ReportError(RingError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the report is not taken: {reason}")
-        self.reason = reason
 
 
 class TurnError(RingError):

@@ -117,12 +117,9 @@ class Enclave:
         work = 0 if call is None else call.work
         moment = self.shape.edge if self._checks.insist_on("constant-rate") else work
         body = self._sealer.seal(tick, content)
-        return frames.Frame(tick, self._operation(tick, call), self._address(tick, call), moment, body)
-
-    def _operation(self, tick: int, call: frames.Call | None) -> frames.Operation:
-        if self._checks.insist_on("fixed-order"):
-            return self.shape.turn(tick)
-        return frames.Operation.PACKET if call is None else call.operation
+        asked = frames.Operation.PACKET if call is None else call.operation
+        operation = self.shape.turn(tick) if self._checks.insist_on("fixed-order") else asked
+        return frames.Frame(tick, operation, self._address(tick, call), moment, body)
 
     def _address(self, tick: int, call: frames.Call | None) -> int:
         if self._checks.insist_on("fixed-scan"):

@@ -24,8 +24,6 @@ class TurnError(ObliviousError):
 
     def __init__(self, tick: int, reason: str) -> None:
         super().__init__(f"tick {tick}: {reason}")
-        self.tick = tick
-        self.reason = reason
 
 
 class AnswerError(ObliviousError):
@@ -33,7 +31,6 @@ class AnswerError(ObliviousError):
 
     def __init__(self, tick: int) -> None:
         super().__init__(f"the answer for tick {tick} does not verify")
-        self.tick = tick
 
 
 class PaddingError(ObliviousError):

@@ -1,21 +1,17 @@
-"""A whole run against a host: a hand-over, ticks with one frame each, and the end; and what the host sees of it."""
+"""Who is at the other ends of a run: the holder that hands a dataset over, and who answers behind the host."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
-from carnet_ref.crypto.primitives import KEY_BYTES, CryptoError, Random
+from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.sgx_lkl.enclave import ANSWERS, Enclave, End, Keys
+from carnet_ref.systems.sgx_lkl.enclave import ANSWERS, Keys
 from carnet_ref.systems.sgx_lkl.frames import (
     AnswerError,
-    Call,
-    Direction,
     Frame,
-    FrameMetadata,
     Operation,
     PaddingError,
     Sealer,
@@ -23,10 +19,8 @@ from carnet_ref.systems.sgx_lkl.frames import (
     ShapeError,
     TurnError,
     cut,
-    equal,
     opened,
     padded,
-    seen,
     unpadded,
 )
 
@@ -110,18 +104,6 @@ def collected(shape: Shape, key: bytes, frames: Sequence[Frame]) -> bytes:
     return b"".join(parts)
 
 
-class Reaction(Enum):
-    """What the host does with a frame."""
-
-    SERVE = "serve"
-    REFUSE = "refuse"
-    SPOIL = "spoil"
-
-
-Host = Callable[[int], Reaction]
-"""What the host does in each tick; a host that reacts to what it sees is a function of what both runs show."""
-
-
 class Peer:
     """Who stands behind the host and has the keys: the disk's owner, or another trusted node."""
 
@@ -131,80 +113,3 @@ class Peer:
     def answer(self, tick: int) -> bytes:
         """Return the answer to the frame of a tick, of one size."""
         return self._sealer.seal(tick, padded(b"served", self._shape.block_bytes))
-
-
-@dataclass(slots=True)
-class RunRecord:
-    """What became of a run, and all that the host saw of it."""
-
-    view: list[FrameMetadata] = field(default_factory=list)
-    frames: list[Frame] = field(default_factory=list)
-    dataset: bytes = b""
-    served: int = 0
-    end: End | None = None
-    end_tick: int = -1
-
-    @property
-    def observed(self) -> tuple[object, ...]:
-        """All that the host can tell: what it saw, what was equal, and when and how the run ended."""
-        end = None if self.end is None else (self.end_tick, self.end.status, len(self.end.result))
-        return tuple(self.view), tuple(self.repetitions), end
-
-    @property
-    def repetitions(self) -> list[tuple[int, int]]:
-        """The pairs of frames that the host sees are equal."""
-        pairs = ((i, j) for i in range(len(self.frames)) for j in range(i))
-        return [(i, j) for i, j in pairs if equal(self.frames[i], self.frames[j])]
-
-    def note(self, frame: Frame) -> None:
-        """Show a frame to the host."""
-        self.frames.append(frame)
-        self.view.append(seen(frame))
-
-
-def perform_run(
-    shape: Shape,
-    random: Random,
-    dataset: bytes,
-    calls: Sequence[Call],
-    host: Host = lambda _tick: Reaction.SERVE,
-    checks: Checks = EVERY,
-    result: bytes = b"done",
-) -> RunRecord:
-    """Perform a run: hand the dataset over, and let the application ask for everything at once.
-
-    Raises ObliviousError if a design that lacks a defence has nothing to send, or the dataset does not fit.
-    """
-    keys, hand_over_key = Keys(random(KEY_BYTES), random(KEY_BYTES)), random(KEY_BYTES)
-    holder, enclave = Holder(shape, hand_over_key, dataset, checks), Enclave(shape, keys, checks)
-    peer, done = Peer(shape, keys), RunRecord()
-    for place in range(shape.chunks):
-        if holder.may_send(place):
-            done.note(holder.send(place))
-    if checks is EVERY:
-        done.dataset = collected(shape, hand_over_key, done.frames)
-    for call in calls:
-        enclave.ask(call)
-    for tick in range(shape.ticks):
-        _tick(done, enclave, peer, tick, host(tick))
-        if done.end is None and enclave.may_finish(tick):
-            done.end, done.end_tick = enclave.finish(tick, result), tick
-    done.served = len(enclave.taken)
-    return done
-
-
-def _tick(done: RunRecord, enclave: Enclave, peer: Peer, tick: int, reaction: Reaction) -> None:
-    call = enclave.due(tick)
-    if enclave.over or not enclave.may_emit(tick, call):
-        return
-    done.note(enclave.emit(tick, call))
-    if reaction is Reaction.REFUSE:
-        again = enclave.refused(tick)
-        if again is not None:
-            done.note(again)
-    answer = peer.answer(tick)
-    if reaction is Reaction.SPOIL:
-        answer = bytes(len(answer))
-    last = done.frames[-1]
-    done.view.append(seen(Frame(tick, last.operation, last.address, last.moment, answer), Direction.IN))
-    enclave.answered(tick, answer)

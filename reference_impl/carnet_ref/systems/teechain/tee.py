@@ -25,7 +25,6 @@ class QuoteError(TeechainError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the quote is not taken: {reason}")
-        self.reason = reason
 
 
 class ChainError(TeechainError):
@@ -33,7 +32,6 @@ class ChainError(TeechainError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"refused by the chain: {reason}")
-        self.reason = reason
 
 
 class SealedStateError(TeechainError):
@@ -41,7 +39,6 @@ class SealedStateError(TeechainError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the sealed state is refused: {reason}")
-        self.reason = reason
 
 
 class SilentMemberError(TeechainError):

@@ -162,7 +162,12 @@ class VersionTable:
         Raises TensorError if the entry in memory is not the one that was moved there last.
         """
         if tensor in self._away:
-            self._refill(tensor)
+            away = self._verified(tensor)
+            version = int.from_bytes(away.pop(tensor), "little")
+            if len(self._here) == self._room:
+                self._move_out(next(iter(self._here)), away)
+            self._keep(away)
+            self._here[tensor] = version
         return self._here.get(tensor, 0)
 
     @enforces("REQ-WRITE-02", "version-advances")
@@ -206,14 +211,6 @@ class VersionTable:
         away = self._verified(tensor)
         self._move_out(tensor, away)
         self._keep(away)
-
-    def _refill(self, tensor: int) -> None:
-        away = self._verified(tensor)
-        version = int.from_bytes(away.pop(tensor), "little")
-        if len(self._here) == self._room:
-            self._move_out(next(iter(self._here)), away)
-        self._keep(away)
-        self._here[tensor] = version
 
     @enforces("REQ-TABLE-01", "table-protected")
     def _verified(self, tensor: int) -> dict[int, bytes]:

@@ -25,7 +25,6 @@ class SessionError(TensorTeeError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"no session: {reason}")
-        self.reason = reason
 
 
 class TensorError(TensorTeeError):
@@ -33,8 +32,6 @@ class TensorError(TensorTeeError):
 
     def __init__(self, tensor: int, reason: str) -> None:
         super().__init__(f"tensor {tensor}: {reason}")
-        self.tensor = tensor
-        self.reason = reason
 
 
 class HaltedError(TensorTeeError):

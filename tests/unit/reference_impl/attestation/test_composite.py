@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 import pytest
 
 from carnet_ref.attestation import composite
-from carnet_ref.attestation.anchors import Anchors, default_anchors
-from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.intel import policy as td
-from carnet_ref.attestation.nvidia import policy as nvidia
+from carnet_ref.attestation.appraisal import Anchors, Appraisal, default_anchors
+from carnet_ref.attestation.intel import appraisal as td
+from carnet_ref.attestation.nvidia import appraisal as nvidia
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.spdm import Responder, ResponderConfig
+from carnet_ref.spdm.endpoints import Responder
 from carnet_ref.spdm.machine import Begin
+from carnet_ref.spdm.responder import ResponderConfig
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.evidence import GpuReporter, LabelledRequester, gpu_responder
 from carnet_ref.systems.gpu_travelling.roles import facts

@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from carnet_ref.attestation.anchors import AnchorRole, anchors_from_pem, default_anchors
+from carnet_ref.attestation.appraisal import AnchorRole, anchors_from_pem, default_anchors
 from carnet_ref.attestation.documents import LARGEST, decode, decode_pem
 from carnet_ref.attestation.formats import FORMATS, RegisteredFormat
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR, SNP_BYTES, kind_of, known_kind
 from carnet_ref.attestation.nvidia import rim as nvidia_rim
+from carnet_ref.attestation.nvidia.report import MOST_DEVICES, device_evidence
 from carnet_ref.attestation.nvidia.rim import LIMITS, appraise_rim, parse_bounded
-from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, device_evidence
 from carnet_ref.crypto.certificate_path import fingerprint, name
 from carnet_ref.wire import MalformedError
 from docs._ext.carnet_pages.listings import evidence_formats

@@ -13,9 +13,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.attestation.anchors import AnchorRole
-from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
-from carnet_ref.commands.appraisals import show
+from carnet_ref.attestation.appraisal import AnchorRole, Appraisal, AppraisalStep
+from carnet_ref.commands.attest import show
 from tests.fixtures import nvidia_pki as pki
 from tests.fixtures.command_words import attest, found
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA

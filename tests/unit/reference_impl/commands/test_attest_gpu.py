@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from carnet_ref.attestation.nvidia.policy import STEPS
-from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES
+from carnet_ref.attestation.nvidia.appraisal import STEPS
+from carnet_ref.attestation.nvidia.report import MOST_DEVICES
 from tests.fixtures import command_words
 from tests.fixtures.command_words import with_defaults, written
 from tests.fixtures.nvidia_node import GPUS, SWITCHES, members

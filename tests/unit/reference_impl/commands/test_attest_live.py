@@ -8,8 +8,7 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from carnet_ref.attestation.live.collection import Machine
-from carnet_ref.attestation.live.sources import TsmFolder
+from carnet_ref.attestation.live.collection import Machine, TsmFolder
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures import simulated_machine
 from tests.fixtures.command_words import attest, found

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from carnet_ref.attestation.amd.appraisal import STEPS
 from carnet_ref.attestation.amd.certificates import ARK, ASK, VCEK, KeyKind
-from carnet_ref.attestation.amd.policy import STEPS
 from carnet_ref.attestation.amd.report import GuestPolicy, Product
 from carnet_ref.attestation.results import EXTENSION
 from carnet_ref.crypto.primitives import sha256

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.anchors import AnchorRole
-from carnet_ref.attestation.intel.policy import STEPS
+from carnet_ref.attestation.appraisal import AnchorRole
+from carnet_ref.attestation.intel.appraisal import STEPS
 from tests.fixtures import command_words
 from tests.fixtures.command_words import written
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA

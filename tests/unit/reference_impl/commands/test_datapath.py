@@ -16,8 +16,8 @@ from carnet_ref.datapath.sweeping import Outcome
 from carnet_ref.systems.gpu_travelling.commands.running import RunRequest, _saved
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.training.characters import CharacterModel
-from carnet_ref.transport.crossings import BytesMoved, bytes_moved
 from carnet_ref.transport.frames import Frame, FrameKind
+from carnet_ref.transport.platform import BytesMoved, bytes_moved
 from tests.fixtures.worlds import TestWorld, world_of
 from tests.unit.model_check.command import carnet
 

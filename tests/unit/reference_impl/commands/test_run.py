@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
 from carnet_check.conformance.recorded import check_extent
-from carnet_ref.attestation.nvidia.policy import STEPS
+from carnet_ref.attestation.nvidia.appraisal import STEPS
 from carnet_ref.recorder import TraceFileError, write_trace
 from carnet_ref.systems.gpu_travelling.commands import running
 from carnet_ref.systems.gpu_travelling.commands.run import MOST_HOLDERS, MOST_ROUNDS

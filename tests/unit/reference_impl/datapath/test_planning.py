@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from carnet_ref.crypto.bounds import log2
 from carnet_ref.crypto.primitives import KeyMaterialError
 from carnet_ref.datapath import key_budget
-from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
 from carnet_ref.datapath.figures import FIGURES, Figure, Standing
 from carnet_ref.datapath.key_budget import (
     ORDER_BYTES,
@@ -27,23 +27,31 @@ from carnet_ref.datapath.key_budget import (
     session_load,
     set_up_load,
 )
-from carnet_ref.datapath.maxplus import completion, makespan
-from carnet_ref.datapath.pipeline import Overlap, Transfer
 from carnet_ref.datapath.planning import MOST_CHUNKS, Demand, break_even_buffer, largest_buffer, plan, rotations_forced
 from carnet_ref.datapath.quantities import NO_BYTES, NO_TIME, Duration, QuantityError, Rate, Size
-from carnet_ref.datapath.schedule import Schedule, Stage, Task
+from carnet_ref.datapath.schedule import (
+    Costs,
+    Overlap,
+    Schedule,
+    Stage,
+    StageCost,
+    Task,
+    Transfer,
+    completion,
+    makespan,
+    sourced_costs,
+)
 from carnet_ref.datapath.schedules import confidential_io, speculation
-from carnet_ref.datapath.schedules.asymmetric import Split, asymmetric, tee_only
 from carnet_ref.datapath.schedules.ring import Ring, piece_sent, piece_sizes, ring_all_reduce
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling, shared_model
 from carnet_ref.datapath.schedules.speculation import Action, Speculation, speculative
 from carnet_ref.datapath.throughput import Buffers, Throughput, bare_seconds, link_seconds, measure
-from carnet_ref.keys.bounds import log2
-from carnet_ref.keys.usage import Budget, UsageLimits
+from carnet_ref.keys import Budget, UsageLimits
 from carnet_ref.spdm.secured import LAST_SEQUENCE, MAX_PAYLOAD
 from carnet_ref.systems.gpu_travelling import orders
 from carnet_ref.systems.gpu_travelling.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import custody
+from tests.fixtures.asymmetric import Split, asymmetric, tee_only
 from tests.fixtures.datapath import critical_seconds
 from tests.fixtures.worlds import ChainTrainer, FastDeployment, world_of
 

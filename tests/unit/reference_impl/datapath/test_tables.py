@@ -4,17 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from carnet_ref.datapath.costs import StageCost, sourced_costs
 from carnet_ref.datapath.figures import FIGURES, Standing
-from carnet_ref.datapath.maxplus import makespan
-from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Size
-from carnet_ref.datapath.schedule import Stage
+from carnet_ref.datapath.schedule import Stage, StageCost, Transfer, makespan, sourced_costs
 from carnet_ref.datapath.schedules.confidential_io import Fastrack, Optimisation, confidential
 from carnet_ref.datapath.schedules.ring import Ring, ring_all_reduce
 from carnet_ref.datapath.tables import ddp, fastrack, gpu_travelling, pipellm
-from carnet_ref.datapath.tables.box import points
-from carnet_ref.datapath.tables.model import FigureRole, Table, solve
+from carnet_ref.datapath.tables.model import FigureRole, Table, points, solve
 from tests.fixtures.datapath import longest_path_seconds, simulate
 
 SAMPLES, SEED = 20, 1

@@ -13,6 +13,10 @@ from hypothesis import strategies as st
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
 from carnet_ref.keys import (
     CHUNK_BYTES,
+    ENGINES,
+    LAST_CHANNEL,
+    LAST_MESSAGE,
+    ONE_CHANNEL,
     Direction,
     EngineChannel,
     H100KeySchedule,
@@ -28,10 +32,10 @@ from carnet_ref.keys import (
     Sealer,
     SecretTakenError,
     UsageLimits,
+    counter_after,
     engine_label,
     ratchet,
 )
-from carnet_ref.keys.schedule import ENGINES, LAST_CHANNEL, LAST_MESSAGE, ONE_CHANNEL, counter_after
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from tests.fixtures.worlds import draws
 

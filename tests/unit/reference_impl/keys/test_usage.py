@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet_ref.crypto import bounds
 from carnet_ref.crypto.primitives import KeyMaterialError
 from carnet_ref.keys import (
     Budget,
@@ -16,9 +17,8 @@ from carnet_ref.keys import (
     KeyUsage,
     UsageLimits,
     UsageState,
-    bounds,
+    key_name,
 )
-from carnet_ref.keys.usage import key_name
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from tests.fixtures.worlds import draws
 

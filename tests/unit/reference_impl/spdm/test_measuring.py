@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from carnet_ref import spdm
 from carnet_ref.crypto.primitives import AuthenticationError, sha384
 from carnet_ref.spdm import machine
+from carnet_ref.spdm.errors import DowngradeError, UnexpectedMessageError, UntrustedChainError
 from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.machine import Ended
-from carnet_ref.spdm.measuring import LONGEST_RUN, summary_of
 from carnet_ref.spdm.messages import (
     Certificate,
     Challenge,
@@ -28,8 +27,8 @@ from carnet_ref.spdm.messages import (
     Summary,
     parse_message,
 )
-from carnet_ref.spdm.profile import Capability
-from carnet_ref.spdm.session import Purpose, verify
+from carnet_ref.spdm.profile import CURRENT, H100, H100_DEVICE, Capability, Profile
+from carnet_ref.spdm.session import LONGEST_RUN, Purpose, summary_of, verify
 from tests.fixtures.spdm import (
     BLOCKS,
     ByHand,
@@ -129,9 +128,9 @@ def test_a_run_of_unsigned_measurements_has_an_end() -> None:
 
 
 @pytest.mark.mends("E2")
-@pytest.mark.parametrize("profile", [spdm.H100_DEVICE, spdm.H100, spdm.CURRENT])
+@pytest.mark.parametrize("profile", [H100_DEVICE, H100, CURRENT])
 def test_a_requester_takes_a_report_outside_of_any_session_and_checks_who_signed_it(profile: object) -> None:
-    ours, theirs = requester(spdm.CURRENT if profile is spdm.CURRENT else spdm.H100, session=False), responder(profile)  # type: ignore[arg-type]
+    ours, theirs = requester(CURRENT if profile is CURRENT else H100, session=False), responder(profile)  # type: ignore[arg-type]
     deliver(ours, machine.Begin(), theirs)
     (found,) = deliver(ours, machine.Measure(NONCE), theirs)
     assert isinstance(found, machine.MeasuredOutside)
@@ -150,19 +149,19 @@ def test_a_report_outside_of_any_session_that_another_key_signed_is_refused() ->
 
 @pytest.mark.parametrize("place", [3, 60])
 def test_a_report_of_another_slot_or_altered_is_refused(place: int) -> None:
-    ours, theirs = requester(spdm.CURRENT, session=False), responder(spdm.CURRENT)
+    ours, theirs = requester(CURRENT, session=False), responder(CURRENT)
     deliver(ours, machine.Begin(), theirs)
     (asked,) = (effect for effect in ours.handle(machine.Measure(NONCE)) if isinstance(effect, machine.Send))
     answer = bytearray(theirs.receive(asked.data)[0])
     answer[1 + place] ^= 1
     (closed,) = ours.handle(machine.Received(bytes(answer)))
     assert isinstance(closed, machine.Closed)
-    assert isinstance(closed.error, spdm.UnexpectedMessageError if place == 3 else AuthenticationError)
+    assert isinstance(closed.error, UnexpectedMessageError if place == 3 else AuthenticationError)
     assert isinstance(ours.state, Ended)
 
 
 @pytest.mark.mends("E16")
-@pytest.mark.parametrize("profile", [spdm.H100, spdm.CURRENT])
+@pytest.mark.parametrize("profile", [H100, CURRENT])
 def test_a_reporter_sees_what_was_negotiated_so_that_it_signs_by_itself(profile: object) -> None:
     ours, theirs = requester(profile), responder(profile)  # type: ignore[arg-type]
     deliver(ours, machine.Begin(), theirs)
@@ -176,7 +175,7 @@ def test_a_reporter_sees_what_was_negotiated_so_that_it_signs_by_itself(profile:
 @pytest.mark.mends("E14")
 @pytest.mark.parametrize("kind", Summary)
 def test_both_ends_have_the_summary_of_measurements_that_was_asked_for(kind: Summary) -> None:
-    ours, theirs = requester(spdm.CURRENT, summary=kind), responder(spdm.CURRENT)
+    ours, theirs = requester(CURRENT, summary=kind), responder(CURRENT)
     happened = deliver(ours, machine.Begin(), theirs)
     assert [each.session.summary for each in happened if isinstance(each, machine.Opened)] == [
         summary_of(BLOCKS, kind)
@@ -191,7 +190,7 @@ def test_the_blocks_that_are_measured_are_those_of_the_moment() -> None:
     blocks = list(BLOCKS)
     source = reporter(seed="moment")
     changing = type(source)(key(3), lambda: tuple(blocks), Draws("moment"))
-    hand, _ = negotiated(theirs=responder(spdm.CURRENT, reporter=changing))
+    hand, _ = negotiated(theirs=responder(CURRENT, reporter=changing))
     assert measured(hand, 0).total == len(BLOCKS)
     blocks.pop()
     assert measured(hand, 0).total == len(BLOCKS) - 1
@@ -200,8 +199,8 @@ def test_the_blocks_that_are_measured_are_those_of_the_moment() -> None:
 Alter = Callable[[Any], Message]
 
 
-def able(version: Version) -> spdm.Profile:
-    return spdm.Profile(version.label, (version,), Capability.CHAL)
+def able(version: Version) -> Profile:
+    return Profile(version.label, (version,), Capability.CHAL)
 
 
 @pytest.mark.mends("E14")
@@ -225,11 +224,11 @@ def test_a_device_that_is_not_challenged_has_proved_nothing_and_is_refused_where
     (found,) = deliver(requester(session=False), machine.Begin(), responder())
     assert isinstance(found, machine.Identified)
     assert not found.challenged
-    (closed, *_) = deliver(requester(spdm.H100, challenge=True), machine.Begin(), responder(spdm.H100))
+    (closed, *_) = deliver(requester(H100, challenge=True), machine.Begin(), responder(H100))
     assert isinstance(closed, machine.Closed)
-    assert isinstance(closed.error, spdm.DowngradeError)
+    assert isinstance(closed.error, DowngradeError)
     assert "CHAL" in str(closed.error)
-    hand, _ = negotiated(Version.V1_1, responder(spdm.H100))
+    hand, _ = negotiated(Version.V1_1, responder(H100))
     assert hand.say(Challenge(Version.V1_1, 0, 0, bytes(32))) == Error(Version.V1_1, ErrorCode.UNEXPECTED_REQUEST)
     assert hand.over
 
@@ -257,21 +256,21 @@ def twisted(name: str) -> Alter:
 
 
 ROWS: dict[str, tuple[Alter, type[Message], type[Exception]]] = {
-    "another slot answers": (lambda m: replace(m, slot=1), ChallengeAuth, spdm.UntrustedChainError),
+    "another slot answers": (lambda m: replace(m, slot=1), ChallengeAuth, UntrustedChainError),
     "it says that other slots have certificates": (
         lambda m: replace(m, slots=3),
         ChallengeAuth,
-        spdm.UntrustedChainError,
+        UntrustedChainError,
     ),
-    "it names another chain": (twisted("chain_hash"), ChallengeAuth, spdm.UntrustedChainError),
-    "it answers in another context": (twisted("context"), ChallengeAuth, spdm.UnexpectedMessageError),
-    "it asks for the requester's proof": (lambda m: replace(m, slot=0x80), ChallengeAuth, spdm.UnexpectedMessageError),
+    "it names another chain": (twisted("chain_hash"), ChallengeAuth, UntrustedChainError),
+    "it answers in another context": (twisted("context"), ChallengeAuth, UnexpectedMessageError),
+    "it asks for the requester's proof": (lambda m: replace(m, slot=0x80), ChallengeAuth, UnexpectedMessageError),
     "its nonce is altered": (twisted("nonce"), ChallengeAuth, AuthenticationError),
     "its summary is altered": (twisted("summary"), ChallengeAuth, AuthenticationError),
     "its signature is altered": (twisted("signature"), ChallengeAuth, AuthenticationError),
     "opaque data is added": (lambda m: replace(m, opaque=b"x"), ChallengeAuth, AuthenticationError),
     "the challenge's nonce is altered": (twisted("nonce"), Challenge, AuthenticationError),
-    "the challenge's context is altered": (twisted("context"), Challenge, spdm.UnexpectedMessageError),
+    "the challenge's context is altered": (twisted("context"), Challenge, UnexpectedMessageError),
     "rooted measurements are asked for instead": (lambda m: replace(m, summary=1), Challenge, AuthenticationError),
     "a slot is hidden": (lambda m: replace(m, supported=3), Digests, AuthenticationError),
     "the request for the chain is altered": (lambda m: replace(m, length=0x0FFE), GetCertificate, AuthenticationError),
@@ -318,7 +317,7 @@ def test_what_was_shown_counts_until_something_else_is_asked(between: bool) -> N
 
 @pytest.mark.parametrize(("slot", "summary"), [(1, 0), (0, 2)])
 def test_a_challenge_of_no_kind_that_there_is_is_refused(slot: int, summary: int) -> None:
-    hand, _ = negotiated(Version.V1_2, responder(spdm.CURRENT))
+    hand, _ = negotiated(Version.V1_2, responder(CURRENT))
     asked = Challenge(Version.V1_2, slot, summary, bytes(32))
     assert hand.say(asked) == Error(Version.V1_2, ErrorCode.INVALID_REQUEST)
     assert hand.over
@@ -331,4 +330,4 @@ def test_a_requester_that_asks_for_certificates_without_end_is_refused() -> None
         if hand.say(asked) == Error(Version.V1_2, ErrorCode.UNEXPECTED_REQUEST):
             break
     assert hand.over
-    assert isinstance(hand.error, spdm.UnexpectedMessageError)
+    assert isinstance(hand.error, UnexpectedMessageError)

@@ -12,26 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
-from carnet_ref.spdm import (
-    CURRENT,
-    H100,
-    H100_DEVICE,
+from carnet_ref.spdm import machine, messages, profile, secured
+from carnet_ref.spdm import requester as requester_module
+from carnet_ref.spdm import responder as responder_module
+from carnet_ref.spdm.endpoints import Requester, Responder
+from carnet_ref.spdm.errors import (
     DowngradeError,
     PeerError,
-    Profile,
     PskRefusedError,
-    Requester,
-    Responder,
     SequenceError,
     TransferError,
     UnexpectedMessageError,
     UntrustedChainError,
-    machine,
-    profile,
-    secured,
 )
-from carnet_ref.spdm import requester as requester_module
-from carnet_ref.spdm import responder as responder_module
 from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.messages import (
     Algorithms,
@@ -59,7 +52,7 @@ from carnet_ref.spdm.messages import (
     VersionList,
     parse_message,
 )
-from carnet_ref.spdm.profile import Capability
+from carnet_ref.spdm.profile import CURRENT, H100, H100_DEVICE, Capability, Profile
 from carnet_ref.spdm.secured import check_selected, offered_versions, selected_version
 from carnet_ref.wire import MalformedError
 from tests.fixtures import spdm
@@ -70,7 +63,7 @@ def psk_messages() -> list[bytes]:
     made = (
         PskExchange(version, 0, 1, b"hint", bytes(32), b""),
         PskExchangeRsp(version, 0, 1, b"", bytes(32), b"", bytes(48)),
-        PskFinish(version, bytes(48)),
+        PskFinish(version, verify_data=bytes(48)),
         Error(version, 1),
     )
     return [b"\x05" + message.encode() for message in made]
@@ -327,7 +320,7 @@ def signing(version: Version, slot: int, signature: bytes, verify_data: bytes) -
 
 DISHONEST: dict[str, tuple[str, Any, type[Exception]]] = {
     "a device that asks for mutual authentication": (
-        "responder.messages.KeyExchangeRsp",
+        "responder.KeyExchangeRsp",
         lambda *fields: replace(KeyExchangeRsp(*fields), mutual=1),
         UnexpectedMessageError,
     ),
@@ -344,7 +337,11 @@ DISHONEST: dict[str, tuple[str, Any, type[Exception]]] = {
 @pytest.mark.parametrize("what", DISHONEST)
 def test_a_dishonest_peer_is_refused(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, value, error = DISHONEST[what]
-    monkeypatch.setattr(f"carnet_ref.spdm.{name}", value)
+    end, _, kind = name.partition(".")
+    if hasattr(messages, kind):
+        spdm.saying(monkeypatch, end, **{kind: value})
+    else:
+        monkeypatch.setattr(f"carnet_ref.spdm.{name}", value)
     first, *_ = refusals(spdm.requester(), spdm.responder())
     assert isinstance(first, error)
     assert value is not Twisted or getattr(first, "what", "") == "RequesterVerifyData"
@@ -358,7 +355,7 @@ def test_an_update_acknowledged_with_another_tag_ends_the_session(
         return KeyUpdateAck(version, asked, tag ^ (asked is operation))
 
     ours, theirs = spdm.established()
-    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyUpdateAck", acknowledging)
+    spdm.saying(monkeypatch, "responder", KeyUpdateAck=acknowledging)
     closed = [
         effect for effect in spdm.deliver(ours, machine.UpdateKeys(), theirs) if isinstance(effect, machine.Closed)
     ]
@@ -375,7 +372,7 @@ def test_only_the_end_of_a_handshake_opens_a_session_and_only_measurements_are_a
     (closed,) = spdm.deliver(ours, machine.Measure(bytes(32)), theirs)
     assert isinstance(closed, machine.Closed)
     assert isinstance(closed.error, UnexpectedMessageError)
-    monkeypatch.setattr("carnet_ref.spdm.responder.messages.FinishRsp", HeartbeatAck)
+    spdm.saying(monkeypatch, "responder", FinishRsp=HeartbeatAck)
     ours, theirs = spdm.requester(), spdm.responder()
     first, *_ = [each for each in spdm.deliver(ours, machine.Begin(), theirs) if isinstance(each, machine.Closed)]
     assert isinstance(first.error, UnexpectedMessageError)

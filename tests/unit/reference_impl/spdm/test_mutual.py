@@ -6,24 +6,37 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from carnet_ref import spdm
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sign_rsa_pss, verify_rsa_pss
 from carnet_ref.spdm import messages
+from carnet_ref.spdm.endpoints import Requester, Responder
+from carnet_ref.spdm.errors import DowngradeError, TransferError, UnexpectedMessageError, UntrustedChainError
 from carnet_ref.spdm.layout import Message, Version
 from carnet_ref.spdm.machine import Begin, Closed, Opened, Received, SecuredState, Send, SessionState
 from carnet_ref.spdm.messages import KeyExchangeRsp
-from carnet_ref.spdm.profile import Capability
+from carnet_ref.spdm.profile import CURRENT, H100, Capability, Profile
+from carnet_ref.spdm.responder import MutualAuthentication
 from carnet_ref.spdm.secured import SPDM, SecuredRecord
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm import ByHand, carry, chain, deliver, identity, mutual, requester, responder, trust_requester
+from tests.fixtures.spdm import (
+    ByHand,
+    carry,
+    chain,
+    deliver,
+    identity,
+    mutual,
+    requester,
+    responder,
+    saying,
+    trust_requester,
+)
 
 VERSIONS = [Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4]
 V = Version.V1_2
 
 
 def both(
-    profile: spdm.Profile = spdm.H100, how: messages.MutualRequest = messages.MutualRequest.ENCAPSULATED
-) -> tuple[spdm.Requester, spdm.Responder]:
+    profile: Profile = H100, how: messages.MutualRequest = messages.MutualRequest.ENCAPSULATED
+) -> tuple[Requester, Responder]:
     return requester(profile, identity=identity()), responder(profile, mutual=mutual(how))
 
 
@@ -31,7 +44,7 @@ def both(
 @pytest.mark.parametrize("how", messages.MutualRequest)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_both_ends_know_who_the_requester_is(version: Version, how: messages.MutualRequest) -> None:
-    ours, theirs = both(spdm.Profile(version.label, (version,)), how)
+    ours, theirs = both(Profile(version.label, (version,)), how)
     happened = deliver(ours, Begin(), theirs)
     opened = [each.session for each in happened if isinstance(each, Opened)]
     assert [each.requester.certificates for each in opened if each.requester] == [identity().certificates] * 2
@@ -42,12 +55,12 @@ def test_each_end_refuses_the_other_where_only_one_wants_mutual_authentication()
     happened = deliver(requester(), Begin(), responder())
     assert all(each.session.requester is None for each in happened if isinstance(each, Opened))
     error = reason(requester(), responder(mutual=mutual()))
-    assert isinstance(error, spdm.DowngradeError)
+    assert isinstance(error, DowngradeError)
     assert "MUT_AUTH" in str(error)
-    assert isinstance(reason(requester(identity=identity()), responder()), spdm.DowngradeError)
+    assert isinstance(reason(requester(identity=identity()), responder()), DowngradeError)
 
 
-def reason(ours: spdm.Requester, theirs: spdm.Responder) -> Exception:
+def reason(ours: Requester, theirs: Responder) -> Exception:
     """Return why no session was opened, as the end that refused says it."""
     happened = deliver(ours, Begin(), theirs)
     assert not any(isinstance(each, Opened) for each in happened)
@@ -61,9 +74,9 @@ def test_a_requester_refuses_a_device_that_can_ask_and_does_not(asked: int, monk
     def otherwise(*fields: Any) -> KeyExchangeRsp:
         return replace(KeyExchangeRsp(*fields), mutual=asked)
 
-    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", otherwise)
+    saying(monkeypatch, "responder", KeyExchangeRsp=otherwise)
     error = reason(*both())
-    assert isinstance(error, spdm.DowngradeError)
+    assert isinstance(error, DowngradeError)
     assert "does not ask" in str(error)
 
 
@@ -71,19 +84,19 @@ def test_a_requester_refuses_to_sign_for_a_slot_that_it_does_not_have(monkeypatc
     def otherwise(*fields: Any) -> KeyExchangeRsp:
         return replace(KeyExchangeRsp(*fields), requester_slot=1)
 
-    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", otherwise)
-    assert isinstance(reason(*both(how=messages.MutualRequest.PROVISIONED)), spdm.UnexpectedMessageError)
+    saying(monkeypatch, "responder", KeyExchangeRsp=otherwise)
+    assert isinstance(reason(*both(how=messages.MutualRequest.PROVISIONED)), UnexpectedMessageError)
 
 
 def test_a_requester_whose_chain_is_not_trusted_is_refused() -> None:
     ours = requester(identity=replace(identity(), certificates=identity().certificates[:1]))
-    assert isinstance(reason(ours, responder(mutual=mutual())), spdm.UntrustedChainError)
-    provisioned = spdm.MutualAuthentication(trust_requester, messages.MutualRequest.PROVISIONED, identity().chain)
+    assert isinstance(reason(ours, responder(mutual=mutual())), UntrustedChainError)
+    provisioned = MutualAuthentication(trust_requester, messages.MutualRequest.PROVISIONED, identity().chain)
     object.__setattr__(provisioned, "provisioned", replace(identity(), certificates=chain()).chain)
-    assert isinstance(reason(requester(identity=identity()), responder(mutual=provisioned)), spdm.UntrustedChainError)
+    assert isinstance(reason(requester(identity=identity()), responder(mutual=provisioned)), UntrustedChainError)
     ours = requester(identity=replace(identity(), certificates=chain()))
-    error = reason(ours, responder(mutual=spdm.MutualAuthentication(lambda _: None)))
-    assert isinstance(error, spdm.UntrustedChainError)
+    error = reason(ours, responder(mutual=MutualAuthentication(lambda _: None)))
+    assert isinstance(error, UntrustedChainError)
     assert "no RSA key" in str(error)
 
 
@@ -108,7 +121,7 @@ def test_a_requester_that_signs_with_another_key_than_its_certificate_s_is_refus
 )
 def test_a_chain_is_provisioned_or_asked_for(how: messages.MutualRequest, provisioned: bytes) -> None:
     with pytest.raises(ValueError, match="provisioned"):
-        spdm.MutualAuthentication(trust_requester, how, provisioned)
+        MutualAuthentication(trust_requester, how, provisioned)
 
 
 def opening(how: messages.MutualRequest = messages.MutualRequest.ENCAPSULATED) -> tuple[ByHand, SecuredState, bytes]:
@@ -143,7 +156,7 @@ def finish(state: SessionState) -> messages.Finish:
 def test_nobody_finishes_before_the_end_of_saying_who_it_is() -> None:
     hand, state, _ = opening()
     assert hand.say(finish(state)) == messages.Error(V, messages.ErrorCode.UNEXPECTED_REQUEST)
-    assert isinstance(hand.error, spdm.UnexpectedMessageError)
+    assert isinstance(hand.error, UnexpectedMessageError)
     assert hand.over
     hand, state, _ = opening()
     assert isinstance(hand.say(messages.GetEncapsulatedRequest(V)), messages.EncapsulatedRequest)
@@ -203,14 +216,14 @@ def say_who(hand: ByHand, how: messages.MutualRequest) -> None:
 ANSWERS: dict[str, tuple[messages.DeliverEncapsulatedResponse, type[Exception]]] = {
     "to a request of another number": (
         delivered(2, messages.Digests(V, 0, 1, (bytes(48),))),
-        spdm.UnexpectedMessageError,
+        UnexpectedMessageError,
     ),
-    "that is none of digests": (delivered(1, messages.Heartbeat(V)), spdm.UnexpectedMessageError),
+    "that is none of digests": (delivered(1, messages.Heartbeat(V)), UnexpectedMessageError),
     "in another version": (
         messages.DeliverEncapsulatedResponse(V, 1, messages.Digests(Version.V1_1, 0, 1, (bytes(48),)).encode()),
         MalformedError,
     ),
-    "without certificates in slot 0": (delivered(1, messages.Digests(V, 0, 2, (bytes(48),))), spdm.UntrustedChainError),
+    "without certificates in slot 0": (delivered(1, messages.Digests(V, 0, 2, (bytes(48),))), UntrustedChainError),
 }
 
 
@@ -240,7 +253,7 @@ def test_a_device_refuses_a_portion(row: str) -> None:
     hand.say(messages.GetEncapsulatedRequest(V))
     hand.say(delivered(1, messages.Digests(V, 0, 1, (identity().digest,))))
     assert isinstance(hand.say(delivered(2, portion)), messages.Error)
-    assert isinstance(hand.error, spdm.UntrustedChainError)
+    assert isinstance(hand.error, UntrustedChainError)
     assert said in str(hand.error)
 
 
@@ -252,14 +265,14 @@ def test_a_chain_in_portions_without_end_is_refused() -> None:
         number = ack.request_id
         ack = hand.say(delivered(number, messages.Certificate(V, 0, b"x", 9000)))
     assert number == 0xFF
-    assert isinstance(hand.error, spdm.UntrustedChainError)
+    assert isinstance(hand.error, UntrustedChainError)
 
 
 class Asker:
     """A device with keys of the session that asks the requester for what it likes."""
 
     def __init__(self, how: messages.MutualRequest = messages.MutualRequest.ENCAPSULATED) -> None:
-        self.ours, theirs = both(spdm.H100, how)
+        self.ours, theirs = both(H100, how)
         carry((self.ours, theirs), [(0, Begin())], lambda data, to: None if data[0] == 6 and to else data)
         state = self.ours.state
         assert isinstance(state, SecuredState)
@@ -286,7 +299,7 @@ def next_request(came: int, number: int, carried: Message) -> messages.Encapsula
     ids=lambda m: type(m).__name__,
 )
 def test_a_requester_shows_its_certificates_and_does_nothing_else_that_is_asked(carried: Message) -> None:
-    assert isinstance(Asker().say(request(1, carried)), spdm.UnexpectedMessageError)
+    assert isinstance(Asker().say(request(1, carried)), UnexpectedMessageError)
 
 
 @pytest.mark.parametrize(("slot", "offset"), [(1, 0), (0, 0xFFFF)])
@@ -299,7 +312,7 @@ def test_a_requester_takes_the_slot_that_it_has_and_does_not_answer_without_end(
     assert asker.say(request(1, messages.GetDigests(V))) is None
     for _ in range(255):
         assert asker.say(next_request(1, 1, messages.GetDigests(V))) is None
-    assert isinstance(asker.say(next_request(1, 1, messages.GetDigests(V))), spdm.TransferError)
+    assert isinstance(asker.say(next_request(1, 1, messages.GetDigests(V))), TransferError)
     asker = Asker()
     asker.say(request(1, messages.GetDigests(V)))
     assert asker.say(messages.EncapsulatedResponseAck(V, 0, messages.Payload.SLOT, 1, b"\0")) is None
@@ -308,8 +321,8 @@ def test_a_requester_takes_the_slot_that_it_has_and_does_not_answer_without_end(
 @pytest.mark.parametrize(
     ("ack", "error"),
     [
-        (messages.EncapsulatedResponseAck(V, 0, messages.Payload.ABSENT, 7), spdm.UnexpectedMessageError),
-        (messages.EncapsulatedResponseAck(V, 0, messages.Payload.SLOT, 1, b"\1"), spdm.UnexpectedMessageError),
+        (messages.EncapsulatedResponseAck(V, 0, messages.Payload.ABSENT, 7), UnexpectedMessageError),
+        (messages.EncapsulatedResponseAck(V, 0, messages.Payload.SLOT, 1, b"\1"), UnexpectedMessageError),
         (messages.EncapsulatedResponseAck(V, 2, messages.Payload.REQUEST, 1, b"\x12\x81"), MalformedError),
     ],
     ids=["of another request", "that names another slot", "with half a request"],
@@ -330,13 +343,13 @@ def test_the_platform_cannot_take_mutual_authentication_away() -> None:
 
     happened = carry(both(), [(0, Begin())], without)
     assert not any(isinstance(each, Opened) for each in happened)
-    assert isinstance(next(each.error for each in happened if isinstance(each, Closed)), spdm.DowngradeError)
+    assert isinstance(next(each.error for each in happened if isinstance(each, Closed)), DowngradeError)
 
 
 H100_LAYOUT = replace(opening()[1].layout, summary=False)
 
 
 def test_what_a_requester_says_it_can_do_depends_on_whether_it_has_an_identity() -> None:
-    plain, known = (spdm.CURRENT.get_capabilities(V, mutual=able) for able in (False, True))
+    plain, known = (CURRENT.get_capabilities(V, mutual=able) for able in (False, True))
     assert isinstance(plain, messages.GetCapabilities)
     assert known.flags - plain.flags == Capability.MUT_AUTH | Capability.ENCAP

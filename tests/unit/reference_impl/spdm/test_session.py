@@ -6,10 +6,11 @@ import hmac
 
 import pytest
 
-from carnet_ref import spdm
 from carnet_ref.crypto.primitives import AesGcm, AuthenticationError
 from carnet_ref.keys import H100KeySchedule, SecretTakenError
 from carnet_ref.spdm import machine
+from carnet_ref.spdm.endpoints import Requester, Responder
+from carnet_ref.spdm.errors import RecordError, SequenceError, SessionOverError, SpdmError, UnexpectedMessageError
 from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.machine import SecuredState
 from carnet_ref.spdm.messages import (
@@ -25,10 +26,11 @@ from carnet_ref.spdm.messages import (
     KeyUpdateAck,
     UpdateOperation,
 )
+from carnet_ref.spdm.profile import CURRENT, H100, H100_DEVICE, Profile
 from carnet_ref.spdm.requester import AwaitBegin, Established
 from carnet_ref.spdm.responder import AwaitRequest
 from carnet_ref.spdm.secured import SPDM, DirectionSecret, HandshakeSecrets, RecordKeys, SecuredRecord, bin_concat
-from carnet_ref.spdm.session import Purpose, key_bytes, signed_bytes
+from carnet_ref.spdm.session import GpuSession, MeasurementRequest, Purpose, SessionReport, key_bytes, signed_bytes
 from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm import (
     ByHand,
@@ -44,17 +46,15 @@ from tests.fixtures.spdm import (
 )
 
 PAIRS = [
-    (spdm.H100, spdm.H100_DEVICE, Version.V1_1),
-    (spdm.H100, spdm.H100, Version.V1_2),
-    (spdm.H100, spdm.CURRENT, Version.V1_2),
-    (spdm.Profile("1.3", (Version.V1_3,)), spdm.CURRENT, Version.V1_3),
-    (spdm.CURRENT, spdm.CURRENT, Version.V1_4),
+    (H100, H100_DEVICE, Version.V1_1),
+    (H100, H100, Version.V1_2),
+    (H100, CURRENT, Version.V1_2),
+    (Profile("1.3", (Version.V1_3,)), CURRENT, Version.V1_3),
+    (CURRENT, CURRENT, Version.V1_4),
 ]
 
 
-def opened(
-    asking: spdm.Profile = spdm.H100, answering: spdm.Profile = spdm.H100_DEVICE
-) -> tuple[spdm.Requester, spdm.Responder]:
+def opened(asking: Profile = H100, answering: Profile = H100_DEVICE) -> tuple[Requester, Responder]:
     ours, theirs = requester(asking), responder(answering)
     deliver(ours, machine.Begin(), theirs)
     assert isinstance(ours.state, Established)
@@ -65,7 +65,7 @@ def opened(
 @pytest.mark.mends("E15")
 @pytest.mark.parametrize(("asking", "answering", "version"), PAIRS)
 def test_two_ends_open_a_session_of_the_newest_common_version(
-    asking: spdm.Profile, answering: spdm.Profile, version: Version
+    asking: Profile, answering: Profile, version: Version
 ) -> None:
     ours, theirs = requester(asking), responder(answering)
     effects = deliver(ours, machine.Begin(), theirs)
@@ -100,7 +100,7 @@ def test_the_exported_secret_is_handed_out_once_and_not_after_the_end() -> None:
 
 @pytest.mark.parametrize(("asking", "answering", "version"), PAIRS)
 def test_a_report_comes_marked_with_the_session_it_came_in(
-    asking: spdm.Profile, answering: spdm.Profile, version: Version
+    asking: Profile, answering: Profile, version: Version
 ) -> None:
     ours, theirs = opened(asking, answering)
     (effect,) = deliver(ours, machine.Measure(bytes(range(32))), theirs)
@@ -117,7 +117,7 @@ def test_at_version_1_1_the_request_is_the_37_bytes_that_nvidia_s_reports_start_
     assert isinstance(effect, machine.Measured)
     assert effect.report.request == bytes.fromhex("11e001ff") + bytes(range(32)) + b"\0"
     ours, _ = opened()
-    with pytest.raises(spdm.SpdmError):
+    with pytest.raises(SpdmError):
         ours.handle(machine.Measure(bytes(31)))
     assert isinstance(ours.state, Established)
 
@@ -134,11 +134,11 @@ def test_applications_talk_inside_the_session_both_ways_and_not_on_the_wire() ->
 
 def test_what_has_to_be_taken_is_not_dropped() -> None:
     ours, theirs = opened()
-    with pytest.raises(spdm.UnexpectedMessageError, match="ApplicationData"):
+    with pytest.raises(UnexpectedMessageError, match="ApplicationData"):
         theirs.receive(ours.seal(b"command"))
     instead = theirs.seal(b"instead")
     (answer,) = theirs.receive(ours.ask_report(bytes(32)))
-    with pytest.raises(spdm.UnexpectedMessageError, match="Measured"):
+    with pytest.raises(UnexpectedMessageError, match="Measured"):
         ours.take_report(instead)
     assert ours.take_report(answer).nonce == bytes(32)
 
@@ -178,7 +178,7 @@ def test_an_answer_under_the_key_before_an_update_ends_the_session() -> None:
     assert isinstance(state, AwaitRequest)
     (late,) = (effect.data for effect in state.say(b"\x11\x68\0\0")[1] if isinstance(effect, machine.Send))
     ours.handle(machine.UpdateKeys())
-    with pytest.raises(spdm.UnexpectedMessageError, match="key before"):
+    with pytest.raises(UnexpectedMessageError, match="key before"):
         ours.receive(late)
 
 
@@ -189,14 +189,14 @@ def test_a_heartbeat_is_answered_until_the_session_is_over_for_both() -> None:
     ours, theirs = opened()
     assert deliver(ours, machine.End(), theirs) == [machine.Closed(None), machine.Closed(None)]
     for end in (ours, theirs):
-        with pytest.raises(spdm.SessionOverError):
+        with pytest.raises(SessionOverError):
             end.handle(machine.SendApplication(b"more"))
 
 
 def test_a_call_out_of_turn_raises_and_changes_nothing() -> None:
     for end in (requester(), responder()):
         before = end.state
-        with pytest.raises(spdm.UnexpectedMessageError):
+        with pytest.raises(UnexpectedMessageError):
             end.handle(machine.End())
         assert end.state == before
     assert isinstance(requester().state, AwaitBegin)
@@ -215,9 +215,9 @@ def test_nobody_makes_a_session_s_tokens_but_its_machine() -> None:
     ours, _ = opened()
     assert ours.session is not None
     with pytest.raises(TypeError):
-        spdm.GpuSession(1, Version.V1_1, bytes(48), ours.session.responder, None)
+        GpuSession(1, Version.V1_1, bytes(48), ours.session.responder, None)
     with pytest.raises(TypeError):
-        spdm.SessionReport(bytes(32), b"", b"", b"", ours.session, object())
+        SessionReport(bytes(32), b"", b"", b"", ours.session, object())
 
 
 def test_taking_turns_is_the_same_machine() -> None:
@@ -309,7 +309,7 @@ def test_what_the_device_sends_while_the_requester_updates_its_own_key_arrives()
         effect.data for effect in ours.handle(machine.UpdateKeys(both=False)) if isinstance(effect, machine.Send)
     )
     assert ours.open(under_way) == b"one"
-    with pytest.raises(spdm.UnexpectedMessageError):
+    with pytest.raises(UnexpectedMessageError):
         ours.seal(b"not between keys")
     (ack,) = theirs.receive(asked)
     (verify,) = ours.receive(ack)
@@ -343,7 +343,7 @@ def test_anything_but_the_new_key_after_an_update_is_told_so_and_ends_the_sessio
         assert hand.sending is not None
         hand.sending = hand.sending.updated()
         assert hand.say(message) == Error(V, ErrorCode.UNEXPECTED_REQUEST)
-        assert isinstance(hand.error, spdm.UnexpectedMessageError)
+        assert isinstance(hand.error, UnexpectedMessageError)
         assert hand.over
 
 
@@ -357,7 +357,7 @@ def test_what_does_not_belong_in_a_session_gets_an_error_or_no_answer_and_ends_i
     hand = inside()
     assert hand.sending is not None
     _, record = hand.sending.updated().seal(SPDM, Heartbeat(V).encode())
-    with pytest.raises(spdm.RecordError):
+    with pytest.raises(RecordError):
         hand.theirs.receive(record)
     assert hand.over
     hand = inside()
@@ -376,7 +376,7 @@ def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:
     assert isinstance(state, SecuredState)
     again = KeyUpdate(Version.V1_1, UpdateOperation.UPDATE_ALL_KEYS, 1)
     _, record = state.sending.updated().seal(5, again.encode())
-    with pytest.raises(spdm.UnexpectedMessageError, match="verifies the new key"):
+    with pytest.raises(UnexpectedMessageError, match="verifies the new key"):
         theirs.receive(record)
 
 
@@ -386,9 +386,9 @@ def test_a_record_replayed_reordered_or_left_out_ends_the_session() -> None:
         records = [ours.seal(b"one"), ours.seal(b"two")]
         for index in choose[:-1]:
             theirs.open(records[index])
-        with pytest.raises(spdm.SequenceError):
+        with pytest.raises(SequenceError):
             theirs.open(records[choose[-1]])
-        with pytest.raises(spdm.SessionOverError):
+        with pytest.raises(SessionOverError):
             theirs.open(records[0])
 
 
@@ -396,25 +396,25 @@ def test_a_record_of_another_session_or_an_altered_one_does_not_open() -> None:
     ours, theirs = established()
     other = requester(seed="third")
     deliver(other, machine.Begin(), responder())
-    with pytest.raises(spdm.RecordError, match="session"):
+    with pytest.raises(RecordError, match="session"):
         theirs.open(other.seal(b"x"))
     ours, theirs = established()
     record = bytearray(ours.seal(b"x"))
     record[-1] ^= 1
-    with pytest.raises(spdm.RecordError, match="authenticate"):
+    with pytest.raises(RecordError, match="authenticate"):
         theirs.open(bytes(record))
 
 
 def test_a_record_sent_back_a_failure_and_a_message_in_the_clear_end_a_session() -> None:
     ours, _ = established()
-    with pytest.raises((spdm.RecordError, spdm.SequenceError)):
+    with pytest.raises((RecordError, SequenceError)):
         ours.open(ours.seal(b"x"))
     _, theirs = established()
     effects = theirs.handle(machine.Received(b"\x06" + bytes(30)))
     assert [type(effect) for effect in effects] == [machine.Closed]
     ours, theirs = established()
     for end in (ours, theirs):
-        with pytest.raises(spdm.UnexpectedMessageError):
+        with pytest.raises(UnexpectedMessageError):
             end.receive(b"\x05\x11\xe8\x00\x00")
 
 
@@ -425,15 +425,15 @@ def test_a_report_that_nobody_asked_for_ends_the_session() -> None:
     ours.take_report(answer)
     state = theirs.state
     asked = GetMeasurements(Version.V1_1, 1, 0xFF, bytes(32))
-    report = reporter().report(spdm.MeasurementRequest(asked, asked.encode()))
+    report = reporter().report(MeasurementRequest(asked, asked.encode()))
     unasked = state.sealed(5, report)[1]  # type: ignore[attr-defined]
-    with pytest.raises(spdm.UnexpectedMessageError):
+    with pytest.raises(UnexpectedMessageError):
         ours.receive(unasked[0].data)
 
 
 def test_no_record_is_too_long_and_the_first_message_is_said_to_be_of_spdm() -> None:
     ours, theirs = established()
-    with pytest.raises(spdm.RecordError):
+    with pytest.raises(RecordError):
         ours.seal(bytes(65_536))
     assert theirs.open(ours.seal(b"still open")) == b"still open"
     begin = requester().begin()[0]
@@ -448,7 +448,7 @@ def test_a_message_of_spdm_that_is_said_to_be_of_another_type_ends_the_session(k
     state = ours.state
     assert isinstance(state, SecuredState)
     _, record = state.sending.seal(kind, Heartbeat(Version.V1_1).encode())
-    with pytest.raises(spdm.UnexpectedMessageError, match=f"type {kind:#04x}"):
+    with pytest.raises(UnexpectedMessageError, match=f"type {kind:#04x}"):
         theirs.receive(record)
 
 

@@ -7,11 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref import spdm
 from carnet_ref.spdm import messages
-from carnet_ref.spdm.errors import PutOffError
+from carnet_ref.spdm.endpoints import Requester
+from carnet_ref.spdm.errors import (
+    BusyError,
+    NotReadyError,
+    PeerError,
+    PutOffError,
+    TransferError,
+    UnexpectedMessageError,
+)
 from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.machine import Begin, Closed, Measure, Measured, Opened, Received, Send
+from carnet_ref.spdm.profile import CURRENT
 from carnet_ref.spdm.transfer import (
     LEAST_CHUNK,
     LEAST_TRANSFER,
@@ -76,17 +84,17 @@ PIECES: dict[str, messages.ChunkSend] = {
 
 @pytest.mark.parametrize("row", sorted(PIECES))
 def test_a_piece_is_refused(row: str) -> None:
-    with pytest.raises(spdm.TransferError):
+    with pytest.raises(TransferError):
         Incoming(3, 500).add(PIECES[row])
 
 
 @pytest.mark.mends("T3")
 def test_no_piece_comes_again_and_their_number_is_bounded() -> None:
     first = Incoming(3, 500).add(piece())
-    with pytest.raises(spdm.TransferError):
+    with pytest.raises(TransferError):
         first.add(piece())
     outgoing = Outgoing(bytes(0x10001 * 30), 0, LEAST_TRANSFER, sequence=0x10000, sent=0xFFFF * 30)
-    with pytest.raises(spdm.TransferError):
+    with pytest.raises(TransferError):
         outgoing.piece(messages.ChunkSend, V)
 
 
@@ -111,14 +119,14 @@ def test_a_long_request_goes_in_pieces_and_its_response_comes_with_the_last_ackn
 
 
 ACKS: dict[str, tuple[bytes, type[Exception]]] = {
-    "of another piece": (acknowledged(sequence=1), spdm.TransferError),
-    "of another message": (acknowledged(handle=1), spdm.TransferError),
-    "with a response too early": (acknowledged(response=b"\x12\x01\0\0"), spdm.UnexpectedMessageError),
+    "of another piece": (acknowledged(sequence=1), TransferError),
+    "of another message": (acknowledged(handle=1), TransferError),
+    "with a response too early": (acknowledged(response=b"\x12\x01\0\0"), UnexpectedMessageError),
     "with an early error that is none": (
         acknowledged(response=b"\x12\x01\0\0", early_error=True),
-        spdm.UnexpectedMessageError,
+        UnexpectedMessageError,
     ),
-    "that is none": (b"\x12\x01\0\0" + bytes(0), spdm.UnexpectedMessageError),
+    "that is none": (b"\x12\x01\0\0" + bytes(0), UnexpectedMessageError),
 }
 
 
@@ -155,12 +163,12 @@ def test_a_large_response_is_fetched_piece_by_piece() -> None:
 
 
 RESPONSES: dict[str, tuple[bytes, type[Exception]]] = {
-    "of another message": (response(handle=1), spdm.TransferError),
-    "of a message that is too long": (response(whole_size=501), spdm.TransferError),
-    "that is none": (b"\x12\x01\0\0", spdm.UnexpectedMessageError),
+    "of another message": (response(handle=1), TransferError),
+    "of a message that is too long": (response(whole_size=501), TransferError),
+    "that is none": (b"\x12\x01\0\0", UnexpectedMessageError),
     "of a message that is a piece itself": (
         response(chunk=response(), whole_size=len(response()), last=True),
-        spdm.UnexpectedMessageError,
+        UnexpectedMessageError,
     ),
 }
 
@@ -183,7 +191,7 @@ def test_a_large_response_cannot_hide_that_the_peer_is_busy_or_large_again() -> 
 
 @pytest.mark.parametrize("handle", [b"", b"\0\0"])
 def test_a_large_response_has_one_handle(handle: bytes) -> None:
-    with pytest.raises(spdm.TransferError):
+    with pytest.raises(TransferError):
         asking().transfer.take(error(messages.ErrorCode.LARGE_RESPONSE, handle))
 
 
@@ -191,11 +199,11 @@ def test_pieces_are_not_taken_from_a_peer_that_did_not_agree_to_them() -> None:
     alone = replace(SIZES, pieces=False)
     message = error(messages.ErrorCode.LARGE_RESPONSE, b"\0")
     assert asking(alone).transfer.take(message).whole == message
-    with pytest.raises(spdm.UnexpectedMessageError):
+    with pytest.raises(UnexpectedMessageError):
         answering(alone).take(piece().encode())
-    with pytest.raises(spdm.TransferError):
+    with pytest.raises(TransferError):
         asking(alone, LONG)
-    with pytest.raises(spdm.TransferError):
+    with pytest.raises(TransferError):
         answering(alone).put(LONG)
 
 
@@ -203,7 +211,7 @@ def test_pieces_are_not_taken_from_a_peer_that_did_not_agree_to_them() -> None:
     "message", [piece(), messages.ChunkGet(V, 0, 0), messages.ChunkSendAck(V, 0, 0), messages.RespondIfReady(V, 1, 1)]
 )
 def test_a_requester_gets_no_request_and_no_piece_that_it_did_not_ask_for(message: Message) -> None:
-    with pytest.raises(spdm.UnexpectedMessageError):
+    with pytest.raises(UnexpectedMessageError):
         asking().transfer.take(message.encode())
 
 
@@ -211,17 +219,17 @@ def test_a_responder_takes_the_rest_of_a_request_before_anything_else() -> None:
     begun = answering().take(piece().encode())
     assert begun.send == messages.ChunkSendAck(V, 3, 0).encode()
     for message in (REQUEST, messages.ChunkGet(V, 0, 0).encode(), messages.RespondIfReady(V, 1, 1).encode()):
-        with pytest.raises(spdm.UnexpectedMessageError):
+        with pytest.raises(UnexpectedMessageError):
             begun.transfer.take(message)
-    with pytest.raises(spdm.TransferError):
+    with pytest.raises(TransferError):
         begun.transfer.take(piece(handle=4, sequence=1, whole_size=None).encode())
 
 
 def test_a_request_in_pieces_is_no_piece_itself_and_no_response_is_too_long() -> None:
     inner = messages.ChunkGet(V, 0, 0).encode()
-    with pytest.raises(spdm.UnexpectedMessageError):
+    with pytest.raises(UnexpectedMessageError):
         answering().take(piece(chunk=inner, whole_size=len(inner), last=True).encode())
-    with pytest.raises(spdm.TransferError, match="takes 500"):
+    with pytest.raises(TransferError, match="takes 500"):
         answering().put(bytes(501))
 
 
@@ -230,12 +238,12 @@ def test_a_request_in_pieces_is_no_piece_itself_and_no_response_is_too_long() ->
 )
 def test_a_responder_hands_out_its_pieces_in_order_before_anything_else(message: Message) -> None:
     announced = answering().put(LONG)
-    with pytest.raises((spdm.TransferError, spdm.UnexpectedMessageError)):
+    with pytest.raises((TransferError, UnexpectedMessageError)):
         announced.transfer.take(message.encode())
 
 
 def test_the_response_to_a_request_in_pieces_may_be_large_itself() -> None:
-    hand, _ = negotiated(V, responder(replace(spdm.CURRENT, versions=(V,))), replace(spdm.CURRENT, transfer=54))
+    hand, _ = negotiated(V, responder(replace(CURRENT, versions=(V,))), replace(CURRENT, transfer=54))
     whole = messages.GetDigests(V).encode()
     ack = hand.say(messages.ChunkSend(V, 0, 0, True, whole, len(whole)))
     assert isinstance(ack, messages.ChunkSendAck)
@@ -255,7 +263,7 @@ def collected(hand: ByHand) -> bytes:
 
 
 def test_an_error_of_the_peer_in_a_session_in_pieces_is_the_peer_s() -> None:
-    ours, theirs = requester(replace(spdm.CURRENT, transfer=64)), responder(spdm.CURRENT)
+    ours, theirs = requester(replace(CURRENT, transfer=64)), responder(CURRENT)
 
     def broken(data: bytes, to_responder: bool) -> bytes:
         if not to_responder and data[2] == messages.ChunkResponse.CODE:
@@ -263,11 +271,12 @@ def test_an_error_of_the_peer_in_a_session_in_pieces_is_the_peer_s() -> None:
         return data
 
     happened = carry((ours, theirs), [(0, Begin())], broken)
-    assert isinstance(next(each for each in happened if isinstance(each, Closed)).error, spdm.PeerError)
+    closed = next(each for each in happened if isinstance(each, Closed))
+    assert isinstance(closed.error, PeerError)
 
 
 def test_a_report_that_does_not_fit_a_transfer_comes_in_pieces_inside_the_session() -> None:
-    ours, theirs = requester(replace(spdm.CURRENT, transfer=64)), responder(spdm.CURRENT)
+    ours, theirs = requester(replace(CURRENT, transfer=64)), responder(CURRENT)
     deliver(ours, Begin(), theirs)
     count = 0
 
@@ -294,7 +303,7 @@ def test_a_request_that_finds_the_peer_busy_is_sent_again_later_each_time_and_no
         assert crossing.whole is None
         waits.append(crossing.after)
     assert waits == sorted(set(waits))
-    with pytest.raises(spdm.TransferError, match=str(MOST_TRIES)):
+    with pytest.raises(TransferError, match=str(MOST_TRIES)):
         crossing.transfer.take(error(messages.ErrorCode.BUSY))
 
 
@@ -317,14 +326,14 @@ def test_a_response_is_not_asked_for_without_end() -> None:
     crossing = asking()
     for number in range(MOST_TRIES):
         crossing = crossing.transfer.take((late if number % 2 else lambda: error(messages.ErrorCode.BUSY))())
-    with pytest.raises(spdm.TransferError):
+    with pytest.raises(TransferError):
         crossing.transfer.take(late())
 
 
 LATE: dict[str, tuple[bytes, type[Exception]]] = {
-    "to another request": (late(code=messages.GetVersion.CODE), spdm.UnexpectedMessageError),
-    "after too long": (late(exponent=LONGEST_EXPONENT + 1), spdm.TransferError),
-    "and dropped at once": (late(multiplier=1), spdm.TransferError),
+    "to another request": (late(code=messages.GetVersion.CODE), UnexpectedMessageError),
+    "after too long": (late(exponent=LONGEST_EXPONENT + 1), TransferError),
+    "and dropped at once": (late(multiplier=1), TransferError),
     "without saying when": (error(messages.ErrorCode.RESPONSE_NOT_READY), MalformedError),
     "with more than belongs there": (late() + b"\0", MalformedError),
 }
@@ -337,7 +346,7 @@ def test_a_response_that_comes_later_is_refused(row: str) -> None:
         asking().transfer.take(message)
 
 
-@pytest.mark.parametrize("request_", [messages.GetVersion(Version.V1_0), spdm.CURRENT.negotiate(V)])
+@pytest.mark.parametrize("request_", [messages.GetVersion(Version.V1_0), CURRENT.negotiate(V)])
 def test_what_takes_no_time_is_not_late(request_: Message) -> None:
     crossing = asking(request=request_.encode())
     message = late(code=request_.CODE)
@@ -345,14 +354,14 @@ def test_what_takes_no_time_is_not_late(request_: Message) -> None:
 
 
 def test_a_responder_remembers_the_request_that_waits_and_answers_it_once() -> None:
-    put_off = answering().put_off(REQUEST, spdm.NotReadyError(4))
+    put_off = answering().put_off(REQUEST, NotReadyError(4))
     told = messages.parse_message(put_off.send or b"", Layout(V))
     assert isinstance(told, messages.Error)
     late_ = messages.NotReady.of(told)
     assert (late_.exponent, late_.request_code) == (4, messages.GetDigests.CODE)
     again = put_off.transfer.take(messages.RespondIfReady(V, messages.GetDigests.CODE, late_.token).encode())
     assert again.whole == REQUEST
-    with pytest.raises(spdm.UnexpectedMessageError):
+    with pytest.raises(UnexpectedMessageError):
         again.transfer.take(messages.RespondIfReady(V, messages.GetDigests.CODE, late_.token).encode())
 
 
@@ -367,16 +376,16 @@ def test_a_responder_remembers_the_request_that_waits_and_answers_it_once() -> N
     ids=["another token", "another request", "something else", "a piece of something else"],
 )
 def test_nothing_but_the_request_that_waits_is_asked_for(message: bytes) -> None:
-    with pytest.raises(spdm.UnexpectedMessageError):
-        answering().put_off(REQUEST, spdm.NotReadyError()).transfer.take(message)
+    with pytest.raises(UnexpectedMessageError):
+        answering().put_off(REQUEST, NotReadyError()).transfer.take(message)
 
 
-@pytest.mark.parametrize("why", [spdm.BusyError("busy"), spdm.NotReadyError()])
+@pytest.mark.parametrize("why", [BusyError("busy"), NotReadyError()])
 def test_a_responder_does_not_put_a_request_off_without_end(why: PutOffError) -> None:
     transfer = answering()
     for _ in range(MOST_TRIES):
         transfer = transfer.put_off(REQUEST, why).transfer
-    with pytest.raises(spdm.TransferError):
+    with pytest.raises(TransferError):
         transfer.put_off(REQUEST, why)
     assert transfer.put(b"\x12\x01\0\0").transfer.deferrals == 0
 
@@ -385,7 +394,7 @@ def test_a_responder_does_not_put_a_request_off_without_end(why: PutOffError) ->
 def test_a_device_that_takes_its_time_is_waited_for(summary: messages.Summary) -> None:
     class Slow:
         def __init__(self) -> None:
-            self.waits = iter([spdm.BusyError("busy"), spdm.NotReadyError(5), spdm.NotReadyError(6), None] * 9)
+            self.waits = iter([BusyError("busy"), NotReadyError(5), NotReadyError(6), None] * 9)
 
         def _wait(self) -> None:
             if (wait := next(self.waits)) is not None:
@@ -399,7 +408,7 @@ def test_a_device_that_takes_its_time_is_waited_for(summary: messages.Summary) -
             self._wait()
             return reporter().summary(kind)
 
-    ours, theirs = requester(spdm.CURRENT, challenge=True, summary=summary), responder(spdm.CURRENT, reporter=Slow())
+    ours, theirs = requester(CURRENT, challenge=True, summary=summary), responder(CURRENT, reporter=Slow())
     happened = deliver(ours, Begin(), theirs)
     assert [type(each) for each in happened][-2:] == [Opened, Opened]
     (found,) = deliver(ours, Measure(bytes(32)), theirs)
@@ -412,37 +421,37 @@ def test_a_device_that_takes_its_time_is_waited_for(summary: messages.Summary) -
 def test_a_device_that_never_finishes_ends_the_session() -> None:
     class Never:
         def report(self, asked: Any) -> bytes:
-            raise spdm.NotReadyError
+            raise NotReadyError
 
         def summary(self, kind: messages.Summary) -> bytes:
-            raise spdm.BusyError("busy")
+            raise BusyError("busy")
 
-    ours, theirs = requester(spdm.CURRENT), responder(spdm.CURRENT, reporter=Never())
+    ours, theirs = requester(CURRENT), responder(CURRENT, reporter=Never())
     deliver(ours, Begin(), theirs)
     closed = [each for each in deliver(ours, Measure(bytes(32)), theirs) if isinstance(each, Closed)]
-    assert isinstance(closed[0].error, spdm.TransferError)
+    assert isinstance(closed[0].error, TransferError)
     assert len(closed) == 2
 
 
 def test_what_is_put_off_is_no_part_of_any_transcript() -> None:
     """Both ends agree on a session in which each message before it found the peer busy once."""
-    ours, theirs = requester(spdm.CURRENT, challenge=True), responder(spdm.CURRENT)
+    ours, theirs = requester(CURRENT, challenge=True), responder(CURRENT)
     told: set[bytes] = set()
 
     def busy_once(data: bytes, to_responder: bool) -> bytes:
         del to_responder
         return data
 
-    class Once(spdm.Requester):
+    class Once(Requester):
         def handle(self, event: Any) -> Any:
             if isinstance(event, Received) and event.data[:1] == b"\x05" and event.data not in told:
                 told.add(event.data)
                 version = Version.V1_0 if event.data[1] == Version.V1_0 else Version(event.data[1])
-                again = spdm.Requester.handle(
+                again = Requester.handle(
                     self, Received(b"\x05" + messages.Error(version, messages.ErrorCode.BUSY).encode())
                 )
                 assert [type(each) for each in again] == [Send]
-            return spdm.Requester.handle(self, event)
+            return Requester.handle(self, event)
 
     state: Any = ours.state
     patient = Once(state.config)

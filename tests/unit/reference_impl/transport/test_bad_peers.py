@@ -20,7 +20,6 @@ from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_name
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.transport import greeting
 from carnet_ref.transport import platform as relaying
-from carnet_ref.transport.crossings import TrafficCounts
 from carnet_ref.transport.frames import (
     PLATFORM,
     Ended,
@@ -35,7 +34,7 @@ from carnet_ref.transport.frames import (
 )
 from carnet_ref.transport.greeting import LARGEST_GREETING, NONCE_BYTES, introduce, key_of_party, welcome
 from carnet_ref.transport.node import Node
-from carnet_ref.transport.platform import TAKEOVERS, Platform, Relay, listen
+from carnet_ref.transport.platform import TAKEOVERS, Platform, Relay, TrafficCounts, listen
 from carnet_ref.transport.process import ConnectionConfig, run_party
 from carnet_ref.wire import MalformedError, join
 from tests.fixtures.hostile_platform import (

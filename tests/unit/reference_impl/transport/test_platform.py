@@ -10,9 +10,15 @@ from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.training import Trainer
-from carnet_ref.transport.crossings import DeviceLocation, DeviceTraffic, TrafficCounts, TrafficPhase, bytes_moved
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
-from carnet_ref.transport.platform import Platform
+from carnet_ref.transport.platform import (
+    DeviceLocation,
+    DeviceTraffic,
+    Platform,
+    TrafficCounts,
+    TrafficPhase,
+    bytes_moved,
+)
 from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
 from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, world_of
 

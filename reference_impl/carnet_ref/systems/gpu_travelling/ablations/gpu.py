@@ -8,8 +8,8 @@ from typing import Final
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, Random
 from carnet_ref.device import CopyEngines, OpenedMessage, Region
-from carnet_ref.keys import Direction, EngineChannel, IvCounter, LinkKeys, Opener, Sealer
-from carnet_ref.keys.usage import KeyUsage
+from carnet_ref.keys import Direction, EngineChannel, IvCounter, KeyUsage, LinkKeys, Opener, Sealer
+from carnet_ref.systems.ablation import leaving_out
 from carnet_ref.systems.gpu_travelling.device import Device, Firmware
 from carnet_ref.systems.gpu_travelling.keys import FIRST_CHANNEL, EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
@@ -35,33 +35,12 @@ class KeepsCode(Device):
             super().replace_code(code)
 
 
-class KeepsBuffer(Device):
-    """A scrub leaves the dataset buffer."""
-
-    def clear_buffer(self) -> None:
-        """Leave the buffer as it is."""
-
-
-class KeepsWorkspace(Device):
-    """A scrub leaves what training derived from the dataset."""
-
-    def clear_workspace(self) -> None:
-        """Leave the workspace as it is."""
-
-
 DEVICES: Final[Mapping[str, type[Device]]] = {
     "code-reupload": KeepsCode,
-    "scrub-buffer": KeepsBuffer,
-    "scrub-workspace": KeepsWorkspace,
+    "scrub-buffer": leaving_out(Device, "clear_buffer"),
+    "scrub-workspace": leaving_out(Device, "clear_workspace"),
 }
 """What a device does without each defence."""
-
-
-class NeverRetires(CopyEngines):
-    """Engines that were left go on taking traffic."""
-
-    def retire(self) -> None:
-        """Leave every engine as it is."""
 
 
 class EngineKeepsReceiving(CopyEngines):
@@ -113,7 +92,7 @@ class Reloads(CopyEngines):
 
 
 ENGINES: Final[Mapping[str, type[CopyEngines]]] = {
-    "engine-retirement": NeverRetires,
+    "engine-retirement": leaving_out(CopyEngines, "retire"),
     "rotation-in-h2d": EngineKeepsReceiving,
     "rotation-in-d2h": EngineKeepsSending,
     "gpu-implicit-iv": BelievesCounters,
@@ -137,11 +116,6 @@ def seal_on_link(keys: LinkKeys, place: Place, report: Report) -> bytes:
 def to_send(place: Place, report: Report) -> bytes:
     """Return what code on the GPU has the engine send, to pass for the firmware's report."""
     return ON_LINK + with_place(place, encode(report))
-
-
-def open_on_link(keys: LinkKeys, place: Place, sealed: bytes) -> bytes:
-    """Return a report that was made under these keys. Raises AuthenticationError if it was not."""
-    return Opener(keys.d2h, _ivs(keys, place), KeyUsage()).open(sealed)
 
 
 def split_report(body: bytes) -> tuple[Place | None, bytes]:
@@ -197,7 +171,8 @@ class HearsTheLink(Link):
         """
         place, rest = placed(sealed.removeprefix(ON_LINK))
         begun = self.pending if self.awaited is not None and self.awaited.number == 0 else None
-        return place, open_on_link(begun or self.incoming, place, rest)
+        keys = begun or self.incoming
+        return place, Opener(keys.d2h, _ivs(keys, place), KeyUsage()).open(rest)
 
 
 class LendsOneKey(Link):

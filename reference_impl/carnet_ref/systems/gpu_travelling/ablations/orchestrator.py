@@ -22,16 +22,7 @@ from carnet_ref.systems.gpu_travelling.keys import EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.orders import Fenced, MemoryRead, Place, Report, Rotated, Scrubbed, placed
 from carnet_ref.systems.gpu_travelling.roles import facts, states
-from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence, Requester
-from carnet_ref.systems.gpu_travelling.roles.facts import (
-    BufferScrubbed,
-    ContextsFenced,
-    EpochFact,
-    Expected,
-    GpuAttested,
-    HolderEnrolled,
-    KeyRotated,
-)
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence
 from carnet_ref.systems.gpu_travelling.roles.job import Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
 from carnet_ref.systems.gpu_travelling.roles.messages import Grant, Return
@@ -111,7 +102,7 @@ class Pretended(Link):
 
 @dataclass(frozen=True, slots=True)
 class _Believing:
-    """An appraiser that takes the responder of a session for the GPU that was attested before."""
+    """A verifier that takes the responder of a session for the GPU that was attested before."""
 
     key: bytes
 
@@ -121,54 +112,30 @@ class _Believing:
         return Appraisal((AppraisalStep("believed", True, "attested in an earlier session"),), {"key": self.key})
 
 
-def attested_again(session: Requester) -> GpuAttested:
-    """Take the GPU at the end of a re-opened session for the one that was attested before."""
-    appraiser = _Believing(session.responder_key)
-    attested, _ = facts.attested(session, _NOTHING, b"", appraiser, _UNCHECKED, ReceivedMessage(GPU, b""))
-    return attested
-
-
-def pretend_rotated(link: Link) -> KeyRotated:
+def pretend_rotated(link: Link) -> facts.KeyRotated:
     """Go on under the key that is there, as if it were a new one."""
     return facts.rotated(Pretended(link, Rotated(link.keys.epoch, 1)), b"", _UNCHECKED)
 
 
-def rotated_unacknowledged(link: Link) -> KeyRotated:
+def rotated_unacknowledged(link: Link) -> facts.KeyRotated:
     """Take the pending key without an acknowledgement."""
     link.awaited = None
     link.take()
     return pretend_rotated(link)
 
 
-def pretend_fenced(link: Link) -> ContextsFenced:
+def pretend_fenced(link: Link) -> facts.ContextsFenced:
     """Go on as if contexts were fenced."""
     return facts.fenced(Pretended(link, Fenced()), b"", _UNCHECKED)
 
 
-def fenced_unacknowledged(link: Link) -> ContextsFenced:
-    """Take contexts for fenced without an acknowledgement."""
-    link.awaited = None
-    return pretend_fenced(link)
-
-
-def scrubbed_unacknowledged(link: Link) -> BufferScrubbed:
+def scrubbed_unacknowledged(link: Link) -> facts.BufferScrubbed:
     """Take the buffer for clean without an acknowledgement."""
     link.awaited = None
     return facts.scrubbed(Pretended(link, Scrubbed(0)), b"", _UNCHECKED)
 
 
-def carried_over(so_far: states.Established, link: Link) -> states.Established:
-    """Keep what was established in an earlier epoch of the session as if it were about this one."""
-    fenced, verified = so_far.fenced, so_far.verified
-    if _is_of(fenced, link):
-        fenced = pretend_fenced(link)
-    if _is_of(verified, link):
-        found = Pretended(link, MemoryRead(b"", b"", 0, 0))
-        verified = facts.verified(found, b"", Expected(b"", b"", None), _UNCHECKED)
-    return replace(so_far, fenced=fenced, verified=verified)
-
-
-def _is_of(fact: EpochFact | None, link: Link) -> bool:
+def _is_of(fact: facts.EpochFact | None, link: Link) -> bool:
     return fact is not None and fact.session == link.session
 
 
@@ -198,19 +165,16 @@ class ProceduresWithout(Procedures):
 
     def take(self, state: states.OrchestratorState, event: states.Input) -> states.Transition:
         """Take an input, unless it is the report that nobody waits for; reports may come over the link."""
-        if "session-acknowledgements" in self.off:
-            event = _off_the_link(event)
-        if isinstance(event, states.Reported) and self._forgone(state, event):
+        if "session-acknowledgements" in self.off and isinstance(event, states.LinkMessage):
+            event = states.Reported(event.sealed) if event.sealed.startswith(ON_LINK) else event
+        link, unacknowledged = state.job.link, bool(_UNACKNOWLEDGED & self.off)
+        if isinstance(event, states.Reported) and link is not None and unacknowledged and _place(event) != link.awaited:
             return state, []
         return super().take(state, event)
 
-    def _forgone(self, state: states.OrchestratorState, event: states.Reported) -> bool:
-        link = state.job.link
-        return link is not None and bool(_UNACKNOWLEDGED & self.off) and _place(event) != link.awaited
-
     # -- on the way out ----------------------------------------------------------------------------
 
-    def order_rotation(self, job: Job, attested: GpuAttested) -> states.Transition:
+    def order_rotation(self, job: Job, attested: facts.GpuAttested) -> states.Transition:
         """Grant the key that is there, or do not wait for an acknowledgement."""
         if "rotation-out" in self.off:
             job, intent = self.set_out(job, attested)
@@ -227,7 +191,7 @@ class ProceduresWithout(Procedures):
         """Let the holder count from the start."""
         return 0 if "count-handover" in self.off else super().first_slot(job)
 
-    def granted(self, job: Job, enrolled: HolderEnrolled, start: int, budget: Budget) -> Grant:
+    def granted(self, job: Job, enrolled: facts.HolderEnrolled, start: int, budget: Budget) -> Grant:
         """Lend the other half of the key, and the launch key."""
         said = super().granted(job, enrolled, start, budget)
         if "h2d-half-only" in self.off:
@@ -334,7 +298,14 @@ class ProceduresWithout(Procedures):
             rotated = rotated_unacknowledged(state.job.live)
         so_far = replace(state.so_far, rotated=rotated)
         if late:
-            so_far = carried_over(so_far, state.job.live)
+            # Keep what was established in an earlier epoch of the session as if it were about this one
+            fenced, verified = so_far.fenced, so_far.verified
+            if _is_of(fenced, state.job.live):
+                fenced = pretend_fenced(state.job.live)
+            if _is_of(verified, state.job.live):
+                found = Pretended(state.job.live, MemoryRead(b"", b"", 0, 0))
+                verified = facts.verified(found, b"", facts.Expected(b"", b"", None), _UNCHECKED)
+            so_far = replace(so_far, fenced=fenced, verified=verified)
         taken = _noted("rotated_late" if late else "rotated_in")  # first, so that its checks go with it
         after, effects = self.go_on(state.job, state.left, so_far)
         return after, [taken, *effects]
@@ -344,7 +315,8 @@ class ProceduresWithout(Procedures):
         if isinstance(event, states.Reported) and "fence-ack" not in self.off:
             fenced = facts.fenced(state.job.live, event.sealed, self.checks)
         else:
-            fenced = fenced_unacknowledged(state.job.live)
+            state.job.live.awaited = None
+            fenced = pretend_fenced(state.job.live)
         taken = _noted("fenced_early" if state.step == self.fence_early else "fenced")
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
         return after, [taken, *effects]
@@ -394,7 +366,8 @@ class ProceduresWithout(Procedures):
         session, before = shaken.session, shaken.job
         if not session.established:
             return shaken, effects
-        attested = attested_again(session)
+        believing, saw = _Believing(session.responder_key), ReceivedMessage(GPU, b"")
+        attested, _ = facts.attested(session, _NOTHING, b"", believing, _UNCHECKED, saw)
         job = replace(self.take_keys(before, session), attested=attested, lent=before.lent)
         shown = show_all(job)
         after, more = self._take_up(job, state.interrupted)
@@ -434,13 +407,6 @@ def table_without(off: frozenset[str]) -> Table:
 
 _UNACKNOWLEDGED: Final = frozenset({"rotation-ack", "fence-ack", "scrub-ack"})
 """The defences without which a report may come that nobody waits for."""
-
-
-def _off_the_link(event: states.Input) -> states.Input:
-    """Return a report that came over the link as one."""
-    if isinstance(event, states.LinkMessage) and event.sealed.startswith(ON_LINK):
-        return states.Reported(event.sealed)
-    return event
 
 
 def _place(event: states.Reported) -> Place:

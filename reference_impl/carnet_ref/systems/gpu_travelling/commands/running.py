@@ -20,17 +20,16 @@ from carnet_command.interrupts import stoppable
 from carnet_command.text import counted
 from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.journal import BESIDE, Journal, load_or_make_key
-from carnet_ref.keys.schedule import ENGINES
+from carnet_ref.keys import ENGINES
 from carnet_ref.recorder import Recorder, merge_logs, write_trace
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.replica_group import FailoverWorld, FaultInjection, ReplicaGroup
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.training import TRAINERS, trainer_named
-from carnet_ref.transport.crossings import Traffic, bytes_moved
-from carnet_ref.transport.in_process import InProcessNetwork
 from carnet_ref.transport.node import Node, ReportsOutcome
-from carnet_ref.transport.supervisor import ProcessError, Supervisor
+from carnet_ref.transport.platform import Traffic, bytes_moved
+from carnet_ref.transport.supervisor import InProcessNetwork, ProcessError, Supervisor
 
 CONFORM = "carnet.conform"
 """The entry-point group of packages that judge traces."""
@@ -201,7 +200,9 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
     say(plan.announcement)
     with _stoppable(plan), tempfile.TemporaryDirectory(prefix="carnet-run-") as name:
         key, began, folder = _key(plan, deployment), time.perf_counter(), Path(name)
-        deployment = _founded(deployment, _journal_of(plan, folder)(ORCHESTRATOR), key)
+        path = _journal_of(plan, folder)(ORCHESTRATOR)
+        with contextlib.closing(_opened(deployment, ORCHESTRATOR, path, key)) as journal:
+            deployment = deployment.founded(journal, secrets.token_bytes)  # what the holders agree on
         run = _in_processes if plan.processes else _in_one_process
         outcome, lines, carried = run(plan, deployment, key, folder, say)
         seconds = time.perf_counter() - began
@@ -215,12 +216,6 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
         usage = [{"end": end, **use} for end, told in ends.items() for use in told.get("key_usage", ())]
         done = (outcome["provisioned"], outcome["model"], *books, carried, seconds, outcome["appraisal"], usage)
         return Result(plan, judged, lines, losses, *done, outcome.get("backup"))
-
-
-def _founded(deployment: Deployment, path: Path, key: bytes) -> Deployment:
-    """Let the holders agree on the orchestrator that this journal is of, or that begins with it."""
-    with contextlib.closing(_opened(deployment, ORCHESTRATOR, path, key)) as journal:
-        return deployment.founded(journal, secrets.token_bytes)
 
 
 def _opened(deployment: Deployment, name: str, path: Path, key: bytes) -> Journal:
@@ -258,7 +253,8 @@ def _check_files(plan: RunRequest, deployment: Deployment) -> None:
     """
     if plan.journal is not None and not plan.journal.name:
         raise UsageError(f"--journal needs the name of a file, which '{plan.journal}' has not")
-    journals = [] if plan.journal is None else _all_journals(_journal_of(plan, Path()), deployment)
+    parties = [] if plan.journal is None else _parties(_journal_of(plan, Path()), deployment)
+    journals = [path.with_name(path.name + suffix) for path in parties for suffix in BESIDE]
     for option, path in (("--trace", plan.trace), ("--journal-key", plan.journal_key)):
         if path is not None and any(same(path, journal) for journal in journals):
             raise UsageError(f"{option}: '{path}' is a journal of this run")
@@ -266,11 +262,6 @@ def _check_files(plan: RunRequest, deployment: Deployment) -> None:
         raise UsageError(f"--trace: '{plan.trace}' is the key of this run's journals")
     if plan.trace is not None:
         require_writable_file(plan.trace)
-
-
-def _all_journals(journal: Callable[[str], Path], deployment: Deployment) -> list[Path]:
-    """Return where everybody's journal is, and what is kept beside it."""
-    return [path.with_name(path.name + suffix) for path in _parties(journal, deployment) for suffix in BESIDE]
 
 
 def _parties(journal: Callable[[str], Path], deployment: Deployment) -> list[Path]:

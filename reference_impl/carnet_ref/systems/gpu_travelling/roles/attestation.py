@@ -40,7 +40,7 @@ class SessionEnd(Protocol):
     def receive(self, message: bytes) -> list[bytes]:
         """Take a handshake message and return those that answer it."""
 
-    def secret(self) -> bytes:
+    def exported_master_secret(self) -> bytes:
         """Return the session's exported master secret, once."""
 
     def seal(self, message: bytes) -> bytes:
@@ -74,7 +74,7 @@ class Responder(SessionEnd, Protocol):
     """The GPU's end; requests for reports are answered by ``receive``."""
 
 
-class GpuAppraiser(Protocol):
+class GpuEvidenceVerifier(Protocol):
     """Appraises a GPU's report step by step."""
 
     def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
@@ -88,7 +88,7 @@ class Quoter(Protocol):
         """Return a quote with what it is bound to."""
 
 
-class QuoteAppraiser(Protocol):
+class QuoteVerifier(Protocol):
     """Appraises the orchestrator's composite evidence step by step."""
 
     def appraise(self, evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes) -> Appraisal:
@@ -129,14 +129,14 @@ class Agreed:
 
 
 def accept_orchestrator(
-    evidence: bytes, exporter: bytes, nonce: bytes, job: Agreed, appraiser: QuoteAppraiser, checks: Checks
+    evidence: bytes, exporter: bytes, nonce: bytes, job: Agreed, verifier: QuoteVerifier, checks: Checks
 ) -> None:
     """Check that the far end of a channel is the orchestrator, with the job and the instance that were agreed on.
 
     The quote binds the instance together with the report of the GPU in its session: so it is this instance that leases
     this session, and no other of the same code with the same manifest. Raises ProtocolError if the quote is refused.
     """
-    appraisal = appraiser.appraise(evidence, exporter, nonce, job.manifest)
+    appraisal = verifier.appraise(evidence, exporter, nonce, job.manifest)
     has, told = asked_of(appraisal, "the orchestrator's quote")
     on_channel, on_job = (evidence, exporter), (evidence, job.manifest)
     each_in_turn(

@@ -152,7 +152,7 @@ def attested(
     session: attestation.Requester,
     evidence: attestation.GpuEvidence,
     nonce: bytes,
-    appraiser: attestation.GpuAppraiser,
+    verifier: attestation.GpuEvidenceVerifier,
     checks: Checks,
     saw: ReceivedMessage,
 ) -> tuple[GpuAttested, Appraisal]:
@@ -160,7 +160,7 @@ def attested(
 
     Raises ProtocolError if the report is refused, or another GPU than the session's responder signed it.
     """
-    appraisal = appraiser.appraise(evidence, nonce)
+    appraisal = verifier.appraise(evidence, nonce)
     has, told = attestation.asked_of(appraisal, "the GPU's report")
     current = appraisal.failed_step != "policy"  # which refuses versions that are too old, once every step was taken
     attestation.each_in_turn(

@@ -13,36 +13,11 @@ from carnet_ref.device import CopyEngines, Mode, OpenedMessage, SealedMessage, V
 from carnet_ref.keys import H100KeySchedule, KeyLedger, KeySchedule, KeysError, LinkKeys, UsageLimits
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
-from carnet_ref.spdm import SpdmError
-from carnet_ref.systems.gpu_travelling import names
+from carnet_ref.spdm.errors import SpdmError
+from carnet_ref.systems.gpu_travelling import names, orders
 from carnet_ref.systems.gpu_travelling.device import Device, Firmware
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, log_step, unattributed_checks
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
-from carnet_ref.systems.gpu_travelling.orders import (
-    Fence,
-    Fenced,
-    Logged,
-    Model,
-    Order,
-    Place,
-    ReadBack,
-    Reply,
-    Report,
-    Rotate,
-    Rotated,
-    Save,
-    Saved,
-    Scrub,
-    Scrubbed,
-    Start,
-    Submit,
-    Train,
-    Trained,
-    Upload,
-    Write,
-    encode_copy,
-    parse_command,
-)
 from carnet_ref.systems.gpu_travelling.roles.attestation import Responder
 from carnet_ref.systems.gpu_travelling.roles.messages import LAUNCH_LABEL, tagged, untagged
 from carnet_ref.training import Trainer
@@ -118,7 +93,7 @@ class InSession(GpuState):
     def __init__(self, gpu: Gpu, responder: Responder) -> None:
         super().__init__(gpu)
         self.responder = responder
-        keys = H100KeySchedule.of_session(responder.secret())
+        keys = H100KeySchedule.of_session(responder.exported_master_secret())
         self.launch_key = keys.key(LAUNCH_LABEL)
         self.submitted = 0
         self.engines = self._engines(key_schedule(gpu.schedule, keys, names.ORCHESTRATOR, gpu.hardware.checks))
@@ -152,13 +127,13 @@ class InSession(GpuState):
             saw=body,
             sender=lambda found: found.keys.owner,
         )
-        command = parse_command(opened.plaintext)
-        if isinstance(command, Submit):
+        command = orders.parse_command(opened.plaintext)
+        if isinstance(command, orders.Submit):
             return self, self.obey(*self.firmware.submitted(command.order))
         self.gpu.device.store(command)
         return self, [*self._stored(opened, command), *self.gpu.leaked()]
 
-    def obey(self, place: Place, order: Order) -> list[frames.RoleEffect]:
+    def obey(self, place: orders.Place, order: orders.Order) -> list[frames.RoleEffect]:
         """Carry out an order if it is the next one, and report on it in its place."""
         self.firmware.take(place, order)
         taken, report, home = self._carry_out(place, order)
@@ -166,38 +141,40 @@ class InSession(GpuState):
         sent = self.gpu.answer(body, reports=True) if target is frames.FrameKind.SESSION else _home(body)
         return [log_step(taken, body), *home, *self.gpu.leaked(), *_semaphore(report), sent]
 
-    def _carry_out(self, place: Place, order: Order) -> tuple[TraceStep, Report, list[frames.RoleEffect]]:
+    def _carry_out(
+        self, place: orders.Place, order: orders.Order
+    ) -> tuple[TraceStep, orders.Report, list[frames.RoleEffect]]:
         """Return the step that was taken, what is to be reported, and what goes home on the link before that."""
         device, about = self.gpu.device, {"g": self.gpu.name, "k": self._epoch(place.epoch)}
         match order:
-            case Rotate(key):
+            case orders.Rotate(key):
                 return self._rotate(place, key)
-            case Fence() | Scrub():
+            case orders.Fence() | orders.Scrub():
                 return step(_CLEARED[type(order)], names.GPU, **about, v=place.number), device.clear(order), []
-            case ReadBack(epoch):
+            case orders.ReadBack(epoch):
                 received = self.engines.received(epoch)
                 taken = step("exec_read_back", names.GPU, **about, v=place.number, c=self._epoch(epoch), n=received)
                 return taken, device.read_back(received), []
-            case Train():
+            case orders.Train():
                 outcome = device.train()
                 digest = sha384(outcome.model)
-                sealed, frame = self._send_home(Logged(outcome.loss))
+                sealed, frame = self._send_home(orders.Logged(outcome.loss))
                 way = {"v": place.number, "j": self._name(sealed.keys), "w": sealed.slot}
                 made = names.version_name(digest, about["k"])
-                return step("exec_train", names.GPU, **about, **way, n=made), Trained(digest), [frame]
-            case Save():
-                sealed, frame = self._send_home(Model(device.model))
+                return step("exec_train", names.GPU, **about, **way, n=made), orders.Trained(digest), [frame]
+            case orders.Save():
+                sealed, frame = self._send_home(orders.Model(device.model))
                 way = {"v": place.number, "j": self._name(sealed.keys), "w": sealed.slot}
-                return step("exec_save", names.GPU, **about, **way), Saved(sha384(device.model)), [frame]
+                return step("exec_save", names.GPU, **about, **way), orders.Saved(sha384(device.model)), [frame]
 
-    def _rotate(self, place: Place, key: bytes) -> tuple[TraceStep, Report, list[frames.RoleEffect]]:
+    def _rotate(self, place: orders.Place, key: bytes) -> tuple[TraceStep, orders.Report, list[frames.RoleEffect]]:
         """Take a key as ordered. Raises ProtocolError if the order is about another epoch than the key's."""
         keys = self.engines.accept(key)
         if keys.epoch != place.epoch:
             raise frames.ProtocolError(f"{place} has the key of epoch {keys.epoch}")
         action = "gpu_rotate_in" if keys.owner == names.ORCHESTRATOR else "gpu_rotate_out"
         taken = step(action, names.GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
-        return taken, Rotated(keys.epoch, self.engines.live), []
+        return taken, orders.Rotated(keys.epoch, self.engines.live), []
 
     def on_work(self, body: bytes) -> Transition:
         """Start a kernel that somebody with the launch key submitted."""
@@ -207,7 +184,7 @@ class InSession(GpuState):
         if to_number(count, "submitted work", "number") != self.submitted:
             raise frames.ProtocolError("work submitted again, or out of order")
         self.submitted += 1
-        self.gpu.device.store(Start(program))
+        self.gpu.device.store(orders.Start(program))
         return self, self.gpu.leaked()
 
     def on_host_memory(self, words: bytes) -> Transition:
@@ -226,20 +203,22 @@ class InSession(GpuState):
         """Return the engines that take the session's keys, each once and in order, and use none past its limit."""
         return self.gpu.hardware.engines(schedule, self.gpu.limits)
 
-    def _stored(self, opened: OpenedMessage, command: Write | Start | Upload) -> list[frames.RoleEffect]:
+    def _stored(
+        self, opened: OpenedMessage, command: orders.Write | orders.Start | orders.Upload
+    ) -> list[frames.RoleEffect]:
         """Return what is recorded of a copy: which chunk went where, or that code was uploaded."""
         about = {"g": self.gpu.name, "k": self._name(opened.keys), "v": opened.slot}
         match command:
-            case Upload():
+            case orders.Upload():
                 return [log_step(step("exec_upload", names.GPU, **about))]
-            case Write(address, chunk, _) if chunk:
+            case orders.Write(address, chunk, _) if chunk:
                 owner = opened.keys.owner
                 known = {} if owner == names.ORCHESTRATOR else {"a": owner, "m": f"{owner}'s chunk {chunk}"}
                 return [log_step(step("gpu_receive", names.GPU, **about, **known, b=names.address_name(address)))]
         return []
 
-    def _send_home(self, reply: Reply) -> tuple[SealedMessage, frames.Send]:
-        sealed = self.engines.seal(encode_copy(reply))
+    def _send_home(self, reply: orders.Reply) -> tuple[SealedMessage, frames.Send]:
+        sealed = self.engines.seal(orders.encode_copy(reply))
         checks, use = self.gpu.hardware.checks, self.engines.standing
         told = "the key of what goes home is used past its limit"
         checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)
@@ -349,7 +328,7 @@ class Gpu:
         return self.hardware.device(mode, self._trainer, self._written_out.append)
 
 
-_CLEARED = {Fence: "exec_fence", Scrub: "exec_scrub"}
+_CLEARED = {orders.Fence: "exec_fence", orders.Scrub: "exec_scrub"}
 
 
 def _home(body: bytes) -> frames.Send:
@@ -357,8 +336,8 @@ def _home(body: bytes) -> frames.Send:
     return frames.Send(names.ORCHESTRATOR, frames.FrameKind.D2H, body)
 
 
-def _semaphore(report: Report) -> list[frames.RoleEffect]:
+def _semaphore(report: orders.Report) -> list[frames.RoleEffect]:
     """Return the plain word, beside a report, that something is done; anybody could have written it."""
-    if not isinstance(report, Fenced | Scrubbed):
+    if not isinstance(report, orders.Fenced | orders.Scrubbed):
         return []
     return [frames.Send(names.ORCHESTRATOR, frames.FrameKind.SEMAPHORE, type(report).__name__.encode("ascii"))]

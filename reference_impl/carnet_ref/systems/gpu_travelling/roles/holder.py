@@ -12,19 +12,13 @@ from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.keys import Budget, KeysError
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.enforcement import (
-    Checks,
-    ReceivedMessage,
-    checking,
-    log_step,
-    unattributed_checks,
-)
+from carnet_ref.systems.gpu_travelling import enforcement
 from carnet_ref.systems.gpu_travelling.names import BUFFER, GPU, HOLDER, ORCHESTRATOR, address_name
 from carnet_ref.systems.gpu_travelling.orders import Write
 from carnet_ref.systems.gpu_travelling.roles import messages
 from carnet_ref.systems.gpu_travelling.roles.attestation import (
     Agreed,
-    QuoteAppraiser,
+    QuoteVerifier,
     accept_orchestrator,
     prove_enrolment,
 )
@@ -54,7 +48,7 @@ class HolderSetup:
     job: Agreed
     patience: float = 30.0
     refusals: int = 8
-    checks: Checks = field(default_factory=Checks)
+    checks: enforcement.Checks = field(default_factory=enforcement.Checks)
     link: type[BorrowedLink] = BorrowedLink
     address: Callable[[messages.Grant], int] = address_in
 
@@ -65,7 +59,7 @@ class HolderState:
 
     setup: HolderSetup
     random: Random
-    appraiser: QuoteAppraiser
+    verifier: QuoteVerifier
     accepted: set[str] = field(default_factory=set)
     refused: int = 0
     now: float = 0.0
@@ -147,11 +141,11 @@ class _InChannel(HolderPhase):
         """
         known, setup = self.known, self.known.setup
         exporter = self.channel.exporter
-        accept_orchestrator(shown.evidence, exporter, self.nonce, setup.job, known.appraiser, setup.checks)
+        accept_orchestrator(shown.evidence, exporter, self.nonce, setup.job, known.verifier, setup.checks)
         known.refused = 0
-        seen = log_step(step("attest_orchestrator", HOLDER, a=setup.name, p=ORCHESTRATOR, q=ORCHESTRATOR))
+        seen = enforcement.log_step(step("attest_orchestrator", HOLDER, a=setup.name, p=ORCHESTRATOR, q=ORCHESTRATOR))
         proof = messages.Proof(prove_enrolment(setup.key, exporter))
-        proven = log_step(step("prove_enrolment", HOLDER, a=setup.name), proof.signature)
+        proven = enforcement.log_step(step("prove_enrolment", HOLDER, a=setup.name), proof.signature)
         return AwaitsGrant(known, self.channel, self.nonce, shown.session), [seen, proven, self.send(proof)]
 
     def on_grant(self, grant: messages.Grant) -> Transition:
@@ -197,14 +191,14 @@ class AwaitsGrant(_InChannel):
             b=address_name(grant.address),
         )
         provides = Provides(known, self.channel, self.nonce, grant, chunks)
-        return provides, [frames.Persist("accepted", name.encode()), log_step(taken), frames.Proceed()]
+        return provides, [frames.Persist("accepted", name.encode()), enforcement.log_step(taken), frames.Proceed()]
 
     def _check(self, grant: messages.Grant) -> None:
         if grant.session != self.session:
             raise frames.ProtocolError(f"a grant in session {grant.session}, which was not attested")
         checks, name = self.known.setup.checks, epoch_name(grant)
         more, again = "a grant of more than the host-to-device half", f"the grant of {name} was accepted before"
-        saw, known = ReceivedMessage(ORCHESTRATOR, messages.encode_message(grant)), self.known.accepted
+        saw, known = enforcement.ReceivedMessage(ORCHESTRATOR, messages.encode_message(grant)), self.known.accepted
         checks.require("h2d-half-only", "REQ-GRANT-03", not grant.d2h, saw=saw, otherwise=more)
         checks.require("launch-key-kept", "REQ-GRANT-03", not grant.launch, saw=saw, otherwise=more)
         checks.require("grant-once", "REQ-GRANT-05", name not in known, saw=name, otherwise=again)
@@ -254,7 +248,9 @@ class Provides(_InChannel):
         checks.require("sender-iv-monotonic", "REQ-IV-01", due > slot, saw=(epoch, slot, due), otherwise=told)
         use, told = self.link.standing, "more of the key is used than the grant allows"
         checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)
-        sent = log_step(step("provision", HOLDER, a=name, p=ORCHESTRATOR, k=epoch, s=start, v=slot, m=chunk), body)
+        sent = enforcement.log_step(
+            step("provision", HOLDER, a=name, p=ORCHESTRATOR, k=epoch, s=start, v=slot, m=chunk), body
+        )
         used = frames.Persist("used", f"{epoch} {slot}".encode())
         return self, [used, sent, frames.Send(GPU, frames.FrameKind.H2D, body), frames.Proceed()]
 
@@ -268,7 +264,7 @@ class Provides(_InChannel):
         state = AwaitsGrant(self.known, self.channel, self.nonce, grant.session)
         return state, [
             frames.Persist("finished", epoch_name(grant).encode()),
-            log_step(taken, messages.encode_message(given)),
+            enforcement.log_step(taken, messages.encode_message(given)),
             frame,
         ]
 
@@ -277,9 +273,9 @@ class Holder:
     """A holder's state machine."""
 
     def __init__(
-        self, setup: HolderSetup, random: Random, appraiser: QuoteAppraiser, accepted: Iterable[str] = ()
+        self, setup: HolderSetup, random: Random, verifier: QuoteVerifier, accepted: Iterable[str] = ()
     ) -> None:
-        self.known = HolderState(setup, random, appraiser, set(accepted))
+        self.known = HolderState(setup, random, verifier, set(accepted))
         self.state: HolderPhase = HolderPhase(self.known)
 
     def begin(self, now: float) -> list[frames.RoleEffect]:
@@ -293,12 +289,12 @@ class Holder:
 
         A channel in which anything is wrong is given up, with the grant that came through it, and asked for anew.
         """
-        with checking(HOLDER) as log:
+        with enforcement.checking(HOLDER) as log:
             try:
                 self.state, effects = self._on_event(event)
             except Failure as error:
                 self.state, effects = self._start_again(str(error))
-            return self.state, [*unattributed_checks(log), *effects]
+            return self.state, [*enforcement.unattributed_checks(log), *effects]
 
     def outcome(self) -> Mapping[str, Any]:
         """Return nothing: what a holder did is in its journal."""

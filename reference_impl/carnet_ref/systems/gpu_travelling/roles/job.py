@@ -22,7 +22,7 @@ from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.names import GPU
 from carnet_ref.systems.gpu_travelling.orders import Command, Order, Place
 from carnet_ref.systems.gpu_travelling.roles import facts, messages
-from carnet_ref.systems.gpu_travelling.roles.attestation import GpuAppraiser, GpuEvidence, Quoter, Requester
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence, GpuEvidenceVerifier, Quoter, Requester
 from carnet_ref.systems.gpu_travelling.roles.facts import GpuAttested, HolderEnrolled
 from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.training import Trainer
@@ -308,7 +308,7 @@ class Tools:
 
     random: Random
     requester: Callable[[], Requester]
-    appraiser: GpuAppraiser
+    verifier: GpuEvidenceVerifier
     quoter: Quoter
     trainer: Trainer
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.device import CAPACITY
 from carnet_ref.keys import (
+    BLOCK_BYTES,
+    LAST_MESSAGE,
     Budget,
     Direction,
     H100KeySchedule,
@@ -22,31 +24,16 @@ from carnet_ref.keys import (
     Opener,
     Sealer,
     UsageLimits,
+    UsageSummary,
 )
-from carnet_ref.keys.schedule import LAST_MESSAGE
-from carnet_ref.keys.usage import BLOCK_BYTES, UsageSummary
 from carnet_ref.marks import enforces
 from carnet_ref.systems.gpu_travelling import orders
 from carnet_ref.systems.gpu_travelling.keys import FIRST_CHANNEL
-from carnet_ref.systems.gpu_travelling.orders import (
-    ORDERS_LABEL,
-    REPORTS_LABEL,
-    Command,
-    Order,
-    Place,
-    Reply,
-    Report,
-    Rotate,
-    Write,
-    encode_copy,
-    parse_reply,
-    size_of,
-)
 from carnet_ref.systems.gpu_travelling.roles.messages import LAUNCH_LABEL
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire import number
 
-FRAMING = size_of(Write(0, 0, b""))
+FRAMING = orders.size_of(orders.Write(0, 0, b""))
 """What a chunk grows by before it is sealed."""
 TURN = Budget(messages=CAPACITY // 16, units=CAPACITY // 4)
 """The most that one turn is lent of a key: enough to fill the buffer sixteen bytes at a time."""
@@ -79,7 +66,7 @@ class SessionKeys:
     @classmethod
     def of(cls, session: H100KeySchedule) -> SessionKeys:
         """Return those that hang on a session's secret."""
-        return cls(session.key(ORDERS_LABEL), session.key(REPORTS_LABEL), session.key(LAUNCH_LABEL))
+        return cls(session.key(orders.ORDERS_LABEL), session.key(orders.REPORTS_LABEL), session.key(LAUNCH_LABEL))
 
 
 class Link:
@@ -95,7 +82,7 @@ class Link:
         self._orders = orders.Sealed(secrets.orders)
         self._reports = orders.Sealed(secrets.reports)
         self._told: dict[int, int] = {}
-        self.awaited: Place | None = None
+        self.awaited: orders.Place | None = None
         self._home = schedule.keys.owner
         self._schedule = schedule
         self._ledger = KeyLedger(limits)
@@ -152,34 +139,34 @@ class Link:
     # -- orders and reports ------------------------------------------------------------------------
 
     @enforces("REQ-KEY-01", "fresh-key")
-    def draw(self, owner: str, random: Random) -> Rotate:
+    def draw(self, owner: str, random: Random) -> orders.Rotate:
         """Return the order that rotates to a key of ``owner``, never used before.
 
         Raises KeysError if the schedule has no key for ``owner`` in this session.
         """
         order = self._schedule.order(owner, random)
         self.expect(self._schedule.follow(order))
-        return Rotate(order)
+        return orders.Rotate(order)
 
     def expect(self, keys: LinkKeys) -> None:
         """Expect that a rotation to ``keys`` is reported; those in use keep their counters."""
         self._pending = self._incoming if keys is self._incoming.keys else self._receiving(keys)
 
     @enforces("REQ-SESSION-01", "session-orders")
-    def order(self, order: Order) -> tuple[Place, bytes]:
+    def order(self, order: orders.Order) -> tuple[orders.Place, bytes]:
         """Return the place of an order, and the order sealed for it; its report is awaited from now on.
 
         A rotation is the first of the epoch that it begins, anything else the next one of the link's epoch.
         """
-        begun = self.pending if isinstance(order, Rotate) else None
+        begun = self.pending if isinstance(order, orders.Rotate) else None
         epoch = self.keys.epoch if begun is None else begun.epoch
-        place = Place(epoch, self._told.get(epoch, 0) if begun is None else 0)
+        place = orders.Place(epoch, self._told.get(epoch, 0) if begun is None else 0)
         self._told[epoch] = max(self._told.get(epoch, 0), place.number + 1)
         self.awaited = place
         return place, self._orders.seal(place, orders.encode(order))
 
     @enforces("REQ-SESSION-03", "session-acknowledgements")
-    def report(self, sealed: bytes) -> Report:
+    def report(self, sealed: bytes) -> orders.Report:
         """Return the report on the order that was given last.
 
         Raises:
@@ -193,7 +180,7 @@ class Link:
         self.awaited = None
         return orders.parse_report(message)
 
-    def open_report(self, sealed: bytes) -> tuple[Place, bytes]:
+    def open_report(self, sealed: bytes) -> tuple[orders.Place, bytes]:
         """Return what the firmware said, and on which order.
 
         Raises AuthenticationError if the firmware did not make it, or made it on another order.
@@ -232,23 +219,23 @@ class Link:
 
     @enforces("REQ-IV-01", "sender-iv-monotonic")
     @enforces("REQ-KEY-07", "key-usage-limit")
-    def seal(self, command: Command) -> tuple[int, bytes]:
+    def seal(self, command: orders.Command) -> tuple[int, bytes]:
         """Return the counter value a command goes under and the frame body that carries it.
 
         Raises KeysError if the key has protected as much as it may, or has no IV left.
         """
         sealer = self._outgoing.sealer
         slot = sealer.ivs.message
-        return slot, h2d_body(self.keys.engine, slot, sealer.seal(encode_copy(command)))
+        return slot, h2d_body(self.keys.engine, slot, sealer.seal(orders.encode_copy(command)))
 
-    def open(self, sealed: bytes) -> Reply:
+    def open(self, sealed: bytes) -> orders.Reply:
         """Return the next reply under the device-to-host half.
 
         Raises:
             AuthenticationError: it is not the next reply.
             MalformedError: it says nothing that is known.
         """
-        return parse_reply(self._incoming.opener.open(sealed))
+        return orders.parse_reply(self._incoming.opener.open(sealed))
 
     @enforces("REQ-IV-03")
     def count_borrowed(self, count: int, size: int) -> None:
@@ -312,13 +299,13 @@ class BorrowedLink:
 
     @enforces("REQ-IV-01", "sender-iv-monotonic")
     @enforces("REQ-KEY-07", "key-usage-limit")
-    def seal(self, command: Command) -> tuple[int, bytes]:
+    def seal(self, command: orders.Command) -> tuple[int, bytes]:
         """Return the counter value a command goes under and the frame body that carries it.
 
         Raises KeysError if the budget is used up, or the key has no IV left.
         """
         slot = self.count
-        return slot, h2d_body(self._keys.engine, slot, self._sealer.seal(encode_copy(command)))
+        return slot, h2d_body(self._keys.engine, slot, self._sealer.seal(orders.encode_copy(command)))
 
 
 def borrowed(size: int, messages: int) -> Budget:

@@ -12,6 +12,7 @@ every state and have no column: the GPU reports a fault, and the platform was go
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -21,7 +22,7 @@ from typing import Any, Final
 from carnet_ref.crypto.primitives import CryptoError, sha384
 from carnet_ref.keys import KeyExhaustedError, KeysError
 from carnet_ref.recorder import step
-from carnet_ref.spdm import SpdmError
+from carnet_ref.spdm.errors import SpdmError
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, log_step, unattributed_checks
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import messages
@@ -30,7 +31,6 @@ from carnet_ref.systems.gpu_travelling.roles.custody import ALL_CHECKS, Lending,
 from carnet_ref.systems.gpu_travelling.roles.job import (
     EMPTY_BOOKS,
     Admission,
-    Attest,
     Books,
     Checkpoint,
     Job,
@@ -313,7 +313,18 @@ class Orchestrator:
     def _on_frame(self, frame: frames.Frame) -> Transition:
         match frame.kind:
             case frames.FrameKind.CHANNEL:
-                return self._on_channel(frame)
+                # Take a channel message; what is wrong with it concerns that channel alone
+                holder = frame.source
+                try:
+                    envelope = messages.parse_envelope(frame.body)
+                    if isinstance(envelope, messages.Hello):
+                        job = self.job
+                        vouched = job.evidence is not None and job.attested is not None
+                        attest = functools.partial(evidence_for, job) if vouched else None
+                        return self.state, job.admission.answer(holder, envelope, attest)
+                except Failure as error:
+                    return self.state, [frames.Remark(f"channel of {holder}: {error}")]
+                return self._on_record(holder, envelope) if isinstance(envelope, messages.Record) else (self.state, [])
             case frames.FrameKind.SESSION:
                 reports, attempt, message = messages.untagged(frame.body)
                 if attempt != self.job.attempt:
@@ -326,33 +337,18 @@ class Orchestrator:
             case frames.FrameKind.REPORT:
                 return self._take(ReportOutside(frame.body))
             case frames.FrameKind.FAULT:
-                return self._reconnected() if frame.source == frames.PLATFORM else self._on_fault(frame.body)
+                if frame.source == frames.PLATFORM:
+                    # Start from nothing: what was on its way is lost, in the session and in every channel
+                    invited = self.job.admission.invite()
+                    state, effects = self.procedures.restart(self.state, "the platform was gone")
+                    return state, [*effects, *invited]
+                if frame.body and messages.untagged(frame.body)[1] != self.job.attempt:
+                    return self.state, [frames.Remark("ignored: a fault in a session that was given up")]
+                raise frames.ProtocolError("the GPU reports a fault")
         return self.state, [frames.Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
 
     def _take(self, event: Input) -> Transition:
         return self.procedures.take(self.state, event)
-
-    def _on_fault(self, body: bytes) -> Transition:
-        if body and messages.untagged(body)[1] != self.job.attempt:
-            return self.state, [frames.Remark("ignored: a fault in a session that was given up")]
-        raise frames.ProtocolError("the GPU reports a fault")
-
-    def _on_channel(self, frame: frames.Frame) -> Transition:
-        """Take a channel message; what is wrong with it concerns that channel alone."""
-        holder = frame.source
-        try:
-            envelope = messages.parse_envelope(frame.body)
-            if isinstance(envelope, messages.Hello):
-                return self.state, self.job.admission.answer(holder, envelope, self._attest())
-        except Failure as error:
-            return self.state, [frames.Remark(f"channel of {holder}: {error}")]
-        return self._on_record(holder, envelope) if isinstance(envelope, messages.Record) else (self.state, [])
-
-    def _reconnected(self) -> Transition:
-        """Start from nothing: what was on its way is lost, in the session and in every channel."""
-        invited = self.job.admission.invite()
-        state, effects = self.procedures.restart(self.state, "the platform was gone")
-        return state, [*effects, *invited]
 
     def _on_record(self, holder: str, record: messages.Record) -> Transition:
         admission = self.job.admission
@@ -372,9 +368,3 @@ class Orchestrator:
             case messages.Decline():
                 return self._take(Declined(holder, message))
         return self.state, []
-
-    def _attest(self) -> Attest | None:
-        job = self.job
-        if job.evidence is None or job.attested is None:
-            return None
-        return lambda exporter, nonce: evidence_for(job, exporter, nonce)

@@ -18,14 +18,6 @@ from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, version_name
 from carnet_ref.systems.gpu_travelling.orders import Fence, Logged, Model, Order, ReadBack, Save, Scrub, Train, Upload
 from carnet_ref.systems.gpu_travelling.roles import facts, states
 from carnet_ref.systems.gpu_travelling.roles.custody import Lending, lent_epoch, shortage
-from carnet_ref.systems.gpu_travelling.roles.facts import (
-    BufferScrubbed,
-    ContextsFenced,
-    Expected,
-    KeyRotated,
-    MemoryVerified,
-    VersionTrained,
-)
 from carnet_ref.systems.gpu_travelling.roles.job import Checkpoint, Custody, Entry, Job
 from carnet_ref.systems.gpu_travelling.roles.messages import inside
 from carnet_ref.transport.frames import PLATFORM, FrameKind, Persist, ProtocolError, Remark, RoleEffect, Send
@@ -105,7 +97,7 @@ class Returning(Lending):
         """Compare what the firmware found with what it should be."""
         job = state.job
         count = job.count if job.custody is Custody.RETURNED else None
-        expected = Expected(sha384(TRAINING_CODE), job.progress.latest, count)
+        expected = facts.Expected(sha384(TRAINING_CODE), job.progress.latest, count)
         verified = facts.verified(job.live, event.sealed, expected, self.checks)
         seen = log_step(step("verified", ORCHESTRATOR))
         after, effects = self.go_on(job, state.left, replace(state.so_far, verified=verified))
@@ -126,7 +118,7 @@ class Returning(Lending):
 
     @enforces("REQ-MODEL-01")
     def train(
-        self, job: Job, rotated: KeyRotated, fenced: ContextsFenced, verified: MemoryVerified
+        self, job: Job, rotated: facts.KeyRotated, fenced: facts.ContextsFenced, verified: facts.MemoryVerified
     ) -> states.Transition:
         """Train on what was returned, once its key is dead, nothing else runs and memory is as it should be."""
         for fact in (rotated, fenced, verified):
@@ -149,7 +141,7 @@ class Returning(Lending):
         return self.enter(state.job, version, state.loss)
 
     @enforces("REQ-MODEL-02")
-    def enter(self, job: Job, version: VersionTrained, loss: float) -> states.Transition:
+    def enter(self, job: Job, version: facts.VersionTrained, loss: float) -> states.Transition:
         """Write the version down, and have it brought home if it is to be kept now."""
         facts.require(version, job.live)
         entry = Entry(job.holder, lent_epoch(job), job.progress.digest, version.digest.hex())
@@ -201,7 +193,7 @@ class Returning(Lending):
         """Take the firmware's report."""
         return self.go_clean(state.job, facts.scrubbed(state.job.live, event.sealed, self.checks))
 
-    def go_clean(self, job: Job, clean: BufferScrubbed) -> states.Transition:
+    def go_clean(self, job: Job, clean: facts.BufferScrubbed) -> states.Transition:
         """Lend the GPU on."""
         seen = log_step(step("scrubbed", ORCHESTRATOR))
         state, effects = self.lend(job, clean)

@@ -54,7 +54,7 @@ class Setup(Returning):
     @enforces("REQ-SETUP-01")
     def take_keys(self, job: Job, session: Requester) -> Job:
         """Take the first link key, for both directions, from the session that was just opened."""
-        keys = H100KeySchedule.of_session(session.secret())
+        keys = H100KeySchedule.of_session(session.exported_master_secret())
         schedule = self.new_schedule(job, keys)
         link = self.new_link(job, session.label, schedule, SessionKeys.of(keys))
         return replace(job, session=session, link=link, lendings=0, lent=schedule.keys)
@@ -82,7 +82,7 @@ class Setup(Returning):
     ) -> states.Transition:
         """Establish that the session's responder is a genuine GPU, and begin at home."""
         job, nonce = young_enough(state.job), state.nonce
-        attested, appraisal = facts.attested(session, evidence, nonce, job.tools.appraiser, self.checks, saw)
+        attested, appraisal = facts.attested(session, evidence, nonce, job.tools.verifier, self.checks, saw)
         job = replace(job, attested=attested, evidence=evidence, appraisal=appraisal, custody=Custody.NONE)
         job = replace(job, evidence_end=self.evidence_end(job, appraisal))
         claims = appraisal.claims

@@ -13,10 +13,8 @@ from typing import Any
 import omne_attest
 import pytest
 
-from carnet_ref.attestation.amd.appraisal import appraise_report
+from carnet_ref.attestation.amd.appraisal import DEFAULT_POLICY, Policy, appraise_report
 from carnet_ref.attestation.amd.certificates import KeyKind, parse_certificates
-from carnet_ref.attestation.amd.evidence import SnpEvidence
-from carnet_ref.attestation.amd.policy import DEFAULT_POLICY, Policy
 from carnet_ref.attestation.amd.report import (
     SIGNATURE_FIELD,
     SIGNED_BYTES,
@@ -24,9 +22,9 @@ from carnet_ref.attestation.amd.report import (
     GuestPolicy,
     PlatformInfo,
     Product,
+    SnpEvidence,
 )
-from carnet_ref.attestation.anchors import default_anchors
-from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.appraisal import Appraisal, default_anchors
 from tests.fixtures.omne import refusal
 from tests.fixtures.simulated_snp import (
     CPUIDS,

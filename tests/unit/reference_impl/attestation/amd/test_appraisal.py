@@ -10,8 +10,7 @@ import pytest
 from cryptography.hazmat import asn1
 
 from carnet_ref.attestation.amd import report as amd_report
-from carnet_ref.attestation.amd.certificates import PRODUCT_NAME, KeyKind
-from carnet_ref.attestation.amd.policy import (
+from carnet_ref.attestation.amd.appraisal import (
     DEFAULT_POLICY,
     DEFAULT_STEPS,
     KEYS,
@@ -20,8 +19,9 @@ from carnet_ref.attestation.amd.policy import (
     Policy,
     parse_policy,
 )
+from carnet_ref.attestation.amd.certificates import PRODUCT_NAME, KeyKind
 from carnet_ref.attestation.amd.report import Product, TcbVersion
-from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors, default_anchors
 from carnet_ref.crypto.primitives import sha256
 from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_snp import (

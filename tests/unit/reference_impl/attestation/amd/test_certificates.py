@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.amd import certificates
+from carnet_ref.attestation.amd.appraisal import DEFAULT_POLICY
 from carnet_ref.attestation.amd.certificates import (
     ARK,
     ASK,
@@ -29,10 +30,8 @@ from carnet_ref.attestation.amd.certificates import (
     parse_certificates,
     parse_endorsement_key,
 )
-from carnet_ref.attestation.amd.policy import DEFAULT_POLICY
 from carnet_ref.attestation.amd.report import Product
-from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
-from carnet_ref.attestation.appraisal import AppraisalStep
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors, AppraisalStep, default_anchors
 from carnet_ref.attestation.simulated.authority import Authority
 from carnet_ref.crypto.certificate_path import PathError, common_name
 from carnet_ref.wire import MalformedError

@@ -10,8 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.attestation.amd import report as amd_report
-from carnet_ref.attestation.amd.evidence import AZURE, CONTAINER, HCL, JSON, VTPM, SnpEvidence, parse_evidence
-from carnet_ref.attestation.amd.report import LAYOUTS, Product, TcbVersion, parse_tcb, product_of, tcb_parts
+from carnet_ref.attestation.amd.report import (
+    AZURE,
+    CONTAINER,
+    HCL,
+    JSON,
+    LAYOUTS,
+    VTPM,
+    Product,
+    SnpEvidence,
+    TcbVersion,
+    parse_evidence,
+    parse_tcb,
+    product_of,
+    tcb_parts,
+)
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import QUOTE

@@ -10,9 +10,9 @@ import dcap_qvl
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.anchors import AnchorRole
+from carnet_ref.attestation.appraisal import AnchorRole
+from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY
 from carnet_ref.attestation.intel.collateral import TcbStatus
-from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures.dcap import refusal
 from tests.fixtures.simulated_quotes import (

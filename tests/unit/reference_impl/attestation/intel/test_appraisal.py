@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, DEFAULT_STATUSES, KEYS, STEPS, Policy, parse_policy
 from carnet_ref.attestation.intel.certificates import PCK_CERTIFICATE, SGX_EXTENSION
 from carnet_ref.attestation.intel.collateral import TD_QUOTING_ENCLAVE, EnclaveIdentity, TcbStatus, parse_qe_identity
-from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, DEFAULT_STATUSES, KEYS, STEPS, Policy, parse_policy
 from carnet_ref.attestation.simulated.authority import Authority, Issued
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto.primitives import sha256, sign_p256

@@ -11,11 +11,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.anchors import AnchorRole, Anchors
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors
 from carnet_ref.attestation.intel import collateral as tcb
-from carnet_ref.attestation.intel.appraisal import appraise_quote
+from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, appraise_quote
 from carnet_ref.attestation.intel.certificates import TCB_SIGNING, PlatformTcb
-from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.simulated.authority import Authority, Issued, revocation_list
 from carnet_ref.attestation.simulated.td import SimulatedPlatform

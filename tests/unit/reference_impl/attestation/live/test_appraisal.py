@@ -10,11 +10,10 @@ import pytest
 from carnet_command.errors import UsageError
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import Value
-from carnet_ref.attestation.intel.policy import Policy as TdxPolicy
+from carnet_ref.attestation.intel.appraisal import Policy as TdxPolicy
 from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection
-from carnet_ref.attestation.live.collection import Collection, Machine, collect
-from carnet_ref.attestation.live.sources import TsmFolder
-from carnet_ref.attestation.nvidia.policy import DEFAULT_NODE_POLICY, Firmware, NodePolicy, Policy
+from carnet_ref.attestation.live.collection import Collection, Machine, TsmFolder, collect
+from carnet_ref.attestation.nvidia.appraisal import DEFAULT_NODE_POLICY, Firmware, NodePolicy, Policy
 from carnet_ref.attestation.simulated.gpu import CURRENT, SimulatedGpu, SimulatedVendor
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures.simulated_machine import (

@@ -18,28 +18,25 @@ from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection
 from carnet_ref.attestation.live.collection import (
     LARGEST,
+    LARGEST_BLOB,
+    ROOT,
     STATEMENTS,
+    AbsentError,
     Collection,
+    CollectionError,
+    TsmFolder,
     collect,
+    collect_gpus,
+    collect_vm,
     parse_driver_statement,
     prepare_folder,
     read_collection,
     report_data,
     this_machine,
+    this_nvml,
     write_collection,
 )
-from carnet_ref.attestation.live.sources import (
-    LARGEST_BLOB,
-    ROOT,
-    AbsentError,
-    CollectionError,
-    TsmFolder,
-    collect_gpus,
-    collect_vm,
-    this_nvml,
-)
-from carnet_ref.attestation.nvidia.report import parse_report
-from carnet_ref.attestation.nvidia.wrappers import device_evidence
+from carnet_ref.attestation.nvidia.report import device_evidence, parse_report
 from carnet_ref.attestation.simulated.gpu import CURRENT
 from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_machine import (

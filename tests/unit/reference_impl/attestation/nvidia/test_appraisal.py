@@ -12,10 +12,18 @@ from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
-from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.nvidia.appraisal import appraise_gpu, valid_until
-from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, HOUR, LARGEST, STEPS, Policy, at_least, parse_policy
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors, Appraisal, default_anchors
+from carnet_ref.attestation.nvidia.appraisal import (
+    DEFAULT_POLICY,
+    HOUR,
+    LARGEST,
+    STEPS,
+    Policy,
+    appraise_gpu,
+    at_least,
+    parse_policy,
+    valid_until,
+)
 from carnet_ref.attestation.nvidia.report import DebugState, DeviceMode, Mode
 from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.wire import MalformedError

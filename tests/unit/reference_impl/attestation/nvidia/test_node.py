@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.nvidia.appraisal import DEFAULT_NODE_POLICY, NodePolicy, Policy, parse_node_policy
 from carnet_ref.attestation.nvidia.node import appraise_node
-from carnet_ref.attestation.nvidia.policy import DEFAULT_NODE_POLICY, NodePolicy, Policy, parse_node_policy
-from carnet_ref.attestation.nvidia.report import Mode
-from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
+from carnet_ref.attestation.nvidia.report import DeviceEvidence, Mode
 from carnet_ref.wire import MalformedError
 from tests.fixtures import nvidia_pki as pki
 from tests.fixtures.nvidia_node import GPUS, SWITCHES, Member, ends, evidence, gpu, identifier, links, members, switch

@@ -10,11 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.certificates import BLACKWELL_DICE, HOPPER_DICE, firmware_id, product, ueid
-from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY
-from carnet_ref.attestation.nvidia.report import DebugState, DeviceKind, Mode, parse_device_mode, parse_report
-from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, DeviceEvidence, device_evidence
+from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY, appraise_gpu
+from carnet_ref.attestation.nvidia.report import (
+    BLACKWELL_DICE,
+    HOPPER_DICE,
+    MOST_DEVICES,
+    DebugState,
+    DeviceEvidence,
+    DeviceKind,
+    Mode,
+    device_evidence,
+    firmware_id,
+    parse_device_mode,
+    parse_report,
+    product,
+    ueid,
+)
 from carnet_ref.wire import MalformedError
 from tests.fixtures import nvidia_pki as pki
 from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, entries, entry, request

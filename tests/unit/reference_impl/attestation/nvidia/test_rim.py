@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from carnet_ref.attestation.anchors import AnchorRole
-from carnet_ref.attestation.appraisal import Appraisal
+from carnet_ref.attestation.appraisal import AnchorRole, Appraisal
 from carnet_ref.attestation.nvidia import ocsp as nvidia_ocsp
 from carnet_ref.attestation.nvidia.ocsp import RevocationError, check_not_revoked, parse_ocsp
 from carnet_ref.attestation.nvidia.rim import LARGEST, RimKind, appraise_rim, parse_rim

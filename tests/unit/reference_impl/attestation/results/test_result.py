@@ -9,28 +9,26 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.attestation.amd import policy as snp_policy
+from carnet_ref.attestation.amd import appraisal as snp_policy
+from carnet_ref.attestation.amd.appraisal import DEFAULT_POLICY as SNP_POLICY
 from carnet_ref.attestation.amd.appraisal import appraise_report
-from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.amd.format import RESULTS as SNP
-from carnet_ref.attestation.amd.policy import DEFAULT_POLICY as SNP_POLICY
+from carnet_ref.attestation.amd.report import SnpEvidence
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep, unparsable
 from carnet_ref.attestation.ear import parse_claims
-from carnet_ref.attestation.intel import policy as intel
+from carnet_ref.attestation.intel import appraisal as intel
+from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY as TDX_POLICY
+from carnet_ref.attestation.intel.appraisal import Policy as TdxPolicy
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus
 from carnet_ref.attestation.intel.format import RESULTS as TDX
-from carnet_ref.attestation.intel.policy import DEFAULT_POLICY as TDX_POLICY
-from carnet_ref.attestation.intel.policy import Policy as TdxPolicy
 from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection, live_profile, result_lifetime
 from carnet_ref.attestation.live.collection import collect
-from carnet_ref.attestation.nvidia import policy as nvidia
-from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
+from carnet_ref.attestation.nvidia import appraisal as nvidia
+from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY, NodePolicy, Policy, appraise_gpu
 from carnet_ref.attestation.nvidia.format import DEVICE, NODE
 from carnet_ref.attestation.nvidia.node import appraise_node
-from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, NodePolicy, Policy
-from carnet_ref.attestation.nvidia.report import DebugState, Mode
-from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
+from carnet_ref.attestation.nvidia.report import DebugState, DeviceEvidence, Mode
 from carnet_ref.attestation.results import (
     EXTENSION,
     AppraisalRecord,

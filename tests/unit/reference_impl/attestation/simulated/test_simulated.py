@@ -17,14 +17,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from carnet_ref.attestation.amd import report as amd_report
 from carnet_ref.attestation.amd.certificates import KeyKind
 from carnet_ref.attestation.amd.report import REPORT_BYTES, SIGNED_BYTES, Product
-from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
-from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.intel.appraisal import appraise_quote
-from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
-from carnet_ref.attestation.nvidia import policy as nvidia_policy
-from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors, Appraisal, default_anchors
+from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, appraise_quote
+from carnet_ref.attestation.nvidia import appraisal as nvidia_policy
+from carnet_ref.attestation.nvidia.appraisal import STEPS, Policy, appraise_gpu
 from carnet_ref.attestation.nvidia.ocsp import RevocationError, check_not_revoked, parse_ocsp
-from carnet_ref.attestation.nvidia.policy import STEPS, Policy
 from carnet_ref.attestation.nvidia.report import DebugState, Mode, parse_report
 from carnet_ref.attestation.nvidia.rim import RimKind, appraise_rim, parse_rim
 from carnet_ref.attestation.simulated.authority import TEST

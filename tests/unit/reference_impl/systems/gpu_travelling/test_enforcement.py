@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.citations import CHECKS, PACKAGE, CitationError, citations, citations_in, places
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling import enforcement
 from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout, defence_names
-from carnet_ref.systems.gpu_travelling.exploits.catalogue import UNREPLAYED
 from carnet_ref.transport.frames import Checked, ProtocolError
 from carnet_spec.language import Family
 from carnet_spec.protocols.gpu_travelling import FAMILY
+from docs._ext.carnet_pages.citations import CHECKS, PACKAGE, CitationError, citations, citations_in, places
+from docs._ext.carnet_pages.known_attacks import UNREPLAYED
 
 SECURE = enforcement.Checks()
 FENCED = step("fenced", "orchestrator")

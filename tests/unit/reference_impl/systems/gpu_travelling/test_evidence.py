@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from carnet_ref.attestation.nvidia.policy import STEPS
+from carnet_ref.attestation.nvidia.appraisal import STEPS
 from carnet_ref.attestation.simulated.gpu import OUTDATED, SimulatedGpu, SimulatedVendor, answer, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto.primitives import Random
@@ -17,12 +17,12 @@ from carnet_ref.device import Mode
 from carnet_ref.spdm.errors import SpdmError
 from carnet_ref.spdm.messages import KeyExchange
 from carnet_ref.systems.ablation import without
-from carnet_ref.systems.gpu_travelling.ablations.evidence import GPU
+from carnet_ref.systems.gpu_travelling.ablations.deployment import GPU
 from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
 from carnet_ref.systems.gpu_travelling.deployment import GPU_NAME, MADE, Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, checking
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdQuoter, TdVerifier, VendorServices, gpu_responder
-from carnet_ref.systems.gpu_travelling.exploits.hostile import ANY, AcceptingAppraiser
+from carnet_ref.systems.gpu_travelling.exploits.hostile import ANY, AcceptingVerifier
 from carnet_ref.systems.gpu_travelling.roles.attestation import Agreed, GpuEvidence, accept_orchestrator
 from carnet_ref.systems.gpu_travelling.roles.facts import attested
 from carnet_ref.transport.frames import ProtocolError
@@ -238,7 +238,7 @@ def test_a_holder_takes_the_quote_of_one_instance_only(instance: bytes, waived: 
 
 
 def test_what_believes_everything_passes_every_check_of_a_quote() -> None:
-    accept_orchestrator(b"", bytes(32), bytes(32), ANY, AcceptingAppraiser(), Checks())
+    accept_orchestrator(b"", bytes(32), bytes(32), ANY, AcceptingVerifier(), Checks())
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -327,9 +327,9 @@ def crossed(kind: type[Rank]) -> list[Vector]:
 
 
 REPLAYS = {
-    "bound-iteration": (ablations.AnyIteration, stale),
+    "bound-iteration": (ablations.RANKS["bound-iteration"], stale),
     "bound-phase and bound-step": (ANY_PHASE, partly),
-    "bound-chunk": (ablations.AnyChunk, crossed),
+    "bound-chunk": (ablations.RANKS["bound-chunk"], crossed),
 }
 
 
@@ -346,7 +346,7 @@ def test_without_what_a_tag_binds_a_replay_is_in_a_sum(what: str) -> None:
 
 
 def test_with_one_key_two_partial_sums_are_under_one_iv() -> None:
-    members, seen = rings.ring(3, ablations.OneKey, one_key=True), dict[tuple[rings.Turn, int], bytes]()
+    members, seen = rings.ring(3, ablations.RANKS["hop-key"], one_key=True), dict[tuple[rings.Turn, int], bytes]()
 
     def look(turn: rings.Turn, sent: list[bytes]) -> list[bytes]:
         seen.update({(turn, place): message for place, message in enumerate(sent)})
@@ -413,7 +413,7 @@ def sent_again(kind: type[Rank]) -> list[Vector]:
 
 def test_without_add_once_a_contribution_counts_twice() -> None:
     chunk = slice(0, 4)
-    for each in sent_again(ablations.AddsAgain):
+    for each in sent_again(ablations.RANKS["add-once"]):
         assert np.allclose(each[chunk], (SUM + GIVEN[0])[chunk], atol=1e-5)
     with pytest.raises(TurnError, match="came already"):
         sent_again(Rank)
@@ -425,7 +425,7 @@ def test_without_waiting_ranks_finish_with_sums_that_lack_contributions() -> Non
         assert np.allclose(each[:4], (GIVEN[1] + GIVEN[2])[:4], atol=1e-5)
     with pytest.raises(AlarmError):
         rings.all_reduce(rings.ring(3), GIVEN, 0, flipped)
-    assert np.array_equal(early(ablations.Hasty), GIVEN[0])
+    assert np.array_equal(early(ablations.RANKS["whole-iteration"]), GIVEN[0])
     with pytest.raises(TurnError, match="are missing"):
         early(Rank)
 
@@ -446,7 +446,7 @@ def after_alarm(kind: type[Rank]) -> bytes:
 
 
 def test_without_a_final_alarm_a_rank_goes_on() -> None:
-    assert after_alarm(ablations.Deaf)
+    assert after_alarm(ablations.RANKS["alarm-final"])
     with pytest.raises(AlarmError, match="no message came"):
         after_alarm(Rank)
 
@@ -454,14 +454,14 @@ def test_without_a_final_alarm_a_rank_goes_on() -> None:
 def test_nothing_of_this_is_due_to_the_copies() -> None:
     for kind in (
         ablations.LateCheck,
-        ablations.AnyIteration,
+        ablations.RANKS["bound-iteration"],
         ANY_PHASE,
-        ablations.AnyChunk,
+        ablations.RANKS["bound-chunk"],
         ablations.SameKeys,
         ablations.SealsAgain,
-        ablations.AddsAgain,
+        ablations.RANKS["add-once"],
         ablations.GoesOn,
-        ablations.Deaf,
+        ablations.RANKS["alarm-final"],
     ):
         assert all(
             np.allclose(each, SUM, atol=1e-5) for each in rings.all_reduce(rings.ring(3, kind), GIVEN, 0, rings.as_sent)
@@ -503,10 +503,15 @@ def test_both_ends_have_the_same_key() -> None:
 
 
 STRANGERS: dict[str, tuple[str, type[exchange.ReportCheck], Callable[[int], exchange.Device], str]] = {
-    "gpu-certificate": ("SETUP-04", ablations.NoCertificate, lambda place: device(place, identity=FAKE), "certificate"),
-    "mode-check": ("SETUP-05", ablations.NoMode, lambda place: device(place, exchange.OPEN), "mode open"),
-    "code-check": ("SETUP-06", ablations.NoCode, lambda place: device(place, code=OTHER), "code 6f6f"),
-    "neighbour-check": ("SETUP-07", ablations.NoPlace, lambda place: device(place + 5), "place"),
+    "gpu-certificate": (
+        "SETUP-04",
+        ablations.CHECKS["gpu-certificate"],
+        lambda place: device(place, identity=FAKE),
+        "certificate",
+    ),
+    "mode-check": ("SETUP-05", ablations.CHECKS["mode-check"], lambda place: device(place, exchange.OPEN), "mode open"),
+    "code-check": ("SETUP-06", ablations.CHECKS["code-check"], lambda place: device(place, code=OTHER), "code 6f6f"),
+    "neighbour-check": ("SETUP-07", ablations.CHECKS["neighbour-check"], lambda place: device(place + 5), "place"),
 }
 """For each check: what asks for it, the copy that lacks it, who then joins the ring, and what the real one says."""
 

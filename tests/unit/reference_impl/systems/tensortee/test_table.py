@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.checks import Checks
-from carnet_ref.systems.tensortee import cost as tensortee_cost
-from carnet_ref.systems.tensortee.cost import lines
 from carnet_ref.systems.tensortee.memory import (
     LINE_BYTES,
     MOST,
@@ -23,6 +21,8 @@ from carnet_ref.systems.tensortee.memory import (
 )
 from carnet_ref.systems.tensortee.session import Keys, TensorError
 from carnet_ref.wire import number
+from docs._ext.carnet_pages import metadata_cost as tensortee_cost
+from docs._ext.carnet_pages.metadata_cost import lines
 
 
 @pytest.mark.verifies("tensortee-REQ-WRITE-02")

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref import keys as carnet_keys
-from carnet_ref.crypto.primitives import AesGcm, AuthenticationError, KeyMaterialError
+from carnet_ref.crypto.primitives import AesGcm, AuthenticationError
 from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
 from carnet_ref.systems.gpu_travelling.exploits.attacker import forged
-from carnet_ref.systems.gpu_travelling.keys import SCHEDULES, InnerKey, InnerKeyExchange, key_schedule, wrapping_key
+from carnet_ref.systems.gpu_travelling.keys import SCHEDULES, key_schedule, wrapping_key
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire import MalformedError
 from carnet_spec.protocols.gpu_travelling.design import SCHEDULES as SPECIFIED
@@ -237,39 +237,6 @@ def test_a_flipped_order_under_the_master_is_refused_and_changes_nothing(positio
     with pytest.raises((MalformedError, carnet_keys.OrderRefusedError, ProtocolError)):
         gpu.follow(bytes(order))
     assert gpu.keys == keys
-
-
-@pytest.mark.mends("H5")
-def test_an_inner_key_has_the_limits_of_a_key_at_both_ends() -> None:
-    limits = carnet_keys.UsageLimits.for_messages(2)
-    holder, code = InnerKeyExchange(Draws(), limits), InnerKeyExchange(lambda n: b"\x05" * n)
-    shares = holder.public, code.public
-    sealing, free = holder.agree(shares[1], b"epoch 1"), code.agree(shares[0], b"epoch 1")
-    chunks = [sealing.seal(b"one"), sealing.seal(b"two")]
-    with pytest.raises(carnet_keys.KeyExhaustedError):
-        sealing.seal(b"three")
-    assert [free.open(chunk) for chunk in chunks] == [b"one", b"two"]
-    third = InnerKey(bytes(32), limits)
-    more = [InnerKey(bytes(32)).seal(b"one")] * 3
-    third.open(more[0])
-    with pytest.raises(AuthenticationError):
-        third.open(more[1])
-    with pytest.raises(carnet_keys.KeyExhaustedError):
-        third.open(more[2])
-
-
-def test_an_inner_key_is_shared_by_exactly_the_two_ends_and_their_context() -> None:
-    holder, code, third = InnerKeyExchange(Draws()), InnerKeyExchange(lambda n: b"\x05" * n), InnerKeyExchange(Draws())
-    shares = holder.public, code.public
-    sealing, opening = holder.agree(shares[1], b"epoch 1"), code.agree(shares[0], b"epoch 1")
-    assert [opening.open(sealing.seal(chunk)) for chunk in (b"one", b"two")] == [b"one", b"two"]
-    with pytest.raises(carnet_keys.SecretTakenError):
-        holder.agree(shares[1], b"epoch 1")
-    other = third.agree(shares[1], b"epoch 2")
-    with pytest.raises(AuthenticationError):
-        other.open(sealing.seal(b"three"))
-    with pytest.raises(KeyMaterialError):
-        InnerKeyExchange(Draws()).agree(bytes(32), b"")
 
 
 KEY, IV = bytes(range(32)), bytes(12)

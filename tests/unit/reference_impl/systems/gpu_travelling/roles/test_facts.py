@@ -29,7 +29,7 @@ from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Orchest
 from carnet_ref.systems.gpu_travelling.roles.states import Admitted, LinkMessage, Reported, Returned
 from carnet_ref.transport.frames import ProtocolError, Remark
 from carnet_ref.wire import join
-from tests.fixtures.worlds import ChainTrainer, FastAppraiser, FastDeployment, FastRequester, draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, FastGpuVerifier, FastRequester, draws, world_of
 
 EPOCH_KINDS = (
     *(kind for kind in facts.EpochFact.__subclasses__() if kind is not facts.VersionFact),
@@ -85,14 +85,14 @@ SAW = ReceivedMessage("gpu", b"a report")
 def test_a_gpu_is_attested_by_evidence_that_was_accepted_and_by_nothing_else() -> None:
     session = FastRequester(draws("requester"))
     good = GpuEvidence(join(b"nonce", b"CONFIDENTIAL"), b"")
-    attested, appraisal = facts.attested(session, good, b"nonce", FastAppraiser(frozenset()), CHECKS, SAW)
+    attested, appraisal = facts.attested(session, good, b"nonce", FastGpuVerifier(frozenset()), CHECKS, SAW)
     assert (attested.session, appraisal.accepted) == (session.label, True)
     for report in (join(b"another", b"CONFIDENTIAL"), join(b"nonce", b"OPEN")):
         with pytest.raises(ProtocolError, match="is refused"):
-            facts.attested(session, GpuEvidence(report, b""), b"nonce", FastAppraiser(frozenset()), CHECKS, SAW)
+            facts.attested(session, GpuEvidence(report, b""), b"nonce", FastGpuVerifier(frozenset()), CHECKS, SAW)
     session.responder_key = b"another device's key"
     with pytest.raises(ProtocolError, match="REQ-SETUP-07"):
-        facts.attested(session, good, b"nonce", FastAppraiser(frozenset()), CHECKS, SAW)
+        facts.attested(session, good, b"nonce", FastGpuVerifier(frozenset()), CHECKS, SAW)
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-SETUP-11", "gpu-travelling-REQ-SETUP-12")

@@ -140,7 +140,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         seen.append(bytes(key))
         return original(key, info, length)
 
-    for module in ("crypto.primitives", "crypto.hpke", "keys.schedule"):
+    for module in ("crypto.primitives", "keys"):
         monkeypatch.setattr(f"carnet_ref.{module}.hkdf_expand_sha256", expand)
     return seen
 

@@ -10,17 +10,25 @@ import pytest
 
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
 from carnet_ref.device import CopyEngines, Mode
-from carnet_ref.keys.usage import UsageSummary
+from carnet_ref.keys import UsageSummary
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
 from carnet_ref.systems.gpu_travelling.deployment import LEAKED, holder_names
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.names import GPU
 from carnet_ref.systems.gpu_travelling.roles import attestation, facts, states
-from carnet_ref.systems.gpu_travelling.roles.attestation import GpuAppraiser, GpuEvidence
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence, GpuEvidenceVerifier
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind, ProtocolError
 from carnet_ref.wire import join
-from tests.fixtures.worlds import ChainTrainer, FastAppraiser, FastDeployment, FastRequester, TestWorld, draws, world_of
+from tests.fixtures.worlds import (
+    ChainTrainer,
+    FastDeployment,
+    FastGpuVerifier,
+    FastRequester,
+    TestWorld,
+    draws,
+    world_of,
+)
 
 PAST = UsageSummary(2, 1, 2, 1)
 """A key that protected more than it may."""
@@ -116,7 +124,7 @@ def test_a_quote_that_is_refused_at_any_other_step_is_refused() -> None:
 def test_a_report_that_is_refused_at_any_other_step_is_refused() -> None:
     class Refusing:
         def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
-            found = FastAppraiser(frozenset()).appraise(evidence, nonce)
+            found = FastGpuVerifier(frozenset()).appraise(evidence, nonce)
             return replace(found, steps=(*found.steps, AppraisalStep("age", False, "of last year")))
 
     evidence = GpuEvidence(join(b"nonce", b"CONFIDENTIAL"), b"")
@@ -141,13 +149,13 @@ def _world(off: frozenset[str] = frozenset(), rounds: int = 1) -> tuple[TestWorl
 
 
 class Short:
-    """An appraiser whose authorities vouch for a few seconds only."""
+    """A verifier whose authorities vouch for a few seconds only."""
 
-    def __init__(self, appraiser: GpuAppraiser, seconds: float) -> None:
-        self._appraiser, self._seconds = appraiser, seconds
+    def __init__(self, verifier: GpuEvidenceVerifier, seconds: float) -> None:
+        self._verifier, self._seconds = verifier, seconds
 
     def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
-        found = self._appraiser.appraise(evidence, nonce)
+        found = self._verifier.appraise(evidence, nonce)
         return Appraisal(found.steps, {**found.claims, "seconds_left": self._seconds})
 
 
@@ -155,7 +163,7 @@ def _vouched(seconds: float) -> TestWorld:
     """Return a world in which what the appraisal rests on runs out after so many seconds."""
     world, _ = _world()
     job = world.orchestrator.job
-    tools = replace(job.tools, appraiser=Short(job.tools.appraiser, seconds))
+    tools = replace(job.tools, verifier=Short(job.tools.verifier, seconds))
     world.orchestrator.state = replace(world.orchestrator.state, job=replace(job, tools=tools))
     return world
 

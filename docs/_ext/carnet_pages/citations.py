@@ -15,7 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-PACKAGE: Final = Path(__file__).parent
+import carnet_ref
+
+PACKAGE: Final = Path(carnet_ref.__file__).parent
 """The folder of the reference implementation."""
 NO_ENFORCEMENT: Final = frozenset({"ablations", "exploits", "enforcement"})
 """Modules and packages that enforce nothing: ablations, the attacker, and the words that lines cite with."""
