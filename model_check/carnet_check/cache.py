@@ -169,13 +169,16 @@ def memoized(what: str, text: str, make: Callable[[], Any], read: Callable[[Any]
 def _user_folder() -> Path | None:
     """Return the folder of this user for what this very code made; nothing if there can be none that is believed."""
     try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carnet"
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carnet" / "memoized"
         place = home / _digest(source_digest() + specification_digest())[:32]
-        if not place.is_dir() and (open_folder(home) / place.name).parent.is_dir():
+        if not home.is_absolute():
+            return None
+        open_folder(home)
+        if not place.is_dir():
             older = sorted((each for each in home.iterdir() if each.is_dir()), key=lambda each: each.stat().st_mtime)
             for each in older[: 1 - GENERATIONS]:
                 shutil.rmtree(each, ignore_errors=True)
-        return open_folder(place) if home.is_absolute() and not _is_shared(home.stat()) else None
+        return open_folder(place)
     except (OSError, RuntimeError, UsageError):  # there is no home, or nobody may write there
         return None
 

@@ -209,7 +209,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return the folder in which what was made is kept, which is not that of who runs the tests."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cache._user_folder.cache_clear()
-    yield tmp_path / "carnet"
+    yield tmp_path / "carnet" / "memoized"
     cache._user_folder.cache_clear()
 
 
@@ -251,10 +251,10 @@ def test_what_cannot_be_read_is_made_anew(home: Path) -> None:
 @pytest.mark.parametrize("how", ["others may write", "no folder", "a relative folder"])
 def test_where_nothing_is_believed_all_is_made(home: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if how == "others may write":
-        home.mkdir()
+        home.mkdir(parents=True)
         home.chmod(0o777)
     elif how == "no folder":
-        home.write_text("a file")
+        home.parent.write_text("a file")
     else:
         monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")
     assert [made(1), made(2)] == [1, 2]

@@ -71,11 +71,15 @@ class CertifiedDesign:
         return found
 
     def standings(self) -> Iterator[InvariantStatus]:
-        """Yield that each invariant is proved, and where: every obligation has a certificate that was accepted."""
+        """Yield that each invariant is proved, and where: every obligation has a certificate that was accepted.
+
+        Threat models come in the order in which induction would go through them, those with few axioms first.
+        """
         protocol = self.composition.layers[0].protocol
         lemmas = {lemma.name for lemma in protocol.lemmas}
+        ordered = sorted(self.composition.layers, key=lambda layer: len(layer.threat.axioms) if layer.threat else -1)
         for invariant in protocol.invariants:
-            having = [layer.threat for layer in self.composition.layers if invariant in layer.claims]
+            having = [layer.threat for layer in ordered if invariant in layer.claims]
             everywhere = None in having or self.composition.everywhere([invariant.name]) is not None
             for threat in [None] if having and everywhere else having:
                 layer = threat.id if threat else ""
