@@ -17,6 +17,7 @@ from typing import Protocol as Shape
 
 from carnet_check.semantics import State
 from carnet_spec.language import Action, GuardKind, Instance, Protocol, Row, Symbol, Term, Update, terms
+from carnet_spec.language.analysis.polarity import signed_parts
 from carnet_spec.language.expressions import used_symbol
 
 WORD = 64
@@ -221,17 +222,10 @@ class Condition:
 
 def conditions_in(term: Term, wanted: bool = True) -> list[Condition]:
     """Split a formula (or its negation) into parts that must all hold."""
-    match term:
-        case terms.Not(body):
-            return conditions_in(body, not wanted)
-        case terms.And(parts) if wanted:
-            return [test for part in parts for test in conditions_in(part, True)]
-        case terms.Or(parts) if not wanted:
-            return [test for part in parts for test in conditions_in(part, False)]
-        case terms.Implies(premise, conclusion) if not wanted:
-            return conditions_in(premise, True) + conditions_in(conclusion, False)
-        case _:
-            return [Condition(term, wanted, frozenset(var.name for var in terms.free_variables(term)))]
+    return [
+        Condition(part, sign, frozenset(var.name for var in terms.free_variables(part)))
+        for part, sign in signed_parts(term, wanted)
+    ]
 
 
 class Folding:

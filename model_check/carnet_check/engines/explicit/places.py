@@ -147,8 +147,8 @@ class PlacesSearch(PackedSearch):
         self.dominated += sum(each.dominated for each in taken)
         self._represented += sum(each.represented for each in taken)
         self._seen = [pair for each in taken for pair in each.seen]
-        return end
         self.watch.elsewhere = self._places.held()
+        return end
 
     def _sent(self) -> list[Successors]:
         """Have every place expand its part of the level, until all of them lay states out alike."""

@@ -45,6 +45,7 @@ from carnet_spec.language import (
     terms,
 )
 from carnet_spec.language.analysis.freshness import distinguishable_fresh_sorts
+from carnet_spec.language.analysis.polarity import signed_parts
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.protocol import terms_of_action
 
@@ -603,21 +604,6 @@ def _order(variables: Sequence[terms.Var], parts: Sequence[tuple[Term, bool]]) -
     for part, needed in zip(parts, needs, strict=True):
         checks[max((chosen.index(var) + 1 for var in needed if var in chosen), default=0)].append(part)
     return _Order(chosen, checks)
-
-
-def signed_parts(term: Term, wanted: bool = True) -> list[tuple[Term, bool]]:
-    """Split a formula, or its negation, into formulas that must all hold, or must not."""
-    match term:
-        case terms.Not(body):
-            return signed_parts(body, not wanted)
-        case terms.And(parts) if wanted:
-            return [each for part in parts for each in signed_parts(part, True)]
-        case terms.Or(parts) if not wanted:
-            return [each for part in parts for each in signed_parts(part, False)]
-        case terms.Implies(premise, conclusion) if not wanted:
-            return signed_parts(premise, True) + signed_parts(conclusion, False)
-        case _:
-            return [(term, wanted)]
 
 
 def _guards_of(action: Action) -> list[tuple[Term, bool]]:

@@ -6,7 +6,19 @@ from collections.abc import Iterator
 
 from carnet_spec.language.actions import Effect
 from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.terms import Apply, Equal, IfThenElse, Implies, Not, Symbol, Term, children, symbols_of
+from carnet_spec.language.terms import (
+    And,
+    Apply,
+    Equal,
+    IfThenElse,
+    Implies,
+    Not,
+    Or,
+    Symbol,
+    Term,
+    children,
+    symbols_of,
+)
 
 
 def deduced_symbols(protocol: Protocol) -> frozenset[Symbol]:
@@ -21,6 +33,21 @@ def deduced_symbols(protocol: Protocol) -> frozenset[Symbol]:
     while more := {symbol for symbol, read in conditions if read & found} - found:
         found |= more
     return frozenset(found)
+
+
+def signed_parts(term: Term, wanted: bool = True) -> list[tuple[Term, bool]]:
+    """Split a formula, or its negation, into formulas that must all hold, or must not."""
+    match term:
+        case Not(body):
+            return signed_parts(body, not wanted)
+        case And(parts) if wanted:
+            return [each for part in parts for each in signed_parts(part, True)]
+        case Or(parts) if not wanted:
+            return [each for part in parts for each in signed_parts(part, False)]
+        case Implies(premise, conclusion) if not wanted:
+            return signed_parts(premise, True) + signed_parts(conclusion, False)
+        case _:
+            return [(term, wanted)]
 
 
 def signed_symbols(term: Term, positive: bool = True) -> Iterator[tuple[Symbol, bool]]:

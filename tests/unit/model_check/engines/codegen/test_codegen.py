@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.compiled import compiling, search
-from carnet_check.engines.compiled.compiling import CompilationError, compiled, compiler, seconds_compiling
-from carnet_check.engines.compiled.engine import COMPILED
-from carnet_check.engines.compiled.search import CompiledSearch
+from carnet_check.engines.codegen import compiling, search
+from carnet_check.engines.codegen.compiling import CompilationError, compiled, compiler, seconds_compiling
+from carnet_check.engines.codegen.engine import CODEGEN
+from carnet_check.engines.codegen.search import CompiledSearch
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Exploration
@@ -66,7 +66,7 @@ def test_what_does_not_compile_is_one_error_and_leaves_nothing(folder: Path) -> 
 
 def test_without_a_compiler_it_is_refused_and_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
-    ran = carnet("explore", TOY, "--engine", "compiled")
+    ran = carnet("explore", TOY, "--engine", "codegen")
     assert (ran.code, "needs a C compiler" in ran.err) == (ExitCode.USAGE, True)
     assert carnet("explore", TOY).code == ExitCode.EXPECTED
 
@@ -105,7 +105,7 @@ def test_it_finds_in_many_states_what_the_explicit_engine_finds(folder: Path) ->
                 name: len(trace.steps) for name, trace in theirs.items()
             }
     assert again.violations == in_threads.violations
-    assert COMPILED.in_threads(3).threads == 3
+    assert CODEGEN.in_threads(3).threads == 3
 
 
 def test_code_that_is_kept_of_another_model_is_not_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,8 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from carnet_check.engines.compiled.compiling import compiled
-from carnet_check.engines.compiled.lowering import WORD, Lowering
+from carnet_check.engines.codegen.compiling import compiled
+from carnet_check.engines.codegen.lowering import WORD, Lowering
 from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_spec.language import Row
 
@@ -80,7 +80,7 @@ class ModelCode:
             "ALIKE": int(model.alike),
             **{"PARTS": PARTS, "BATCH": BATCH, "MISSES": MISSES, "ROOM": ROOM, "VALUES": VALUES},
         }
-        runtime = files("carnet_check.engines.compiled").joinpath("runtime.c").read_text("utf-8")
+        runtime = files("carnet_check.engines.codegen").joinpath("runtime.c").read_text("utf-8")
         lines = [
             "#define _GNU_SOURCE",
             "#include <stdint.h>",
@@ -165,7 +165,7 @@ class Machine(Sequence[int]):
             self._finish(self._search)
             del self._search
 
-    def take_over(self, other: Machine) -> None:
+    def adopt(self, other: Machine) -> None:
         """Take over all states of another machine, and their numbers; the model is the same, maybe with more bits."""
         for part in range(PARTS):
             count = other._ends[part]
@@ -426,8 +426,8 @@ class Machine(Sequence[int]):
 
     def log(self) -> npt.NDArray[np.uint32]:
         """Return for each round and each part how many states were expanded and found by then."""
-        rounds = self._code.logged(self._search, None)
-        log = np.zeros((rounds, PARTS, 2), np.uint32)
+        count = self._code.logged(self._search, None)
+        log = np.zeros((count, PARTS, 2), np.uint32)
         self._code.logged(self._search, _pointer(log))
         return log
 

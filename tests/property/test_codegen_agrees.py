@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from carnet_check.engines.compiled.compiling import compiler
+from carnet_check.engines.codegen.compiling import compiler
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps, Exploration
@@ -29,7 +29,7 @@ from tests.property.test_checkpoints_go_on import said as told
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
 COMPILING, MACHINE, SEARCH = (
-    importlib.import_module(f"carnet_check.engines.compiled.{name}") for name in ("compiling", "machine", "search")
+    importlib.import_module(f"carnet_check.engines.codegen.{name}") for name in ("compiling", "machine", "search")
 )
 TOO_MANY = 5_000
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(60))

@@ -7,18 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from carnet_check.engines.compiled.compiling import COMPILERS, compiler
-from carnet_check.engines.compiled.search import CompiledSearch
+from carnet_check.engines.codegen.compiling import COMPILERS, compiler
+from carnet_check.engines.codegen.search import CompiledSearch
 from carnet_check.engines.explicit.explorer import PackedExplorer
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.interface import InThreads, Tool
 
 
 @dataclass(frozen=True)
-class Compiled(PackedExplorer, InThreads):
+class Codegen(PackedExplorer, InThreads):
     """Explores as the explicit engine does, by code that is compiled for the model, in as many ``threads``."""
 
-    name: ClassVar = "compiled"
+    name: ClassVar = "codegen"
     purpose: ClassVar = "every state of large instances, the same as explicit, by compiling the model"
     needs: ClassVar = (Tool("cc", "exploration by compiled code", "apt install gcc", programs=COMPILERS),)
     by_default: ClassVar = False
@@ -39,4 +39,4 @@ class Compiled(PackedExplorer, InThreads):
         return functools.partial(self.packed, threads=self.threads)
 
 
-COMPILED = Compiled()
+CODEGEN = Codegen()

@@ -17,9 +17,9 @@ import numpy as np
 
 from carnet_check.cache import AnswerCache, open_folder, source_digest
 from carnet_check.engines.checkpoints import SearchCheckpoint
-from carnet_check.engines.compiled.compiling import folder_for_code, seconds_compiling
-from carnet_check.engines.compiled.lowering import Lowering
-from carnet_check.engines.compiled.machine import PARTS, Machine, ModelCode, TooNarrowError, first_width
+from carnet_check.engines.codegen.compiling import folder_for_code, seconds_compiling
+from carnet_check.engines.codegen.lowering import Lowering
+from carnet_check.engines.codegen.machine import PARTS, Machine, ModelCode, TooNarrowError, first_width
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.saturation import changed
@@ -90,7 +90,7 @@ class CompiledSearch(PackedSearch):
             self._idle = {number for number in self._idle if number >= self.levels[-1]}
             for number in self._idle:
                 self._machine.leave_out(number)
-            self._take_over()
+            self._begin_by_code()
         elif self._machine is None:
             super()._tidy()
 
@@ -118,7 +118,7 @@ class CompiledSearch(PackedSearch):
         self.model.layout.give_fields(code.fields)
         return self._machine_of(code) if self.model.layout.fields == code.fields else None
 
-    def _take_over(self) -> None:
+    def _begin_by_code(self) -> None:
         assert self._machine is not None
         self._tally_all()
         self.states.clear()
@@ -135,7 +135,7 @@ class CompiledSearch(PackedSearch):
         self._rounds = np.concatenate([self._rounds, before.log()])
         self._give_bits(before.waiting(WALKS))
         self._machine = self._begun(before, more)
-        self._machine.take_over(before)
+        self._machine.adopt(before)
         for number in self._idle:
             self._machine.leave_out(number)
         self.found = self._machine
@@ -256,9 +256,9 @@ class CompiledSearch(PackedSearch):
     # -- checkpoints -------------------------------------------------------------------------------
 
     def _notes(self) -> dict[str, Any]:
-        rounds = self._rounds if self._machine is None else np.concatenate([self._rounds, self._machine.log()])
+        log = self._rounds if self._machine is None else np.concatenate([self._rounds, self._machine.log()])
         elsewhere = [[*place, number] for place, number in self._found_here.items()]
-        return {**super()._notes(), "rounds": rounds.tolist(), "elsewhere": elsewhere}
+        return {**super()._notes(), "log": log.tolist(), "elsewhere": elsewhere}
 
     def _packed(self, begin: int) -> tuple[int, Iterator[bytes]]:
         if self._machine is None:
@@ -272,16 +272,16 @@ class CompiledSearch(PackedSearch):
         self._machine = self._begun(None)
         for each, block in saved.blocks("states", CHUNK):
             self._machine.add(_widened(block, each, self._machine.words))
-        self._rounds = np.array(notes["rounds"], np.uint32).reshape(-1, PARTS, 2)
+        self._rounds = np.array(notes["log"], np.uint32).reshape(-1, PARTS, 2)
         self._found_here = {(part, place): number for part, place, number in notes["elsewhere"]}
-        self._take_over()
+        self._begin_by_code()
         self._take_origins(saved)
 
 
 def codes_known() -> AnswerCache | None:
     """Return where the code of models is kept, if there is a folder for it into which nobody else may write."""
     try:
-        return AnswerCache(open_folder(folder_for_code()), ("compiled", source_digest()))
+        return AnswerCache(open_folder(folder_for_code()), ("codegen", source_digest()))
     except UsageError:
         return None
 
