@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import patch
@@ -32,6 +33,15 @@ COMPILING, MACHINE, SEARCH = (
     importlib.import_module(f"carnet_check.engines.codegen.{name}") for name in ("compiling", "machine", "search")
 )
 TOO_MANY = 5_000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what is compiled of random protocols apart from what is of use."""
+    with patch.dict(os.environ, {COMPILING.FOLDER: str(tmp_path_factory.mktemp("code"))}):
+        yield
+
+
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(60))
 
 Room = dict[tuple[object, str], object]

@@ -29,6 +29,8 @@ DIGEST: Final = 32
 """How many bytes the digest takes that a file ends in."""
 FOLDER: Final = "CARNET_COMPILED"
 """The variable that may name the folder for what is compiled."""
+KEPT: Final = 200
+"""How many files are kept there."""
 _spent: list[float] = []
 
 
@@ -66,7 +68,9 @@ def compiled(text: str) -> ctypes.CDLL:
         try:
             folder = open_folder(folder_for_code(), "folder for compiled code")
             with _locked(folder):
-                return _loaded(folder / name) or _made(program, text, folder / name)
+                code = _loaded(folder / name) or _made(program, text, folder / name)
+                _make_room(folder)
+                return code
         except (OSError, UsageError):  # there is no folder that this user alone may write to
             with tempfile.TemporaryDirectory() as scratch:
                 return _made(program, text, Path(scratch) / name)
@@ -88,8 +92,17 @@ def _loaded(file: Path) -> ctypes.CDLL | None:
         content = file.read_bytes()
     except FileNotFoundError:
         return None
-    whole = hashlib.sha256(content[:-DIGEST]).digest() == content[-DIGEST:]
-    return ctypes.CDLL(str(file)) if whole else None
+    if hashlib.sha256(content[:-DIGEST]).digest() != content[-DIGEST:]:
+        return None
+    file.touch()
+    return ctypes.CDLL(str(file))
+
+
+def _make_room(folder: Path) -> None:
+    """Remove what was not used for longest, where there is much."""
+    files = sorted(folder.rglob("*.*"), key=lambda file: file.stat().st_mtime)
+    for file in files[:-KEPT]:
+        file.unlink()
 
 
 def _made(program: str, text: str, file: Path) -> ctypes.CDLL:

@@ -70,17 +70,20 @@ class Lowering:
         ground: the model, written out for the places that have bits.
         budget: how much the adversary may spend, if that is bounded.
         sought: when each thing is seen that is looked for, and after that when each deduction may be made.
+        sample: some states that were found: what most of them lack is asked first.
     """
 
     layout: Layout
     ground: Ground
     budget: int | None
     sought: Sequence[Condition]
-    alike: bool = False
+    alike: bool
+    sample: Sequence[int]
     _known: dict[Place, Bits] = field(default_factory=dict)
+    _shares: dict[Place, Counter[int]] = field(default_factory=dict)
 
     @staticmethod
-    def of(model: Model) -> Lowering:
+    def of(model: Model, sample: Sequence[int]) -> Lowering:
         """Write a model out for the places that have bits."""
         formulas = {str(number): each.formula for number, each in enumerate(model.monitors)}
         formulas |= {rule.name: rule.premises for rule in model.saturation.rules}
@@ -93,7 +96,7 @@ class Lowering:
             lambda place: model.relevance.of_place(place.symbol, place.row),
         )
         sought, budget = [*written.formulas.values()], model.layout.instance.budget
-        return Lowering(model.layout, written, budget, sought, model.canonical is not None)
+        return Lowering(model.layout, written, budget, sought, model.canonical is not None, sample)
 
     def lines(self) -> Iterator[str]:
         """Yield the functions of the model."""
@@ -217,6 +220,14 @@ class Lowering:
         yield from (f"    {line}" for line in lines)
         yield "}"
 
+    def _share(self, place: Place, number: int) -> float:
+        """Return in what share of the sample a place holds a number."""
+        if place not in self._shares:
+            bits = self._bits(place)
+            shift, mask = WORD * bits.word + bits.shift, bits.mask >> bits.shift
+            self._shares[place] = Counter(state >> shift & mask for state in self.sample)
+        return self._shares[place][number] / max(1, len(self.sample))
+
     @cached_property
     def _closing(self) -> Closing:
         return Closing(self.ground)
@@ -234,9 +245,12 @@ class Lowering:
 
     def _each_way(self, when: Condition, lines: Sequence[str]) -> Iterator[Leaf]:
         """Yield what may be done more than once, for each way in which a condition may hold on its own."""
-        if isinstance(when, Some):
-            for part in when.parts:
-                yield from self._each_way(part, lines)
+        parts = conjuncts(when)
+        choices = [part for part in parts if isinstance(part, Some)]
+        if choices and not any(isinstance(part, Fact) for part in parts):
+            fewest = min(choices, key=lambda choice: len(choice.parts))
+            for part in fewest.parts:
+                yield from self._each_way(every((part, *(other for other in parts if other is not fewest))), lines)
         else:
             yield from self._leaves([when], lines)
 
@@ -262,9 +276,12 @@ class Lowering:
 
     def _tree(self, leaves: Sequence[Leaf], depth: int = 1) -> Iterator[str]:
         indent = "    " * depth
-        asked = Counter(place for leaf in leaves for place in leaf.holds)
-        place, times = asked.most_common(1)[0] if asked else (None, 0)
-        if place is None or len(leaves) <= SMALL or times < 2:
+        spared: dict[Place, float] = {}  # for each place, how many leaves are spared by asking it first
+        for leaf in leaves:
+            for each, number in leaf.holds.items():
+                spared[each] = spared.get(each, 0.0) + 1.0 - self._share(each, number)
+        place = max(spared, key=lambda each: spared[each], default=None)
+        if place is None or len(leaves) <= SMALL or spared[place] < 1.0:
             for leaf in leaves:
                 tests = [*self._compared(leaf.holds), *map(self._expression, leaf.rest)]
                 opened = f"if ({' && '.join(tests)}) " if tests else ""

@@ -23,7 +23,7 @@ from carnet_check.engines.codegen.machine import PARTS, Machine, ModelCode, TooN
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.saturation import changed
-from carnet_check.engines.explicit.search import Moves, PackedSearch
+from carnet_check.engines.explicit.search import Moves, PackedSearch, sample_of
 from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_check.engines.explicit.walking import RandomStream
 from carnet_check.engines.exploring.explorer import plain
@@ -96,7 +96,7 @@ class CompiledSearch(PackedSearch):
 
     def _begun(self, before: Machine | None, more: int = 0) -> Machine:
         """Return a machine for the model as it is now; rows of states are as wide as before, or by ``more``."""
-        lowered = Lowering.of(self.model)
+        lowered = Lowering.of(self.model, sample_of(self.found))
         width = first_width(lowered.words) if before is None else max(first_width(lowered.words), before.width + more)
         code = ModelCode.of(lowered, width, self.spent)
         machine = self._machine_of(code)

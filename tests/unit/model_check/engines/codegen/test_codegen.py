@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,20 @@ def test_it_is_compiled_once_and_kept(folder: Path, monkeypatch: pytest.MonkeyPa
     assert [*folder.iterdir()] == [kept]
     seconds_compiling()
     assert seconds_compiling() == 0
+
+
+def test_what_was_not_used_for_longest_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "KEPT", 2)
+    texts = [ANSWER.replace("42", str(number)) for number in range(3)]
+    for number, text in enumerate(texts[:2]):
+        compiled(text)
+        for file in folder.iterdir():
+            os.utime(file, (number, number))
+    compiled(texts[0])
+    compiled(texts[2])
+    monkeypatch.setattr(compiling, "_made", lambda *_: pytest.fail("it is compiled again"))
+    assert [compiled(text).answer() for text in (texts[0], texts[2])] == [0, 2]
+    assert len([*folder.iterdir()]) == 2
 
 
 @pytest.mark.parametrize("damage", [lambda code: code[:-1], lambda code: code[:99] + b"x" + code[100:], lambda _: b""])
