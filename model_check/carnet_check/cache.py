@@ -61,10 +61,10 @@ class CacheStatistics:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a run says of it at its end."""
-        told = f"{self.known:,} of {counted(self.asked, 'answer')} came from the cache"
+        told = (f"{self.known:,} of {counted(self.asked, 'answer')} came from the cache",) if self.asked else ()
         more = f" (and {len(self.wrong) - SHOWN} more)" if len(self.wrong) > SHOWN else ""
         ignored = (f"the cache is not believed where {'; '.join(self.wrong[:SHOWN])}{more}",) if self.wrong else ()
-        return (told, *ignored)
+        return (*told, *ignored)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.processes
 NEEDS_MORE = (f"{FIXTURES / 'needs_more.py'}:FOUND", "--variant", "forgetful", "--engine", "explicit")
 WRONG = control("wrong_claim")
 SLOW = pytest.mark.slow
+BOTH = (TOY, "--engine", "induction", "--engine", FASTEST)
+"""Engines that are named are asked, whatever certificates say."""
 LAPS = (f"{FIXTURES / 'laps.py'}:FAMILY", "--engine", "explicit")
 
 
@@ -47,7 +49,7 @@ def told(folder: Path) -> list[tuple[int, int]]:
 MORE = [pytest.param(NEEDS_MORE, marks=SLOW, id="more"), pytest.param(LAPS, marks=SLOW, id="laps")]
 
 
-@pytest.mark.parametrize("asked", [pytest.param((TOY,), id="toy"), pytest.param((WRONG,), id="wrong"), *MORE])
+@pytest.mark.parametrize("asked", [pytest.param(BOTH, id="toy"), pytest.param((WRONG,), id="wrong"), *MORE])
 def test_verdicts_are_the_same_bytes_however_the_work_is_done(asked: tuple[str, ...], tmp_path: Path) -> None:
     plain = verdicts(tmp_path / "plain", *asked, "--jobs", "1")
     cached = (*asked, "--cache", str(tmp_path / "cache"))
@@ -57,7 +59,7 @@ def test_verdicts_are_the_same_bytes_however_the_work_is_done(asked: tuple[str, 
     assert all(known == of > 0 for known, of in told(tmp_path / "warm"))
 
 
-@pytest.mark.parametrize("asked", [pytest.param((TOY,), id="toy"), *MORE])
+@pytest.mark.parametrize("asked", [pytest.param(BOTH, id="toy"), *MORE])
 def test_joined_shards_say_what_one_run_says(asked: tuple[str, ...], tmp_path: Path) -> None:
     cached = (*asked, "--cache", str(tmp_path / "cache"))
     done: dict[str, int] = {}
@@ -120,7 +122,7 @@ def entries(cache: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 def test_a_spoilt_cache_changes_no_verdict(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    asked = (TOY, "--cache", str(cache))
+    asked = (*BOTH, "--cache", str(cache))
     plain = verdicts(tmp_path / "plain", *asked)
     files = sorted(file for file, _ in entries(cache))
     for number, file in enumerate(files):

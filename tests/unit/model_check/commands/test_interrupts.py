@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-c", "from carnet_check.cli import main; main()"]
 LONG = {
     "verify": ("verify", "gpu-travelling", "--jobs", "2"),
     "explore": ("explore", "gpu-travelling", "--holders", "2", "--threat", "hypervisor"),
-    "attack": ("attack", "gpu-travelling", "--without", "return-authenticated"),
+    "attack": ("attack", "gpu-travelling", "--without", "report-nonce"),
 }
 
 SOON = 12.0
