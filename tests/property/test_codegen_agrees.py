@@ -19,6 +19,7 @@ from carnet_check.engines.codegen.compiling import compiler
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps, Exploration
+from carnet_check.engines.exploring.searches import moves
 from carnet_check.loading.families import load
 from carnet_spec.language import Profile
 from carnet_spec.trace import Trace
@@ -124,24 +125,48 @@ def test_with_reductions_compiled_code_agrees_in_what_it_finds(sample: Sample, r
     assert said(explored(sample, room, reduction=True)) == said(expected)
 
 
-@pytest.mark.parametrize("hand_over_at", [1, 500, 5_000])
-def test_an_adversary_with_a_budget_is_followed_as_far(hand_over_at: int) -> None:
-    """The same states are left out because they are reached at less cost, whenever compiled code goes on."""
-    source = load("gpu-travelling")
+LATE: Room = {(SEARCH, "WALKS"): 0, (SEARCH, "MOST_HERE"): 20, (SEARCH, "CHUNK"): 50}
+"""Places get bits as late as may be, and the model is compiled anew in the middle of levels."""
+
+
+@pytest.mark.parametrize(
+    ("name", "threat", "sizes", "hand_over_at", "room"),
+    [
+        ("gpu-travelling", "collusion", Profile("sizes", {"holders": 1, "corrupt": 1, "rounds": 1}, budget=2), 1, LATE),
+        ("gpu-travelling", "collusion", Profile("sizes", {"holders": 1, "corrupt": 1, "rounds": 1}, budget=2), 500, {}),
+        ("fastrack", "outsider", None, 1, LATE),
+        ("ring-all-reduce", "tenants", None, 1, LATE),
+    ],
+)
+def test_protocols_are_explored_as_far_however_late_places_get_bits(
+    name: str, threat: str, sizes: Profile | None, hand_over_at: int, room: Room
+) -> None:
+    """The same is deduced, and the same states are left out because they are reached at less cost."""
+    source = load(name)
     protocol = source.protocol()
-    sizes = Profile("sizes", {"holders": 1, "corrupt": 1, "rounds": 1}, budget=2)
-    expected, found = (
-        explore(
-            protocol,
-            source.instance(protocol, "collusion", sizes),
-            invariants=[claim.checked for claim in protocol.claims if claim.invariant],
-            goals=protocol.goals,
-            packed=packed,
+    instance = source.instance(protocol, threat, sizes or source.profile("tiny"))
+    compiled = functools.partial(SEARCH.CompiledSearch, hand_over_at=hand_over_at)
+    with ExitStack() as patches:
+        for (module, attribute), value in (QUICK | room).items():
+            patches.enter_context(patch.object(module, attribute, value))
+        expected, found = (
+            explore(
+                protocol,
+                instance,
+                invariants=[claim.checked for claim in protocol.claims if claim.invariant],
+                goals=protocol.goals,
+                packed=packed,
+                stop_at_first=False,
+            )
+            for packed in (PackedSearch, compiled)
         )
-        for packed in (PackedSearch, functools.partial(SEARCH.CompiledSearch, hand_over_at=hand_over_at))
-    )
-    assert said(found) == said(expected)
-    assert expected.reduction["states_dominated"]
+    for one in ("states", "transitions", "depth", "stopped_by", "fired"):
+        assert getattr(found, one) == getattr(expected, one)
+    for mine, theirs in ((found.violations, expected.violations), (found.goals, expected.goals)):
+        assert {name: moves(protocol, trace) for name, trace in mine.items()} == {
+            name: moves(protocol, trace) for name, trace in theirs.items()
+        }
+    assert expected.reduction["states_dominated"] or sizes is None
 
 
 @relaxed

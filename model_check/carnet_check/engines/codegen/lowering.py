@@ -87,13 +87,14 @@ class Lowering:
         """Write a model out for the places that have bits."""
         formulas = {str(number): each.formula for number, each in enumerate(model.monitors)}
         formulas |= {rule.name: rule.premises for rule in model.saturation.rules}
-        changing = {Place(name, row) for name, row in model.layout.fields}
+        values = {Place(name, row): model.layout.tables[name].places[row].values for name, row in model.layout.fields}
         written = ground(
             model.protocol,
             model.layout.instance,
             formulas,
-            changing,
+            values.keys(),
             lambda place: model.relevance.of_place(place.symbol, place.row),
+            values,
         )
         sought, budget = [*written.formulas.values()], model.layout.instance.budget
         return Lowering(model.layout, written, budget, sought, model.canonical is not None, sample)

@@ -132,6 +132,7 @@ class CompiledSearch(PackedSearch):
         assert before is not None
         self._tally_all()
         self._strays += before.strays()
+        self._seen_here = dict(before.sighted(self._wanted(), self._seen_here))
         self._rounds = np.concatenate([self._rounds, before.log()])
         self._give_bits(before.waiting(WALKS))
         self._machine = self._begun(before, more)

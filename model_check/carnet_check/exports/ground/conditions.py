@@ -6,11 +6,12 @@ form, flat, and without what decides itself, so that a formula that nothing can 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from carnet_spec.language import Row
+from carnet_spec.language import Row, Term
+from carnet_spec.language.terms import Var, free_variables
 
 Value = str | bool
 """What a place holds: an element, or whether a relation holds there."""
@@ -139,3 +140,31 @@ def assuming(condition: Condition, known: Known) -> Condition:
             return some(assuming(part, known) for part in parts)
         case _:
             return condition
+
+
+# -- In which order elements are chosen, so that conditions are worked out as soon as they can be ----
+
+
+class ChoiceOrder(NamedTuple):
+    """In which order variables are chosen, and what can be looked at once so many of them are."""
+
+    variables: Sequence[Var]
+    checks: Sequence[Sequence[tuple[Term, bool]]]
+
+
+def choice_order(variables: Sequence[Var], parts: Sequence[tuple[Term, bool]]) -> ChoiceOrder:
+    """Choose those variables first that let a part be looked at soonest."""
+    needs = [free_variables(part) for part, _ in parts]
+    chosen: list[Var] = []
+    left = list(variables)
+
+    def missing(var: Var) -> int:
+        return min((len(needed.intersection(left)) for needed in needs if var in needed), default=len(variables) + 1)
+
+    while left:
+        chosen.append(min(left, key=missing))
+        left.remove(chosen[-1])
+    checks: list[list[tuple[Term, bool]]] = [[] for _ in range(len(chosen) + 1)]
+    for part, needed in zip(parts, needs, strict=True):
+        checks[max((chosen.index(var) + 1 for var in needed if var in chosen), default=0)].append(part)
+    return ChoiceOrder(chosen, checks)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import networkx
 
 from carnet_check.exports.ground.conditions import (
+    ChoiceOrder,
     Condition,
     Every,
     Fact,
@@ -23,6 +23,7 @@ from carnet_check.exports.ground.conditions import (
     Some,
     Value,
     assuming,
+    choice_order,
     conjuncts,
     denied,
     every,
@@ -107,6 +108,7 @@ def ground(
     formulas: Mapping[str, Term],
     changing: Set[Place] | None = None,
     matters: Callable[[Place], bool] = lambda _: True,
+    values: Mapping[Place, Sequence[Value]] | None = None,
 ) -> Ground:
     """Write an instance out.
 
@@ -116,12 +118,14 @@ def ground(
         formulas: what to say of a state, by name.
         changing: the places that ever change in a saturated state, if somebody says so.
         matters: whether it is said what becomes of a place.
+        values: what places may hold in the states of which it is asked, the first ones first; all others are constants.
+            Without it, these are the states that are reached, as far as that is found out.
 
     Raises:
         SpecificationError: the instance does not fit the protocol.
     """
     start = Interpreter(protocol, instance).initial()
-    return _Writer(Reaching(protocol, instance, start, changing, matters)).written(formulas)
+    return _Writer(Reaching(protocol, instance, start, changing, matters, values)).written(formulas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,24 +137,30 @@ class _RawStep:
     stray: Condition
 
 
+def _as_move(raw: _RawStep) -> Move:
+    return Move(raw.when, tuple(change for _, change in raw.step.changes))
+
+
 class _Writer:
     def __init__(self, reaching: Reaching) -> None:
         self._reaching = reaching
         self._protocol = reaching.protocol
 
     def written(self, formulas: Mapping[str, Term]) -> Ground:
-        moves = [Move(each.when, tuple(change for _, change in each.step.changes)) for each in self._raw_steps()]
-        pairs = Pairs(self._reaching.possible, moves)
-        self._reaching.possible.update(pairs.possible)
-        taken = [each for each in self._raw_steps() if pairs.may_hold(each.when)]
-        steps = [each for each in taken if pairs.may_hold(every((each.when, denied(each.stray))))]
+        steps = taken = list(self._raw_steps())
+        if self._reaching.only_reached:
+            pairs = Pairs(self._reaching.possible, [_as_move(each) for each in taken])
+            self._reaching.possible.update(pairs.possible)
+            taken = [each for each in self._raw_steps() if pairs.may_hold(each.when)]
+            steps = [each for each in taken if pairs.may_hold(every((each.when, denied(each.stray))))]
+            taken = [each for each in taken if pairs.may_hold(every((each.when, each.stray)))]
         values = {place: tuple(held) for place, held in self._reaching.possible.items() if len(held) > 1}
-        strays = [(each.step, every((each.when, each.stray))) for each in taken]
+        strays = ((each.step, every((each.when, each.stray))) for each in taken)
         return Ground(
             values=values,
             steps=tuple(each.step for each in steps if not each.step.action.deduction),
             clauses=_clauses(each.step for each in steps if each.step.action.deduction),
-            strays=tuple((step, when) for step, when in strays if pairs.may_hold(when)),
+            strays=tuple((step, when) for step, when in strays if when is not False),
             formulas={name: self._reaching.reading.condition(each, {}) for name, each in formulas.items()},
         )
 
@@ -268,7 +278,7 @@ class Closing:
                     clauses = (each for each in self._clauses[fact] if _woken_by(each, place, values))
                     if self._wake(fact, clauses, known, woken):
                         waiting[fact] = waiting.get(fact, frozenset()) | {True}
-        return list(_in_order({fact: tuple(clauses) for fact, clauses in woken.items()}))
+        return list(_inchoice_order({fact: tuple(clauses) for fact, clauses in woken.items()}))
 
     def _known(self, step: Step, changes: Iterable[Change]) -> dict[Place, Fact]:
         """Return what is known once a step was taken, whatever is deduced then."""
@@ -307,7 +317,7 @@ def _woken_by(clause: Clause, place: Place, values: Iterable[Value]) -> bool:
     )
 
 
-def _in_order(woken: Mapping[Place, tuple[Clause, ...]]) -> Iterator[Group]:
+def _inchoice_order(woken: Mapping[Place, tuple[Clause, ...]]) -> Iterator[Group]:
     graph = networkx.DiGraph()
     graph.add_nodes_from(woken)
     for fact, clauses in woken.items():
@@ -480,17 +490,25 @@ class Reaching:
         start: State,
         changing: Set[Place] | None,
         matters: Callable[[Place], bool] = lambda _: True,
+        values: Mapping[Place, Sequence[Value]] | None = None,
     ) -> None:
-        """Work out what may be reached; where it is said which places are ``changing``, all others are constants."""
+        """Work out what may be reached, unless ``values`` say what places may hold.
+
+        Where it is said which places are ``changing``, all others are constants.
+        """
         self.protocol = protocol
         self.instance = instance
         self._told_apart = distinguishable_fresh_sorts(protocol, instance)
         self.possible = _first(start, protocol, instance)
         self._changing = self.possible.keys() if changing is None else changing
         self._matters = matters
+        self.only_reached = values is None
+        if values is not None:
+            self.possible.update({place: list(held) for place, held in values.items()})
         self.reading = Reading(instance, self.possible)
-        self._orders = {action.name: _order(action.params, _guards_of(action)) for action in protocol.actions}
-        self._reach()
+        self._orders = {action.name: choice_order(action.params, _guards_of(action)) for action in protocol.actions}
+        if self.only_reached:
+            self._reach()
 
     def steps(self, action: Action) -> Iterator[tuple[Env, Condition]]:
         """Yield the elements with which an action may be taken, and when it can be."""
@@ -581,31 +599,6 @@ class Reaching:
         return grown
 
 
-class _Order(NamedTuple):
-    """In which order variables are chosen, and what can be looked at once so many of them are."""
-
-    variables: Sequence[terms.Var]
-    checks: Sequence[Sequence[tuple[Term, bool]]]
-
-
-def _order(variables: Sequence[terms.Var], parts: Sequence[tuple[Term, bool]]) -> _Order:
-    """Choose those variables first that let a part be looked at soonest."""
-    needs = [terms.free_variables(part) for part, _ in parts]
-    chosen: list[terms.Var] = []
-    left = list(variables)
-
-    def missing(var: terms.Var) -> int:
-        return min((len(needed.intersection(left)) for needed in needs if var in needed), default=len(variables) + 1)
-
-    while left:
-        chosen.append(min(left, key=missing))
-        left.remove(chosen[-1])
-    checks: list[list[tuple[Term, bool]]] = [[] for _ in range(len(chosen) + 1)]
-    for part, needed in zip(parts, needs, strict=True):
-        checks[max((chosen.index(var) + 1 for var in needed if var in chosen), default=0)].append(part)
-    return _Order(chosen, checks)
-
-
 def _guards_of(action: Action) -> list[tuple[Term, bool]]:
     guards = (guard for guard in action.guards if guard.kind is not GuardKind.FRESH)
     return [part for guard in guards for part in signed_parts(guard.formula)]
@@ -644,7 +637,7 @@ class Reading:
     def __init__(self, instance: Instance, possible: Possible) -> None:
         self.instance = instance
         self.possible = possible
-        self._orders: dict[tuple[int, bool], tuple[Term, _Order]] = {}
+        self._orders: dict[tuple[int, bool], tuple[Term, ChoiceOrder]] = {}
 
     def condition(self, term: Term, env: Env) -> Condition:
         """Return when a formula holds."""
@@ -747,7 +740,7 @@ class Reading:
         """Return when a formula holds, or does not, for some elements; those that decide it alone come last."""
         key = id(body), wanted
         if key not in self._orders:  # the body is kept, so that no other has its id
-            self._orders[key] = body, _order(bound, signed_parts(body, wanted))
+            self._orders[key] = body, choice_order(bound, signed_parts(body, wanted))
         order, found = self._orders[key][1], []
 
         def choose(position: int, chosen: Env, before: tuple[Condition, ...]) -> Iterator[Condition]:
