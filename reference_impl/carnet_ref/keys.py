@@ -451,7 +451,7 @@ class UsageSummary(NamedTuple):
 
 
 class KeyUsage:
-    """The count of what one key has protected, by whoever used it.
+    """The count of what one key has protected, whichever party used it.
 
     Bytes and operations are counted apart and the unit formed once, so that many short messages are not rounded away.
     What is lent counts as used, until the borrower says how much of it was.

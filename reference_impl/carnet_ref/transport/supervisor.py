@@ -322,7 +322,7 @@ class InProcessNetwork:
             self.deliver(delivered)
 
     def deliver(self, frame: Frame) -> None:
-        """Give a frame to its target, if there is one, whoever it is from."""
+        """Give a frame to its target, if there is one. The sender does not matter."""
         node = self.nodes.get(frame.target)
         if node is not None and node.ended is None:
             self.queue.extend(node.deliver(frame))

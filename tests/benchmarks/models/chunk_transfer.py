@@ -200,7 +200,7 @@ def _claims(chunks: language.Draft) -> None:
 
     @chunks.lemma
     def what_gets_out_is_retired(key: Key) -> language.Formula:
-        """A key that got out was used and is in use no more, and whoever is not sending has none in use."""
+        """A key that is out or in use was used, and no key is both."""
         return language.implies(out(key) | live(key), language.used(key)) & ~(out(key) & live(key))
 
     @chunks.goal(sentence="All arrives, and the thief has all of it.")

@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -31,6 +32,8 @@ FOLDER: Final = "CARNET_COMPILED"
 """The variable that may name the folder for what is compiled."""
 KEPT: Final = 200
 """How many files are kept there."""
+OWN: Final = re.compile(r"[0-9a-f]{64}\.so|[0-9a-f]{2}/[0-9a-f]{62}\.json")
+"""What is called as code is, or as the text that it was made of."""
 _spent: list[float] = []
 
 
@@ -68,12 +71,12 @@ def compiled(text: str) -> ctypes.CDLL:
         try:
             folder = open_folder(folder_for_code(), "folder for compiled code")
             with _locked(folder):
-                code = _loaded(folder / name) or _made(program, text, folder / name)
+                code = _loaded(folder / name) or _compile_into(program, text, folder / name)
                 _make_room(folder)
                 return code
         except (OSError, UsageError):  # there is no folder that this user alone may write to
             with tempfile.TemporaryDirectory() as scratch:
-                return _made(program, text, Path(scratch) / name)
+                return _compile_into(program, text, Path(scratch) / name)
     except (OSError, subprocess.SubprocessError) as error:
         raise CompilationError(f"the model cannot be compiled: {error}") from error
     finally:
@@ -99,13 +102,14 @@ def _loaded(file: Path) -> ctypes.CDLL | None:
 
 
 def _make_room(folder: Path) -> None:
-    """Remove what was not used for longest, where there is much."""
-    files = sorted(folder.rglob("*.*"), key=lambda file: file.stat().st_mtime)
-    for file in files[:-KEPT]:
-        file.unlink()
+    """Remove what was not used for longest of what was kept here, where there is much; other files are left alone."""
+    there = (*folder.glob("*.so"), *folder.glob("??/*.json"))
+    own = [file for file in there if OWN.fullmatch(file.relative_to(folder).as_posix())]
+    for file in sorted(own, key=lambda file: file.stat().st_mtime)[:-KEPT]:
+        file.unlink(missing_ok=True)
 
 
-def _made(program: str, text: str, file: Path) -> ctypes.CDLL:
+def _compile_into(program: str, text: str, file: Path) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as scratch:
         source, made = Path(scratch) / "model.c", Path(scratch) / "model.so"
         source.write_text(text)

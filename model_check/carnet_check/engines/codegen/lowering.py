@@ -139,7 +139,7 @@ class Lowering:
 
     def _step(self, number: int, step: Step) -> Iterator[Leaf]:
         when = [condition for _, condition in step.guards]
-        yield from self._leaves(self._affordable(step, *when), self._taken(number, step))
+        yield from self._leaves(self._affordable(step, *when), self._step_lines(number, step))
 
     def _affordable(self, step: Step, *when: Condition) -> list[Test]:
         conditions: list[Test] = [*when]
@@ -147,7 +147,7 @@ class Lowering:
             conditions.append(f"(s0 & {self.layout.spent}u) <= {self.budget - step.action.cost}u")
         return conditions
 
-    def _taken(self, number: int, step: Step) -> list[str]:
+    def _step_lines(self, number: int, step: Step) -> list[str]:
         """Return the lines that hand over where a step leads."""
         changes = [change for _, change in step.changes]
         groups = self._closing.after(step)

@@ -129,8 +129,8 @@ def test_a_run_of_unsigned_measurements_has_an_end() -> None:
 
 @pytest.mark.mends("E2")
 @pytest.mark.parametrize("profile", [H100_DEVICE, H100, CURRENT])
-def test_a_requester_takes_a_report_outside_of_any_session_and_checks_who_signed_it(profile: object) -> None:
-    ours, theirs = requester(CURRENT if profile is CURRENT else H100, session=False), responder(profile)  # type: ignore[arg-type]
+def test_a_requester_takes_a_report_outside_of_any_session_and_checks_who_signed_it(profile: Profile) -> None:
+    ours, theirs = requester(CURRENT if profile is CURRENT else H100, session=False), responder(profile)
     deliver(ours, machine.Begin(), theirs)
     (found,) = deliver(ours, machine.Measure(NONCE), theirs)
     assert isinstance(found, machine.MeasuredOutside)
@@ -162,8 +162,8 @@ def test_a_report_of_another_slot_or_altered_is_refused(place: int) -> None:
 
 @pytest.mark.mends("E16")
 @pytest.mark.parametrize("profile", [H100, CURRENT])
-def test_a_reporter_sees_what_was_negotiated_so_that_it_signs_by_itself(profile: object) -> None:
-    ours, theirs = requester(profile), responder(profile)  # type: ignore[arg-type]
+def test_a_reporter_sees_what_was_negotiated_so_that_it_signs_by_itself(profile: Profile) -> None:
+    ours, theirs = requester(profile), responder(profile)
     deliver(ours, machine.Begin(), theirs)
     (found,) = deliver(ours, machine.Measure(NONCE), theirs)
     assert isinstance(found, machine.Measured)

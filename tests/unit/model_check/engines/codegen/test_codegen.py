@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_it_is_compiled_once_and_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert compiled(ANSWER).answer() == 42
     (kept,) = folder.iterdir()
-    monkeypatch.setattr(compiling, "_made", lambda *_: pytest.fail("it is compiled again"))
+    monkeypatch.setattr(compiling, "_compile_into", lambda *_: pytest.fail("it is compiled again"))
     assert compiled(ANSWER).answer() == 42
     assert [*folder.iterdir()] == [kept]
     seconds_compiling()
@@ -42,16 +42,21 @@ def test_it_is_compiled_once_and_kept(folder: Path, monkeypatch: pytest.MonkeyPa
 
 def test_what_was_not_used_for_longest_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "KEPT", 2)
+    folder.mkdir(mode=0o700)
+    others = [folder / name for name in ("thesis.tex", "0" * 64, "a.json")]
+    for file in others:
+        file.write_text("of somebody else")
     texts = [ANSWER.replace("42", str(number)) for number in range(3)]
     for number, text in enumerate(texts[:2]):
         compiled(text)
-        for file in folder.iterdir():
+        for file in folder.glob("*.so"):
             os.utime(file, (number, number))
     compiled(texts[0])
     compiled(texts[2])
-    monkeypatch.setattr(compiling, "_made", lambda *_: pytest.fail("it is compiled again"))
+    monkeypatch.setattr(compiling, "_compile_into", lambda *_: pytest.fail("it is compiled again"))
     assert [compiled(text).answer() for text in (texts[0], texts[2])] == [0, 2]
-    assert len([*folder.iterdir()]) == 2
+    assert len([*folder.glob("*.so")]) == 2
+    assert all(file.exists() for file in others)
 
 
 @pytest.mark.parametrize("damage", [lambda code: code[:-1], lambda code: code[:99] + b"x" + code[100:], lambda _: b""])
