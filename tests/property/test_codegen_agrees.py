@@ -173,8 +173,8 @@ class Restless(SEARCH.CompiledSearch):  # type: ignore[name-defined,misc]  # its
 def test_what_is_left_out_of_a_level_stays_so_when_the_model_is_compiled_anew() -> None:
     source = load("gpu-travelling")
     protocol = source.protocol()
-    sizes = Profile("sizes", {"holders": 1, "corrupt": 1, "rounds": 1}, budget=2)
-    with within({(SEARCH, "CHUNK"): 100}):
+    sizes = Profile("sizes", {"holders": 1, "corrupt": 1, "rounds": 1}, budget=3)
+    with within({(SEARCH, "CHUNK"): 700}):
         expected, found = (
             explore(protocol, source.instance(protocol, "collusion", sizes), invariants=(), packed=packed)
             for packed in (PackedSearch, functools.partial(Restless, hand_over_at=3_000))
