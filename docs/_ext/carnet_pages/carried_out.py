@@ -60,7 +60,7 @@ def _recorded(name: str, found: Attacked, replay: Replay[Any]) -> dict[str, Any]
         **{"id": name, **design, "threat": trace.threat, "claim": claim},
         "digest": protocol.digest,
         "actions": [step.action for step in trace.steps],
-        "replay": _kept(outcome),
+        "replay": _as_json(outcome),
     }
 
 
@@ -72,11 +72,11 @@ def replayed(replay: Replay[Any], attacks: Sequence[Values]) -> list[dict[str, A
     outcomes = [(attack, replay(attack)) for attack in attacks]
     shown = ("reproduced", "recovered")
     return [
-        {**attack, "replay": {**{name: found[name] for name in shown}, **_kept(found)}} for attack, found in outcomes
+        {**attack, "replay": {**{name: found[name] for name in shown}, **_as_json(found)}} for attack, found in outcomes
     ]
 
 
-def _kept(outcome: Values) -> dict[str, Any]:
+def _as_json(outcome: Values) -> dict[str, Any]:
     defended = outcome["defended"]
     return {
         "reproduced": outcome["reproduced"],

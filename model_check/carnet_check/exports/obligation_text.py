@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from carnet_check.exports.smtlib import LOGIC, Declarations, quoted, said, sort_name, symbol_name
+from carnet_check.exports.smtlib import LOGIC, Declarations, quoted, sort_name, symbol_name, with_symbols
 from carnet_check.obligations import GOAL, Hypothesis, Obligation
 from carnet_check.reserved_symbols import ReservedSymbol
 from carnet_spec.language import Sort, SpecificationError, Symbol, Term
@@ -103,7 +103,7 @@ class Writer:
         functions: dict[str, None] = {}
         known = self.known.get(hypothesis.formula)
         if known is None:
-            known = self.known[hypothesis.formula] = said(hypothesis.formula)
+            known = self.known[hypothesis.formula] = with_symbols(hypothesis.formula)
         written, needed = known
         for thing in needed:
             if isinstance(thing, Sort):

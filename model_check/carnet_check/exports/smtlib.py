@@ -56,10 +56,10 @@ def member_name(term: terms.Member) -> str:
 
 def text(term: terms.Term) -> str:
     """Return ``term`` in SMT-LIB 2."""
-    return said(term)[0]
+    return with_symbols(term)[0]
 
 
-def said(term: terms.Term) -> tuple[str, tuple[Sort | Symbol, ...]]:
+def with_symbols(term: terms.Term) -> tuple[str, tuple[Sort | Symbol, ...]]:
     """Return ``term`` in SMT-LIB 2, and the sorts and symbols that are needed to say it, in order of first use."""
     used: dict[Sort | Symbol, None] = {}
     written = _text(term, used)

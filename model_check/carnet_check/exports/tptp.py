@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from carnet_check.exports.obligation_text import chosen
-from carnet_check.exports.smtlib import member_name, said, sort_name, symbol_name
+from carnet_check.exports.smtlib import member_name, sort_name, symbol_name, with_symbols
 from carnet_check.obligations import GOAL, Hypothesis, Obligation
 from carnet_spec.language import Sort, SpecificationError, Symbol, terms
 
@@ -38,7 +38,7 @@ def tptp(obligation: Obligation, kept: Collection[str] | None = None, goal: term
     constants = [constant.symbol for constant in obligation.constants]
     things = dict.fromkeys(thing for symbol in constants for thing in (symbol.result, symbol))
     for hypothesis in hypotheses:
-        things.update(dict.fromkeys(said(hypothesis.formula)[1]))
+        things.update(dict.fromkeys(with_symbols(hypothesis.formula)[1]))
     sorts = [thing for thing in things if isinstance(thing, Sort)]
     lines = [
         *(_type_line(sort_name(sort), "$tType") for sort in sorts),

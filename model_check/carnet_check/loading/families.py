@@ -86,10 +86,10 @@ class Source:
     def lint_errors(self, variant: str) -> list[str]:
         """Return the lint errors of a variant; it can be checked, and may not mean what it says."""
 
-        def found(name: str) -> list[str]:
+        def errors_of(name: str) -> list[str]:
             return [str(each) for each in lint(self.protocol(name)) if each.level is Level.ERROR]
 
-        return list(self._memoized("lint errors", variant, found))
+        return list(self._memoized("lint errors", variant, errors_of))
 
     def _memoized(self, what: str, name: str, find: Callable[[str], Any]) -> Any:
         """Return what is found out about a variant; of Carnet's own protocols that is kept while no source changes."""

@@ -51,7 +51,7 @@ class Record:
 
     def __init__(self, file: Path | None, about: Mapping[str, Any]) -> None:
         self._file = file
-        self._asked = _asked(about)
+        self._asked = _dependencies_of(about)
         self._known: dict[tuple[str, str], Any] = {}
         self._earlier: dict[tuple[str, str], Mapping[str, Any]] = {}
         if file is None:
@@ -99,11 +99,11 @@ def _entries(lines: Sequence[str]) -> dict[tuple[str, str], Mapping[str, Any]]:
     header = json.loads(lines[0]) if lines else {}
     if header.get("format") != FORMAT:
         return {}
-    entries = ({"asked": _asked(header), **json.loads(line)} for line in lines[1:])
+    entries = ({"asked": _dependencies_of(header), **json.loads(line)} for line in lines[1:])
     return {(entry["kind"], entry["key"]): entry for entry in entries}
 
 
-def _asked(header: Mapping[str, Any]) -> dict[str, Any]:
+def _dependencies_of(header: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an answer depends on beside the specification: the code, and the options of the campaign."""
     return {name: header[name] for name in sorted(header) if name not in ("format", "protocols", "specification")}
 

@@ -111,7 +111,7 @@ def collect_gpus(nvml: Nvml, nonce: bytes) -> CollectedGpus:
         CollectionError: a GPU or the driver did not answer; then no evidence is taken from any.
     """
     with _initialised(nvml):
-        count = _asked(nvml, "the number of GPUs", nvml.nvmlDeviceGetCount)
+        count = _query(nvml, "the number of GPUs", nvml.nvmlDeviceGetCount)
         if not count:
             raise AbsentError("no NVIDIA GPU")
         # Whether developer tools may look in counts once it is clear that confidential computing is on. Protected PCIe
@@ -126,7 +126,7 @@ def collect_gpus(nvml: Nvml, nonce: bytes) -> CollectedGpus:
         if state.ccFeature == nvml.NVML_CC_SYSTEM_FEATURE_DISABLED and not protected:
             raise AbsentError(f"confidential computing is off on the GPUs that are here ({count})")
         devtools = bool(state.devToolsMode != nvml.NVML_CC_SYSTEM_DEVTOOLS_MODE_OFF)
-        driver = _asked(nvml, "the driver's version", nvml.nvmlSystemGetDriverVersion)
+        driver = _query(nvml, "the driver's version", nvml.nvmlSystemGetDriverVersion)
         found = [_gpu(nvml, index, nonce) for index in range(count)]
         words = DriverStatement(driver, devtools, tuple(stated for stated, _ in found))
         return CollectedGpus(tuple(collected for _, collected in found), words)
@@ -179,14 +179,14 @@ def _unknown_to_drivers(nvml: Nvml) -> tuple[int, ...]:
 
 def _gpu(nvml: Nvml, index: int, nonce: bytes) -> tuple[GpuStatement, CollectedGpu]:
     name = f"GPU {index}"
-    handle = _asked(nvml, name, lambda: nvml.nvmlDeviceGetHandleByIndex(index))
-    uuid = _asked(nvml, f"the UUID of {name}", lambda: nvml.nvmlDeviceGetUUID(handle))
+    handle = _query(nvml, name, lambda: nvml.nvmlDeviceGetHandleByIndex(index))
+    uuid = _query(nvml, f"the UUID of {name}", lambda: nvml.nvmlDeviceGetUUID(handle))
     name = f"{name} ({uuid})"
-    vbios = _asked(nvml, f"the VBIOS version of {name}", lambda: nvml.nvmlDeviceGetVbiosVersion(handle))
-    certificate = _asked(
+    vbios = _query(nvml, f"the VBIOS version of {name}", lambda: nvml.nvmlDeviceGetVbiosVersion(handle))
+    certificate = _query(
         nvml, f"the certificates of {name}", lambda: nvml.nvmlDeviceGetConfComputeGpuCertificate(handle)
     )
-    answer = _asked(
+    answer = _query(
         nvml, f"the report of {name}", lambda: nvml.nvmlDeviceGetConfComputeGpuAttestationReport(handle, nonce)
     )
     report = _filled(answer.attestationReport, answer.attestationReportSize, f"the report of {name}")
@@ -202,7 +202,7 @@ def _filled(array: ctypes.Array[ctypes.c_uint8], size: int, what: str) -> bytes:
     return bytes(array[:size])
 
 
-def _asked(nvml: Nvml, what: str, ask: Callable[[], _Value]) -> _Value:
+def _query(nvml: Nvml, what: str, ask: Callable[[], _Value]) -> _Value:
     try:
         return ask()
     except nvml.NVMLError as error:
