@@ -57,6 +57,22 @@ def test_the_normal_distribution_is_bounded_from_both_sides() -> None:
         assert bounds.low + mirrored.low <= 1 <= bounds.high + mirrored.high
 
 
+@given(st.floats(-6, 6).map(Decimal), st.integers(4, 12))
+def test_with_few_digits_the_bounds_still_have_the_truth_between_them(x: Decimal, digits: int) -> None:
+    few, many = privacy._Directed.of(digits), privacy._Directed.of(100)
+
+    def contains(coarse: privacy._Bounds, fine: privacy._Bounds) -> bool:
+        return coarse.low <= fine.low <= fine.high <= coarse.high
+
+    assert contains(privacy._normal_at(x, few), privacy._normal_at(x, many))
+    assert contains(privacy._root_of_two_pi(few), privacy._root_of_two_pi(many))
+    coarse, fine = (privacy._bounds(Fraction(x), of) for of in (few, many))
+    assert contains(coarse.exp(), fine.exp())
+    positive, exact = (privacy._bounds(Fraction(x) ** 2 + 1, of) for of in (few, many))
+    assert contains(positive.root(), exact.root())
+    assert contains(positive / exact, exact / exact)
+
+
 @given(mu=st.floats(1e-3, 30), epsilon=st.floats(0, 50))
 def test_more_epsilon_or_less_mu_is_never_worse(mu: float, epsilon: float) -> None:
     one = GaussianAccountant(Fraction(mu) ** 2)
