@@ -8,7 +8,7 @@ looked at once. Nothing is looked up.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -81,6 +81,8 @@ class Lowering:
     sample: Sequence[int]
     _known: dict[Place, Bits] = field(default_factory=dict)
     _shares: dict[Place, Counter[int]] = field(default_factory=dict)
+    _effects: dict[tuple[str, ...], int] = field(default_factory=dict)
+    _closures: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     @staticmethod
     def of(model: Model, sample: Sequence[int]) -> Lowering:
@@ -111,12 +113,22 @@ class Lowering:
         known[0] |= self.layout.spent
         others = " | ".join(f"(s[{word}] & {_hex(~mask & (1 << WORD) - 1)})" for word, mask in enumerate(known))
         yield f"static int foreign(const u64 *s) {{ return ({others}) != 0; }}"
-        yield "static int follow(work_t *k) {"
-        yield from ("    const u64 *s = k->s;", *loaded, *unused)
         leaves = [leaf for number, step in enumerate(self.ground.steps) for leaf in self._step(number, step)]
         for step, when in self.ground.strays:
             if not step.action.deduction:
                 leaves += self._leaves(self._affordable(step, when), ["return 1;"])
+        for conclusions, number in self._closures.items():
+            yield f"static void __attribute__((noinline)) conclude{number}(work_t *k) {{"
+            yield from (f"    u64 {', '.join(f't{word} = k->t[{word}]' for word in range(self.words))};",)
+            yield from (f"    {line}" for line in conclusions)
+            yield "}"
+        for effect, number in self._effects.items():
+            yield f"static void __attribute__((noinline)) effect{number}(work_t *k, u64 step) {{"
+            yield from ("    const u64 *s = k->s;", *loaded, *unused)
+            yield from (f"    {line}" for line in effect)
+            yield "}"
+        yield "static int follow(work_t *k) {"
+        yield from ("    const u64 *s = k->s;", *loaded, *unused)
         yield from self._tree(leaves)
         yield from ("    return 0;", "}", "")
         yield "static void watch(const u64 *s, u64 *seen) {"
@@ -139,7 +151,8 @@ class Lowering:
 
     def _step(self, number: int, step: Step) -> Iterator[Leaf]:
         when = [condition for _, condition in step.guards]
-        yield from self._leaves(self._affordable(step, *when), self._step_lines(number, step))
+        effect = self._effects.setdefault(tuple(self._effect(step)), len(self._effects))
+        yield from self._leaves(self._affordable(step, *when), [f"effect{effect}(k, {number});"])
 
     def _affordable(self, step: Step, *when: Condition) -> list[Test]:
         conditions: list[Test] = [*when]
@@ -147,27 +160,38 @@ class Lowering:
             conditions.append(f"(s0 & {self.layout.spent}u) <= {self.budget - step.action.cost}u")
         return conditions
 
-    def _step_lines(self, number: int, step: Step) -> list[str]:
+    def _effect(self, step: Step) -> list[str]:
         """Return the lines that hand over where a step leads."""
         changes = [change for _, change in step.changes]
         groups = self._closing.after(step)
-        places = [*(change.place for change in changes), *(fact for group in groups for fact in group.facts)]
-        written = sorted({self._bits(place).word for place in places})
+        facts = [fact for group in groups for fact in group.facts]
         cost = step.action.cost if self.layout.spent else 0
-        if cost:
-            written = sorted({0, *written})
-        lines = [f"u64 t{word} = s{word};" for word in written]
+        changed = {change.place for change in changes}
+        written = {self._bits(place).word for place in changed} | ({0} if cost else set())
+        lines = [f"u64 t{word} = s{word};" for word in sorted(written)]
         lines += [self._changed(change) for change in changes]
         if cost:
             lines.append(f"t0 += {cost}u;")
-        for group in groups:
-            lines += self._concluded(group, set(written))
-        changed = {*places}
-        for stray, when in self.ground.strays:  # a state that lacks a conclusion must not be kept
-            if stray.action.deduction and any(fact.place in changed for fact in facts_in(when)):
-                lines.append(f"if ({self._expression(when, written)}) k->stopped = STRAY;")
-        lines += [f"k->t[{word}] = t{word};" for word in written]
-        return [*lines, f"emit(k, {sum(1 << word for word in written)}u, {number});"]
+        lines += [f"k->t[{word}] = {'t' if word in written else 's'}{word};" for word in range(self.words)]
+        for conclusions in (self._conclusions(groups), self._lacking(changed.union(facts))):
+            if conclusions:
+                lines.append(f"conclude{self._closures.setdefault(conclusions, len(self._closures))}(k);")
+        written |= {self._bits(fact).word for fact in facts}
+        return [*lines, f"emit(k, {sum(1 << word for word in written)}u, step);"]
+
+    def _conclusions(self, groups: Sequence[Group]) -> tuple[str, ...]:
+        """Return the lines that conclude what follows a step."""
+        lines = tuple(line for group in groups for line in self._concluded(group))
+        written = sorted({self._bits(fact).word for group in groups for fact in group.facts})
+        return (*lines, *(f"k->t[{word}] = t{word};" for word in written))
+
+    def _lacking(self, changed: Set[Place]) -> tuple[str, ...]:
+        """Return the lines that leave a state to others that lacks a conclusion: it must not be kept."""
+        return tuple(
+            f"if ({self._expression(when, after=True)}) k->stopped = STRAY;"
+            for stray, when in self.ground.strays
+            if stray.action.deduction and any(fact.place in changed for fact in facts_in(when))
+        )
 
     def _changed(self, change: Change) -> str:
         bits = self._bits(change.place)
@@ -176,14 +200,10 @@ class Lowering:
         if source is not None:
             value = f"(s{source.word} >> {source.shift} & {source.mask >> source.shift:#x}u) << {bits.shift}"
             return f"{target} = ({target} & ~{_hex(bits.mask)}) | {value};"
-        if change.keeps is False and len(change.cases) == 1:
-            return self._set(bits, bits.numbers[change.cases[0][0]])
-        after = "0"
-        if change.keeps is not False:
-            after = f"{self._expression(change.keeps)} ? s{bits.word} & {_hex(bits.mask)} : 0"
-        for written, when in change.cases:
-            after = f"{self._expression(when)} ? {_hex(bits.numbers[written] << bits.shift)} : ({after})"
-        return f"{target} = ({target} & ~{_hex(bits.mask)}) | ({after});"
+        cases = [(self._set(bits, bits.numbers[written]), when) for written, when in change.cases]
+        last = cases.pop()[0] if change.keeps is False else ""  # one of the cases holds, or the place keeps its value
+        written = [f"if ({self._expression(when)}) {line}" for line, when in cases]
+        return " else ".join([*written, *([last] if last else [])])
 
     def _copied(self, change: Change) -> Bits | None:
         """Return the place of which a change takes over the value, if it does and values have the same numbers."""
@@ -205,12 +225,12 @@ class Lowering:
             return f"t{bits.word} |= {_hex(bits.mask)};"
         return f"t{bits.word} = (t{bits.word} & ~{_hex(bits.mask)}) | {_hex(number << bits.shift)};"
 
-    def _concluded(self, group: Group, written: set[int]) -> Iterator[str]:
+    def _concluded(self, group: Group) -> Iterator[str]:
         lines = []
         for fact, clauses in group.facts.items():
             bits = self._bits(fact)
             when = every((denied(Fact(fact, True)), some(clause.when for clause in clauses)))
-            lines.append(f"if ({self._expression(when, written)}) {self._set(bits, bits.numbers[True])}")
+            lines.append(f"if ({self._expression(when, after=True)}) {self._set(bits, bits.numbers[True])}")
         if not group.repeated:
             yield from lines
             return
@@ -306,7 +326,7 @@ class Lowering:
 
     # -- expressions -------------------------------------------------------------------------------
 
-    def _compared(self, holds: Mapping[Place, int], written: Iterable[int] = ()) -> Iterator[str]:
+    def _compared(self, holds: Mapping[Place, int], after: bool = False) -> Iterator[str]:
         """Yield a comparison for each word of which something is asked."""
         words: dict[int, tuple[int, int]] = {}
         for place, number in holds.items():
@@ -314,11 +334,11 @@ class Lowering:
             mask, value = words.get(bits.word, (0, 0))
             words[bits.word] = mask | bits.mask, value | number << bits.shift
         for word, (mask, value) in words.items():
-            name = f"{'t' if word in written else 's'}{word}"
+            name = f"{'t' if after else 's'}{word}"
             yield f"({name} & {_hex(mask)}) == {_hex(value)}"
 
-    def _expression(self, condition: Test, written: Iterable[int] = ()) -> str:
-        """Return a condition as C, of the state that follows where a word of it is written."""
+    def _expression(self, condition: Test, after: bool = False) -> str:
+        """Return a condition as C, of the state that follows or of the one before."""
         match condition:
             case str():
                 return condition
@@ -326,19 +346,19 @@ class Lowering:
                 return str(int(condition))
             case Fact(place, value, wanted):
                 bits = self._bits(place)
-                name = f"{'t' if bits.word in written else 's'}{bits.word}"
+                name = f"{'t' if after else 's'}{bits.word}"
                 number = bits.numbers[value]
                 return f"({name} & {_hex(bits.mask)}) {'==' if wanted else '!='} {_hex(number << bits.shift)}"
             case Every(parts):
                 holds, rest = self._split(parts)
                 if holds is None:
                     return "0"
-                tests = [*self._compared(holds, written), *(self._expression(part, written) for part in rest)]
+                tests = [*self._compared(holds, after), *(self._expression(part, after) for part in rest)]
                 return f"({' && '.join(tests)})"
             case Some(parts):
                 opposite = denied(condition)
                 assert isinstance(opposite, Every)
-                return f"!{self._expression(opposite, written)}"
+                return f"!{self._expression(opposite, after)}"
 
     def _bits(self, place: Place) -> Bits:
         if place not in self._known:

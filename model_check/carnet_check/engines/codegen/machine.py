@@ -53,7 +53,7 @@ class ModelCode:
         fields: the places that have bits, in the order in which they got them.
         words: how many words a state has.
         width: how many words a row has.
-        actions: the action of each step, by number.
+        steps: the action of each step, and the elements that its parameters are.
         sought: how many things are looked for.
     """
 
@@ -61,7 +61,7 @@ class ModelCode:
     fields: Sequence[tuple[str, Row]]
     words: int
     width: int
-    actions: Sequence[str]
+    steps: Sequence[tuple[str, Row]]
     sought: int
 
     @staticmethod
@@ -94,15 +94,18 @@ class ModelCode:
             fields=model.layout.fields,
             words=model.words,
             width=width,
-            actions=[step.action.name for step in model.ground.steps],
+            steps=[
+                (step.action.name, tuple(step.env[var.name] for var in step.action.params))
+                for step in model.ground.steps
+            ],
             sought=len(model.sought),
         )
 
     @staticmethod
     def read(kept: Mapping[str, Any]) -> ModelCode:
         """Return what was kept as JSON values; raise ValueError, TypeError or LookupError if that was no model."""
-        fields = [(str(name), tuple(map(str, row))) for name, row in kept["fields"]]
-        return ModelCode(**{**kept, "fields": fields})
+        rows = {key: [(str(name), tuple(map(str, row))) for name, row in kept[key]] for key in ("fields", "steps")}
+        return ModelCode(**{**kept, **rows})
 
 
 def first_width(words: int) -> int:
@@ -120,7 +123,7 @@ class Machine(Sequence[int]):
 
     def __init__(self, code: ModelCode, canonical: Canonicalizer | None, threads: int) -> None:
         self.words, self.width = code.words, code.width
-        self._actions, self._sought = code.actions, code.sought
+        self.steps, self.sought = code.steps, code.sought
         self._canonical = canonical
         self._code = compiled(code.text)
         self._code.begin.restype = ctypes.c_void_p
@@ -149,9 +152,9 @@ class Machine(Sequence[int]):
         self._begins: list[int] = []  # for each segment its first number,
         self._segments: list[tuple[int, ...]] = []  # and where it begins in each part
         self._ends = (0,) * PARTS
-        self._fired = np.zeros(len(self._actions), np.uint64)
-        self._tallied = np.zeros(len(self._actions), np.uint64)
-        self._first = np.zeros((PARTS, self._sought), np.uint64)
+        self._fired = np.zeros(len(self.steps), np.uint64)
+        self._tallied = np.zeros(len(self.steps), np.uint64)
+        self._first = np.zeros((PARTS, self.sought), np.uint64)
         self.dominated_elsewhere = 0
         self._ranks = np.zeros(0, np.uint32)
         self._told = np.zeros((PARTS, 6), np.uint64)
@@ -178,12 +181,12 @@ class Machine(Sequence[int]):
         self._code.level(self._search, *(_pointer(other._told[:, column].copy()) for column in (4, 1, 5)))
         self._count()
 
-    def tally(self) -> list[tuple[str, int]]:
-        """Return how often actions were taken since the last time."""
+    def tally(self) -> list[int]:
+        """Return how often each step was taken since the last time."""
         self._count()
-        counts = [*zip(self._actions, map(int, self._fired - self._tallied), strict=True)]
+        counts = (self._fired - self._tallied).tolist()
         self._tallied = self._fired.copy()
-        return counts
+        return [*map(int, counts)]
 
     def strays(self) -> list[int]:
         """Return the numbers of the states that compiled code leaves to others to expand, and forget them."""
@@ -354,9 +357,7 @@ class Machine(Sequence[int]):
             MemoryError: there is no more memory.
             TooNarrowError: rows have too few bits.
         """
-        marks = np.zeros(1 + self._sought // WORD, np.uint64)
-        for monitor in wanted:
-            marks[monitor // WORD] |= np.uint64(1 << monitor % WORD)
+        marks = self._marked(wanted)
         while True:
             why = self._code.run(self._search, _u(until), _pointer(marks))
             self._count()
@@ -369,6 +370,17 @@ class Machine(Sequence[int]):
                 self._work_out()
             if why == DONE:
                 return int(self._told[:, 1].sum())
+
+    def walk(self, course: ctypes.Structure, most: int, wanted: Iterable[int]) -> int:
+        """Take so many steps of random walks; return why it comes back."""
+        return int(self._code.walk(self._search, ctypes.byref(course), _u(most), _pointer(self._marked(wanted))))
+
+    def _marked(self, wanted: Iterable[int]) -> Words:
+        """Return what is looked for as bits."""
+        marks = np.zeros(1 + self.sought // WORD, np.uint64)
+        for number in wanted:
+            marks[number // WORD] |= np.uint64(1 << number % WORD)
+        return marks
 
     def _count(self) -> None:
         self._code.counts(self._search, *map(_pointer, (self._told, self._fired, self._first)))

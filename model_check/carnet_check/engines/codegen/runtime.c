@@ -72,6 +72,7 @@ typedef struct { /* where one part works */
     u64 fill[PARTS], fired[STEPS + 1], taken[STEPS + 1], take, stopped; /* stopped: why this state has to wait */
     u64 missing[MISSES][WORDS], misses;
     u64 *numbers, *order;
+    u64 (*offered)[WORDS]; /* where steps from this state lead, if they are offered and not handed over */
 } work_t;
 
 struct search {
@@ -337,13 +338,12 @@ static int stand(work_t *k, u64 *state) { /* change a state into the one that st
 
 /* -- what follows a state ---------------------------------------------------------------------- */
 
-/* Hand over the state that a step leads to: k->t has those of its words that are named. */
+/* Hand over the state that a step leads to, which is k->t: the words that are named may differ from those before. */
 static void __attribute__((noinline)) emit(work_t *k, u64 named, u64 step) {
+    if (k->offered) memcpy(k->offered[k->take], k->t, sizeof k->t);
     k->taken[k->take++] = step;
-    if (k->stopped) return;
+    if (k->stopped || k->offered) return;
 #if ALIKE
-    for (u64 word = 0; word < WORDS; word++)
-        if (!(named >> word & 1)) k->t[word] = k->s[word];
     if (!stand(k, k->t)) {
         k->stopped = MISSING;
         if (k->misses < MISSES) memcpy(k->missing[k->misses++], k->t, sizeof k->t);
@@ -497,6 +497,120 @@ static void *rounds(void *given) {
         pthread_barrier_wait(&search->barrier);
     } while (search->why == DONE);
     return 0;
+}
+
+/* -- random walks ------------------------------------------------------------------------------ */
+
+typedef struct { /* walks, one after the other, and what memos were asked on them */
+    const u64 *start;
+    u64 *state, chance, number, taken, steps, longest, stuck; /* which walk it is, and how far it came */
+    u64 walks, depth, seed;
+    const u64 *rank; /* of each step its place among all that may be offered */
+    const u64 *reads; /* the bits that each memo reads */
+    u64 memos;
+    u64 *asked, places, count; /* hashes of what memos were asked; 0 is none */
+    u64 *fresh, fresh_count, fresh_room; /* what they were not asked yet: a memo, and a state */
+    u64 *seen; /* what was seen at all, as bits */
+    u64 *offered;
+} walks_t;
+
+enum { GO_ON, SIGHTED, ASK, LEFT, OVER }; /* why walks come back: LEFT: the next step is for others to take */
+
+static u64 spread(u64 word) { /* SplitMix64 */
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9u;
+    word = (word ^ word >> 27) * 0x94D049BB133111EBu;
+    return word ^ word >> 31;
+}
+
+static const u64 STRIDE = 0x9E3779B97F4A7C15u;
+
+static u64 below(walks_t *walks, u64 bound) {
+    walks->chance += STRIDE;
+    return (spread(walks->chance) >> 32) * bound >> 32;
+}
+
+static int end_walk(walks_t *walks) { /* whether it was the last one */
+    if (walks->taken > walks->longest) walks->longest = walks->taken;
+    walks->number++;
+    walks->taken = 0;
+    memcpy(walks->state, walks->start, WORDS * sizeof(u64));
+    walks->chance = spread(walks->seed) ^ spread(spread(walks->number) + STRIDE);
+    return walks->number == walks->walks;
+}
+
+static void note_questions(walks_t *walks, const u64 *state, const u64 *before) { /* of memos that read what changed */
+    for (u64 memo = 0; memo < walks->memos; memo++) {
+        const u64 *reads = walks->reads + memo * WORDS;
+        u64 changed = !before, h = memo + 1;
+        for (u64 word = 0; word < WORDS && !changed; word++) changed = (state[word] ^ before[word]) & reads[word];
+        if (!changed) continue;
+        for (u64 word = 0; word < WORDS; word++) h = spread(h + STRIDE) ^ (state[word] & reads[word]);
+        h = spread(h) | 1;
+        u64 at = h >> 8 & (walks->places - 1);
+        while (walks->asked[at] && walks->asked[at] != h) at = (at + 1) & (walks->places - 1);
+        if (walks->asked[at]) continue;
+        walks->asked[at] = h;
+        walks->count++;
+        u64 *fresh = walks->fresh + walks->fresh_count++ * (1 + WORDS);
+        fresh[0] = memo;
+        memcpy(fresh + 1, state, WORDS * sizeof(u64));
+    }
+}
+
+static u64 *draw(work_t *k, walks_t *walks) { /* a step that changes the state, each as likely as any other */
+    u64 left = k->take, order[STEPS + 1];
+    for (u64 i = 0; i < left; i++) {
+        u64 at = i, rank = walks->rank[k->taken[i]];
+        for (; at > 0 && walks->rank[k->taken[order[at - 1]]] > rank; at--) order[at] = order[at - 1];
+        order[at] = i;
+    }
+    while (left) {
+        u64 place = below(walks, left);
+        u64 *after = k->offered[order[place]];
+        if (memcmp(after, k->s, sizeof k->s)) {
+            k->fired[k->taken[order[place]]]++;
+            return after;
+        }
+        order[place] = order[--left];
+    }
+    return 0;
+}
+
+/* Take so many steps, or until something is seen that is wanted, or memos have questions, or a step is for others. */
+int walk(search_t *search, walks_t *walks, u64 most, const u64 *wanted) {
+    work_t *k = &search->work[0];
+    const u64 *before = 0;
+    k->offered = (u64(*)[WORDS])walks->offered;
+    for (u64 n = 0; n < most; n++) {
+        memcpy(k->s, walks->state, sizeof k->s);
+        if (foreign(k->s)) return LEFT;
+        memset(k->seen, 0, sizeof k->seen);
+        watch(k->s, k->seen);
+        u64 sighted = 0;
+        for (u64 group = 0; group < (MONITORS + 63) / 64; group++) {
+            walks->seen[group] |= k->seen[group];
+            sighted |= k->seen[group] & wanted[group];
+        }
+        if (sighted) return SIGHTED;
+        if (walks->fresh_count + walks->memos > walks->fresh_room || 2 * (walks->count + walks->memos) > walks->places)
+            return ASK;
+        u64 *after = 0;
+        if (walks->taken < walks->depth) {
+            note_questions(walks, k->s, before);
+            k->take = k->stopped = 0;
+            if (follow(k) || k->stopped) return LEFT;
+            after = draw(k, walks);
+            walks->stuck += !after;
+        }
+        before = after ? k->t : 0;
+        if (after) {
+            memcpy(k->t, k->s, sizeof k->t);
+            memcpy(walks->state, after, sizeof k->s);
+            walks->taken++;
+            walks->steps++;
+        } else if (end_walk(walks)) return OVER;
+    }
+    return GO_ON;
 }
 
 /* -- what is called ---------------------------------------------------------------------------- */

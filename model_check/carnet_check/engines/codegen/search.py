@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,11 +22,11 @@ from carnet_check.engines.codegen.compiling import folder_for_code, seconds_comp
 from carnet_check.engines.codegen.lowering import Lowering
 from carnet_check.engines.codegen.machine import PARTS, Machine, ModelCode, TooNarrowError, first_width
 from carnet_check.engines.explicit.bounds import Watch
+from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.saturation import changed
 from carnet_check.engines.explicit.search import Moves, PackedSearch, sample_of
 from carnet_check.engines.explicit.symmetry import Canonicalizer
-from carnet_check.engines.explicit.walking import RandomStream
 from carnet_check.engines.exploring.explorer import plain
 from carnet_check.errors import UsageError
 
@@ -33,10 +34,10 @@ HAND_OVER_AT = 60_000
 """How many states are found before the model is compiled, which takes some seconds."""
 CHUNK = 1 << 16
 """How many states are expanded before bounds are looked at."""
-MOST_HERE = 5_000
+MOST_HERE = 20_000
 """How many states Python expands in place of compiled code before the model is compiled anew."""
-WALKS, LONGEST = 256, 48
-"""Where a place without bits is found, others are looked for on so many walks of so many steps at most."""
+LOOKED_AHEAD, BEGINNINGS = 100_000, 256
+"""So many states at most are looked at before the model is compiled, in search of places without bits, from so many."""
 
 
 class CompiledSearch(PackedSearch):
@@ -59,8 +60,7 @@ class CompiledSearch(PackedSearch):
         self._machine: Machine | None = None
         self._rounds = np.zeros((0, PARTS, 2), np.uint32)
         """Of rounds of machines before this one how many states each part had expanded and found."""
-        self._known = codes_known()
-        self._question = question_of(model, self.spent)
+        self._known = KnownCode(model, self.spent)
         self._strays: list[int] = []
         """The states that compiled code leaves to Python to expand."""
         self._expanded_here = 0
@@ -80,9 +80,10 @@ class CompiledSearch(PackedSearch):
     def _tidy(self) -> None:
         before = self._begun_before() if self.expanded == 0 and self._machine is None else None
         if before is not None or (self._machine is None and len(self.found) >= self._hand_over_at):
-            waiting = self.states[self.expanded :]
             if before is None:
-                self._give_bits(waiting[:: max(1, len(waiting) // max(1, WALKS))][:WALKS])
+                waiting = self.states[self.expanded :]
+                some = waiting[:: 1 + len(waiting) // BEGINNINGS]
+                look_ahead(self.model, self.expanders, [self.states[0], *some])
             self._machine = self._begun(None) if before is None else before
             for begin in range(0, len(self.states), CHUNK):
                 self._machine.add(_words(self.states[begin : begin + CHUNK], self._machine.words))
@@ -100,8 +101,7 @@ class CompiledSearch(PackedSearch):
         width = first_width(lowered.words) if before is None else max(first_width(lowered.words), before.width + more)
         code = ModelCode.of(lowered, width, self.spent)
         machine = self._machine_of(code)
-        if self._known is not None:
-            self._known.keep(self._question, "", asdict(code))
+        self._known.keep(code)
         return machine
 
     def _machine_of(self, code: ModelCode) -> Machine:
@@ -112,11 +112,8 @@ class CompiledSearch(PackedSearch):
 
     def _begun_before(self) -> Machine | None:
         """Return a machine for the model as an earlier search had it in the end, if there was one."""
-        code = None if self._known is None else self._known.known(self._question, "", ModelCode.read)
-        if code is None:
-            return None
-        self.model.layout.give_fields(code.fields)
-        return self._machine_of(code) if self.model.layout.fields == code.fields else None
+        code = self._known.code()
+        return None if code is None else self._machine_of(code)
 
     def _begin_by_code(self) -> None:
         assert self._machine is not None
@@ -134,7 +131,7 @@ class CompiledSearch(PackedSearch):
         self._strays += before.strays()
         self._seen_here = dict(before.sighted(self._wanted(), self._seen_here))
         self._rounds = np.concatenate([self._rounds, before.log()])
-        self._give_bits(before.waiting(WALKS))
+        look_ahead(self.model, self.expanders, sample_of(self.found))
         self._machine = self._begun(before, more)
         self._machine.adopt(before)
         for number in self._idle:
@@ -142,26 +139,6 @@ class CompiledSearch(PackedSearch):
         self.found = self._machine
         before.close()
         self._expanded_here = 0
-
-    def _give_bits(self, states: Iterable[int]) -> None:
-        """Give what steps write bits, on walks from some states."""
-        chance = RandomStream(len(self.found))
-        for first in states:
-            state = first
-            for _ in range(LONGEST):
-                after = [each for moves in self._moves(state) for each in self._after(state, moves)]
-                if not after:
-                    break
-                state = after[chance.below(len(after))]
-
-    def _moves(self, state: int) -> list[Moves]:
-        return [moves for memo in self.expanders if (moves := memo.answer(state)) is not None]
-
-    def _after(self, state: int, moves: Moves) -> Iterator[int]:
-        """Yield where moves lead; what they write gets bits."""
-        for touched, cleared, deductions in moves.effects:
-            after = (state | touched) ^ cleared
-            yield after if deductions is None else changed(after, deductions.answer(after))
 
     def _expand(self, begin: int, end: int) -> int:
         if self._machine is None:
@@ -188,8 +165,8 @@ class CompiledSearch(PackedSearch):
     def _expand_here(self, machine: Machine, number: int) -> None:
         """Expand a state of which compiled code does not know all bits, or in which a step writes others."""
         state, canonical = self.found[number], self.model.canonical
-        made = self._moves(state)
-        for after in [each for moves in made for each in self._after(state, moves)]:
+        made = moves_from(self.expanders, state)
+        for after in [each for moves in made for each in states_after(state, moves)]:
             stands = after if canonical is None else canonical(after)
             entered = machine.offer(stands)
             if entered is not None:
@@ -234,7 +211,7 @@ class CompiledSearch(PackedSearch):
     def _tally_all(self) -> None:
         super()._tally_all()
         if self._machine is not None:
-            for name, times in self._machine.tally():
+            for (name, _), times in zip(self._machine.steps, self._machine.tally(), strict=True):
                 self.fired[name] += times
 
     # -- going back --------------------------------------------------------------------------------
@@ -279,12 +256,76 @@ class CompiledSearch(PackedSearch):
         self._take_origins(saved)
 
 
-def codes_known() -> AnswerCache | None:
-    """Return where the code of models is kept, if there is a folder for it into which nobody else may write."""
-    try:
-        return AnswerCache(open_folder(folder_for_code()), ("codegen", source_digest()))
-    except UsageError:
-        return None
+# -- states that Python expands ---------------------------------------------------------------------
+
+
+def moves_from(memos: Iterable[Memo[Moves | None]], state: int) -> list[Moves]:
+    """Return what may be done in a state; what it writes gets bits."""
+    return [moves for memo in memos if (moves := memo.answer(state)) is not None]
+
+
+def states_after(state: int, moves: Moves) -> Iterator[int]:
+    """Yield where moves lead; what is deduced there gets bits."""
+    for touched, cleared, deductions in moves.effects:
+        after = (state | touched) ^ cleared
+        yield after if deductions is None else changed(after, deductions.answer(after))
+
+
+def look_ahead(model: Model, memos: Sequence[Memo[Moves | None]], states: Iterable[int]) -> None:
+    """Give what steps write bits, on the way from some states; what is seen there does not count.
+
+    A state is followed if it is the first one in which two bits are as they are, with as much spent. It is the pruning
+    by novelty of Lipovetzky and Geffner ("Width and serialization of classical planning problems", ECAI 2012): few
+    states are followed, and these write most places that any state does.
+    """
+    fired = [rule.fired for rule in model.saturation.rules]
+    beside: dict[tuple[int, int], int] = {}  # for a bit, set or clear, and what is spent: what was seen beside it
+    everything, width = (1 << 2 * model.layout.bits) - 1, 2 * model.layout.bits
+    waiting = deque((state, 0) for state in states)
+    for _ in range(LOOKED_AHEAD):
+        if not waiting:
+            break
+        state, before = waiting.popleft()
+        spent, new = state & model.layout.spent, False
+        bits = state | (state ^ everything) << width
+        turned = bits & ~before
+        while turned:
+            bit = turned & -turned
+            turned ^= bit
+            seen = beside.get((bit, spent), 0)
+            if bits & ~seen:
+                beside[bit, spent] = seen | bits
+                new = True
+        if new:
+            waiting.extend((after, bits) for moves in moves_from(memos, state) for after in states_after(state, moves))
+    model.saturation.forget()
+    for rule, before_that in zip(model.saturation.rules, fired, strict=True):
+        rule.fired = before_that
+
+
+class KnownCode:
+    """The code of a model as it was written down last, where there is a folder into which nobody else may write."""
+
+    def __init__(self, model: Model, dominance: int) -> None:
+        self._model = model
+        self._question = question_of(model, dominance)
+        try:
+            self._codes = AnswerCache(open_folder(folder_for_code()), ("native", source_digest()))
+        except UsageError:
+            self._codes = None
+
+    def code(self) -> ModelCode | None:
+        """Return the code, if there is any, and give places the bits that they have in it."""
+        code = None if self._codes is None else self._codes.known(self._question, "", ModelCode.read)
+        if code is None:
+            return None
+        self._model.layout.give_fields(code.fields)
+        return code if self._model.layout.fields == code.fields else None
+
+    def keep(self, code: ModelCode) -> None:
+        """Keep code for the next search."""
+        if self._codes is not None:
+            self._codes.keep(self._question, "", asdict(code))
 
 
 def question_of(model: Model, dominance: int) -> str:

@@ -45,6 +45,7 @@ class PackedWalks:
         steps: how many steps all walks took.
         longest: how many the longest one took.
         stuck: how many walks ended because no step would have changed the state.
+        sample: the states of one walk, the same for any seed.
         sightings: for each monitor that was seen to hold, the walk and how many steps of it led there.
     """
 
@@ -53,10 +54,10 @@ class PackedWalks:
         self.watch = watch
         self.walks = walks
         self.number = self.taken = self.steps = self.longest = self.stuck = 0
-        self.offers, sample = enabled_steps_of(model)
+        self.offers, self.sample = enabled_steps_of(model)
         self.fired = [0] * len(self.offers.steps)
-        self._lookouts = {number: _lookouts(model, number, sample) for number in range(len(model.monitors))}
-        self.looking = [memo for memos in self._lookouts.values() for memo in memos]
+        self.lookouts = {number: _lookouts(model, number, self.sample) for number in range(len(model.monitors))}
+        self.looking = [memo for memos in self.lookouts.values() for memo in memos]
         self.sightings: dict[int, tuple[int, int]] = {}
         self.start = model.saturation.start()
         self.state = self.start
@@ -112,18 +113,22 @@ class PackedWalks:
 
     def _go_on(self) -> None:
         for _ in range(CHUNK):
-            self._look()
-            found = self.offers.drawn(self.state, self.chance) if self.taken < self.walks.depth else None
-            if found is not None:
-                self.fired[found[0]] += 1
-                self.state = found[2]
-                self.taken += 1
-                self.steps += 1
-                continue
-            self.stuck += self.taken < self.walks.depth
-            self._end_walk()
+            self._take_step()
             if self.number == self.walks.number:
                 return
+
+    def _take_step(self) -> None:
+        """Look at the state, and take a step, or end the walk where there is none to take."""
+        self._look()
+        found = self.offers.drawn(self.state, self.chance) if self.taken < self.walks.depth else None
+        if found is None:
+            self.stuck += self.taken < self.walks.depth
+            self._end_walk()
+            return
+        self.fired[found[0]] += 1
+        self.state = found[2]
+        self.taken += 1
+        self.steps += 1
 
     def _end_walk(self) -> None:
         self.longest = max(self.longest, self.taken)
@@ -136,8 +141,8 @@ class PackedWalks:
         if seen:
             for number in dict.fromkeys(seen):
                 self.sightings[number] = (self.number, self.taken)
-                self._lookouts.pop(number)
-            self.looking = [memo for memos in self._lookouts.values() for memo in memos]
+                self.lookouts.pop(number)
+            self.looking = [memo for memos in self.lookouts.values() for memo in memos]
 
     def _remembered(self) -> tuple[Memo[Any], ...]:
         return (*self.offers.memos, *self.looking, *self.model.saturation.memos)
