@@ -18,7 +18,6 @@ ENGINES: dict[str, str] = {
     "induction": "carnet_check.engines.induction.engine:INDUCTION",
     "explicit": "carnet_check.engines.explicit.engine:EXPLICIT",
     "native": "carnet_check.engines.native.engine:NATIVE",
-    "codegen": "carnet_check.engines.codegen.engine:CODEGEN",
     "kernel": "carnet_check.engines.kernel.engine:KERNEL",
     "cvc5": "carnet_check.engines.solvers.engine:CVC5",
     "eprover": "carnet_check.engines.solvers.engine:EPROVER",

@@ -1,5 +1,4 @@
-"""Explicit-state search at the machine's speed: the answers of the explicit engine's memos, as tables for a kernel.
+"""Explicit-state search by code that is compiled for the model: branches, masks and a table of states, in threads.
 
-The kernel is one for all protocols, so nothing is compiled for a protocol, and what is compiled once on a machine stays
-on its disk. Decided in docs/adr/0028-a-kernel-that-looks-answers-up.md.
+Decided in docs/adr/0058-a-model-is-compiled-for-its-search.md.
 """

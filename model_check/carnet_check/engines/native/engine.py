@@ -1,10 +1,8 @@
-"""The native engine: every state of small and of large instances, by a kernel that looks answers up."""
+"""The native engine: every state of instances of any size, by the C compiler of the machine."""
 
 from __future__ import annotations
 
 import functools
-import importlib.util
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -14,29 +12,28 @@ from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Walks
 from carnet_check.engines.exploring.explorer import Searcher
 from carnet_check.engines.interface import InThreads, Samples, Tool
-from carnet_check.engines.native.search import NativeSearch, NativeWalks
+from carnet_check.engines.native.compiling import COMPILERS, compiler
+from carnet_check.engines.native.search import NativeSearch
+from carnet_check.engines.native.walking import NativeWalks
 
 
-class _NeedsNumba(Searcher):
+class _NeedsCompiler(Searcher):
     """What the native engine is, whether it visits every state or walks."""
 
     name: ClassVar = "native"
-    needs: ClassVar = (Tool("numba", "exploration at native speed", "pip install 'carnet[fast]'", ("numba", "numpy")),)
+    needs: ClassVar = (Tool("cc", "exploration at native speed", "apt install gcc", programs=COMPILERS),)
 
     @property
     def lacks(self) -> str:
-        """Numba, where it is not installed or told to compile nothing."""
-        if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-            return f"the engine '{self.name}' needs Numba to compile, which NUMBA_DISABLE_JIT forbids"
-        there = importlib.util.find_spec("numba") is not None
-        return "" if there else f"the engine '{self.name}' needs the extra 'fast' (pip install 'carnet[fast]')"
+        """A C compiler, where there is none."""
+        return "" if compiler() else f"the engine '{self.name}' needs a C compiler (CC, cc, gcc or clang)"
 
 
 @dataclass(frozen=True)
-class Native(_NeedsNumba, PackedExplorer, Samples, InThreads):
-    """Explores as the explicit engine does, with a kernel for what is done most often, in as many ``threads``."""
+class Native(_NeedsCompiler, PackedExplorer, Samples, InThreads):
+    """Explores as the explicit engine does, by code that is compiled for the model, in as many ``threads``."""
 
-    purpose: ClassVar = "every state of instances, the same as explicit and two to nine times faster"
+    purpose: ClassVar = "every state of instances, the same as explicit, by compiling the model"
     packed: ClassVar[type[NativeSearch]] = NativeSearch
     threads: int = 1
 
@@ -49,13 +46,13 @@ class Native(_NeedsNumba, PackedExplorer, Samples, InThreads):
         return functools.partial(self.packed, threads=self.threads)
 
     def sampling(self, walks: Walks) -> NativeWalker:
-        """Return the walker with a kernel."""
+        """Return the walker by compiled code."""
         return NativeWalker(walks)
 
 
 @dataclass(frozen=True)
-class NativeWalker(_NeedsNumba, PackedWalker):
-    """Takes the same random walks as the explicit engine, with a kernel for what is done most often."""
+class NativeWalker(_NeedsCompiler, PackedWalker):
+    """Takes the same random walks as the explicit engine, by code that is compiled for the model."""
 
     purpose: ClassVar = "random walks through instances of any size, the same as explicit and faster"
     packed: ClassVar = NativeWalks

@@ -1,445 +1,521 @@
-"""What the kernel works with, and the way back to the memos where it has no answer.
+"""States that a compiled model keeps and expands, in parts that own them, and numbered in the order found.
 
-With threads, successors are written down ahead of the search that enters them, in the order in which it would have
-found them alone. So nothing about what it finds depends on how many threads there are. Threads change nothing that the
-search or another one reads: where an answer or a code is missing they stop, and the search goes on by itself from
-there.
+Which of a part's states were found when is kept as segments, each of some states of every part. Those that the search
+was given come first, in the order in which it had found them.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+import ctypes
+import itertools
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any, NamedTuple
+from importlib.resources import files
+from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
-from carnet_check.engines.explicit.layout import Layout
-from carnet_check.engines.explicit.memory import Memo
-from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.explicit.symmetry import Canonicalizer
-from carnet_check.engines.native import kernel
-from carnet_check.engines.native.answer_tables import ASKED, AnswerTables
-from carnet_check.engines.native.store import WORD, Store, row_of, state_of
-from carnet_check.engines.native.tables import (
-    COUNT,
-    COUNTERS,
-    DOMINATED,
-    EXPANDED,
-    FILL,
-    LONG,
-    MISSES,
-    NONE,
-    USED,
-    Marks,
-    Missing,
-    Number,
-    Numbers,
-    Slots,
-    StateTable,
-    SymmetryTable,
-    Tables,
-    Words,
-    Work,
-    room_to_work,
-)
+from carnet_check.engines.native.compiling import compiled
+from carnet_check.engines.native.lowering import WORD, Lowering
+from carnet_spec.language import Row
 
-FOLLOWERS = 8
-"""For how many successors of each state there is room at first."""
-MOST_ALONE = 16
-"""How many chunks at most the search expands alone after something was missing."""
-_FULL = 1 << 40
-"""So many codes are used that there is room for none."""
-_NONE_ASKED = Missing(np.zeros(0, np.int64), np.zeros(0, np.uint64))
+Words = npt.NDArray[np.uint64]
+PARTS = 4
+"""How many parts own the states."""
+BATCH, MISSES, ROOM, VALUES = 512, 256, 1 << 12, 1 << 7
+"""How much the code of a model takes at once, and how much room it has at first: see runtime.c."""
+DONE, MISSING, CROWDED, NO_MEMORY = range(4)
+"""Why a search comes back: as in runtime.c."""
+NO_ROOM = -2
+"""Instead of a state's number: there is no code for one of its words, or no memory."""
+AT_ONCE = 1 << 14
+"""How many states are read or entered at once."""
+_MOST = (1 << 64) - 1
 
 
-class ReadTables(NamedTuple):
-    """What threads read."""
+class TooNarrowError(Exception):
+    """Rows have too few bits for the values that words have, or states have too few words."""
 
-    table: StateTable
-    level: int
-    idle: Marks
-    tables: Tables
-    sym: SymmetryTable
+    def __init__(self, more: int) -> None:
+        super().__init__()
+        self.more = more  # so many words more a row should have
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
-    """Where what follows a piece is written: successors, and by which answers they were found."""
-
-    work: Work
-    used: Slots
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Some states, and what follows them once the thread is done: ``counters`` say up to which state, and how many."""
-
-    end: int
-    room: Buffer
-    counters: Numbers
-    done: Future[Number]
-
-
-class Prefetcher:
-    """Pieces of ``size`` states under way, in the order of their states; no piece without threads."""
-
-    def __init__(self, threads: int, size: int) -> None:
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ahead") if threads else None
-        self._most = threads + 1
-        self._size = size
-        self._pieces: deque[Batch] = deque()
-        self._rooms: list[Buffer] = []
-        self._shape = (0, 0, 0)
-        self._width = FOLLOWERS * size
-        self._alone, self._next_alone = 0, 1
-
-    def goes(self) -> bool:
-        """Whether the next chunk is worth it: where something is missing again and again, it is not."""
-        self._alone = max(0, self._alone - 1)
-        return self._pool is not None and not self._alone
-
-    def piece(self, known: Callable[[], ReadTables], begin: int, end: int) -> Batch:
-        """Return what follows the states from ``begin`` on, and have what comes after them followed, up to ``end``."""
-        assert self._pool is not None
-        last = self._pieces[-1].end if self._pieces else begin
-        while last < end and len(self._pieces) < self._most:
-            self._pieces.append(self._started(known(), last, min(last + self._size, end)))
-            last = self._pieces[-1].end
-        why = self._pieces[0].done.result()
-        piece = self._pieces.popleft()
-        if why == kernel.DONE:
-            self._next_alone = 1
-        elif why == kernel.NARROW:
-            self.stop()
-            self._width *= 2
-        else:
-            self._alone, self._next_alone = self._next_alone, min(2 * self._next_alone, MOST_ALONE)
-        return piece
-
-    def reuse(self, room: Buffer) -> None:
-        """Let a room be used again, now that what is written there was entered."""
-        self._rooms.append(room)
-
-    def stop(self) -> None:
-        """Wait for what is under way, and forget it: what threads read is about to change."""
-        while self._pieces:
-            self._pieces[0].done.result()
-            self._rooms.append(self._pieces.popleft().room)
-
-    def _started(self, known: ReadTables, begin: int, end: int) -> Batch:
-        room = self._room(known)
-        counters = np.zeros(COUNTERS, np.int64)
-        counters[EXPANDED] = begin
-        table = known.table._replace(used=np.full_like(known.table.used, _FULL))
-        sym = known.sym._replace(numbers=np.zeros_like(known.sym.numbers), order=np.zeros_like(known.sym.order))
-        assert self._pool is not None
-        given = [
-            end,
-            table,
-            known.level,
-            known.idle,
-            known.tables,
-            sym,
-            room.work,
-            room.used,
-            _NONE_ASKED,
-            counters,
-        ]
-        done = self._pool.submit(_followed, given)
-        return Batch(end, room, counters, done)
-
-    def _room(self, known: ReadTables) -> Buffer:
-        words, memos = len(known.table.columns), len(known.tables.moving)
-        shape = (words, memos, known.table.width * self._width)
-        if shape != self._shape:
-            self._shape = shape
-            self._rooms.clear()
-        if self._rooms:
-            return self._rooms.pop()
-        work = room_to_work(words, memos, known.table.width, self._width)
-        return Buffer(work, np.zeros(memos * self._size, np.uint32))
-
-
-def _followed(given: list[Any]) -> Number:
-    """Follow some states, and let go of what was given before that is told: rows that are held cannot move."""
-    try:
-        return kernel.follow(*given)
-    finally:
-        given.clear()
-
-
-BUFFER = 1 << 9
-"""How many successors are held at first before they are looked for."""
-_PART = 1 << 16
-"""For how many states it is counted at once for how many they stand."""
-_MOST_COUNTED = (1 << 64) - 1
-"""The largest number that the kernel counts to."""
-
-ALONE = Prefetcher(threads=0, size=1)
-"""Nobody works ahead."""
-
-
-def words_of(layout: Layout) -> int:
-    """Return how many words a state has."""
-    return 1 + layout.bits // WORD
-
-
-class Machine:
-    """Expands states, and looks at them.
+@dataclass(frozen=True)
+class ModelCode:
+    """A model as C, and what is told of it.
 
     Attributes:
-        states: those found, in the order found.
+        fields: the places that have bits, in the order in which they got them.
+        words: how many words a state has.
+        width: how many words a row has.
+        steps: the action of each step, and the elements that its parameters are.
+        sought: how many things are looked for.
+        quick: whether it is to be compiled in a third of the time, for code that is slower by a quarter.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        canonical: Canonicalizer | None,
-        states: Iterable[Words],
-        room: int,
-        spent: int,
-        ahead: Prefetcher = ALONE,
-    ) -> None:
-        self._layout = layout
+    text: str
+    fields: Sequence[tuple[str, Row]]
+    words: int
+    width: int
+    steps: Sequence[tuple[str, Row]]
+    sought: int
+    quick: bool
+
+    @staticmethod
+    def of(model: Lowering, width: int, dominance: int, quick: bool) -> ModelCode:
+        """Write a model down, with rows of ``width`` words."""
+        spent, each = dominance.bit_length(), -(-model.words // width)
+        bits = WORD if each == 1 else (WORD - spent) // each
+        constants = {
+            "WORDS": model.words,
+            "SPENT": f"{dominance}ul",
+            "WIDTH": width,
+            "BITS": bits,
+            "PLACE(w)": f"((w) / {each} * 64 + (w) % {each} * {bits} + ({bits} < 64 && (w) < {each} ? {spent} : 0))",
+            "STEPS": len(model.ground.steps),
+            "MONITORS": len(model.sought),
+            "ALIKE": int(model.alike),
+            **{"PARTS": PARTS, "BATCH": BATCH, "MISSES": MISSES, "ROOM": ROOM, "VALUES": VALUES},
+        }
+        runtime = files("carnet_check.engines.native").joinpath("runtime.c").read_text("utf-8")
+        lines = [
+            "#define _GNU_SOURCE",
+            "#include <stdint.h>",
+            "typedef uint64_t u64;",
+            "typedef uint32_t u32;",
+            *(f"#define {name} {value}" for name, value in constants.items()),
+            runtime.replace('#include "model.h"', "\n".join(model.lines())),
+        ]
+        return ModelCode(
+            text="\n".join(lines),
+            fields=model.layout.fields,
+            words=model.words,
+            width=width,
+            steps=[
+                (step.action.name, tuple(step.env[var.name] for var in step.action.params))
+                for step in model.ground.steps
+            ],
+            sought=len(model.sought),
+            quick=quick,
+        )
+
+    @staticmethod
+    def read(kept: Mapping[str, Any]) -> ModelCode:
+        """Return what was kept as JSON values; raise ValueError, TypeError or LookupError if that was no model."""
+        rows = {key: [(str(name), tuple(map(str, row))) for name, row in kept[key]] for key in ("fields", "steps")}
+        return ModelCode(**{**kept, **rows})
+
+
+def first_width(words: int) -> int:
+    """Return how many words a row has at first: few words of a state have many values."""
+    return -(-words // 4)
+
+
+def _pointer(array: npt.NDArray[Any]) -> ctypes.c_void_p:
+    """Return where an array begins; the array lives as long as what is returned."""
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+class Machine(Sequence[int]):
+    """The states found, in the order found."""
+
+    def __init__(self, code: ModelCode, canonical: Canonicalizer | None, threads: int) -> None:
+        self.code, self.words, self.width = code, code.words, code.width
+        self.steps, self.sought = code.steps, code.sought
         self._canonical = canonical
-        self._ahead = ahead
-        self._words = words_of(layout)
-        self._width = BUFFER
-        self.states = Store(self._words, states, room + 4 * BUFFER, spent)
-        self._moving: Sequence[Memo[Moves | None]] = ()
-        self._looking: Sequence[Memo[Sighting]] = ()
-        self._level, self._idle = 0, np.zeros(0, np.uint8)
-        self._tallied: list[tuple[Moves, int]] = []
-        self._begin()
+        self._library = compiled(code.text, code.quick)
+        self._library.begin.restype = ctypes.c_void_p
+        self._library.offer.restype = ctypes.c_long
+        for name in (
+            "add",
+            "strays",
+            "missing",
+            "logged",
+            "predecessor",
+            *(("orbits",) if canonical is not None else ()),
+        ):
+            getattr(self._library, name).restype = ctypes.c_uint64
+        self._library.pass_over.restype = ctypes.c_long
+        self._alike = described(canonical, self.words)
+        classes, pieces, columns, shared, length = self._alike
+        pointers = (ctypes.c_void_p * 4)(*(array.ctypes.data for array in (classes, pieces, columns, shared)))
+        begun = self._library.begin(_u(threads), _u(len(classes) - 1), _u(len(pieces) - 1), _u(length), pointers)
+        if not begun:
+            raise MemoryError
+        self._finish = self._library.finish  # looked up now: when it is collected may be anywhere
+        self._search = ctypes.c_void_p(begun)
+        self._images, self._image_places = 0, 1 << 8
+        self._owners: list[npt.NDArray[np.uint8]] = []
+        self._given = 0
+        self._begins: list[int] = []  # for each segment its first number,
+        self._segments: list[tuple[int, ...]] = []  # and where it begins in each part
+        self._ends = (0,) * PARTS
+        self._fired = np.zeros(len(self.steps), np.uint64)
+        self._tallied = np.zeros(len(self.steps), np.uint64)
+        self._first = np.zeros((PARTS, self.sought), np.uint64)
+        self.dominated_elsewhere = 0
+        self._ranks = np.zeros(0, np.uint32)
+        self._told = np.zeros((PARTS, 6), np.uint64)
 
-    def go_by(self, moving: Sequence[Memo[Moves | None]], looking: Sequence[Memo[Sighting]]) -> None:
-        """Use these memos from now on."""
-        if moving is not self._moving:
-            self._moving, self._looking = moving, looking
-            self._ahead.stop()
-            self._book.move_by(moving)
-            self._book.look_for(looking)
-            self._reserve()
-        elif looking is not self._looking:
-            self._looking = looking
-            self._ahead.stop()
-            self._book.look_for(looking)
-            self._reserve()
+    def __del__(self) -> None:
+        self.close()
 
-    def pass_over(self, begin: int, end: int) -> Sequence[int]:
-        """Leave out the states of a level that are dominated now that it is complete; return which."""
-        self._level, self._idle = begin, np.zeros(end - begin, np.uint8)
-        kernel.pass_over(begin, self.states.table, self._idle, self._work.hashes, self._work.key)
-        places: list[int] = (begin + np.flatnonzero(self._idle)).tolist()
-        return places
+    def close(self) -> None:
+        """Give the memory back: nothing can be asked any more."""
+        if hasattr(self, "_search"):
+            self._finish(self._search)
+            del self._search
 
-    def leave_out(self, begin: int, end: int, idle: Iterable[int]) -> None:
-        """Leave out states of a level."""
-        self._level, self._idle = begin, np.zeros(end - begin, np.uint8)
-        self._idle[[place - begin for place in idle if begin <= place < end]] = 1
+    def adopt(self, other: Machine) -> None:
+        """Take over all states of another machine, and their numbers; the model is the same, maybe with more bits."""
+        for part in range(PARTS):
+            count = other._ends[part]
+            for at in range(0, count, AT_ONCE):
+                words = np.zeros((min(AT_ONCE, count - at), self.words), np.uint64)
+                words[:, : other.words] = other._words_of(part, at, len(words))
+                self._enter(words.ravel())
+        self._owners, self._given, self._ranks = other._owners, other._given, other._ranks
+        self._begins, self._segments, self._ends = other._begins, other._segments, other._ends
+        self._library.level(self._search, *(_pointer(other._told[:, column].copy()) for column in (4, 1, 5)))
+        self._count()
 
-    def expand(self, begin: int, end: int, level_ends: int) -> int:
-        """Expand some states of a level; return how many successors were dominated."""
-        dominated = 0
-        if self._ahead.goes():
-            begin, dominated = self._expand_ahead(begin, end, level_ends)
-        while begin < end:
-            counters = self._counters(begin)
-            why = kernel.expand(
-                end,
-                self.states.most,
-                self.states.table,
-                self._level,
-                self._idle,
-                self._book.tables,
-                self._alike,
-                self._work,
-                self._missing,
-                counters,
-            )
-            self.states.size, begin = int(counters[COUNT]), int(counters[EXPANDED])
-            dominated += int(counters[DOMINATED])
-            self._resolve(why, counters)
-        return dominated
+    def tally(self) -> list[int]:
+        """Return how often each step was taken since the last time."""
+        self._count()
+        counts = (self._fired - self._tallied).tolist()
+        self._tallied = self._fired.copy()
+        return [*map(int, counts)]
 
-    def _expand_ahead(self, begin: int, end: int, level_ends: int) -> tuple[int, int]:
-        dominated = 0
-        while begin < end:
-            piece = self._ahead.piece(self._known, begin, level_ends)
-            reached, fill = int(piece.counters[EXPANDED]), int(piece.counters[FILL])
-            if self.states.size + fill > self.states.most:
-                self._ahead.stop()
-                self.states.make_room(fill)
-            counters = self._counters(begin)
-            counters[FILL], counters[USED] = fill, piece.counters[USED]
-            kernel.enter_followers(self.states.table, self._book.tables, piece.room.work, piece.room.used, counters)
-            self.states.size, begin = int(counters[COUNT]), reached
-            dominated += int(counters[DOMINATED])
-            self._ahead.reuse(piece.room)
-            if reached < piece.end:
-                self._ahead.stop()
-                break
-        return begin, dominated
+    def strays(self) -> list[int]:
+        """Return the numbers of the states that compiled code leaves to others to expand, and forget them."""
+        found = []
+        for part in range(PARTS):
+            count = self._library.strays(self._search, _u(part), None)
+            places = np.zeros(count, np.uint64)
+            if count:
+                self._library.strays(self._search, _u(part), _pointer(places))
+            found += [self.number_of(part, int(place)) for place in places]
+        return found
 
-    def _known(self) -> ReadTables:
-        return ReadTables(self.states.table, self._level, self._idle, self._book.tables, self._alike)
+    def offer(self, state: int) -> tuple[int, int] | None:
+        """Enter a state that others found; return its part and its place there, or nothing if it is there already.
 
-    def sighted(self, begin: int, looking: Callable[[], Sequence[Memo[Sighting]]]) -> Iterator[int]:
-        """Yield each state from ``begin`` on at which something that is looked for then is seen."""
-        while begin < self.states.size:
-            self.go_by(self._moving, looking())
-            counters = self._counters(begin)
-            why = kernel.look(
-                self.states.size,
-                self.states.table,
-                self._book.looking,
-                self._book.tables,
-                self._work,
-                self._missing,
-                counters,
-            )
-            begin = int(counters[EXPANDED])
-            if why == kernel.SIGHTED:
-                yield begin
-                begin += 1
-            self._resolve(why, counters)
+        Raises:
+            MemoryError: there is no more memory.
+            TooNarrowError: rows have too few bits.
+        """
+        if state.bit_length() > WORD * self.words:
+            raise TooNarrowError(0)
+        row = row_of(state, self.words)
+        while (entered := self._library.offer(self._search, _pointer(row))) == NO_ROOM:
+            self._more_values()
+        self.dominated_elsewhere += entered < 0
+        return (entered & 255, (entered >> 8) - 1) if entered > 0 else None
 
-    def predecessor(self, begin: int, end: int, target: int) -> int:
-        """Return the first of some states that a state follows."""
-        counters = self._counters(begin)
+    def close_segment(self) -> None:
+        """Number the states that were found since, part by part."""
+        self._count()
+        self._close_segment()
+
+    def waiting(self, most: int) -> Iterator[int]:
+        """Yield some states that are expanded next."""
+        for part in range(PARTS):
+            expanded, level = int(self._told[part, 1]), int(self._told[part, 5])
+            for row in self._words_of(part, expanded, min(most // PARTS, level - expanded)):
+                yield int.from_bytes(row.tobytes(), "little")
+
+    @property
+    def dominated(self) -> int:
+        """How many successors were found at less cost."""
+        return int(self._told[:, 2].sum()) + self.dominated_elsewhere
+
+    # -- numbers of states -------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return sum(self._ends)
+
+    @overload
+    def __getitem__(self, number: int) -> int: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[int]: ...
+    def __getitem__(self, number: int | slice) -> int | list[int]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        part, place = self.place_of(number)
+        return int.from_bytes(self._words_of(part, place, 1).tobytes(), "little")
+
+    def place_of(self, number: int) -> tuple[int, int]:
+        """Return the part that owns a state, and which of its states that is."""
+        if number < self._given:
+            return int(self._owner[number]), int(self._rank[number])
+        segment = bisect_right(self._begins, number) - 1
+        left = number - self._begins[segment]
+        for part, (begin, end) in enumerate(zip(self._segments[segment], self._end_of(segment), strict=True)):
+            if left < end - begin:
+                return part, begin + left
+            left -= end - begin
+        raise IndexError(number)
+
+    def number_of(self, part: int, place: int) -> int:
+        """Return the number of a state."""
+        segment = bisect_right([each[part] for each in self._segments], place) - 1
+        if segment < 0:
+            return int(np.flatnonzero(self._owner == part)[place])
+        begins, ends = self._segments[segment], self._end_of(segment)
+        before = sum(end - begin for begin, end in itertools.islice(zip(begins, ends, strict=True), part))
+        return self._begins[segment] + before + place - begins[part]
+
+    def _end_of(self, segment: int) -> tuple[int, ...]:
+        return self._segments[segment + 1] if segment + 1 < len(self._segments) else self._ends
+
+    @property
+    def _owner(self) -> npt.NDArray[np.uint8]:
+        if len(self._owners) > 1:
+            self._owners = [np.concatenate(self._owners)]
+        return self._owners[0] if self._owners else np.zeros(0, np.uint8)
+
+    @property
+    def _rank(self) -> npt.NDArray[np.uint32]:
+        """For each state given which one of its owner's it is."""
+        if len(self._ranks) < self._given:
+            self._ranks = np.zeros(self._given, np.uint32)
+            for part in range(PARTS):
+                own = np.flatnonzero(self._owner == part)
+                self._ranks[own] = np.arange(len(own))
+        return self._ranks
+
+    def _close_segment(self) -> None:
+        """Number the states that were found since, part by part."""
+        ends = tuple(map(int, self._told[:, 0]))
+        if ends != self._ends:
+            self._begins.append(len(self))
+            self._segments.append(self._ends)
+            self._ends = ends
+
+    # -- states given ------------------------------------------------------------------------------
+
+    def add(self, states: Words) -> None:
+        """Enter states that were found elsewhere, in the order found, as words one after the other."""
+        self._owners.append(self._enter(states))
+        self._given += len(self._owners[-1])
+        self._count()
+        self._ends = tuple(map(int, self._told[:, 0]))
+
+    def _enter(self, states: Words) -> npt.NDArray[np.uint8]:
+        """Enter states; return the owner of each."""
+        count = len(states) // self.words
+        owners = np.zeros(count, np.uint8)
+        done = 0
+        while done < count:
+            left = states[done * self.words :]
+            done += self._library.add(self._search, _pointer(left), _u(count - done), _pointer(owners[done:]))
+            if done < count:
+                self._more_values()
+        return owners
+
+    def begin_level(self, begin: int, expanded: int, end: int) -> None:
+        """Say which states are expanded next: those of a level, of which some are already."""
+        places = [self._before(number) for number in (begin, expanded, end)]
+        self._library.level(self._search, *map(_pointer, places))
+
+    def _before(self, number: int) -> Words:
+        """Return how many states of each part come before a number."""
+        if number <= self._given:
+            return np.bincount(self._owner[:number], minlength=PARTS).astype(np.uint64)
+        if number == len(self):
+            return np.array(self._ends, np.uint64)
+        part, place = self.place_of(number)
+        segment = bisect_right(self._begins, number) - 1
+        before = [*self._end_of(segment)[:part], place, *self._segments[segment][part + 1 :]]
+        return np.array(before, np.uint64)
+
+    def leave_out(self, number: int) -> None:
+        """Have a state of the level not be expanded."""
+        part, place = self.place_of(number)
+        if not self._library.leave_out(self._search, _u(part), _u(place)):
+            raise MemoryError
+
+    def pass_over(self, begin: int, end: int) -> list[int]:
+        """Leave out the states of the level that are there at less cost; return which."""
+        passed = self._library.pass_over(self._search)
+        if passed < 0:
+            raise MemoryError
+        return [number for number in range(begin, end) if self._left_out(number)] if passed else []
+
+    def _left_out(self, number: int) -> bool:
+        part, place = self.place_of(number)
+        return bool(self._library.left_out(self._search, _u(part), _u(place)))
+
+    # -- expanding ---------------------------------------------------------------------------------
+
+    def expand(self, until: int, wanted: Iterable[int]) -> int:
+        """Expand states of the level until so many of all are; return how many are.
+
+        Raises:
+            MemoryError: there is no more memory.
+            TooNarrowError: rows have too few bits.
+        """
+        marks = self._marked(wanted)
         while True:
-            why = kernel.predecessor(
-                end,
-                target,
-                self.states.table,
-                self._book.tables,
-                self._alike,
-                self._work,
-                self._missing,
-                counters,
+            why = self._library.run(self._search, _u(until), _pointer(marks))
+            self._count()
+            self._close_segment()
+            if why == NO_MEMORY:
+                raise MemoryError
+            if why == CROWDED:
+                self._more_values()
+            elif why == MISSING:
+                self._work_out()
+            if why == DONE:
+                return int(self._told[:, 1].sum())
+
+    def walk(self, course: ctypes.Structure, most: int, wanted: Iterable[int]) -> int:
+        """Take so many steps of random walks; return why it comes back."""
+        return int(self._library.walk(self._search, ctypes.byref(course), _u(most), _pointer(self._marked(wanted))))
+
+    def _marked(self, wanted: Iterable[int]) -> Words:
+        """Return what is looked for as bits."""
+        marks = np.zeros(1 + self.sought // WORD, np.uint64)
+        for number in wanted:
+            marks[number // WORD] |= np.uint64(1 << number % WORD)
+        return marks
+
+    def _count(self) -> None:
+        self._library.counts(self._search, *map(_pointer, (self._told, self._fired, self._first)))
+
+    def _more_values(self) -> None:
+        """Make room for more values of the words that have too many; raise TooNarrowError where no code is left."""
+        grown = [self._library.grow(self._search, _u(word)) for word in range(self.words)]
+        if min(grown) < 0:
+            raise MemoryError
+        if not max(grown):
+            raise TooNarrowError(1)
+
+    def _work_out(self) -> None:
+        """Work out what stands for the states of which that is not known."""
+        canonical = self._canonical
+        assert canonical is not None
+        states = np.zeros((MISSES, self.words), np.uint64)
+        for part in range(PARTS):
+            count = self._library.missing(self._search, _u(part), _pointer(states))
+            for row in states[:count]:
+                state = int.from_bytes(row.tobytes(), "little")
+                pair = np.concatenate([row, row_of(canonical(state), self.words)])
+                self._images += 1
+                if 2 * self._images > self._image_places:
+                    self._image_places *= 4
+                    if not self._library.more_images(self._search, _u(self._image_places)):
+                        raise MemoryError
+                self._library.image(self._search, _pointer(pair))
+
+    def sighted(
+        self, wanted: Iterable[int], elsewhere: Mapping[int, tuple[int, int]]
+    ) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Yield each thing that was seen, and where the first state is in which it was."""
+        for monitor in wanted:
+            seen = [(part, int(self._first[part, monitor]) - 1) for part in range(PARTS) if self._first[part, monitor]]
+            seen += [elsewhere[monitor]] if monitor in elsewhere else []
+            if seen:
+                yield monitor, min(seen, key=lambda place: self.number_of(*place))
+
+    # -- going back --------------------------------------------------------------------------------
+
+    def origin(self, number: int, log: npt.NDArray[np.uint32]) -> int:
+        """Return the first state that a state follows, among those of the round in which it was found."""
+        part, place = self.place_of(number)
+        round_ = int(np.searchsorted(log[:, part, 1], place, side="right"))
+        target = row_of(self[number], self.words)
+        for other in range(PARTS):
+            begin = int(log[round_ - 1, other, 0]) if round_ else 0
+            found = self._library.predecessor(
+                self._search, _u(other), _u(begin), _u(int(log[round_, other, 0])), _pointer(target)
             )
-            if why == kernel.SIGHTED:
-                return int(counters[EXPANDED])
-            assert why != kernel.DONE, "a state follows none of the level before"
-            self._resolve(why, counters)
-            counters[MISSES] = 0
+            if found:
+                return self.number_of(other, found - 1)
+        raise AssertionError("a state follows none of the round in which it was found")
+
+    def log(self) -> npt.NDArray[np.uint32]:
+        """Return for each round and each part how many states were expanded and found by then."""
+        count = self._library.logged(self._search, None)
+        log = np.zeros((count, PARTS, 2), np.uint32)
+        self._library.logged(self._search, _pointer(log))
+        return log
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def words_from(self, begin: int) -> Iterator[Words]:
+        """Yield the words of the states from ``begin`` on, of many at once, a line for each."""
+        for at in range(begin, self._given, AT_ONCE):
+            yield np.array([row_of(self[each], self.words) for each in range(at, min(at + AT_ONCE, self._given))])
+        skipped = begin - self._given
+        for begins, ends in itertools.pairwise([*self._segments, self._ends]):
+            for part, (first, end) in enumerate(zip(begins, ends, strict=True)):
+                for at in range(first + max(0, skipped), end, AT_ONCE):
+                    yield self._words_of(part, at, min(AT_ONCE, end - at))
+                skipped -= end - first
+
+    def _words_of(self, part: int, place: int, count: int) -> Words:
+        found = np.zeros((count, self.words), np.uint64)
+        self._library.states(self._search, _u(part), _u(place), _u(count), _pointer(found))
+        return found
 
     def stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
         """Return for how many some states stand."""
-        return sum(self._stand_for(canonical, at, min(at + _PART, end)) for at in range(begin, end, _PART))
+        total = 0
+        for part, (first, last) in enumerate(zip(self._before(begin), self._before(end), strict=True)):
+            for at in range(int(first), int(last), AT_ONCE):
+                total += self._stand_for(canonical, part, at, min(AT_ONCE, int(last) - at))
+        return total
 
-    def _stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
-        """Have the kernel count, and count those that it leaves: they differ in little of what permutations move."""
-        halves, undecided = np.zeros(2, np.uint64), np.ones(end - begin, np.uint8)
-        if canonical.order <= _MOST_COUNTED:
-            order, table = np.uint64(canonical.order), self.states.table
-            kernel.stand_for(begin, order, table, self._alike, self._work.state, undecided, halves)
-        lower, higher = halves.tolist()
-        moving = row_of(canonical.moving, self._words)
-        words = self.states.words_of(begin + np.flatnonzero(undecided)) & moving
-        rows: list[bytes] = words.view(f"V{self.states.bytes_each}").ravel().tolist()
-        return (
-            lower
-            + (higher << 32)
-            + sum(canonical.orbit_size(state_of(row)) * count for row, count in Counter(rows).items())
-        )
-
-    def tally(self) -> list[tuple[Moves, int]]:
-        """Return how often moves were made since the last time."""
-        visits = self._book.tables.visits
-        self._tallied += [(moves, int(count)) for moves, count in zip(self._book.moves, visits, strict=False) if moves]
-        visits[:] = 0
-        told, self._tallied = self._tallied, []
-        return told
-
-    # -- what is missing ---------------------------------------------------------------------------
-
-    def _counters(self, begin: int) -> Numbers:
-        counters = np.zeros(COUNTERS, np.int64)
-        counters[COUNT], counters[EXPANDED] = self.states.size, begin
-        return counters
-
-    def _resolve(self, why: Number, counters: Numbers) -> None:
-        self._ahead.stop()
-        if why == kernel.FULL:
-            self.states.make_room(self._width)
-        elif why == kernel.NARROW:
-            self._width *= 2
-            self._reserve()
-            if self.states.most < self.states.size + self._width:
-                self.states.make_room(self._width)
-        elif why == kernel.MISSING:
-            self._work_out(int(counters[MISSES]))
-        elif why == kernel.CROWDED:
-            self.states.make_codes(int(counters[LONG]))
-            self._reserve()
-
-    def _work_out(self, misses: int) -> None:
-        """Have the memos answer, and begin a new book where states need more words."""
-        if not self._book.work_out(self._missing, misses, self._layout):
-            self._words = words_of(self._layout)
-            self.states.widen(self._words)
-            self._begin()
-            return
-        self._describe()
-
-    def _begin(self) -> None:
-        """Begin a book, as wide as states are."""
-        self._ahead.stop()
-        if hasattr(self, "_book"):
-            self._tallied = self.tally()
-        self._book = AnswerTables(self._words, self._moving, self._looking)
-        self._described = -1
-        self._describe()
-        self._reserve()
-
-    def _describe(self) -> None:
-        if self._described != self._layout.bits:
-            self._described = self._layout.bits
-            memo = NONE if self._canonical is None else self._book.number_of(self._canonical.changes)
-            self._alike = described(self._canonical, self._words, memo)
-
-    def _reserve(self) -> None:
-        most = max(len(self._moving), len(self._looking))
-        self._work = room_to_work(self._words, most, self.states.table.width, self._width)
-        self._missing = Missing(np.zeros(ASKED, np.int64), np.zeros(ASKED * self._words, np.uint64))
+    def _stand_for(self, canonical: Canonicalizer, part: int, first: int, count: int) -> int:
+        """Have those counted of which bundles say all that matters, and count the others, many of which are alike."""
+        open_, total = np.ones(count, np.uint8), 0
+        if canonical.order * count <= _MOST:
+            total = self._library.orbits(
+                self._search, _u(part), _u(first), _u(count), _u(canonical.order), _pointer(open_)
+            )
+        moving = row_of(canonical.moving, self.words)
+        rows = Counter(row.tobytes() for row in self._words_of(part, first, count)[open_ > 0] & moving)
+        return total + sum(canonical.orbit_size(int.from_bytes(row, "little")) * times for row, times in rows.items())
 
 
-# -- What the kernel is told of interchangeable elements -------------------------------------------
-
-Bits = tuple[int, int, int, int, int]
-"""A word of the state, a shift and a field there, a word of the number, and a shift there."""
+_u = ctypes.c_uint64
 
 
-def described(canonical: Canonicalizer | None, words: int, memo: int) -> SymmetryTable:
-    """Describe what stands for what in states of so many words, to a kernel that knows by a number who breaks ties."""
+def row_of(state: int, words: int) -> Words:
+    """Return a state as words."""
+    return np.frombuffer(bytearray(state.to_bytes(8 * words, "little")), np.uint64)
+
+
+def described(canonical: Canonicalizer | None, words: int) -> tuple[Words, Words, Words, Words, int]:
+    """Describe bundles: where classes begin, and bundles among the pieces, these, shared bits, and a length.
+
+    A bundle's number has so many words. A piece has bits side by side in a word of the state and in one of the number.
+    """
     classes = [] if canonical is None else canonical.classes
     bundles = [bundle for each in classes for bundle in each]
     pieces = [list(_pieces(bundle.parts)) for bundle in bundles]
     columns = np.array([piece for each in pieces for piece in each], np.uint64).reshape(-1, 5)
-    length = 1 + max((int(part) for part in columns[:, 3]), default=0)
-    return SymmetryTable(
-        classes=np.array([0, *accumulate(map(len, classes))], np.int64),
-        pieces=np.array([0, *accumulate(map(len, pieces))], np.int64),
-        sources=columns[:, 0].astype(np.int64),
-        shifts=columns[:, 1].copy(),
-        fields=columns[:, 2].copy(),
-        parts=columns[:, 3].astype(np.int64),
-        turns=columns[:, 4].copy(),
-        length=length,
-        shared=np.zeros(0, np.uint64) if canonical is None else row_of(canonical.shared, words),
-        memo=memo,
-        numbers=np.zeros(length * len(bundles), np.uint64),
-        order=np.zeros(len(bundles), np.int64),
+    shared = np.zeros(words, np.uint64) if canonical is None else row_of(canonical.shared, words)
+    return (
+        np.array([0, *itertools.accumulate(map(len, classes))], np.uint64),
+        np.array([0, *itertools.accumulate(map(len, pieces))], np.uint64),
+        columns,
+        shared,
+        1 + max((int(part) for part in columns[:, 3]), default=0),
     )
 
 
-def _pieces(parts: Sequence[tuple[int, int, int]]) -> Iterator[Bits]:
-    """Divide places, each by its mask, its shift and its place in the number, where a word ends."""
+def _pieces(parts: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, int, int]]:
+    """Divide places, each by its mask, its shift and its place in the number, where a word ends.
+
+    A piece is a word of the state, a shift and a field there, a word of the number, and a shift there.
+    """
     for mask, shift, to in parts:
         at, end = shift, mask.bit_length()
         while at < end:

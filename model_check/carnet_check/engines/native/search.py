@@ -1,43 +1,45 @@
-"""The same breadth-first search as the explicit engine's, with states as words once there are many.
+"""The same breadth-first search as the explicit engine's, by compiled code once there are many states.
 
-It begins in Python: a small search needs nothing else, and a large one knows most of its bits soon. Then the states are
-handed over, and the kernel expands them; what it lacks is worked out by the same memos. From then on no state keeps
-where it was found from: it is known in which chunk that was, and these few are expanded again for a path.
+It begins in Python: a small search needs nothing else, and a large one knows most of its bits soon. Then the model is
+written out for the places that have bits by then, compiled, and given the states. Where a step writes a place that has
+none, Python gives it bits and expands the state; once there are many such states, the model is compiled anew.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from operator import itemgetter
+import itertools
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
+
+from carnet_check.cache import AnswerCache, open_folder, source_digest
 from carnet_check.engines.checkpoints import SearchCheckpoint
 from carnet_check.engines.explicit.bounds import Watch
+from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import Model
-from carnet_check.engines.explicit.search import (
-    HALF,
-    MANY,
-    Group,
-    PackedSearch,
-    expander,
-    most_answers,
-    sample_of,
-    split,
-)
+from carnet_check.engines.explicit.saturation import changed
+from carnet_check.engines.explicit.search import Moves, PackedSearch, sample_of
 from carnet_check.engines.explicit.symmetry import Canonicalizer
-from carnet_check.engines.explicit.walking import PackedWalks
-from carnet_check.engines.exploration import Walks
+from carnet_check.engines.exploring.explorer import plain
+from carnet_check.engines.native.compiling import folder_for_code, seconds_compiling
+from carnet_check.engines.native.lowering import Lowering
+from carnet_check.engines.native.machine import PARTS, Machine, ModelCode, TooNarrowError, first_width
+from carnet_check.errors import UsageError
 
-HAND_OVER_AT = 16_000
-"""How many states are found before the kernel goes on, which takes half a second to load."""
-FIRST_ROOM, ROOM_AGAIN = 4, 1.2
-"""For how many times the states that are there room is made when the kernel takes over, and when it goes on."""
-CHUNK = 1 << 12
-"""How many states are expanded before bounds are looked at, and again for each step of a path."""
-PIECES = 4
-"""How many pieces threads take a chunk in."""
+HAND_OVER_AT = 60_000
+"""How many states are found before the model is compiled, which takes some seconds."""
+CHUNK = 1 << 16
+"""How many states are expanded before bounds are looked at."""
+MOST_HERE = 10_000
+"""How many states Python expands in place of compiled code before the model is compiled anew."""
+MANY = 4_000_000
+"""From so many states on it pays to compile code as well as may be, for this search or for the same one later."""
+LOOKED_AHEAD, BEGINNINGS = 100_000, 256
+"""So many states at most are looked at before the model is compiled, in search of places without bits, from so many."""
 
 
 class NativeSearch(PackedSearch):
@@ -57,12 +59,16 @@ class NativeSearch(PackedSearch):
         super().__init__(model, watch, enough=enough, dominance=dominance, saved=saved)
         self._hand_over_at = hand_over_at
         self._threads = threads
-        self._machine: Any = None  # its module is slow to import
-        self._groups: list[Group] = list(zip(model.steps, self.expanders, strict=True))
-        self._chunks: list[tuple[int, int, int]] = []
-        """For each chunk that the kernel expanded which state was found next, and where it began and ended."""
-        self._origins: dict[int, int] = {}
-        """The states that others were found from, as far as paths were asked for: they begin with the same steps."""
+        self._machine: Machine | None = None
+        self._rounds = np.zeros((0, PARTS, 2), np.uint32)
+        """Of rounds of machines before this one how many states each part had expanded and found."""
+        self._known = KnownCode(model, self.spent)
+        self._strays: list[int] = []
+        """The states that compiled code leaves to Python to expand."""
+        self._expanded_here = 0
+        self._found_here: dict[tuple[int, int], int] = {}
+        """For each state that Python found, by its part and place, the number of the one that it follows."""
+        self._seen_here: dict[int, tuple[int, int]] = {}
 
     def run(self) -> str | None:
         """Search; return what stopped the search before everything was found, memory that is not there among it."""
@@ -70,38 +76,122 @@ class NativeSearch(PackedSearch):
             return super().run()
         except MemoryError:
             return "memory"
+        finally:
+            if self._machine is not None and self._machine.code.quick and len(self.found) >= MANY:
+                self._known.keep(replace(self._machine.code, quick=False))
 
-    def _stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
-        if self._machine is None:
-            return super()._stand_for(canonical, begin, end)
-        return int(self._machine.stand_for(canonical, begin, end))
+    # -- compiled code -----------------------------------------------------------------------------
 
-    def _origin(self, position: int) -> int:
-        """Return the state that one was found from; the kernel expands the chunk again in which that was."""
-        if position < len(self.parents):
-            return super()._origin(position)
-        if position not in self._origins:
-            chunk = bisect_right(self._chunks, position, key=itemgetter(0)) - 1
-            _, begin, end = self._chunks[chunk]
-            self._origins[position] = self._machine.predecessor(begin, end, position)
-        return self._origins[position]
+    def _tidy(self) -> None:
+        before = self._begun_before() if self.expanded == 0 and self._machine is None else None
+        if before is not None or (self._machine is None and len(self.found) >= self._hand_over_at):
+            if before is None:
+                waiting = self.states[self.expanded :]
+                some = waiting[:: 1 + len(waiting) // BEGINNINGS]
+                look_ahead(self.model, self.expanders, [self.states[0], *some])
+            self._machine = self._begun(None) if before is None else before
+            for begin in range(0, len(self.states), CHUNK):
+                self._machine.add(_words(self.states[begin : begin + CHUNK], self._machine.words))
+            self._machine.begin_level(self.levels[-1], self.expanded, self.level_ends)
+            self._idle = {number for number in self._idle if number >= self.levels[-1]}
+            for number in self._idle:
+                self._machine.leave_out(number)
+            self._begin_by_code()
+        elif self._machine is None:
+            super()._tidy()
+
+    def _begun(self, before: Machine | None, more: int = 0) -> Machine:
+        """Return a machine for the model as it is now; rows of states are as wide as before, or by ``more``."""
+        lowered = Lowering.of(self.model, sample_of(self.found))
+        width = first_width(lowered.words) if before is None else max(first_width(lowered.words), before.width + more)
+        code = ModelCode.of(lowered, width, self.spent, quick=len(self.found) < MANY)
+        machine = self._machine_of(code)
+        self._known.keep(code)
+        return machine
+
+    def _machine_of(self, code: ModelCode) -> Machine:
+        seconds_compiling()
+        machine = Machine(code, self.model.canonical, self._threads)
+        self.watch.leave_out(seconds_compiling())
+        return machine
+
+    def _begun_before(self) -> Machine | None:
+        """Return a machine for the model as an earlier search had it in the end, if there was one."""
+        code = self._known.code()
+        return None if code is None else self._machine_of(code)
+
+    def _begin_by_code(self) -> None:
+        assert self._machine is not None
+        self._tally_all()
+        self.states.clear()
+        self.seen.clear()
+        self.found = self._machine
+        self.chunk = CHUNK
+
+    def _replace(self, more: int = 0) -> None:
+        """Have another machine go on with the states of this one."""
+        before = self._machine
+        assert before is not None
+        self._tally_all()
+        self._strays += before.strays()
+        self._seen_here = dict(before.sighted(self._wanted(), self._seen_here))
+        self._rounds = np.concatenate([self._rounds, before.log()])
+        near = [self.found[number] for number in self._strays[:BEGINNINGS]]
+        look_ahead(self.model, self.expanders, [*sample_of(self.found), *near])
+        self._machine = self._begun(before, more)
+        self._machine.adopt(before)
+        for number in self._idle:
+            self._machine.leave_out(number)
+        self.found = self._machine
+        before.close()
+        self._expanded_here = 0
 
     def _expand(self, begin: int, end: int) -> int:
         if self._machine is None:
             return super()._expand(begin, end)
-        self._chunks.append((len(self.found), begin, end))
-        self.dominated += self._machine.expand(begin, end, self.level_ends)
-        # Count no time in which the kernel was compiled: the first search on a machine has the bounds of others
-        from carnet_check.engines.native.compiling import seconds_compiling
+        while True:
+            machine = self._machine
+            expanded: int | None = None
+            more = 0
+            dominated = machine.dominated
+            try:
+                expanded = machine.expand(end, self._wanted())
+                self._strays += machine.strays()
+                while self._strays and self._expanded_here < MOST_HERE:
+                    self._expand_here(machine, self._strays[-1])
+                    self._strays.pop()
+            except TooNarrowError as error:
+                expanded, more = None, error.more
+            self.dominated += machine.dominated - dominated
+            machine.close_segment()
+            if expanded is not None and not self._strays:
+                return expanded
+            self._replace(more)
 
-        self.watch.leave_out(seconds_compiling())
-        return end
+    def _expand_here(self, machine: Machine, number: int) -> None:
+        """Expand a state of which compiled code does not know all bits, or in which a step writes others."""
+        state, canonical = self.found[number], self.model.canonical
+        made = moves_from(self.expanders, state)
+        for after in [each for moves in made for each in states_after(state, moves)]:
+            stands = after if canonical is None else canonical(after)
+            entered = machine.offer(stands)
+            if entered is not None:
+                self._found_here[entered] = number
+                for memo in self.looking:
+                    for monitor in memo.answer(stands):
+                        self._seen_here.setdefault(monitor, entered)
+        for name in itertools.chain.from_iterable(moves.actions for moves in made):
+            self.fired[name] += 1
+        self._expanded_here += 1
 
     def _pass_over(self) -> None:
         if self._machine is None:
             super()._pass_over()
-        elif self.spent:
+            return
+        self._machine.begin_level(self.levels[-1], self.expanded, self.level_ends)
+        if self.spent:
             passed = self._machine.pass_over(self.levels[-1], self.level_ends)
+            self._idle = set(passed)
             self.dominated += len(passed)
             self._count_passed_over(passed)
 
@@ -109,117 +199,157 @@ class NativeSearch(PackedSearch):
         if self._machine is None:
             super()._look()
             return
-        for position in self._machine.sighted(self.looked, lambda: self.looking):
-            for memo in self.looking:
-                for number in memo.answer(self.found[position]):
-                    self.sightings.setdefault(number, position)
-            self._drop_what_is_seen()
+        monitors = len(self.model.monitors)
+        for number, place in self._machine.sighted(self._wanted(), self._seen_here):
+            if number < monitors:
+                self.sightings[number] = self._machine.number_of(*place)
+            else:
+                self.model.saturation.rules[number - monitors].fired = True
+        self._seen_here.clear()
+        self._drop_what_is_seen()
         self.looked = len(self.found)
 
-    def _tidy(self) -> None:
-        if self._machine is None and len(self.found) >= self._hand_over_at:
-            self._hand_over()
-        super()._tidy()
+    def _wanted(self) -> list[int]:
+        """Return what is looked for, by number: that monitors hold, and that deductions may be made."""
+        rules = enumerate(self.model.saturation.rules, len(self.model.monitors))
+        return [*self.lookouts, *(number for number, rule in rules if not rule.fired)]
+
+    def _tally_all(self) -> None:
+        super()._tally_all()
         if self._machine is not None:
-            self._machine.go_by(self.moving, self.looking)
+            for (name, _), times in zip(self._machine.steps, self._machine.tally(), strict=True):
+                self.fired[name] += times
 
-    def _hand_over(self) -> None:
-        from carnet_check.engines.native.machine import words_of
-        from carnet_check.engines.native.store import packed
+    # -- going back --------------------------------------------------------------------------------
 
-        self._tally_all()
-        self._start(packed(self.states, words_of(self.model.layout)), FIRST_ROOM * len(self.states))
-        if self.spent:
-            self._machine.leave_out(self.levels[-1], self.level_ends, self._idle)
-        self.states.clear()
-        self.seen.clear()
+    def _origin(self, position: int) -> int:
+        """Return the state that one was found from: those of the round in which it was are expanded again."""
+        if position < len(self.parents):
+            return super()._origin(position)
+        assert self._machine is not None
+        place = self._machine.place_of(position)
+        if place in self._found_here:
+            return self._found_here[place]
+        return self._machine.origin(position, np.concatenate([self._rounds, self._machine.log()]))
 
-    def _start(self, states: Iterable[Any], room: int) -> None:
-        from carnet_check.engines.native.compiling import seconds_compiling
-        from carnet_check.engines.native.machine import ALONE, Machine, Prefetcher
+    def _stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
+        if self._machine is None:
+            return super()._stand_for(canonical, begin, end)
+        return self._machine.stand_for(canonical, begin, end)
 
-        seconds_compiling()  # those before this search began are none of its own
-        size = max(1, CHUNK // PIECES)
-        ahead = ALONE if self._threads == 1 else Prefetcher(self._threads, size)
-        self._machine = Machine(self.model.layout, self.model.canonical, states, room, self.spent, ahead)
-        self.found = self._machine.states
-        self.chunk = PIECES * size
-        self.rearrange_at = len(self.found)
+    # -- checkpoints -------------------------------------------------------------------------------
 
     def _notes(self) -> dict[str, Any]:
-        return {**super()._notes(), "batches": self._chunks}
+        log = self._rounds if self._machine is None else np.concatenate([self._rounds, self._machine.log()])
+        elsewhere = [[*place, number] for place, number in self._found_here.items()]
+        return {**super()._notes(), "log": log.tolist(), "elsewhere": elsewhere}
 
     def _packed(self, begin: int) -> tuple[int, Iterator[bytes]]:
         if self._machine is None:
             return super()._packed(begin)
-        return self._machine.states.bytes_each, (words.tobytes() for words in self._machine.states.words_from(begin))
-
-    def _resume(self, saved: SearchCheckpoint, notes: Mapping[str, Any]) -> None:
-        super()._resume(saved, notes)
-        if self._machine is not None:
-            self._machine.go_by(self.moving, self.looking)
+        return 8 * self._machine.words, (words.tobytes() for words in self._machine.words_from(begin))
 
     def _take_states(self, saved: SearchCheckpoint, notes: Mapping[str, Any]) -> None:
         if saved.items("origins") == saved.items("states"):
             super()._take_states(saved, notes)
             return
-        from carnet_check.engines.native.machine import words_of
-        from carnet_check.engines.native.store import widened
-
-        words = words_of(self.model.layout)
-        states = (widened(block, each, words) for each, block in saved.blocks("states", CHUNK))
-        self._start(states, int(ROOM_AGAIN * saved.items("states")))
+        self._machine = self._begun(None)
+        for each, block in saved.blocks("states", CHUNK):
+            self._machine.add(_widened(block, each, self._machine.words))
+        self._rounds = np.array(notes["log"], np.uint32).reshape(-1, PARTS, 2)
+        self._found_here = {(part, place): number for part, place, number in notes["elsewhere"]}
+        self._begin_by_code()
         self._take_origins(saved)
-        self._chunks = [(found, begin, end) for found, begin, end in notes["batches"]]
 
-    def _arrange(self) -> None:
-        if self._machine is None:
-            super()._arrange()
+
+# -- states that Python expands ---------------------------------------------------------------------
+
+
+def moves_from(memos: Iterable[Memo[Moves | None]], state: int) -> list[Moves]:
+    """Return what may be done in a state; what it writes gets bits."""
+    return [moves for memo in memos if (moves := memo.answer(state)) is not None]
+
+
+def states_after(state: int, moves: Moves) -> Iterator[int]:
+    """Yield where moves lead; what is deduced there gets bits."""
+    for touched, cleared, deductions in moves.effects:
+        after = (state | touched) ^ cleared
+        yield after if deductions is None else changed(after, deductions.answer(after))
+
+
+def look_ahead(model: Model, memos: Sequence[Memo[Moves | None]], states: Iterable[int]) -> None:
+    """Give what steps write bits, on the way from some states; what is seen there does not count.
+
+    A state is followed if it is the first one in which two bits are as they are, with as much spent. It is the pruning
+    by novelty of Lipovetzky and Geffner ("Width and serialization of classical planning problems", ECAI 2012): few
+    states are followed, and these write most places that any state does.
+    """
+    fired = [rule.fired for rule in model.saturation.rules]
+    beside: dict[tuple[int, int], int] = {}  # for a bit, set or clear, and what is spent: what was seen beside it
+    everything, width = (1 << 2 * model.layout.bits) - 1, 2 * model.layout.bits
+    waiting = deque((state, 0) for state in states)
+    for _ in range(LOOKED_AHEAD):
+        if not waiting:
+            break
+        state, before = waiting.popleft()
+        spent, new = state & model.layout.spent, False
+        bits = state | (state ^ everything) << width
+        turned = bits & ~before
+        while turned:
+            bit = turned & -turned
+            turned ^= bit
+            seen = beside.get((bit, spent), 0)
+            if bits & ~seen:
+                beside[bit, spent] = seen | bits
+                new = True
+        if new:
+            waiting.extend((after, bits) for moves in moves_from(memos, state) for after in states_after(state, moves))
+    model.saturation.forget()
+    for rule, before_that in zip(model.saturation.rules, fired, strict=True):
+        rule.fired = before_that
+
+
+class KnownCode:
+    """The code of a model as it was written down last, where there is a folder into which nobody else may write."""
+
+    def __init__(self, model: Model, dominance: int) -> None:
+        self._model = model
+        self._question = question_of(model, dominance)
+        self._codes: AnswerCache | None = None
+        try:
+            self._codes = AnswerCache(open_folder(folder_for_code()), ("native", source_digest()))
+        except UsageError:
             return
-        sample = sample_of(self.found)
-        most = most_answers(len(self.found))
-        memo_of = partial(expander, self.model, tally=self._tally)
-        self._groups = split(self._groups, sample, most, memo_of, share=HALF, many=MANY)
-        self.expanders = [memo for _, memo in self._groups]
-        self._join(sample, most)
 
-    def _tally_all(self) -> None:
-        super()._tally_all()
-        if self._machine is not None:
-            for moves, visits in self._machine.tally():
-                for name in moves.actions:
-                    self.fired[name] += visits
+    def code(self) -> ModelCode | None:
+        """Return the code, if there is any, and give places the bits that they have in it."""
+        code = None if self._codes is None else self._codes.known(self._question, "", ModelCode.read)
+        if code is None:
+            return None
+        self._model.layout.give_fields(code.fields)
+        return code if self._model.layout.fields == code.fields else None
 
-
-# --------------------------------------------------------------------------------------------------
-# The same random walks as the explicit engine's, step by step, taken by a kernel once there are many.
-#
-# They begin in Python: a few need nothing else. A walk can be handed over wherever it is, since the state and what is
-# drawn next are all that it consists of.
-
-WALKS_HAND_OVER_AT = 20_000
-"""How many steps are taken before the kernel goes on, which takes half a second to load."""
+    def keep(self, code: ModelCode) -> None:
+        """Keep code for the next search."""
+        if self._codes is not None:
+            self._codes.keep(self._question, "", asdict(code))
 
 
-class NativeWalks(PackedWalks):
-    """Walks from the first state on."""
+def question_of(model: Model, dominance: int) -> str:
+    """Return all that the code of a model depends on."""
+    sought = [str(each.formula) for each in model.monitors]
+    relevant = [[name, *map(plain, model.relevance.patterns(name))] for name in model.layout.tables]
+    instance, alike = plain(vars(model.layout.instance)), model.canonical is not None
+    return json.dumps([model.protocol.digest, instance, sought, relevant, dominance, alike], sort_keys=True)
 
-    def __init__(self, model: Model, watch: Watch, walks: Walks, *, hand_over_at: int = WALKS_HAND_OVER_AT) -> None:
-        super().__init__(model, watch, walks)
-        self._hand_over_at = hand_over_at
-        self._machine: Any = None  # its module is slow to import
 
-    def _go_on(self) -> None:
-        if self._machine is None and self.steps >= self._hand_over_at:
-            from carnet_check.engines.native.walk_machine import WalkMachine
+def _words(states: Iterable[int], words: int) -> Any:
+    return np.frombuffer(b"".join(state.to_bytes(8 * words, "little") for state in states), np.uint64)
 
-            self._machine = WalkMachine(self)
-        if self._machine is None:
-            super()._go_on()
-        elif self._machine.go_on():
-            self._look()
 
-    def _forget(self) -> None:
-        super()._forget()
-        if self._machine is not None:
-            self._machine.begin()
+def _widened(block: bytes, bytes_each: int, words: int) -> Any:
+    """Return states that are given as bytes, so many each, as words, so many each; there are no fewer of them."""
+    given = np.frombuffer(block, np.uint8).reshape(-1, bytes_each)
+    room = np.zeros((len(given), 8 * words), np.uint8)
+    room[:, :bytes_each] = given
+    return room.view(np.uint64).ravel()

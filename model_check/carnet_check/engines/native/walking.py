@@ -11,16 +11,16 @@ import ctypes
 
 import numpy as np
 
-from carnet_check.engines.codegen.compiling import seconds_compiling
-from carnet_check.engines.codegen.lowering import WORD, Lowering
-from carnet_check.engines.codegen.machine import Machine, ModelCode, Words, first_width, row_of
-from carnet_check.engines.codegen.search import MOST_HERE, KnownCode, look_ahead
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.queries import Draw
 from carnet_check.engines.explicit.search import expander
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import Walks
+from carnet_check.engines.native.compiling import seconds_compiling
+from carnet_check.engines.native.lowering import WORD, Lowering
+from carnet_check.engines.native.machine import Machine, ModelCode, Words, first_width, row_of
+from carnet_check.engines.native.search import MOST_HERE, KnownCode, look_ahead
 from carnet_spec.language import Row
 
 HAND_OVER_AT = 100_000
@@ -28,7 +28,7 @@ HAND_OVER_AT = 100_000
 STEPS_AT_ONCE = 1 << 17
 """How many steps are taken before bounds are looked at."""
 QUESTIONS, ASKED = 1 << 10, 1 << 20
-"""How many questions are noted at once beside those of one state, and how many are remembered before all are forgotten."""
+"""How many questions are noted at once beside those of one state, and how many are remembered before they are not."""
 COUNTED = ("number", "taken", "steps", "longest", "stuck")
 """What is counted of walks, here and there."""
 GO_ON, SIGHTED, ASK, LEFT, OVER = range(5)
@@ -57,7 +57,7 @@ class Course(ctypes.Structure):
     )
 
 
-class CompiledWalks(PackedWalks):
+class NativeWalks(PackedWalks):
     """Walks from the first state on."""
 
     def __init__(self, model: Model, watch: Watch, walks: Walks, *, hand_over_at: int = HAND_OVER_AT) -> None:
@@ -86,7 +86,7 @@ class CompiledWalks(PackedWalks):
     def _written(self) -> ModelCode:
         look_ahead(self.model, [expander(self.model, step, lambda _: None) for step in self.model.steps], self.sample)
         lowered = Lowering.of(self.model, self.sample)
-        return ModelCode.of(lowered, first_width(lowered.words), 0)
+        return ModelCode.of(lowered, first_width(lowered.words), 0, quick=True)
 
     def _begun(self, code: ModelCode) -> CompiledCourse:
         seconds_compiling()
@@ -121,6 +121,8 @@ class CompiledCourse:
     def go_on(self, walks: PackedWalks) -> int:
         """Take steps until something is seen, memos have questions, a step is for Python, or there were many."""
         course = self._course
+        if walks.state.bit_length() > WORD * self._machine.words:
+            return LEFT
         self._state[:] = row_of(walks.state, self._machine.words)
         course.chance = walks.chance.state
         for name in COUNTED:

@@ -369,7 +369,14 @@ static void __attribute__((noinline)) emit(work_t *k, u64 named, u64 step) {
     }
 }
 
+#if QUICK && defined __GNUC__ && !defined __clang__
+#pragma GCC push_options
+#pragma GCC optimize("O0")
+#endif
 #include "model.h"
+#if QUICK && defined __GNUC__ && !defined __clang__
+#pragma GCC pop_options
+#endif
 
 static void unpack(const search_t *search, const row_t *row, u64 *state) {
     for (u64 word = 0; word < WORDS; word++) state[word] = word_in(search, word, row);
