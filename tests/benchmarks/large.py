@@ -20,8 +20,8 @@ from pathlib import Path
 from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
 from carnet_check.engines.explicit.model import build
+from carnet_check.engines.native.machine import Machine
 from carnet_check.engines.native.search import NativeSearch
-from carnet_check.engines.native.store import BYTES, Store
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Instance
 from tests.fixtures.unseen import sites, vote
@@ -33,8 +33,8 @@ MEBIBYTE = 1 << 20
 
 
 def kept_by(found: Sequence[int]) -> int:
-    """Return the bytes of states that the kernel found and of the table; how Python keeps them cannot be told apart."""
-    return len(found) * found.table.width * BYTES + found.table.slots.nbytes if isinstance(found, Store) else 0
+    """Return the bytes of states that compiled code found, table included; how Python keeps them cannot be told apart."""
+    return found.held if isinstance(found, Machine) else 0
 
 
 def posed(number: int) -> Instance:

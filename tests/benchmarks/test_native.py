@@ -17,18 +17,17 @@ from typing import NamedTuple
 
 import pytest
 
-pytest.importorskip("numba", reason="the extra 'fast' is not installed")
-
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes, resident_bytes
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps
+from carnet_check.engines.native.compiling import compiler
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.semantics import Interpreter
 from tests.benchmarks import large
 from tests.fixtures.unseen import letters, relay, sites, vote
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.skipif(compiler() is None, reason="there is no C compiler")]
 
 TRIES = 3
 SIZES = {"vote": 4_000_000, "relay": 2_000_000}

@@ -159,8 +159,8 @@ BOUNDED = BMC.to_depth(3).limited(RLIMIT)
 """Looks at runs of so many steps, which the enumerator follows too."""
 
 
-class KernelAtOnce(NativeSearch):
-    """A search of the native engine whose kernel takes over after the first state: so small protocols reach it."""
+class CompiledAtOnce(NativeSearch):
+    """A search of the native engine that compiles the model after the first state: so small protocols reach it."""
 
     def __init__(self, model: Model, watch: Watch, **asked: Any) -> None:
         super().__init__(model, watch, **{"hand_over_at": 1, **asked})
@@ -170,7 +170,7 @@ class KernelAtOnce(NativeSearch):
 class AtOnce(Native):
     """The native engine with that search."""
 
-    packed: ClassVar = KernelAtOnce
+    packed: ClassVar = CompiledAtOnce
 
 
 ENGINES = (*BOTH, AtOnce(), BOUNDED)

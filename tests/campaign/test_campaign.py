@@ -15,6 +15,7 @@ from carnet_check.coq import program as coq_program
 from carnet_check.engines.bounded import questions
 from carnet_check.engines.explicit.engine import visit
 from carnet_check.engines.kernel import engine as kernel_engine
+from carnet_check.engines.native.engine import NATIVE
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.exports import smtlib, tptp
@@ -33,8 +34,9 @@ FEW, SEED = 7, 5
 
 
 def campaign(size: int = FEW, seed: int = SEED) -> Campaign:
-    """Return a campaign of chunks of this size; skip the test without Coq, Numba, cvc5 or E."""
-    pytest.importorskip("numba", reason="needs Numba (the extra 'fast')")
+    """Return a campaign of chunks of this size; skip the test without Coq, a C compiler, cvc5 or E."""
+    if NATIVE.lacks:
+        pytest.skip(NATIVE.lacks)
     pytest.importorskip("cvc5", reason="needs the solver cvc5 (the extra 'cvc5')")
     if examining.missing_e():
         pytest.skip("needs E (the extra 'eprover', or Debian's package eprover)")
@@ -131,7 +133,8 @@ def test_what_is_wrong_is_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_explorers_alone_are_held_to_the_enumerator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pytest.importorskip("numba", reason="needs Numba (the extra 'fast')")
+    if NATIVE.lacks:
+        pytest.skip(NATIVE.lacks)
     alone = Campaign(SEED, tmp_path, tmp_path, size=12, shrinks=False, explorers_only=True)
     counts = alone.chunk(1).counts
     assert counts["claim native EXHAUSTED"] == counts["claim explicit EXHAUSTED"] > 0

@@ -20,15 +20,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("numba", reason="the extra 'fast' is not installed")
-
 from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.places import PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import Caps, Exploration, Walks
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.native.search import NativeSearch, NativeWalks
+from carnet_check.engines.native.compiling import compiler
+from carnet_check.engines.native.search import NativeSearch
+from carnet_check.engines.native.walking import NativeWalks
 from carnet_check.verification.checks import enabling_goal
 from carnet_spec.language import Goal, Invariant
 from carnet_spec.language.terms import Exists, conjunction, negation
@@ -58,7 +58,11 @@ SEARCHES: Mapping[str, Search] = {
     "native in two threads": functools.partial(at_once, threads=2),
     "explicit in two places": in_two_places,
 }
-WALKERS: Mapping[str, Callable[..., PackedWalks]] = {"explicit": PackedWalks, "native": NativeWalks}
+WALKERS: Mapping[str, Callable[..., PackedWalks]] = {
+    "explicit": PackedWalks,
+    "native": functools.partial(NativeWalks, hand_over_at=0),
+}
+pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
 
 drawn = settings(
     max_examples=CHUNK,

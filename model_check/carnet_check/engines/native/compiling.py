@@ -9,11 +9,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import functools
 import hashlib
+import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -41,10 +45,25 @@ class CompilationError(EngineError):
     """Nothing came of compiling."""
 
 
-def compiler() -> str | None:
-    """Return the C compiler that is there, if any is: the one that ``CC`` names, or else a usual one."""
+def compiler() -> tuple[str, ...] | None:
+    """Return the command of the C compiler that is there, if any is.
+
+    It is the one that ``CC`` names, or else a usual one, or else the one of the extra ``fast``.
+    """
     names = (os.environ["CC"],) if os.environ.get("CC") else COMPILERS
-    return next((found for name in names if (found := shutil.which(name))), None)
+    found = next((found for name in names if (found := shutil.which(name))), None)
+    if found is not None:
+        return (found,)
+    there = not os.environ.get("CC") and importlib.util.find_spec("ziglang") is not None
+    return (sys.executable, "-m", "ziglang", "cc") if there else None
+
+
+@functools.cache
+def compiler_version(command: Sequence[str]) -> str:
+    """Return the version that a compiler says it has, or that it says none."""
+    said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"\d+(\.\d+)+", said)
+    return found[0] if found else "of unknown version"
 
 
 def seconds_compiling() -> float:
@@ -63,21 +82,20 @@ def compiled(text: str, quick: bool) -> ctypes.CDLL:
     program = compiler()
     if program is None:
         raise CompilationError("there is no C compiler any more")
-    there = Path(program).resolve().stat()
-    options = (*OPTIONS, f"-DQUICK={int(quick)}")
-    said = "\0".join((text, program, str(there.st_size), str(there.st_mtime_ns), *options))
+    command = (*program, *OPTIONS, f"-DQUICK={int(quick)}")
+    said = "\0".join((text, compiler_version(program), *command))
     name = f"{hashlib.sha256(said.encode()).hexdigest()}.so"
     began = time.monotonic()
     try:
         try:
             folder = open_folder(folder_for_code(), "folder for compiled code")
             with _locked(folder):
-                code = _loaded(folder / name) or _compile_into(program, options, text, folder / name)
+                code = _loaded(folder / name) or _compile_into(command, text, folder / name)
                 _make_room(folder)
                 return code
         except (OSError, UsageError):  # there is no folder that this user alone may write to
             with tempfile.TemporaryDirectory() as scratch:
-                return _compile_into(program, options, text, Path(scratch) / name)
+                return _compile_into(command, text, Path(scratch) / name)
     except (OSError, subprocess.SubprocessError) as error:
         raise CompilationError(f"the model cannot be compiled: {error}") from error
     finally:
@@ -110,16 +128,16 @@ def _make_room(folder: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def _compile_into(program: str, options: Sequence[str], text: str, file: Path) -> ctypes.CDLL:
+def _compile_into(command: Sequence[str], text: str, file: Path) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as scratch:
         source, made = Path(scratch) / "model.c", Path(scratch) / "model.so"
         source.write_text(text)
-        ran = subprocess.run([program, *options, "-o", made, source], capture_output=True, text=True, check=False)
+        ran = subprocess.run([*command, "-o", made, source], capture_output=True, text=True, check=False)
         if ran.returncode:
             said = next(
                 (line for line in ran.stderr.splitlines() if "error" in line), f"it ended with {ran.returncode}"
             )
-            raise CompilationError(f"'{program}' does not compile the model: {said}")
+            raise CompilationError(f"'{shlex.join(command)}' does not compile the model: {said}")
         content = made.read_bytes()
     write_durably(file, content + hashlib.sha256(content).digest())
     return ctypes.CDLL(str(file))

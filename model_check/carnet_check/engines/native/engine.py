@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar, Self
 
 from carnet_check.engines.explicit.explorer import PackedExplorer, PackedWalker
@@ -12,21 +14,33 @@ from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Walks
 from carnet_check.engines.exploring.explorer import Searcher
 from carnet_check.engines.interface import InThreads, Samples, Tool
-from carnet_check.engines.native.compiling import COMPILERS, compiler
+from carnet_check.engines.native.compiling import compiler, compiler_version
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.native.walking import NativeWalks
+
+
+def _command() -> str:
+    return shlex.join(compiler() or ())
 
 
 class _NeedsCompiler(Searcher):
     """What the native engine is, whether it visits every state or walks."""
 
     name: ClassVar = "native"
-    needs: ClassVar = (Tool("cc", "exploration at native speed", "apt install gcc", programs=COMPILERS),)
+    needs: ClassVar = (
+        Tool("cc", "exploration at native speed", "apt install gcc, or pip install 'carnet[fast]'", elsewhere=_command),
+    )
 
     @property
     def lacks(self) -> str:
         """A C compiler, where there is none."""
-        return "" if compiler() else f"the engine '{self.name}' needs a C compiler (CC, cc, gcc or clang)"
+        needed = "needs a C compiler (CC, cc, gcc, clang, or pip install 'carnet[fast]')"
+        return "" if compiler() else f"the engine '{self.name}' {needed}"
+
+    def versions(self) -> dict[str, str]:
+        """Return the version of what compiles models, by name."""
+        command = compiler()
+        return {Path(command[-1]).name: compiler_version(command)} if command else {}
 
 
 @dataclass(frozen=True)

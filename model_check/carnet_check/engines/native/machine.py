@@ -28,6 +28,8 @@ PARTS = 4
 """How many parts own the states."""
 BATCH, MISSES, ROOM, VALUES = 512, 256, 1 << 12, 1 << 7
 """How much the code of a model takes at once, and how much room it has at first: see runtime.c."""
+MOST_STATES = (1 << 32) - 1
+"""How many states a part may have: their numbers have 32 bits."""
 DONE, MISSING, CROWDED, NO_MEMORY = range(4)
 """Why a search comes back: as in runtime.c."""
 NO_ROOM = -2
@@ -80,7 +82,14 @@ class ModelCode:
             "STEPS": len(model.ground.steps),
             "MONITORS": len(model.sought),
             "ALIKE": int(model.alike),
-            **{"PARTS": PARTS, "BATCH": BATCH, "MISSES": MISSES, "ROOM": ROOM, "VALUES": VALUES},
+            **{
+                "MOST_STATES": f"{MOST_STATES}ul",
+                "PARTS": PARTS,
+                "BATCH": BATCH,
+                "MISSES": MISSES,
+                "ROOM": ROOM,
+                "VALUES": VALUES,
+            },
         }
         runtime = files("carnet_check.engines.native").joinpath("runtime.c").read_text("utf-8")
         lines = [
@@ -136,6 +145,7 @@ class Machine(Sequence[int]):
             "strays",
             "missing",
             "logged",
+            "held",
             "predecessor",
             *(("orbits",) if canonical is not None else ()),
         ):
@@ -233,6 +243,11 @@ class Machine(Sequence[int]):
     def dominated(self) -> int:
         """How many successors were found at less cost."""
         return int(self._told[:, 2].sum()) + self.dominated_elsewhere
+
+    @property
+    def held(self) -> int:
+        """How many bytes states take, with the tables by which they are found again."""
+        return int(self._library.held(self._search))
 
     # -- numbers of states -------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@
    STEPS, MONITORS how many steps there are, and things that are looked for
    ALIKE           whether elements are interchangeable
    PARTS           how many parts own the states
+   MOST_STATES     how many a part may have
+   QUICK           whether the model is to be compiled in less time, for slower code
    BATCH           how many states are handed over at once
    MISSES          of how many states it is noted at once that it is not known what stands for them
    ROOM, VALUES    for how many states of a part, and values of a word, there is room at first; VALUES is a power of two
@@ -210,7 +212,8 @@ static inline void enter(part_t *part, u64 h, u64 at, u64 number) {
 static int make_room(part_t *part, u64 least) { /* room for so many states; 0 if there is no memory for it */
     u64 room = part->room * 7 / 4;
     if (room < least) room = least;
-    if (room >= (u64)1 << 32) return 0;
+    if (room > MOST_STATES) room = MOST_STATES;
+    if (room < least) return 0;
     u64 places = room * 5 / 4 + 16, bytes = places * sizeof *part->slots, held = part->room * sizeof(row_t);
     if (part->slots) munmap(part->slots, part->mapped);
     part->slots = 0;
@@ -846,6 +849,13 @@ void counts(const search_t *search, u64 *parts, u64 *fired, u64 *first) {
         for (u64 step = 0; step < STEPS; step++) fired[step] += search->work[number].fired[step];
         memcpy(first + number * MONITORS, search->work[number].first, MONITORS * sizeof(u64));
     }
+}
+
+u64 held(const search_t *search) { /* the bytes of states and of the tables by which they are found again */
+    u64 bytes = 0;
+    for (u64 number = 0; number < PARTS; number++)
+        bytes += search->parts[number].count * sizeof(row_t) + search->parts[number].mapped;
+    return bytes;
 }
 
 u64 missing(const search_t *search, u64 number, u64 *states) { /* the states of which it is not known what stands for them */

@@ -31,7 +31,7 @@ BAD = {
     "unknown engine": (["verify", TOY, "--engine", "magic"], "'magic' is not one of", "explicit"),
     "declared claim": (["verify", TOY, "--claim", "punctual"], "declared but not stated yet", ""),
     "combination": (["verify", TOY, "--variant", "forgetful", "--threat", "collusion", "--engine", "induction"],
-        "expected to be violated", "explicit or native or codegen or bmc engine"),
+        "expected to be violated", "explicit or native or bmc engine"),
     "zero jobs": (["verify", TOY, "--jobs", "0"], "at least 1, not 0", ""),
     "negative jobs": (["verify", TOY, "--jobs", "-2"], "at least 1, not -2", ""),
     "no number": (["verify", TOY, "--jobs", "two"], "not 'two'", ""),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from carnet_check.coq.program import EXHAUST_VARIABLE, INSTANCE, STATES, SYSTEM
 from carnet_check.engines import registry
 from carnet_check.engines.explicit.engine import EXPLICIT, Explicit
 from carnet_check.engines.exploration import Walks
+from carnet_check.engines.native.engine import NATIVE
 from carnet_check.errors import EngineError
 from carnet_check.loading.families import load
 from carnet_check.results import Verdict
@@ -86,19 +86,19 @@ def test_the_engine_is_the_fastest_there_is_or_the_one_asked_for(options: tuple[
     assert f"{engine}:" in ran.json["run"]["strength"]
 
 
-def test_without_numba_the_native_engine_is_neither_taken_nor_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "numba" else found(name))
+def test_without_a_compiler_the_native_engine_is_neither_taken_nor_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
     assert carnet("explore", TOY, "--json").json["engine"] == "explicit"
     ran = carnet("explore", TOY, "--engine", "native")
-    assert (ran.code, "needs the extra 'fast'" in ran.err) == (2, True)
+    assert (ran.code, "pip install 'carnet[fast]'" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize(("engine", "named"), [("native", True), ("explicit", False)])
 def test_the_versions_are_those_of_what_explored(engine: str, named: bool) -> None:
-    pytest.importorskip("numba", reason="needs Numba (the extra 'fast')")
+    if NATIVE.lacks:
+        pytest.skip(NATIVE.lacks)
     (line,) = [line for line in carnet("explore", TOY, "--engine", engine).out.splitlines() if "versions " in line]
-    assert ("numba " in line) is named
+    assert any(f"{name} {version}" in line for name, version in NATIVE.versions().items()) is named
 
 
 @pytest.mark.parametrize(("name", "why"), [("induction", "visits no states"), ("nativ", "no engine 'nativ' (known: ")])
@@ -121,7 +121,8 @@ def test_verify_takes_the_same_limits() -> None:
 
 @pytest.mark.long
 def test_any_number_of_threads_says_the_same() -> None:
-    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+    if NATIVE.lacks:
+        pytest.skip(NATIVE.lacks)
     told = [
         carnet("explore", "gpu-travelling", "--threat", "hypervisor", "--engine", "native", "--jobs", jobs, "--json")
         for jobs in ("1", "3")
@@ -205,7 +206,8 @@ def test_goals_steps_and_guards_that_were_not_covered_are_told() -> None:
 
 @pytest.mark.parametrize("more", [(), ("--seed", "7"), ("--moves", "1")])
 def test_equal_runs_are_equal_whatever_engine_walks(more: tuple[str, ...]) -> None:
-    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+    if NATIVE.lacks:
+        pytest.skip(NATIVE.lacks)
     arguments = ("explore", TOY, "--variant", "forgetful", "--simulate", "3000", *more, "--json")
     first, again, other = (
         timeless(carnet(*arguments, "--engine", engine).json) for engine in ("native", "native", "explicit")
@@ -225,7 +227,7 @@ def test_another_seed_takes_other_walks_and_an_expected_violation_is_no_failure(
 
 def test_the_fastest_engine_that_is_installed_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     def walks_by(installed: bool) -> object:
-        monkeypatch.setattr("importlib.util.find_spec", lambda _: object() if installed else None)
+        monkeypatch.setattr("carnet_check.engines.native.engine.compiler", lambda: ("cc",) if installed else None)
         return carnet("explore", TOY, "--simulate", "3", "--json").json["engine"]
 
     assert [walks_by(True), walks_by(False)] == ["native", "explicit"]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.commands.watch import WatchedFolder
+from carnet_check.engines.native.engine import NATIVE
 from carnet_command.files import _temporary_sibling
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
@@ -205,8 +206,8 @@ OTHERS = {
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_the_checkpoint_of_another_search_is_refused(tmp_path: Path, what: str) -> None:
-    if what == "engine":
-        pytest.importorskip("numba", reason="needs Numba (the extra 'fast')")
+    if what == "engine" and NATIVE.lacks:
+        pytest.skip(NATIVE.lacks)
     told(SMALL, tmp_path)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     ran = carnet("explore", *OTHERS[what], "--checkpoint", str(tmp_path))

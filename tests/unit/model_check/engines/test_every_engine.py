@@ -218,7 +218,7 @@ def test_a_registered_engine_is_asked_by_its_word() -> None:
 
 
 def test_a_registered_engine_has_its_place_in_words_and_in_the_matrix() -> None:
-    assert "--engine [bmc|codegen|cvc5|eprover|explicit|induction|kernel|native|toy]" in carnet("verify", "--help").out
+    assert "--engine [bmc|cvc5|eprover|explicit|induction|kernel|native|toy]" in carnet("verify", "--help").out
     ran = carnet("verify", TOY, "--engine", "toyy")
     assert (ran.code, "'toyy' is not one of" in ran.err) == (2, True)
     ran = carnet("verify", TOY, "--engine", "toy", "--engine", "induction", "--jobs", "1")
@@ -239,7 +239,7 @@ def test_explicit_runs_by_default_where_nothing_faster_is_installed(monkeypatch:
 
 def test_the_doctor_knows_a_registered_engine_and_what_it_needs() -> None:
     found = carnet("doctor", "--json").json
-    names = ["induction", "explicit", "native", "codegen", "kernel", "cvc5", "eprover", "bmc", "toy"]
+    names = ["induction", "explicit", "native", "kernel", "cvc5", "eprover", "bmc", "toy"]
     assert [each["name"] for each in found["engines"]] == names
     (toy,) = (each for each in found["engines"] if each["name"] == "toy")
     assert (toy["missing"], toy["by_default"], toy["verdicts"]) == (["abacus"], False, ["EXHAUSTED", "HOLDS-TO"])

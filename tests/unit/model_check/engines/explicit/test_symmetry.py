@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from carnet_check.engines.explicit.model import Model, build
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.symmetry import BundleClass, Canonicalizer, Element, Fact, interchangeable
 from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.native.compiling import compiler
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import *
@@ -96,8 +96,7 @@ def test_a_class_has_all_that_are_alike(size: int) -> None:
     assert interchangeable(elements, []) == (tuple((each,) for each in elements),)
 
 
-MISSING = importlib.util.find_spec("numba") is None
-NEEDED = pytest.mark.skipif(MISSING, reason="the extra 'fast' is not installed")
+NEEDED = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
 SEARCHES = pytest.mark.parametrize(
     "packed",
     [

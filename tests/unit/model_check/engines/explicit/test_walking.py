@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable
-from importlib.util import find_spec
 
 import pytest
 
@@ -14,7 +13,8 @@ from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.walking import PackedWalks, RandomStream, _after, chance_of
 from carnet_check.engines.exploration import ActionCoverage, Caps, GuardCoverage, WalkCoverage, Walks
-from carnet_check.engines.native.search import NativeWalks
+from carnet_check.engines.native.compiling import compiler
+from carnet_check.engines.native.walking import NativeWalks
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Protocol, Step, exists
 from carnet_spec.language.terms import TRUE, Apply, Var, conjunction
@@ -31,7 +31,7 @@ whoever_walks = pytest.mark.parametrize(
         PackedWalks,
         pytest.param(
             functools.partial(NativeWalks, hand_over_at=0),
-            marks=pytest.mark.skipif(find_spec("numba") is None, reason="the extra 'fast' is not installed"),
+            marks=pytest.mark.skipif(compiler() is None, reason="there is no C compiler"),
         ),
     ],
     ids=["explicit", "native"],

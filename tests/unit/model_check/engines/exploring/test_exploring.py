@@ -18,6 +18,7 @@ from carnet_check.engines.exploration import Caps, Coverage, Exploration, Part, 
 from carnet_check.engines.exploring import explorer, searches
 from carnet_check.engines.exploring.explorer import CachedExplorer
 from carnet_check.engines.exploring.searches import decided_together, search_in, search_scope
+from carnet_check.engines.native.engine import NATIVE
 from carnet_check.loading.extent import Explored
 from carnet_check.loading.families import load
 from carnet_check.loading.scope import Scope
@@ -85,8 +86,8 @@ BYSTANDER = f"{FIXTURES / 'bystander.py'}:FAMILY"
 
 @pytest.mark.parametrize("engine", ["explicit", "native"])
 def test_a_threat_model_without_a_claim_is_explored_for_goals_alone(engine: str) -> None:
-    if engine == "native":
-        pytest.importorskip("numba", reason="needs Numba (the extra 'fast')")
+    if engine == "native" and NATIVE.lacks:
+        pytest.skip(NATIVE.lacks)
     ran = carnet("verify", BYSTANDER, "--engine", engine, "--json")
     assert ran.code == 0, ran.err
     assert {row["threat"] for row in ran.json["results"] if row["kind"] == "claim"} == {"none", "collusion"}

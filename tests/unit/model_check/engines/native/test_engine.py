@@ -1,19 +1,24 @@
-"""The native engine beside the explicit one, and where Numba is missing."""
+"""The native engine beside the explicit one: what is compiled is kept while it is true, and nothing else needs that."""
 
 from __future__ import annotations
 
 import functools
-import importlib
-import importlib.util
-from importlib.machinery import ModuleSpec
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.native import search
+from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.native import compiling, machine, search
+from carnet_check.engines.native.compiling import CompilationError, compiled, compiler, seconds_compiling
 from carnet_check.engines.native.engine import NATIVE, Native
+from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.registry import default_engines
 from carnet_check.loading.families import load
 from carnet_command.exit_codes import ExitCode
@@ -21,59 +26,156 @@ from carnet_spec.language import Invariant
 from carnet_spec.language.terms import negation
 from tests.unit.model_check.command import TOY, carnet
 
-
-def test_without_numba_it_is_refused_and_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = importlib.util.find_spec
-
-    def without(name: str, package: str | None = None) -> ModuleSpec | None:
-        return None if name == "numba" else found(name, package)
-
-    monkeypatch.setattr(importlib.util, "find_spec", without)
-    ran = carnet("verify", TOY, "--engine", "native")
-    assert ran.code == ExitCode.USAGE
-    assert "the engine 'native' needs the extra 'fast'" in ran.err
-    assert carnet("verify", TOY, "--engine", "explicit").code == ExitCode.EXPECTED
+pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
+ANSWER = "int answer(void) { return 42; }"
 
 
-def test_where_numba_is_to_compile_nothing_the_explicit_engine_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(compiling.FOLDER, str(tmp_path / "code"))
+    return tmp_path / "code"
+
+
+def test_it_is_compiled_once_and_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiled(ANSWER, quick=True).answer() == 42
+    (kept,) = folder.iterdir()
+    monkeypatch.setattr(compiling, "_compile_into", lambda *_: pytest.fail("it is compiled again"))
+    assert compiled(ANSWER, quick=True).answer() == 42
+    assert [*folder.iterdir()] == [kept]
+    seconds_compiling()
+    assert seconds_compiling() == 0
+
+
+def test_what_was_not_used_for_longest_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "KEPT", 2)
+    folder.mkdir(mode=0o700)
+    others = [folder / name for name in ("thesis.tex", "0" * 64, "a.json")]
+    for file in others:
+        file.write_text("of somebody else")
+    texts = [ANSWER.replace("42", str(number)) for number in range(3)]
+    for number, text in enumerate(texts[:2]):
+        compiled(text, quick=True)
+        for file in folder.glob("*.so"):
+            os.utime(file, (number, number))
+    compiled(texts[0], quick=True)
+    compiled(texts[2], quick=True)
+    monkeypatch.setattr(compiling, "_compile_into", lambda *_: pytest.fail("it is compiled again"))
+    assert [compiled(text, quick=True).answer() for text in (texts[0], texts[2])] == [0, 2]
+    assert len([*folder.glob("*.so")]) == 2
+    assert all(file.exists() for file in others)
+
+
+@pytest.mark.parametrize("damage", [lambda code: code[:-1], lambda code: code[:99] + b"x" + code[100:], lambda _: b""])
+def test_what_is_damaged_is_compiled_anew(folder: Path, damage: object) -> None:
+    compiled(ANSWER, quick=True)
+    (kept,) = folder.iterdir()
+    whole = kept.read_bytes()
+    assert callable(damage)
+    kept.unlink()  # what is loaded must not change
+    kept.write_bytes(damage(whole))
+    assert compiled(ANSWER, quick=True).answer() == 42
+    assert kept.read_bytes()[: -compiling.DIGEST] == whole[: -compiling.DIGEST]
+
+
+def test_nothing_is_kept_where_others_may_write(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o777)
+    assert compiled(ANSWER, quick=True).answer() == 42
+    assert not [*folder.iterdir()]
+
+
+def test_what_does_not_compile_is_one_error_and_leaves_nothing(folder: Path) -> None:
+    with pytest.raises(CompilationError, match=r"does not compile the model: .*error"):
+        compiled("int answer(void) { return ; ", quick=True)
+    assert not [*folder.iterdir()]
+
+
+def test_without_a_compiler_it_is_refused_and_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    ran = carnet("explore", TOY, "--engine", "native")
+    assert (ran.code, "needs a C compiler" in ran.err) == (ExitCode.USAGE, True)
     assert [engine.name for engine in default_engines()] == ["induction", "explicit"]
-    ran = carnet("verify", TOY, "--engine", "native")
-    assert (ran.code, "NUMBA_DISABLE_JIT" in ran.err) == (ExitCode.USAGE, True)
+    assert carnet("explore", TOY).code == ExitCode.EXPECTED
 
 
 def test_it_runs_by_default_in_place_of_the_explicit_engine() -> None:
-    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
     assert [engine.name for engine in default_engines()] == ["induction", "native"]
 
 
-def test_it_finds_in_many_states_what_the_explicit_engine_finds() -> None:
-    """43,262 states of several words, so that the kernel takes over and its states get wider on the way."""
-    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+def test_an_interrupt_while_it_compiles_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "run", raising(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        compiled(ANSWER, quick=True)
+    monkeypatch.undo()
+    monkeypatch.setenv(compiling.FOLDER, str(folder))
+    assert not [*folder.iterdir()]
+    assert compiled(ANSWER, quick=True).answer() == 42
+
+
+def _found(threads: int = 1) -> Exploration:
+    source = load("gpu-travelling")
+    protocol = source.protocol()
+    return explore(
+        protocol,
+        source.instance(protocol, "hypervisor", source.profile("tiny")),
+        invariants=[claim.checked for claim in protocol.claims if claim.invariant],
+        goals=protocol.goals,
+        stop_at_first=False,
+        packed=functools.partial(NativeSearch, hand_over_at=1_000, threads=threads),
+    )
+
+
+def raising(error: type[BaseException]) -> Callable[..., None]:
+    """Return what raises an error, whatever it is given."""
+
+    def raise_it(*_: object, **__: object) -> None:
+        raise error
+
+    return raise_it
+
+
+def test_it_finds_in_many_states_what_the_explicit_engine_finds(folder: Path) -> None:
+    """43,262 states, of more and more words; the second search begins with the code of the first."""
     source = load("gpu-travelling")
     protocol = source.protocol()
     instance = source.instance(protocol, "hypervisor", source.profile("tiny"))
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
-    expected, found = (
-        engine.explore(protocol, instance, invariants=invariants, goals=protocol.goals) for engine in (EXPLICIT, NATIVE)
-    )
-    assert (found.states, found.transitions, found.depth) == (expected.states, expected.transitions, expected.depth)
-    assert found.states > 40_000
-    assert found.fired == expected.fired
-    for mine, theirs in ((found.goals, expected.goals), (found.violations, expected.violations)):
-        assert {name: len(trace.steps) for name, trace in mine.items()} == {
-            name: len(trace.steps) for name, trace in theirs.items()
-        }
+    expected = EXPLICIT.explore(protocol, instance, invariants=invariants, goals=protocol.goals)
+    first = _found()
+    again, in_threads = _found(), _found(threads=3)
+    for found in (first, again, in_threads):
+        assert (found.states, found.transitions, found.depth) == (
+            expected.states,
+            expected.transitions,
+            expected.depth,
+        )
+        assert found.fired == expected.fired
+        for mine, theirs in ((found.goals, expected.goals), (found.violations, expected.violations)):
+            assert {name: len(trace.steps) for name, trace in mine.items()} == {
+                name: len(trace.steps) for name, trace in theirs.items()
+            }
+    assert again.violations == in_threads.violations
+    assert NATIVE.in_threads(3).threads == 3
+
+
+def test_code_that_is_kept_of_another_model_is_not_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry that names places which there are not would otherwise decide what states are like."""
+    expected = _found().states
+    (entry,) = folder.rglob("*.json")
+    kept = json.loads(entry.read_text())
+    kept["answer"]["fields"][0][0] = "no such symbol"
+    entry.write_text(json.dumps(kept))
+    assert _found().states == expected
 
 
 def test_what_is_seen_before_its_level_is_complete_has_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
     source = load("gpu-travelling")
     protocol = source.protocol()
     instance = source.instance(protocol, "hypervisor", source.profile("tiny"))
     goal = protocol.goals[0]
     never = Invariant("never", goal.params, negation(goal.body), "It is not reached.")
     monkeypatch.setattr(search, "CHUNK", 1)
+    monkeypatch.setattr(machine, "BATCH", 1)
     expected, found = (
         explore(protocol, instance, invariants=[never], packed=packed)
         for packed in (PackedSearch, functools.partial(search.NativeSearch, hand_over_at=1))
@@ -84,9 +186,7 @@ def test_what_is_seen_before_its_level_is_complete_has_a_trace(monkeypatch: pyte
 
 
 def test_memory_that_is_not_there_ends_a_search_with_what_was_covered(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
-    store = importlib.import_module("carnet_check.engines.native.store")
-    monkeypatch.setattr(store, "MOST_STATES", 10_000)
+    monkeypatch.setattr(machine, "MOST_STATES", 5_000)
     source = load("gpu-travelling")
     protocol = source.protocol()
     instance = source.instance(protocol, "hypervisor", source.profile("tiny"))
@@ -94,7 +194,7 @@ def test_memory_that_is_not_there_ends_a_search_with_what_was_covered(monkeypatc
         protocol, instance, invariants=(), packed=functools.partial(search.NativeSearch, hand_over_at=1_000)
     )
     assert found.stopped_by == "memory"
-    assert 9_000 < found.states <= 10_000
+    assert 10_000 < found.states <= 20_000, "a part has room for all that it is handed, whatever it has already"
 
 
 def test_an_engine_in_threads_searches_by_what_it_is_told() -> None:
@@ -111,10 +211,8 @@ def test_an_engine_in_threads_searches_by_what_it_is_told() -> None:
 
 def test_what_compiling_took_is_no_part_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """A million seconds are said to be none of its own; what was compiled before it began is none of them."""
-    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
     said = [1e6, 1e9]
-    compiling = importlib.import_module("carnet_check.engines.native.compiling")
-    monkeypatch.setattr(compiling, "seconds_compiling", lambda: said.pop() if said else 0.0)
+    monkeypatch.setattr(search, "seconds_compiling", lambda: said.pop() if said else 0.0)
     source = load(TOY)
     protocol = source.protocol()
     instance = source.instance(protocol, "none", source.profile("tiny"))
