@@ -34,9 +34,10 @@ DONE, MISSING, CROWDED, NO_MEMORY = range(4)
 """Why a search comes back: as in runtime.c."""
 NO_ROOM = -2
 """Instead of a state's number: there is no code for one of its words, or no memory."""
+NOT_KNOWN = _MOST = (1 << 64) - 1
+"""Instead of a state's number: it is not known yet what stands for one that has to be looked at."""
 AT_ONCE = 1 << 14
 """How many states are read or entered at once."""
-_MOST = (1 << 64) - 1
 
 
 class TooNarrowError(Exception):
@@ -447,9 +448,9 @@ class Machine(Sequence[int]):
         target = row_of(self[number], self.words)
         for other in range(PARTS):
             begin = int(log[round_ - 1, other, 0]) if round_ else 0
-            found = self._library.predecessor(
-                self._search, _u(other), _u(begin), _u(int(log[round_, other, 0])), _pointer(target)
-            )
+            asked = (self._search, _u(other), _u(begin), _u(int(log[round_, other, 0])), _pointer(target))
+            while (found := self._library.predecessor(*asked)) == NOT_KNOWN:
+                self._work_out()
             if found:
                 return self.number_of(other, found - 1)
         raise AssertionError("a state follows none of the round in which it was found")

@@ -872,18 +872,20 @@ u64 logged(const search_t *search, u32 *log) { /* the log of rounds, if there is
     return search->rounds;
 }
 
-/* Find the first state of some that another one follows. Returns its number from 1 on, or 0. */
+/* Find the first state of some that another one follows. Returns its number from 1 on, or 0; ~0 if it is not known yet
+   what stands for a state. */
 u64 predecessor(search_t *search, u64 number, u64 first, u64 end, const u64 *target) {
     work_t *k = &search->work[number];
     u64 sum = sum_of(target), owner = (sum ^ sum >> 32) % PARTS;
     row_t row = {{0}};
     for (u64 word = 0; word < WORDS; word++)
         if (!put(search, word, target[word], &row)) return 0;
+    k->misses = 0;
     for (u64 i = first; i < end; i++) {
         memset(k->fill, 0, sizeof k->fill);
         u64 fired[STEPS + 1];
         memcpy(fired, k->fired, sizeof fired);
-        follow_row(k, &search->parts[number].rows[i]);
+        if (follow_row(k, &search->parts[number].rows[i]) == MISSING) return ~(u64)0;
         memcpy(k->fired, fired, sizeof fired);
         for (u64 each = 0; each < k->fill[owner]; each++)
             if (!memcmp(&k->box[owner][each], &row, sizeof row)) return i + 1;
