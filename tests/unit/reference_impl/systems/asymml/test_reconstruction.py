@@ -69,4 +69,13 @@ def test_the_residual_jumps_where_two_singular_values_meet() -> None:
 def test_a_clipped_residual_can_move_by_its_whole_sensitivity() -> None:
     inputs = [np.diag([2.0, sign]).reshape(2, 2, 1) for sign in (1.0, -1.0)]
     one, two = (split(features, 1, Unnoised(0.25)).residual for features in inputs)
-    assert apart(one, two) == pytest.approx(2 * 0.25)
+    counted = GaussianMechanism(0.25, 3.0, np.random.default_rng(1)).release
+    assert apart(one, two) == pytest.approx(counted.sensitivity)
+    assert counted.deviation == 3.0
+
+
+def test_the_noise_is_as_large_as_it_is_counted_and_never_the_same() -> None:
+    mechanism = GaussianMechanism(1.0, 3.0, np.random.default_rng(1))
+    one, two = (mechanism(np.zeros((16, 32, 32))) for _ in range(2))
+    assert one.std() == pytest.approx(3.0, rel=0.02)
+    assert abs(np.corrcoef(one.ravel(), two.ravel())[0, 1]) < 0.03
