@@ -208,7 +208,8 @@ def test_no_requirement_can_lose_anything_unnoticed(what: str) -> None:
         "test": {"tests": (), "slow": ()},
         "place": {"code": ()},
     }
-    for id in asked_by_main_variants() if what == "place" else NORMATIVE:
+    asked = asked_by_main_variants() if what == "place" else NORMATIVE
+    for id in (id for id in asked if what == "obligation" or registered_cases()[id].implemented):
         with pytest.raises(SpecificationError, match=f"{id}: no {what}"):
             refuse_gaps([replace(registered_cases()[id], **lost[what])])
 

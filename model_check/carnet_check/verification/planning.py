@@ -110,24 +110,23 @@ def planned(request: Request) -> Campaign:
 
 
 def _with_something_to_judge(request: Request, plans: Sequence[interface.Plan]) -> tuple[interface.Engine, ...]:
-    """Return the engines to run, without those that would judge nothing, if nobody asks for them by name.
+    """Return the engines to run, without those that would judge nothing.
 
     Raises:
-        UsageError: one that is asked for by name judges lemma claims alone, and there is none that it decides.
+        UsageError: all would.
     """
-    steps = any(plan.pairs or plan.liveness for plan in plans)
+    engines = _engines(request)
     lemmas = any(plan.lemma_claims for plan in plans)
-    able = []
-    for engine in _engines(request):
-        if not isinstance(engine, interface.JudgesLemmaClaims):
-            idle = lemmas and not steps
-        else:
-            idle = not any(engine.wanted(plan) for plan in plans)
-        if idle and engine.name in request.engines:
-            raise UsageError(f"there is nothing of what is asked for that {engine.name} judges")
-        if not idle:
-            able.append(engine)
-    return tuple(able)
+    steps = any(plan.pairs or plan.liveness for plan in plans) or not lemmas
+    able = tuple(
+        each
+        for each in engines
+        if (any(map(each.wanted, plans)) if isinstance(each, interface.JudgesLemmaClaims) else steps)
+    )
+    if engines and not able:
+        names = " or ".join(each.name for each in engines)
+        raise UsageError(f"there is nothing of what is asked for that {names} judges")
+    return able
 
 
 def _engines(request: Request) -> tuple[interface.Engine, ...]:
@@ -263,7 +262,8 @@ def _refuse_empty(campaign: Campaign) -> None:
     refuted = any(engine.refutes for engine in campaign.engines)
     if not refuted and all(plan.falls(claim, threat) for claim, threat, plan in pairs):
         asked = " and ".join(engine.name for engine in campaign.engines)
-        able = " or ".join(engine.name for engine in registry.registered() if engine.refutes)
+        judges = (each for each in registry.registered() if not isinstance(each, interface.JudgesLemmaClaims))
+        able = " or ".join(engine.name for engine in judges if engine.refutes)
         raise UsageError(
             f"what is asked for is expected to be violated, which {asked} cannot show: use the {able} engine"
         )
