@@ -77,7 +77,7 @@ def worker_context() -> ForkContext | SpawnContext:
     """Return the multiprocessing context in which to start a worker process now."""
     here = threading.current_thread()
     alone = all(each is here or is_heartbeat(each) for each in threading.enumerate())
-    return _ForkContext() if alone and sys.platform == "linux" else isolated_spawn()
+    return _ForkContext() if alone and os.uname().sysname == "Linux" else isolated_spawn()
 
 
 def isolated_spawn() -> SpawnContext:
