@@ -8,7 +8,7 @@ they are read back in order of first appearance, in which a draft declares them,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from carnet_spec.language import statements, terms
 from carnet_spec.language.actions import Action, Guard, Update
 from carnet_spec.language.encoding import EFFECTS, FORMAT, GUARD_KINDS, KINDS, Json
 from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.lemma_claims import Case, Examination, Hypothesis, LemmaClaim, Means
 from carnet_spec.language.protocol import Protocol, signature_of
 
 _A = TypeVar("_A")
@@ -65,6 +66,7 @@ def _protocol(content: Mapping[str, Json]) -> Protocol:
         threats=_each(read.threat, parts["threats"]),
         assumptions=_each(_assumption, parts["assumptions"]),
         defences=_each(_defence, parts["defences"]),
+        lemma_claims=_each(_lemma_claim, parts.get("lemma_claims", [])),
     )
     symbols, sorts = signature_of(protocol, read.symbols.values(), read.sorts.values())
     return replace(protocol, symbols=symbols, sorts=sorts)
@@ -288,6 +290,37 @@ def _assumption(value: Json) -> statements.Assumption:
 def _defence(value: Json) -> statements.Defence:
     each = _object(value, "id", "title", "base")
     return statements.Defence(_text(each["id"]), _text(each["title"]), _text(each["base"]))
+
+
+def _lemma_claim(value: Json) -> LemmaClaim:
+    each = _object(
+        value, "name", "sentence", "requirement", "source", "under", "hypotheses", "theorems", "examinations"
+    )
+    return LemmaClaim(
+        name=_text(each["name"]),
+        sentence=_text(each["sentence"]),
+        requirement=_text(each["requirement"]),
+        source=_text(each["source"]),
+        under=_texts(each["under"]),
+        hypotheses=_each(_hypothesis, each["hypotheses"]),
+        examinations=_each(_examination, each["examinations"]),
+        theorems=_texts(each["theorems"]),
+    )
+
+
+def _hypothesis(value: Json) -> Hypothesis:
+    each = _object(value, "name", "sentence", "requirement")
+    return Hypothesis(_text(each["name"]), _text(each["sentence"]), _text(each["requirement"]))
+
+
+def _examination(value: Json) -> Examination:
+    each = _object(value, "means", "over", "needs", "complete")
+    means = _one_of({each: str(each) for each in Means}, each["means"])
+    return Examination(means, _text(each["over"]), _not_read, _texts(each["needs"]), _flag(each["complete"]))
+
+
+def _not_read(left_out: str) -> Iterator[Case]:
+    raise SpecificationError("the cases of a lemma claim are computed, and an encoding has only their words")
 
 
 def _sort(value: Json) -> terms.Sort:

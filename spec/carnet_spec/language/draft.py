@@ -22,6 +22,7 @@ from carnet_spec.language.expressions import (
     formula_term,
     parameters,
 )
+from carnet_spec.language.lemma_claims import LemmaClaim
 from carnet_spec.language.naming import and_known, did_you_mean
 from carnet_spec.language.protocol import Protocol, listed, signature_of, terms_of_action
 from carnet_spec.language.statements import (
@@ -53,6 +54,7 @@ class Draft:
         self._initial: list[Initial] = []
         self._claims: list[Claim] = []
         self._lemmas: list[Invariant] = []
+        self._lemma_claims: list[LemmaClaim] = []
         self._goals: list[Goal] = []
         self._liveness: list[Eventually] = []
         self._threats: list[Threat] = []
@@ -268,6 +270,21 @@ class Draft:
         self._claims.append(claim)
         return claim
 
+    def lemma_claim(self, claim: LemmaClaim) -> None:
+        """State a claim that speaks of no step; the ordinary claims that it rests on are stated before.
+
+        Raises:
+            SpecificationError: a theorem of it is no claim of the draft.
+        """
+        stated = [each.name for each in self._claims if not each.declared]
+        for name in claim.theorems:
+            if name not in stated:
+                raise SpecificationError(
+                    f"lemma claim {claim.name} rests on '{name}', which is no claim{and_known(name, stated)}"
+                )
+        self._lemma_claims.append(claim)
+        self.stated_at["lemma claim", claim.name] = called_from()
+
     def lemma(self, function: Callable[..., Formula]) -> Invariant:
         """State the decorated function as a lemma; its docstring says it in words."""
         return self.lemma_under()(function)
@@ -408,6 +425,7 @@ class Draft:
             threats=tuple(self._threats),
             assumptions=tuple(self._assumptions),
             defences=tuple(self._defences),
+            lemma_claims=tuple(self._lemma_claims),
         )
         symbols, sorts = signature_of(protocol)
         return replace(protocol, symbols=symbols, sorts=sorts)

@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 
 from carnet_spec.language import statements
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Update
+from carnet_spec.language.lemma_claims import LemmaClaim
 from carnet_spec.language.terms import (
     And,
     Apply,
@@ -240,6 +241,25 @@ class Encoder:
             "under": list(claim.under),
             "fails_under": list(claim.fails_under),
             "declared": claim.declared,
+        }
+
+    def lemma_claim(self, claim: LemmaClaim) -> Json:
+        """Return a lemma claim; the cases that decide it are computed, so that their words stand for them."""
+        return {
+            "name": claim.name,
+            "sentence": claim.sentence,
+            "requirement": claim.requirement,
+            "source": claim.source,
+            "under": list(claim.under),
+            "hypotheses": [
+                {"name": each.name, "sentence": each.sentence, "requirement": each.requirement}
+                for each in claim.hypotheses
+            ],
+            "theorems": list(claim.theorems),
+            "examinations": [
+                {"means": str(each.means), "over": each.over, "needs": list(each.needs), "complete": each.complete}
+                for each in claim.examinations
+            ],
         }
 
     def goal(self, goal: statements.Goal) -> Json:

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.attestation.composite import INSTANCE_BYTES
 from carnet_ref.attestation.nvidia.report import DebugState
+from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.simulated.authority import derived, derived_key
 from carnet_ref.attestation.simulated.gpu import CURRENT, OUTDATED, SimulatedGpu, SimulatedVendor
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
@@ -34,6 +35,7 @@ from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu, Hardware
 from carnet_ref.systems.gpu_travelling.roles.holder import Holder, HolderSetup
 from carnet_ref.systems.gpu_travelling.roles.job import EMPTY_BOOKS, Books, Checkpoint, Terms, Tools
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Orchestrator, Procedures
+from carnet_ref.systems.verifiable_fl.evidence import Attester, GpuAttester, TdAttester
 from carnet_ref.training import Trainer, sample_text, trainer_named
 from carnet_ref.training.characters import CharacterModel
 from carnet_ref.training.private import PrivateTrainer, UpdateNoise
@@ -267,6 +269,30 @@ class Deployment:
         noise = () if self.noise is None else (repr(self.noise).encode("utf-8"),)
         return join(self.terms.manifest(self.trainer).encode(), number(self.rounds), name.encode("utf-8"), *noise)
 
+    # -- for audits --------------------------------------------------------------------------------
+
+    @cached_property
+    def attesters(self) -> Mapping[str, Attester]:
+        """The hardware that attests the steps of each party: TDs, and the GPU's own."""
+        silicon = self.silicon(self.gpu_name, self.mode)
+        rims = self.services.reference_values(CURRENT)
+        chains = (silicon.certificates, *(parse_rim(rim).certificates for rim in rims))
+        replies = tuple(reply for chain in chains for reply in self.services.answers(chain))
+        holders = {name: TdAttester(self._machine.td(self._holder_measurement)) for name in self.holders}
+        return {ORCHESTRATOR: TdAttester(self._td), **holders, GPU: GpuAttester(silicon, rims, replies)}
+
+    @property
+    def measurements(self) -> Mapping[str, str]:
+        """What the evidence of each party has to state, as a claims file has it."""
+        holders = dict.fromkeys(self.holders, self._holder_measurement.hex())
+        return {ORCHESTRATOR: self._measurement.hex(), **holders, GPU: f"{CURRENT.driver} {CURRENT.vbios}"}
+
+    @property
+    def roots(self) -> tuple[x509.Certificate, ...]:
+        """The roots that all evidence ends in."""
+        trusted = (self._machine.anchors, self.vendor.anchors)
+        return tuple(dict.fromkeys(each for anchors in trusted for row in anchors.by_role.values() for each in row))
+
     # -- for the transport -------------------------------------------------------------------------
 
     maker: ClassVar[str] = f"{__name__}:Deployment.of"
@@ -385,6 +411,10 @@ class Deployment:
     @property
     def _measurement(self) -> bytes:
         return derived(self.seed, "orchestrator image", 48)
+
+    @property
+    def _holder_measurement(self) -> bytes:
+        return derived(self.seed, "holder image", 48)
 
     @cached_property
     def _td(self) -> SimulatedTd:

@@ -48,6 +48,13 @@ def test_no_state_of_the_optimiser_leaves_and_none_comes_in() -> None:
     assert not any(np.any(each) for each in arrays[4:])
     _, planted = INNER.unpack(INNER.train(model, TEXTS[1]).model)
     assert all(np.any(each) for each in planted[4:]), "without the wrapper there would be some"
+    stateful = INNER.train(model, TEXTS[1]).model
+    emptied = stateful[: 8 + 4 * len(weights_of(stateful))] + bytes(8 * len(weights_of(stateful)))
+    again = private(QUIET)
+    assert (
+        weights_of(again.train(stateful, TEXTS[0]).model).tolist()
+        == weights_of(again.train(emptied, TEXTS[0]).model).tolist()
+    )
     assert len(model) == len(trainer.first_model())
 
 

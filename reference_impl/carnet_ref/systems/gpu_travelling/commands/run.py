@@ -36,6 +36,9 @@ HIDDEN = "Units of the model's hidden layer, which its size grows with."
 JOURNAL = "Keep journals here; with --journal-key, go on from them."
 MOST_BACKUPS = 8
 BACKUP = "Instances that log the orchestrator's custody, and take over."
+GRAPH = "Record the attested dataflow graph here, for `carnet audit`."
+CLAIMS = "Write the claims that the parties agree on before the run."
+QUOTE_STEPS = "Attest each step by evidence of its own; no exclave has a key."
 MOST_MISHAPS = 10_000
 CLIP = "Let each round's update have at most this norm; with --noise."
 NOISE = "Add noise of this standard deviation to each weight, each round; with --clip."
@@ -65,6 +68,9 @@ MISHAPS = "Kill, roll back or fork instances so often, at random moments."
 @click.option("--backup", "backups", type=click.IntRange(0, MOST_BACKUPS), default=0, metavar="N", help=BACKUP)
 @click.option("--mishaps", type=click.IntRange(0, MOST_MISHAPS), default=0, metavar="K", help=MISHAPS)
 @click.option("--seed", type=click.IntRange(0), metavar="S", help="Of the mishaps.  [default: 0]")
+@click.option("--graph", type=click.Path(path_type=Path), metavar="DIR", help=GRAPH)
+@click.option("--claims", type=click.Path(path_type=Path), metavar="FILE", help=CLAIMS)
+@click.option("--quote-steps", is_flag=True, help=QUOTE_STEPS)
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write the steps taken.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
 def run(
@@ -85,6 +91,9 @@ def run(
     backups: int,
     mishaps: int,
     seed: int | None,
+    graph: Path | None,
+    claims: Path | None,
+    quote_steps: bool,
     trace: Path | None,
     as_json: bool,
 ) -> int:
@@ -94,8 +103,9 @@ def run(
     kept = (journal, journal_key, trace)
     standing_by = (backups, mishaps, seed)
     limits = (key_limit, save_every or 0, hidden)
-    noised = (clip, noise, delta)
-    plan = RunRequest(holders, rounds, schedule, trainer, processes, port, *kept, *limits, *standing_by, *noised)
+    noised, attested = (clip, noise, delta), (graph, claims, quote_steps)
+    beside = (*kept, *limits, *standing_by, *noised, *attested)
+    plan = RunRequest(holders, rounds, schedule, trainer, processes, port, *beside)
     say = functools.partial(_say, on_standard_error=as_json)
     fields = carried_out(plan, say).to_json()
     if as_json:
@@ -146,6 +156,8 @@ def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]
         say(f"instances    {', '.join(done)}; refused: {rollbacks}, {forks}")
     say(f"trace        {fields['trace'] or 'not kept'}, {counted(fields['events'], 'step')}")
     say(f"conforms     {_verdict(fields)}")
+    if plan.graph is not None:
+        say(f"graph        {plan.graph}, {counted(fields['attested'], 'statement')}")
     say(f"rerun        {plan.rerun}")
 
 

@@ -24,12 +24,15 @@ from carnet_ref.journal import BESIDE, Journal, load_or_make_key
 from carnet_ref.keys import ENGINES
 from carnet_ref.privacy import GaussianAccountant, PrivacyParameterError
 from carnet_ref.recorder import Recorder, merge_logs, write_trace
+from carnet_ref.systems.gpu_travelling.commands.attested_graph import graph_recorder, write_claims
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.replica_group import FailoverWorld, FaultInjection, ReplicaGroup
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
+from carnet_ref.systems.verifiable_fl.recording import GraphRecorder, require_graph_folder
 from carnet_ref.training import TRAINERS, trainer_named
 from carnet_ref.training.private import UpdateNoise
+from carnet_ref.transport.frames import Transformed
 from carnet_ref.transport.node import Node, ReportsOutcome
 from carnet_ref.transport.platform import Traffic, bytes_moved
 from carnet_ref.transport.supervisor import InProcessNetwork, ProcessError, Supervisor
@@ -65,6 +68,9 @@ class RunRequest:
     clip: float | None = None
     noise: float | None = None
     delta: float | None = None
+    graph: Path | None = None
+    claims: Path | None = None
+    quote_steps: bool = False
 
     @property
     def update_noise(self) -> UpdateNoise | None:
@@ -99,6 +105,10 @@ class RunRequest:
             raise UsageError("--seed decides when --mishaps happen, and none are asked for")
         if self.backups and (self.processes or self.journal is not None):
             raise UsageError("--backup keeps custody in instances of one process: without --processes and --journal")
+        if self.graph is None and (self.claims is not None or self.quote_steps):
+            raise UsageError("--claims and --quote-steps are about the graph that --graph records")
+        if self.graph is not None and (self.processes or self.backups or self.journal is not None):
+            raise UsageError("--graph records a whole run of one process: without --processes, --backup and --journal")
         if self.processes and self.holders > MOST_PROCESSES:
             raise UsageError(f"expected at most {MOST_PROCESSES} holders in processes of their own, not {self.holders}")
         trainer = trainer_named(self.trainer, self.hidden)
@@ -133,6 +143,7 @@ class RunRequest:
         words += ["--processes"] if self.processes else []
         words += ["--backup", self.backups] if self.backups else []
         words += ["--mishaps", self.mishaps, "--seed", self.seed or 0] if self.mishaps else []
+        words += ["--quote-steps"] if self.quote_steps else []
         given: dict[str, object] = {
             "--clip": self.clip,
             "--noise": self.noise,
@@ -141,6 +152,8 @@ class RunRequest:
             "--journal": self.journal,
             "--journal-key": self.journal_key,
             "--trace": self.trace,
+            "--graph": self.graph,
+            "--claims": self.claims,
         }
         words += [word for option, value in given.items() if value is not None for word in (option, value)]
         return shlex.join(map(str, words))
@@ -163,6 +176,7 @@ class Result:
     appraisal: Mapping[str, Any] | None
     usage: Sequence[Mapping[str, Any]]
     backup: Mapping[str, int] | None
+    attested: int | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's object."""
@@ -185,6 +199,7 @@ class Result:
             "key_usage": list(self.usage),
             "backup": self.backup,
             "privacy": self.privacy,
+            "attested": self.attested,
             "events": len(self.lines),
             **counts,
             "cost_of_a_handoff": self._cost(counts["handoffs"]),
@@ -249,19 +264,31 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
         path = _journal_of(plan, folder)(ORCHESTRATOR)
         with contextlib.closing(_opened(deployment, ORCHESTRATOR, path, key)) as journal:
             deployment = deployment.founded(journal, secrets.token_bytes)  # what the holders agree on
-        run = _in_processes if plan.processes else _in_one_process
-        outcome, lines, carried = run(plan, deployment, key, folder, say)
+        graph = None
+        if plan.graph is not None:
+            graph = graph_recorder(deployment, secrets.token_bytes, quote_steps=plan.quote_steps)
+        if plan.processes:
+            outcome, lines, carried = _in_processes(plan, deployment, key, folder, say)
+        else:
+            outcome, lines, carried = _in_one_process(plan, deployment, key, folder, say, graph)
         seconds = time.perf_counter() - began
         header = deployment.header(lines)
         if plan.trace is not None:
             write_trace(plan.trace, header, lines)
+        if graph is not None and plan.graph is not None:
+            graph.end()
+            graph.write(plan.graph)
+        if plan.claims is not None:
+            write_claims(plan.claims, deployment, quote_steps=plan.quote_steps)
         write_trace(folder / "trace", header, lines)
         judged = _judged(folder / "trace")
         losses, books = tuple(outcome["losses"]), (outcome["ledger"], outcome["lost"])
         ends = {ORCHESTRATOR: outcome, GPU: carried.told}
         usage = [{"end": end, **use} for end, told in ends.items() for use in told.get("key_usage", ())]
         done = (outcome["provisioned"], outcome["model"], *books, carried, seconds, outcome["appraisal"], usage)
-        return Result(plan, judged, lines, losses, *done, outcome.get("backup"))
+        return Result(
+            plan, judged, lines, losses, *done, outcome.get("backup"), None if graph is None else len(graph.lines)
+        )
 
 
 def _opened(deployment: Deployment, name: str, path: Path, key: bytes) -> Journal:
@@ -308,6 +335,10 @@ def _check_files(plan: RunRequest, deployment: Deployment) -> None:
         raise UsageError(f"--trace: '{plan.trace}' is the key of this run's journals")
     if plan.trace is not None:
         require_writable_file(plan.trace)
+    if plan.graph is not None:
+        require_graph_folder(plan.graph)
+    if plan.claims is not None:
+        require_writable_file(plan.claims)
 
 
 def _parties(journal: Callable[[str], Path], deployment: Deployment) -> list[Path]:
@@ -346,11 +377,14 @@ def _in_processes(plan: RunRequest, deployment: Deployment, key: bytes, folder: 
     return outcome, lines, supervisor.carried()
 
 
-def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
+def _in_one_process(
+    plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say, graph: GraphRecorder | None
+) -> Ran:
     recorder, random, path = Recorder(design=deployment.design), secrets.token_bytes, _journal_of(plan, folder)
     group = _group(plan, deployment, say) if plan.backups else None
     world = _world(deployment, recorder, group)
-    world.add(Node(GPU, deployment.gpu(random), recorder, remark=say))
+    attest = _unattested if graph is None else graph.record
+    world.add(Node(GPU, deployment.gpu(random), recorder, remark=say, attest=attest))
     with contextlib.ExitStack() as stack:
         if isinstance(world, FailoverWorld):
             world.begin()
@@ -358,7 +392,7 @@ def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder
             journal = _opened(deployment, name, path(name), key)
             stack.callback(journal.close)
             party = deployment.party(name, journal, random)
-            node = Node(name, party, recorder, journal, say)
+            node = Node(name, party, recorder, journal, say, attest)
             world.add(node, node.perform(party.begin(0.0)))
         world.run()
     ended, orchestrator = world.nodes[ORCHESTRATOR].ended, world.nodes[ORCHESTRATOR].role
@@ -371,6 +405,11 @@ def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder
         platform.messages, platform.octets, stretches, gpu.outcome() if isinstance(gpu, ReportsOutcome) else {}
     )
     return {**orchestrator.outcome(), "backup": group and group.tally.to_json()}, recorder.lines, traffic
+
+
+def _unattested(party: str, done: Transformed) -> None:
+    """Let a transformation pass: no graph was asked for."""
+    del party, done
 
 
 def _group(plan: RunRequest, deployment: Deployment, say: Say) -> ReplicaGroup:
