@@ -24,7 +24,7 @@ ENGINES: dict[str, str] = {
     "eprover": "carnet_check.engines.solvers.engine:EPROVER",
     "bmc": "carnet_check.engines.bounded.engine:BMC",
     "lemma-count": "carnet_check.engines.lemmas.engine:COUNTING",
-    "lemma-calculation": "carnet_check.engines.lemmas.engine:CALCULATION",
+    "lemma-calc": "carnet_check.engines.lemmas.engine:CALCULATION",
 }
 """The word for ``--engine``, and for each the ``module:attribute`` of the engine."""
 

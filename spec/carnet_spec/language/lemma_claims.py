@@ -3,7 +3,7 @@
 A lemma claim is checked by two independent means at least. Each means goes through cases in which the claim is
 decided: a count decides by what the words mean, a calculation by a formula or an algorithm that has to agree. What is
 first-order of the claim is stated beside it as an ordinary claim, which solvers prove and kernels certify. Decided in
-docs/adr/0059-lemma-claims.md.
+docs/adr/0060-lemma-claims.md.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class Counting(Examiner):
 class Calculation(Examiner):
     """Decides each case by a formula or an algorithm."""
 
-    name: ClassVar = "lemma-calculation"
+    name: ClassVar = "lemma-calc"
     purpose: ClassVar = "lemma claims, by exact calculation"
     means: ClassVar = Means.CALCULATION
 

@@ -30,7 +30,7 @@ from tests.unit.model_check.engines.toy import REGISTRATION, TOY_ENGINE
 MODEST = {"cvc5": 50_000, "eprover": 300}
 """Budgets, in an engine's own units, that random protocols fit into."""
 OTHERWISE = 400_000
-LEMMA_ENGINES = ["lemma-count", "lemma-calculation"]
+LEMMA_ENGINES = ["lemma-count", "lemma-calc"]
 MENDED = FIXTURES / "mended.py"
 LAPS = f"{FIXTURES / 'laps.py'}:FAMILY"
 ESTABLISHED = set(Verdict) - {Verdict.UNKNOWN, Verdict.VIOLATED, Verdict.VACUOUS, Verdict.ERROR}
@@ -223,7 +223,7 @@ def test_a_registered_engine_is_asked_by_its_word() -> None:
 
 def test_a_registered_engine_has_its_place_in_words_and_in_the_matrix() -> None:
     assert (
-        "--engine [bmc|codegen|cvc5|eprover|explicit|induction|kernel|lemma-calculation|lemma-count|native|toy]"
+        "--engine [bmc|codegen|cvc5|eprover|explicit|induction|kernel|lemma-calc|lemma-count|native|toy]"
         in carnet("verify", "--help").out
     )
     ran = carnet("verify", TOY, "--engine", "toyy")

@@ -77,7 +77,7 @@ def test_json_has_a_row_for_each_means_and_the_cases() -> None:
     rows: list[dict[str, Any]] = ran.json["results"]
     assert {(row["kind"], row["claim"], row["engine"], row["verdict"]) for row in rows} == {
         ("lemma-claim", "even-sum", "lemma-count", "EXHAUSTED"),
-        ("lemma-claim", "even-sum", "lemma-calculation", "SAMPLED"),
+        ("lemma-claim", "even-sum", "lemma-calc", "SAMPLED"),
     }
     assert rows[0]["counterexamples"][0] == {"without": "first-even", "case": "numbers = (1, 0)"}
 
@@ -85,7 +85,7 @@ def test_json_has_a_row_for_each_means_and_the_cases() -> None:
 def test_what_is_printed_names_both_means_and_the_cases() -> None:
     out = carnet("verify", PARITY).out
     assert "EXHAUSTED(3) by lemma-count under anyone: numbers up to three" in out
-    assert "SAMPLED(1) by lemma-calculation under anyone: last bits" in out
+    assert "SAMPLED(1) by lemma-calc under anyone: last bits" in out
     assert "without second-even it fails for numbers = (2, 1)" in out
 
 
@@ -98,9 +98,9 @@ def test_a_claim_on_the_word_of_one_means_falls_short() -> None:
 
 
 def test_an_engine_that_would_judge_nothing_is_left_out_or_refused() -> None:
-    assert [engine.name for engine in planned(Request(load(PARITY))).engines] == ["lemma-count", "lemma-calculation"]
-    assert not {"lemma-count", "lemma-calculation"} & {each.name for each in planned(Request(load(TOY))).engines}
-    for name, engine in ((TOY, "lemma-count"), (PARITY, "induction"), ("slalom", "lemma-calculation")):
+    assert [engine.name for engine in planned(Request(load(PARITY))).engines] == ["lemma-count", "lemma-calc"]
+    assert not {"lemma-count", "lemma-calc"} & {each.name for each in planned(Request(load(TOY))).engines}
+    for name, engine in ((TOY, "lemma-count"), (PARITY, "induction"), ("slalom", "lemma-calc")):
         ran = carnet("verify", name, "--engine", engine)
         assert (ran.code, ran.err.strip()) == (
             2,
