@@ -124,9 +124,16 @@ class Obligations(pytest.Collector):
             yield VacuityItem.from_parent(self, name=f"{variant}-not-vacuous", variant=variant)
 
     def _of_engine(self, engine: Engine, plan: Plan) -> Iterator[pytest.Item]:
-        from carnet_check.engines.interface import Separable
+        from carnet_check.engines.interface import JudgesLemmaClaims, Separable
 
         variant = plan.protocol.variant
+        if isinstance(engine, JudgesLemmaClaims):
+            wanted = engine.wanted(plan)
+            for lemma_claim, threat in (pair for pair in plan.lemma_claims if pair[0] in wanted):
+                name = f"{variant}-{engine.name}/{lemma_claim.name}/{threat.id}"
+                key = ("lemma-claim", engine.name, variant, lemma_claim.name, threat.id)
+                yield VerdictItem.from_parent(self, name=name, key=key, verifies=lemma_claim.requirement)
+            return
         if isinstance(engine, Separable):
             for check in engine.checks(plan):
                 yield ProofItem.from_parent(self, name=f"{variant}-{check.name}", check=check)

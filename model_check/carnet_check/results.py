@@ -36,6 +36,7 @@ class Kind(StrEnum):
     ACTION = "action"
     THREAT = "threat"
     LIVENESS = "liveness"
+    LEMMA_CLAIM = "lemma-claim"
 
 
 STRENGTH = {
@@ -72,6 +73,8 @@ class Result:
     steps: tuple[TraceStep, ...] = ()
     loop: int | None = None
     """Where the steps that are taken for ever begin, if they end nowhere."""
+    counterexamples: tuple[tuple[str, str], ...] = ()
+    """For each hypothesis that was left out of a lemma claim, the smallest case in which the claim fails."""
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -127,6 +130,8 @@ class Result:
             row["steps"] = steps_as_json(self.steps)
         if self.loop is not None:
             row["loop"] = self.loop
+        if self.counterexamples:
+            row["counterexamples"] = [{"without": name, "case": case} for name, case in self.counterexamples]
         return row
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import os
+import pickle
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
@@ -14,6 +19,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from carnet_check.conformance import Follower, Machine
+from carnet_ref.attestation.appraisal import Anchors
 from carnet_ref.crypto.primitives import TAG_BYTES
 from carnet_ref.datapath.quantities import Rate, Size
 from carnet_ref.datapath.schedule import Transfer, makespan, sourced_costs
@@ -21,8 +27,11 @@ from carnet_ref.datapath.schedules.sharing import conventional
 from carnet_ref.datapath.sweeping import sweep
 from carnet_ref.datapath.throughput import measure
 from carnet_ref.keys import CHUNK_BYTES, ONE_CHANNEL, IvCounter, KeyUsage, Opener, Sealer
+from carnet_ref.systems.verifiable_fl.claims_file import Trust
+from carnet_ref.systems.verifiable_fl.recording import write_graph
 from carnet_spec.language import Profile
 from tests.benchmarks import spin
+from tests.fixtures.attested_graphs import long_graph
 from tests.fixtures.datapath import simulate
 from tests.fixtures.rounds import honest, sizes_of
 from tests.fixtures.spin import needs_spin
@@ -189,3 +198,41 @@ def test_both_sides_count_the_states_of_the_usual_instances(tmp_path: Path) -> N
     table = tmp_path / "spin.csv"
     spin.main(["--repeat", "1", "--out", str(table)])
     assert len(table.read_text("utf-8").splitlines()) == len(spin.USUAL) + 1
+
+
+# -- attested graphs --------------------------------------------------------------------------------
+
+LONG_GRAPH = 100_000
+AUDIT_SECONDS = 20.0
+AUDIT_MEMORY = 1 << 30
+"""Statements, CPU seconds at most, and bytes of memory at most."""
+
+
+@pytest.mark.slow
+def test_a_long_graph_is_audited_in_time_and_in_bounded_memory(tmp_path: Path) -> None:
+    graph = long_graph(LONG_GRAPH)
+    write_graph(tmp_path, graph.shown, graph.lines)
+    (tmp_path / "claims").write_bytes(pickle.dumps(dataclasses.replace(graph.claims, trust=NO_TRUST)))
+    measured = subprocess.run(
+        [sys.executable, "-c", AUDITING, str(tmp_path)], check=True, capture_output=True, text=True
+    ).stdout
+    steps, seconds, kilobytes = measured.split()
+    assert int(steps) == LONG_GRAPH + 4
+    assert float(seconds) < AUDIT_SECONDS
+    assert int(kilobytes) << 10 < AUDIT_MEMORY
+
+
+NO_TRUST = Trust(datetime(2026, 1, 1, tzinfo=UTC), Anchors({}))
+AUDITING = """
+import pickle, resource, sys, time
+from pathlib import Path
+from carnet_ref.systems.verifiable_fl.recording import audit_folder
+
+folder = Path(sys.argv[1])
+claims = pickle.loads((folder / "claims").read_bytes())
+began = time.process_time()
+result = audit_folder(folder, claims)
+assert result.accepted, result.refusal
+print(result.steps, time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+"""Audits a graph in a process of its own, and prints statements, CPU seconds and kilobytes."""

@@ -66,16 +66,24 @@ from carnet_ref.spdm.messages import (
 from carnet_ref.spdm.secured import SecuredRecord
 from carnet_ref.spdm.session import Chain, encode_chain
 from carnet_ref.spdm.transfer import RequesterTransfer, ResponderTransfer, Sizes
+from carnet_ref.systems.gpu_travelling.commands.attested_graph import claims_text
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.systems.gpu_travelling.orders import parse_command, parse_order, parse_reply
 from carnet_ref.systems.gpu_travelling.orders import parse_report as parse_firmware_report
 from carnet_ref.systems.gpu_travelling.roles.job import Checkpoint, Entry
 from carnet_ref.systems.gpu_travelling.roles.messages import parse_envelope
 from carnet_ref.systems.gpu_travelling.roles.messages import parse_message as parse_role_message
+from carnet_ref.systems.verifiable_fl.audit import RefusedGraphError
+from carnet_ref.systems.verifiable_fl.claims_file import parse_claims as parse_audit_claims
+from carnet_ref.systems.verifiable_fl.evidence import Level
+from carnet_ref.systems.verifiable_fl.recording import parse_introductions
+from carnet_ref.systems.verifiable_fl.statements import parse_envelope as parse_step_envelope
 from carnet_ref.transport.frames import FrameKind, ProtocolError, parse_frame
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.wire import MalformedError, join, number
 from tests.fixtures import ear_tokens
+from tests.fixtures.attested_graphs import recorded
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_snp import certificate_table, der, endorsement
 from tests.fixtures.simulated_snp import chain as snp_chain
@@ -352,6 +360,14 @@ def _certificate(data: bytes) -> object:
     return read_refutation(data.decode("utf-8", "replace"), NAMES, read_obligation(PROVED).obligation.functions)
 
 
+def _introductions() -> list[bytes]:
+    return [json.dumps([each.to_json()]).encode() for each in recorded(1).shown]
+
+
+def _audit_claims() -> list[bytes]:
+    return [claims_text(Deployment(holder_names(2), 2), Level.ATTESTED).encode()]
+
+
 def _obligations() -> list[bytes]:
     return [PROVED.encode()]
 
@@ -425,6 +441,9 @@ PARSERS: Final = {
         Parser("device-report", parse_firmware_report, _tagged),
         Parser("role-envelope", parse_envelope, _tagged),
         Parser("role-message", parse_role_message, _tagged),
+        Parser("attested-step", parse_step_envelope, lambda: recorded(1).lines, heavy=True),
+        Parser("introductions", parse_introductions, _introductions, (RefusedGraphError,), heavy=True),
+        Parser("audit-claims", parse_audit_claims, _audit_claims, heavy=True),
         Parser("obligation", lambda data: read_obligation(data.decode("utf-8", "replace")), _obligations, (Refused,)),
         Parser("certificate", _certificate, lambda: [CERTIFICATE.encode()], (Refused,)),
         Parser("certificate-file", read_certificates, _certificate_files, (BadCertificateFile,), heavy=True),

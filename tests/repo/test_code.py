@@ -182,7 +182,8 @@ def names_of(family: Family) -> set[str]:
         set(family.variants)
         | {action.name for protocol in protocols for action in protocol.actions}
         | {defence.id for protocol in protocols for defence in protocol.defences}
-        | {claim.name for protocol in protocols for claim in protocol.claims}
+        | {name for protocol in protocols for name in protocol.claim_names}
+        | {each.name for protocol in protocols for claim in protocol.lemma_claims for each in claim.hypotheses}
     )
     several = {name for name in others if "-" in name or "_" in name}
     return {family.id} | sizes | family.fresh_sizes | sorts | threats | several

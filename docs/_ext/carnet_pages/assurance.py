@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from carnet_spec.language import Action, Claim, Family, Protocol, SpecificationError
+from carnet_spec.language import Action, Claim, Family, LemmaClaim, Protocol, SpecificationError
 from carnet_spec.language.requirements import Level, Requirement, cited
 
 from . import citations
@@ -38,7 +38,7 @@ class Case:
     requirement: Requirement
     steps: Mapping[str, tuple[str, Protocol, Action]] = field(default_factory=dict)
     """By its need's id: the family, the protocol and the action that enforces it."""
-    claims: Mapping[str, tuple[str, Protocol, Claim]] = field(default_factory=dict)
+    claims: Mapping[str, tuple[str, Protocol, Claim | LemmaClaim]] = field(default_factory=dict)
     """By its need's id: the family, the protocol and the claim that states it."""
     tests: tuple[Ran, ...] = ()
     """Those that passed."""
@@ -158,7 +158,7 @@ def _used(protocol: Protocol) -> list[str]:
 def _case(family: str, requirement: Requirement, drafts: Iterable[Protocol], ran: TestRun, code: Places | None) -> Case:
     id = requirement.id
     steps: dict[str, tuple[str, Protocol, Action]] = {}
-    claims: dict[str, tuple[str, Protocol, Claim]] = {}
+    claims: dict[str, tuple[str, Protocol, Claim | LemmaClaim]] = {}
     assumed: dict[str, None] = {}
     for protocol in drafts:
         for action in protocol.actions:
@@ -167,6 +167,9 @@ def _case(family: str, requirement: Requirement, drafts: Iterable[Protocol], ran
         for claim in protocol.claims:
             if id in re.findall(r"[A-Z0-9-]+", claim.requirement) and claim.invariant is not None:
                 claims.setdefault(label("claim", family, claim.name), (family, protocol, claim))
+        for lemma_claim in protocol.lemma_claims:
+            if id in lemma_claim.cites:
+                claims.setdefault(label("claim", family, lemma_claim.name), (family, protocol, lemma_claim))
         assumed |= {f"axiom {axiom.name}": None for axiom in protocol.axioms if axiom.assumption == id}
         if any(each.id == id and each.built_in for each in protocol.assumptions):
             assumed["the shape of every step"] = None
@@ -286,8 +289,15 @@ def _obligations(found: Iterable[Case]) -> Lines:
         yield from _plain("obligation", id, f"step {action.name}", said, _of(family, protocol))
     claims = {id: each for case in found for id, each in case.claims.items()}
     for id, (family, protocol, claim) in sorted(claims.items()):
-        said = f"`init/{claim.name}` and `step/…/{claim.name}`: it holds at first, and each of {len(protocol.actions)} "
-        yield from _plain("obligation", id, f"claim {claim.name}", said + "steps preserves it.", _of(family, protocol))
+        yield from _plain("obligation", id, f"claim {claim.name}", _obliged(protocol, claim), _of(family, protocol))
+
+
+def _obliged(protocol: Protocol, claim: Claim | LemmaClaim) -> str:
+    if isinstance(claim, LemmaClaim):
+        needed = ", ".join(code(each.name) for each in claim.hypotheses)
+        return f"Every case of each means, and a case in which it fails without each of {needed}."
+    steps = f"it holds at first, and each of {len(protocol.actions)} steps preserves it"
+    return f"`init/{claim.name}` and `step/…/{claim.name}`: {steps}."
 
 
 def _of(family: str, protocol: Protocol) -> str:

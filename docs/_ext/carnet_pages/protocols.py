@@ -139,6 +139,7 @@ class ProtocolPages:
                 ([self._claim_link(c.name), *(self._under(c, id) for id in threats)] for c in claims),
             ),
             *(self._claim(claim) for claim in claims),
+            *(self._lemma_claim(claim) for claim in self._whole("lemma_claims")),
             self._goals(),
             self._liveness(),
             ["## Lemmas", "", "Invariants that the proofs of the claims rest on; they are proved, too.", ""],
@@ -364,6 +365,24 @@ class ProtocolPages:
             yield from formula(claim.invariant.formula)
         ids = [self._cite(id) for id in re.split(r"[,;\s]+", claim.requirement) if id]
         yield from (f"(states {', '.join(ids)}; source: {linked(claim.source)})", "")
+
+    def _lemma_claim(self, claim: language.LemmaClaim) -> Lines:
+        yield from (f"({label(self.family.id, 'claim', claim.name)})=", f"## {prose(claim.name)}", "")
+        yield from (prose(claim.sentence), "", f"A lemma claim, made under {', '.join(map(prose, claim.under))}.", "")
+        links = [self._claim_link(name) for name in claim.theorems]
+        means = [[prose(each.means), prose(each.over)] for each in claim.examinations]
+        yield from table(["means", "what it goes through"], [*means, *(["proof", each] for each in links)])
+        rows = [
+            [code(each.name), prose(each.sentence), self._counterexamples(claim, each.name)]
+            for each in claim.hypotheses
+        ]
+        yield from table(["hypothesis", "what it says", "smallest case without it"], rows)
+        yield from (f"(states {self._cite(claim.requirement)}; source: {linked(claim.source)})", "")
+
+    def _counterexamples(self, claim: language.LemmaClaim, hypothesis: str) -> str:
+        """Return the first case of each means in which the claim fails without a hypothesis."""
+        examined = (each.cases(hypothesis) for each in claim.examinations if hypothesis in each.needs)
+        return "<br>".join(prose(next(case.words for case in cases if not case.holds)) for cases in examined)
 
     def _under(self, claim: language.Claim, threat: str) -> str:
         if threat in claim.fails_under:

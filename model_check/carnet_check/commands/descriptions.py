@@ -22,12 +22,13 @@ from carnet_spec.language import (
     Finding,
     Goal,
     Invariant,
+    LemmaClaim,
     Profile,
     Protocol,
     Threat,
     Variant,
 )
-from carnet_spec.language.notation import show_lines
+from carnet_spec.language.notation import binders, show_lines
 from carnet_spec.language.printing import fair_steps, show_action, show_axiom, show_goal
 from carnet_spec.language.requirements import cited
 
@@ -43,7 +44,7 @@ def describe_family(source: Source) -> dict[str, Any]:
     return {
         "id": family.id,
         "title": family.title,
-        "claims": [claim.name for part in source.layered() for claim in part.claims],
+        "claims": [name for part in source.layered() for name in part.claim_names],
         "threats": [threat.id for threat in protocol.threats],
         "defences": [defence.id for defence in protocol.defences],
         "variants": list(family.variants),
@@ -63,7 +64,7 @@ def completions(source: Source, of: str) -> list[str]:
     if of not in ("stated", "ids"):
         return list(describe_family(source)[of])
     parts = source.layered()
-    stated = [name for part in parts for name in _names_of(part.claims, part.lemmas)]
+    stated = [name for part in parts for name in _names_of(part.claims, part.lemma_claims, part.lemmas)]
     if of == "stated":
         return stated
     for part in parts:
@@ -75,7 +76,7 @@ def completions(source: Source, of: str) -> list[str]:
     return list(dict.fromkeys([*stated, *designs, *more]))
 
 
-def _names_of(*groups: Sequence[Claim | Invariant | Goal | Eventually | Action]) -> list[str]:
+def _names_of(*groups: Sequence[Claim | LemmaClaim | Invariant | Goal | Eventually | Action]) -> list[str]:
     return [each.name for group in groups for each in group]
 
 
@@ -118,6 +119,8 @@ def family_lines(source: Source) -> Iterator[str]:
     for claim in (claim for part in source.layered() for claim in part.claims):
         declared = " (declared, not stated yet)" if claim.declared else ""
         yield from _named_text(claim.name, claim.sentence + declared)
+    for lemma_claim in (claim for part in source.layered() for claim in part.lemma_claims):
+        yield from _named_text(lemma_claim.name, f"{lemma_claim.sentence} (lemma claim)")
     if len(family.variants) > len(family.with_layers(family.main[:1])):
         yield from hanging("  (a variant may make further claims: `carnet explain VARIANT` names them)", 1)
     yield "threat models"
@@ -177,6 +180,8 @@ def _named(source: Source, protocol: Protocol) -> Iterator[tuple[str, str, _Make
         shown += f" --variant {protocol.variant}"
     for claim in protocol.claims:
         yield "claim", claim.name, partial(_claim, protocol.id, shown, claim)
+    for lemma_claim in protocol.lemma_claims:
+        yield "lemma claim", lemma_claim.name, partial(_lemma_claim, protocol.id, shown, lemma_claim)
     for lemma in protocol.lemmas:
         yield "lemma", lemma.name, partial(_lemma, protocol.id, shown, lemma)
     for goal in protocol.goals:
@@ -270,6 +275,7 @@ def _goal(protocol: str, shown: str, goal: Goal) -> Entry:
 
 def _liveness(protocol: str, shown: str, live: Eventually) -> Entry:
     parts = (("whenever", show_lines(live.trigger)), ("later", show_lines(live.response)))
+    each = f"for each {binders((var, var.name) for var in live.params)}\n" if live.params else ""
     text = "\n".join(
         f"{label if not at else ' ' * len(label)} {line}" for label, of in parts for at, line in enumerate(of)
     )
@@ -279,7 +285,7 @@ def _liveness(protocol: str, shown: str, live: Eventually) -> Entry:
         else "whether or not any step is taken fairly"
     )
     check = f"carnet verify {shown} --claim {live.name}"
-    return Entry(live.name, "liveness property", protocol, live.sentence, check=check, text=f"{text}\n{fair}")
+    return Entry(live.name, "liveness property", protocol, live.sentence, check=check, text=f"{each}{text}\n{fair}")
 
 
 def _threat(protocol: str, shown: str, threat: Threat) -> Entry:
@@ -301,6 +307,15 @@ def _claim(protocol: str, shown: str, claim: Claim) -> Entry:
         check=check,
         text="\n".join([where + falls, *(show_lines(claim.checked.formula) if claim.invariant else [])]),
     )
+
+
+def _lemma_claim(protocol: str, shown: str, claim: LemmaClaim) -> Entry:
+    lines = [f"claimed under {', '.join(claim.under) or 'any'}"]
+    lines += [f"needs {each.name}: {each.sentence}" for each in claim.hypotheses]
+    lines += [f"by {each.means}: {each.over}" for each in claim.examinations]
+    lines += [f"first-order, for any size: claim {name}" for name in claim.theorems]
+    source, check = f"{claim.source} ({claim.requirement})", f"carnet verify {shown} --claim {claim.name}"
+    return Entry(claim.name, "lemma claim", protocol, claim.sentence, source, check=check, text="\n".join(lines))
 
 
 def _requirement(source: Source, protocol: Protocol, shown: str, id: str, names: Sequence[str]) -> Entry:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from carnet_check.engines.interface import Explores, Plan
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.verification.checks import ANY_THREAT
+from carnet_check.verification.checks import ANY_THREAT, proving
 from carnet_check.verification.outcome import CampaignOutcome, GoalOutcome
 from carnet_check.verification.planning import Campaign
 from carnet_check.wording import list_assumptions
@@ -29,7 +29,8 @@ def matrices(outcome: CampaignOutcome, width: int = 80) -> list[str]:
     for plan in campaign.plans:
         rows = [row for row in outcome.results if row.variant == plan.protocol.variant]
         lines += [*_title(campaign, plan), *_table(campaign, plan, rows, width), ""]
-        lines += [*_assumptions(campaign, rows), *_goals(outcome, plan), *_liveness(rows), *_unexpected(rows)]
+        lines += [*_lemma_claims(plan, rows), *_assumptions(campaign, rows), *_goals(outcome, plan), *_liveness(rows)]
+        lines += _unexpected(rows)
     if campaign.declared:
         lines += wrapped("declared", ", ".join(campaign.declared) + " (named, not stated yet: never counted)")
     for note in outcome.notes:
@@ -120,6 +121,20 @@ def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
     if explored:
         lines += wrapped("explored instances take for granted ", list_assumptions(explored), 36)
     return [*lines, ""] if lines else []
+
+
+def _lemma_claims(plan: Plan, rows: Sequence[Result]) -> list[str]:
+    """Say of each lemma claim what each means found, and the smallest case without each hypothesis."""
+    lines: list[str] = []
+    for claim in plan.protocol.lemma_claims:
+        mine = [row for row in rows if (row.kind, row.claim) == (Kind.LEMMA_CLAIM, claim.name)]
+        found = [f"{row.shown} by {row.engine} under {row.threat}: {row.detail}" for row in mine]
+        found += [f"PROVED by {engine}: {', '.join(claim.theorems)}" for engine in proving(plan, rows, claim) if mine]
+        cases = dict.fromkeys(each for row in mine for each in row.counterexamples)
+        found += [f"without {name} it fails for {case}" for name, case in cases]
+        lines += hanging(f"  {claim.name}") if found else []
+        lines += [line for text in found for line in wrapped("    ", text, 6)]
+    return ["lemma claims, which speak of no step, each by two means", *lines, ""] if lines else []
 
 
 def _liveness(rows: Sequence[Result]) -> list[str]:

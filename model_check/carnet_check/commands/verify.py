@@ -259,8 +259,12 @@ def _intention(campaign: Campaign) -> Iterator[str]:
         label = f" ({plan.label})" if plan.label else ""
         claims = counted(len({claim.name for claim, _ in plan.pairs}), "claim")
         asked = f"{claims} under {counted(len(plan.threats), 'threat model')}, {counted(len(plan.pairs), 'pair')}"
-        if not plan.pairs:
+        if not plan.pairs and plan.liveness:
             asked = f"{', '.join(live.name for live in plan.liveness)} (what happens in the end)"
+        if lemma_claims := dict.fromkeys(claim.name for claim, _ in plan.lemma_claims):
+            asked = f"{asked if plan.pairs else ''} and {counted(len(lemma_claims), 'lemma claim')}".removeprefix(
+                " and "
+            )
         yield from wrapped("will check", f"variant {plan.protocol.variant}{label}: {asked}")
     for engine in campaign.engines:
         yield from wrapped(engine.name, engine.intention(campaign.task))

@@ -28,7 +28,19 @@ from carnet_check.exports.exhaustion import Visited
 from carnet_check.exports.ground.conditions import Place
 from carnet_check.loading.families import Source
 from carnet_check.results import Result, Verdict
-from carnet_spec.language import Action, Claim, Eventually, Goal, Instance, Invariant, Profile, Protocol, Threat
+from carnet_spec.language import (
+    Action,
+    Claim,
+    Eventually,
+    Goal,
+    Instance,
+    Invariant,
+    LemmaClaim,
+    Means,
+    Profile,
+    Protocol,
+    Threat,
+)
 from carnet_spec.language.terms import Term
 
 # -- what is asked, and what is answered ----------------------------------------------------------
@@ -47,6 +59,8 @@ class Plan:
     liveness: tuple[Eventually, ...] = ()  # what should happen in the end, under every threat model of the plan
     proved: tuple[str, ...] = ()
     """What happens in the end, as another engine proved for any size: only whether anything waits is looked at."""
+    lemma_claims: tuple[tuple[LemmaClaim, Threat], ...] = ()
+    """What is claimed of no step, and under which threat models."""
 
     @property
     def stated(self) -> tuple[str, ...]:
@@ -193,6 +207,23 @@ class Engine(ABC):
             UsageError: it cannot.
             InvalidSpecificationError: the specification does not allow it.
         """
+
+
+class JudgesLemmaClaims(Engine):
+    """Judges what is claimed of no step, by the cases of one means, and judges nothing else."""
+
+    means: ClassVar[Means]
+
+    def wanted(self, plan: Plan) -> tuple[LemmaClaim, ...]:
+        """Return the lemma claims of a plan that this means decides."""
+        asked = dict.fromkeys(claim.name for claim, _ in plan.lemma_claims)
+        return tuple(
+            claim for claim in plan.protocol.lemma_claims if claim.name in asked and claim.examination(self.means)
+        )
+
+    @abstractmethod
+    def expected_of(self, claim: LemmaClaim) -> Verdict:
+        """Return the verdict on a lemma claim that holds."""
 
 
 class RunsInBackground(Engine):

@@ -22,6 +22,8 @@ ENGINES: dict[str, str] = {
     "cvc5": "carnet_check.engines.solvers.engine:CVC5",
     "eprover": "carnet_check.engines.solvers.engine:EPROVER",
     "bmc": "carnet_check.engines.bounded.engine:BMC",
+    "lemma-count": "carnet_check.engines.lemmas.engine:COUNTING",
+    "lemma-calc": "carnet_check.engines.lemmas.engine:CALCULATION",
 }
 """The word for ``--engine``, and for each the ``module:attribute`` of the engine."""
 

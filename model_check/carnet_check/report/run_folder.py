@@ -329,7 +329,13 @@ def _fields(shape: Shape, names: str) -> dict[str, Shape]:
 _key = {**_fields(text, "variant claim threat engine"), "kind": word(*Kind)}
 _step = record(action=text, by=text, args=table(text))
 _verdict = record(
-    {"defences": _texts, "lemmas": _texts, "steps": rows(_step), "loop": count},
+    {
+        "defences": _texts,
+        "lemmas": _texts,
+        "steps": rows(_step),
+        "loop": count,
+        "counterexamples": rows(record(without=text, case=text)),
+    },
     **_key,
     **_fields(text, "protocol detail"),
     **_fields(word(*Verdict), "verdict expected"),

@@ -20,6 +20,7 @@ from carnet_check.engines.interface import (
     DecidesLiveness,
     Engine,
     EngineResult,
+    JudgesLemmaClaims,
     Plan,
     ProvesLiveness,
     RunsInBackground,
@@ -32,6 +33,7 @@ from carnet_check.verification.checks import CheckedRows, Evidence, check_plan, 
 from carnet_check.verification.outcome import CampaignOutcome, diagnose, rows_of
 from carnet_check.verification.planning import Campaign
 from carnet_command.exit_codes import ExitCode, deciding
+from carnet_spec.language import LemmaClaim
 
 SILENT = NullListener()
 
@@ -118,7 +120,7 @@ def _order(campaign: Campaign, row: Result) -> tuple[int, ...]:
     return (
         variants.index(row.variant),
         list(Kind).index(row.kind),
-        _place([claim.name for claim in plan.protocol.claims], row.claim),
+        _place(plan.protocol.claim_names, row.claim),
         _place([threat.id for threat in plan.threats], row.threat),
         _place([engine.name for engine in campaign.engines], row.engine),
     )
@@ -165,11 +167,16 @@ def _defect(engine: Engine, plan: Plan | None, answer: EngineResult, row: Result
     if row.kind is Kind.LIVENESS and isinstance(engine, DecidesLiveness):
         if (row.claim, row.threat) not in _lively(plan):
             return "nobody asked"
+    elif row.kind is Kind.LEMMA_CLAIM and isinstance(engine, JudgesLemmaClaims):
+        if (row.claim, row.threat) not in _lemma_claims(engine, plan):
+            return "nobody asked"
     elif row.kind is not Kind.CLAIM and row.verdict is not Verdict.ERROR:
         return f"of a {row.kind}, which it does not judge"
-    if row.verdict not in (*engine.verdicts, *ALWAYS_SAID):
+    empty = (Verdict.VACUOUS,) if row.kind is Kind.LEMMA_CLAIM else ()  # no case, or a hypothesis that is not needed
+    if row.verdict not in (*engine.verdicts, *ALWAYS_SAID, *empty):
         return "a word that is not among its verdicts"
-    if row.verdict is Verdict.VIOLATED and not (engine.refutes and _has_trace(answer, row)):
+    shown = row.kind is Kind.LEMMA_CLAIM or _has_trace(answer, row)
+    if row.verdict is Verdict.VIOLATED and not (engine.refutes and shown):
         return "no trace shows it"
     return ""
 
@@ -182,12 +189,19 @@ def _lively(plan: Plan) -> set[tuple[str, str]]:
     return {(live.name, threat.id) for live in plan.liveness for threat in plan.threats}
 
 
+def _lemma_claims(engine: JudgesLemmaClaims, plan: Plan) -> dict[tuple[str, str], LemmaClaim]:
+    wanted = engine.wanted(plan)
+    return {(claim.name, threat.id): claim for claim, threat in plan.lemma_claims if claim in wanted}
+
+
 def _has_trace(answer: EngineResult, row: Result) -> bool:
     searches = (each for each in answer.searches if each.search.variant == row.variant)
     return any(row.claim in each.violations for each in searches if each.search.threat == row.threat)
 
 
 def _with_expectation(campaign: Campaign, engine: Engine, plan: Plan, row: Result) -> Result:
+    if isinstance(engine, JudgesLemmaClaims):
+        return replace(row, expected=engine.expected_of(_lemma_claims(engine, plan)[row.claim, row.threat]))
     falls = row.kind is Kind.CLAIM and plan.falls(row.claim, row.threat)
     return replace(row, expected=Verdict.VIOLATED if falls else engine.expected(campaign.profile))
 
@@ -201,6 +215,8 @@ def _missing(
         for claim, threat in plan.pairs
         if engine.refutes or not plan.falls(claim.name, threat.id)
     ]
+    if isinstance(engine, JudgesLemmaClaims):
+        asked = [(Kind.LEMMA_CLAIM, *pair) for pair in _lemma_claims(engine, plan)]
     if isinstance(engine, DecidesLiveness):
         asked += [(Kind.LIVENESS, *pair) for pair in sorted(_lively(plan))]
     for kind, name, threat in asked:

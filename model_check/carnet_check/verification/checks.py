@@ -7,7 +7,7 @@ unless there is nothing to remove or its guards contradict one another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from carnet_check.verification.outcome import CampaignOutcome, GoalOutcome
 from carnet_check.verification.planning import Campaign
 from carnet_check.wording import listed
 from carnet_command.text import counted
-from carnet_spec.language import Action, Claim, Eventually, Goal, Protocol, Threat
+from carnet_spec.language import Action, Claim, Eventually, Goal, LemmaClaim, Protocol, Threat
 from carnet_spec.language.printing import fair_steps
 from carnet_spec.language.terms import TRUE, Term, conjunction
 
@@ -43,13 +43,26 @@ def shortcomings(outcome: CampaignOutcome) -> list[str]:
 
 def _alone(outcome: CampaignOutcome) -> Iterator[str]:
     """Yield each claim that is to hold and that fewer than two engines establish."""
-    said = (row for row in outcome.results if row.kind in (Kind.CLAIM, Kind.LIVENESS))
+    said = (row for row in outcome.results if row.kind in (Kind.CLAIM, Kind.LIVENESS, Kind.LEMMA_CLAIM))
     rows = [row for row in said if row.expected is not Verdict.VIOLATED]
     for (variant, claim, threat), group in groupby(sorted(rows, key=_question), key=_question):
         engines = [row.engine for row in group if row.verdict in ESTABLISHES]
+        plan = outcome.campaign.task.plan(variant)
+        lemma_claim = next((each for each in plan.protocol.lemma_claims if each.name == claim), None)
+        engines += proving(plan, outcome.results, lemma_claim) if lemma_claim else ()
         if len(engines) < 2:
             by = f"by {engines[0]} alone" if engines else "by no engine"
             yield f"{claim} under {threat}, {variant}: established {by}"
+
+
+def proving(plan: interface.Plan, rows: Iterable[Result], claim: LemmaClaim) -> tuple[str, ...]:
+    """Return the engines that prove, under every threat model, all theorems of a lemma claim; if it has none, none."""
+    stated = {(other.name, threat.id) for other, threat in plan.pairs if other.name in claim.theorems}
+    proved: dict[str, set[tuple[str, str]]] = {}
+    for row in rows:
+        if row.variant == plan.protocol.variant and row.kind is Kind.CLAIM and row.verdict is Verdict.PROVED:
+            proved.setdefault(row.engine, set()).add((row.claim, row.threat))
+    return tuple(engine for engine, pairs in proved.items() if stated and stated <= pairs)
 
 
 def _question(row: Result) -> tuple[str, str, str]:
@@ -154,6 +167,8 @@ def check_plan(campaign: Campaign, plan: interface.Plan, evidence: Evidence, fou
     """Return the rows with vacuous claims marked, and with a row for everything else that is vacuous."""
     check = _Check(campaign, plan, evidence, found.rows)
     marked = list(check.with_premises_checked(found.rows))
+    if plan.protocol.lemma_claims and not plan.protocol.actions:  # no step is spoken of: nothing is to be reached
+        return CheckedRows(tuple(marked), found.goals, (*found.notes, *check.notes))
     if check.is_unsure:
         check.note("no solver was asked, so nobody looked for premises that never hold")
     if not evidence.searches:
@@ -168,6 +183,14 @@ def check_plan(campaign: Campaign, plan: interface.Plan, evidence: Evidence, fou
     for note in check.remembered:
         check.note(f"what may ever happen: {note}")
     return CheckedRows(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
+
+
+def _fairness(live: Eventually, names: Iterable[str]) -> str:
+    """Say of what steps a proof needs fairness, weak and strong."""
+    by = live.fair_to(names)
+    kinds = {"weak": [name for name in by.fair if name not in by.strong], "strong": by.strong}
+    steps = {kind: fair_steps(replace(by.fair_to(some), strong=())) for kind, some in kinds.items() if some}
+    return " and ".join(f"{kind} fairness of {listed(some)}" for kind, some in steps.items())
 
 
 def _called(number: int, several: bool) -> str:
@@ -363,8 +386,7 @@ class _Check:
     def _lively(self, prover: interface.ProvesLiveness, live: Eventually) -> Result:
         answer = self.evidence.liveness.get((prover.name, live.name), NO_ANSWER)
         verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
-        fair = fair_steps(live.fair_to(answer.fair))
-        detail = f"by weak fairness of {listed(fair)}" if answer.proved else "; ".join(answer.open)
+        detail = f"by {_fairness(live, answer.fair)}" if answer.proved else "; ".join(answer.open)
         detail += f"; rests on {counted(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
         unmet = [self._worlds.why_no_model(threat) for threat in self.plan.threats]
         if not self._may_wait(live):

@@ -99,14 +99,34 @@ def planned(request: Request) -> Campaign:
     for name in request.claims:
         if name in declared:
             raise UsageError(f"claim '{name}' is declared but not stated yet, so there is nothing to check")
-    plans = tuple(plan for plan in plans if plan.pairs or plan.liveness) or plans
+    plans = tuple(plan for plan in plans if plan.pairs or plan.liveness or plan.lemma_claims) or plans
     notes = tuple(note for plan in plans for note in (*_complaints(source, plan), *_accepted(source, plan.protocol)))
-    campaign = Campaign(request, profile, _engines(request), plans, notes)
+    campaign = Campaign(request, profile, _with_something_to_judge(request, plans), plans, notes)
     _refuse_empty(campaign)
     _refuse_no_induction(campaign)
     for engine in campaign.engines:
         engine.require_runnable(campaign.task)
     return campaign
+
+
+def _with_something_to_judge(request: Request, plans: Sequence[interface.Plan]) -> tuple[interface.Engine, ...]:
+    """Return the engines to run, without those that would judge nothing.
+
+    Raises:
+        UsageError: all would.
+    """
+    engines = _engines(request)
+    lemmas = any(plan.lemma_claims for plan in plans)
+    steps = any(plan.pairs or plan.liveness for plan in plans) or not lemmas
+    able = tuple(
+        each
+        for each in engines
+        if (any(map(each.wanted, plans)) if isinstance(each, interface.JudgesLemmaClaims) else steps)
+    )
+    if engines and not able:
+        names = " or ".join(each.name for each in engines)
+        raise UsageError(f"there is nothing of what is asked for that {names} judges")
+    return able
 
 
 def _engines(request: Request) -> tuple[interface.Engine, ...]:
@@ -168,15 +188,23 @@ def _plan(request: Request, variant: str) -> interface.Plan:
     declared = protocol.threats or (NO_THREAT,)
     threats = tuple(t for t in declared if not request.threats or t.id in request.threats)
     pairs = []
+    lemma_claims = tuple(
+        (claim, threat)
+        for claim in protocol.lemma_claims
+        if not request.claims or claim.name in request.claims
+        for threat in threats
+        if threat.id in (claim.under if protocol.threats else (NO_THREAT.id,))
+    )
+    asked = {*request.claims, *(name for claim, _ in lemma_claims for name in claim.theorems)}
     falling = {(f.claim, f.threat) for f in family.findings if f.variant == variant and not f.without}
     for claim in protocol.claims:
-        if claim.declared or (request.claims and claim.name not in request.claims):
+        if claim.declared or (request.claims and claim.name not in asked):
             continue
         named = (*claim.under, *claim.fails_under) if protocol.threats else (NO_THREAT.id,)
         pairs += [(claim, threat) for threat in threats if threat.id in named]
         falling |= {(claim.name, threat) for threat in claim.fails_under}
     liveness = tuple(live for live in protocol.liveness if not request.claims or live.name in request.claims)
-    used = {threat.id for threat in threats} if liveness else {threat.id for _, threat in pairs}
+    used = {threat.id for threat in threats} if liveness else {threat.id for _, threat in (*pairs, *lemma_claims)}
     return interface.Plan(
         protocol=protocol,
         label=family.variants[variant].label,
@@ -185,12 +213,13 @@ def _plan(request: Request, variant: str) -> interface.Plan:
         expected_to_fall=frozenset(falling),
         every_threat=len(threats) == len(declared) and not request.claims,
         liveness=liveness,
+        lemma_claims=lemma_claims,
     )
 
 
 def _named(protocol: Protocol) -> list[str]:
     """Return what can be asked for by name."""
-    return [claim.name for claim in protocol.claims] + [live.name for live in protocol.liveness]
+    return [*protocol.claim_names, *(live.name for live in protocol.liveness)]
 
 
 def _refuse_unknown(
@@ -208,6 +237,8 @@ def _refuse_empty(campaign: Campaign) -> None:
     pairs = [(claim.name, threat.id, plan) for plan in campaign.plans for claim, threat in plan.pairs]
     request = campaign.request
     lively = [live.name for plan in campaign.plans for live in plan.liveness]
+    if any(plan.lemma_claims for plan in campaign.plans) and not pairs:
+        return
     if lively and not pairs:
         if not any(
             isinstance(engine, interface.ProvesLiveness | interface.DecidesLiveness) for engine in campaign.engines
@@ -231,7 +262,8 @@ def _refuse_empty(campaign: Campaign) -> None:
     refuted = any(engine.refutes for engine in campaign.engines)
     if not refuted and all(plan.falls(claim, threat) for claim, threat, plan in pairs):
         asked = " and ".join(engine.name for engine in campaign.engines)
-        able = " or ".join(engine.name for engine in registry.registered() if engine.refutes)
+        judges = (each for each in registry.registered() if not isinstance(each, interface.JudgesLemmaClaims))
+        able = " or ".join(engine.name for engine in judges if engine.refutes)
         raise UsageError(
             f"what is asked for is expected to be violated, which {asked} cannot show: use the {able} engine"
         )

@@ -122,7 +122,21 @@ class Ended:
     failure: str = ""
 
 
-RoleEffect = Send | Note | Checked | Persist | Remark | Ended | Proceed
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """Data was transformed, which an exclave may attest: the task, its epoch, its code, what it read and what it gave.
+
+    ``code`` is a SHA-384; ``reads`` and ``gives`` have a name and a SHA-384 each.
+    """
+
+    task: str
+    epoch: str
+    code: bytes
+    reads: tuple[tuple[str, bytes], ...]
+    gives: tuple[tuple[str, bytes], ...]
+
+
+RoleEffect = Send | Note | Checked | Persist | Remark | Ended | Proceed | Transformed
 
 
 class ProtocolError(Exception):

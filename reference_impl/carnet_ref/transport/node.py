@@ -20,6 +20,7 @@ from carnet_ref.transport.frames import (
     RoleEffect,
     RoleEvent,
     Send,
+    Transformed,
 )
 from carnet_spec.trace import TraceCheck
 
@@ -113,13 +114,17 @@ class NoStore:
 
 @dataclass(slots=True)
 class Node:
-    """Feeds a role and carries out what it asks for, in the order it asks; ``remark`` gets every line for people."""
+    """Feeds a role and carries out what it asks for, in the order it asks.
+
+    ``remark`` gets every line for people, and ``attest`` every transformation of data, with the name of the node.
+    """
 
     name: str
     role: Role
     recorder: Recorder
     store: Store = field(default_factory=NoStore)
     remark: Callable[[str], None] = lambda _: None
+    attest: Callable[[str, Transformed], None] = lambda *_: None
     ended: Ended | None = None
     proceeds: bool = False
 
@@ -144,6 +149,8 @@ class Node:
                     self._record(checks)
                 case Send(target, kind, body):
                     frames.append(Frame(self.name, target, kind, body, self.recorder.clock))
+                case Transformed():
+                    self.attest(self.name, effect)
                 case Remark(text):
                     self.remark(f"{self.name}: {text}")
                 case Ended():

@@ -36,6 +36,7 @@ from carnet_spec.language.expressions import (
 )
 from carnet_spec.language.family import Family, Finding, Profile, Scale, Service, Variant, all_sizes
 from carnet_spec.language.instance import InLine, Instance, Row
+from carnet_spec.language.lemma_claims import Case, Examination, Hypothesis, LemmaClaim, Means
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.statements import (
     Assumption,
@@ -56,11 +57,13 @@ __all__ = [
     "Action",
     "Assumption",
     "Axiom",
+    "Case",
     "Claim",
     "Defence",
     "Draft",
     "Effect",
     "Eventually",
+    "Examination",
     "Expression",
     "Family",
     "Finding",
@@ -70,12 +73,15 @@ __all__ = [
     "Goal",
     "Guard",
     "GuardKind",
+    "Hypothesis",
     "InLine",
     "Individual",
     "Initial",
     "Instance",
     "Invariant",
     "Kind",
+    "LemmaClaim",
+    "Means",
     "MisuseError",
     "Profile",
     "Protocol",

@@ -8,7 +8,7 @@ they are read back in order of first appearance, in which a draft declares them,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from carnet_spec.language import statements, terms
 from carnet_spec.language.actions import Action, Guard, Update
 from carnet_spec.language.encoding import EFFECTS, FORMAT, GUARD_KINDS, KINDS, Json
 from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.lemma_claims import Case, Examination, Hypothesis, LemmaClaim, Means
 from carnet_spec.language.protocol import Protocol, signature_of
 
 _A = TypeVar("_A")
@@ -65,6 +66,7 @@ def _protocol(content: Mapping[str, Json]) -> Protocol:
         threats=_each(read.threat, parts["threats"]),
         assumptions=_each(_assumption, parts["assumptions"]),
         defences=_each(_defence, parts["defences"]),
+        lemma_claims=_each(_lemma_claim, parts.get("lemma_claims", [])),
     )
     symbols, sorts = signature_of(protocol, read.symbols.values(), read.sorts.values())
     return replace(protocol, symbols=symbols, sorts=sorts)
@@ -261,12 +263,20 @@ class Decoder:
         each = _object(value, "name", "trigger", "response", "sentence", "fair")
         trigger, response = self.term(each["trigger"]), self.term(each["response"])
         fair = _each(self._fair, each["fair"])
-        names, given = tuple(name for name, _ in fair), tuple(one for _, values in fair for one in values)
-        return statements.Eventually(_text(each["name"]), trigger, response, _text(each["sentence"]), names, given)
+        return statements.Eventually(
+            name=_text(each["name"]),
+            trigger=trigger,
+            response=response,
+            sentence=_text(each["sentence"]),
+            fair=tuple(name for name, _, _ in fair),
+            given=tuple(one for _, values, _ in fair for one in values),
+            params=self._variables(each.get("parameters", [])),
+            strong=tuple(name for name, _, strongly in fair if strongly),
+        )
 
-    def _fair(self, value: Json) -> tuple[str, tuple[statements.Given, ...]]:
+    def _fair(self, value: Json) -> tuple[str, tuple[statements.Given, ...], bool]:
         if isinstance(value, str):
-            return value, ()
+            return value, (), False
         each = _object(value, "action", "given")
         action = _text(each["action"])
 
@@ -274,7 +284,7 @@ class Decoder:
             one = _object(value, "parameter", "value")
             return statements.Given(action, _text(one["parameter"]), self.term(one["value"]))
 
-        return action, _each(given, each["given"])
+        return action, _each(given, each["given"]), _flag(each.get("strong", False))
 
 
 # -- parts without terms ---------------------------------------------------------------------------
@@ -288,6 +298,37 @@ def _assumption(value: Json) -> statements.Assumption:
 def _defence(value: Json) -> statements.Defence:
     each = _object(value, "id", "title", "base")
     return statements.Defence(_text(each["id"]), _text(each["title"]), _text(each["base"]))
+
+
+def _lemma_claim(value: Json) -> LemmaClaim:
+    each = _object(
+        value, "name", "sentence", "requirement", "source", "under", "hypotheses", "theorems", "examinations"
+    )
+    return LemmaClaim(
+        name=_text(each["name"]),
+        sentence=_text(each["sentence"]),
+        requirement=_text(each["requirement"]),
+        source=_text(each["source"]),
+        under=_texts(each["under"]),
+        hypotheses=_each(_hypothesis, each["hypotheses"]),
+        examinations=_each(_examination, each["examinations"]),
+        theorems=_texts(each["theorems"]),
+    )
+
+
+def _hypothesis(value: Json) -> Hypothesis:
+    each = _object(value, "name", "sentence", "requirement")
+    return Hypothesis(_text(each["name"]), _text(each["sentence"]), _text(each["requirement"]))
+
+
+def _examination(value: Json) -> Examination:
+    each = _object(value, "means", "over", "needs", "complete")
+    means = _one_of({each: str(each) for each in Means}, each["means"])
+    return Examination(means, _text(each["over"]), _not_read, _texts(each["needs"]), _flag(each["complete"]))
+
+
+def _not_read(left_out: str) -> Iterator[Case]:
+    raise SpecificationError("the cases of a lemma claim are computed, and an encoding has only their words")
 
 
 def _sort(value: Json) -> terms.Sort:

@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 
 from carnet_spec.language import statements
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Update
+from carnet_spec.language.lemma_claims import LemmaClaim
 from carnet_spec.language.terms import (
     And,
     Apply,
@@ -242,6 +243,25 @@ class Encoder:
             "declared": claim.declared,
         }
 
+    def lemma_claim(self, claim: LemmaClaim) -> Json:
+        """Return a lemma claim; the cases that decide it are computed, so that their words stand for them."""
+        return {
+            "name": claim.name,
+            "sentence": claim.sentence,
+            "requirement": claim.requirement,
+            "source": claim.source,
+            "under": list(claim.under),
+            "hypotheses": [
+                {"name": each.name, "sentence": each.sentence, "requirement": each.requirement}
+                for each in claim.hypotheses
+            ],
+            "theorems": list(claim.theorems),
+            "examinations": [
+                {"means": str(each.means), "over": each.over, "needs": list(each.needs), "complete": each.complete}
+                for each in claim.examinations
+            ],
+        }
+
     def goal(self, goal: statements.Goal) -> Json:
         """Return a goal."""
         return {
@@ -253,13 +273,15 @@ class Encoder:
         }
 
     def eventually(self, live: statements.Eventually) -> Json:
-        """Return a liveness property."""
+        """Return a liveness property; one without parameters has none."""
+        more: dict[str, Json] = {"parameters": self._terms(live.params)} if live.params else {}
         return {
             "name": live.name,
             "trigger": self.term(live.trigger),
             "response": self.term(live.response),
             "sentence": live.sentence,
             "fair": [self._fair(live, action) for action in live.fair],
+            **more,
         }
 
     def _fair(self, live: statements.Eventually, action: str) -> Json:
@@ -268,7 +290,8 @@ class Encoder:
             for given in live.given
             if given.action == action
         ]
-        return {"action": action, "given": values} if values else action
+        more: dict[str, Json] = {"strong": True} if action in live.strong else {}
+        return {"action": action, "given": values, **more} if values or more else action
 
     def assumption(self, assumption: statements.Assumption) -> Json:
         """Return an assumption."""

@@ -16,6 +16,7 @@ from carnet_spec.language import markup, statements, terms
 from carnet_spec.language.actions import Action
 from carnet_spec.language.encoding import Encoder
 from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.lemma_claims import LemmaClaim
 from carnet_spec.language.naming import and_known, require_name
 
 _Named = TypeVar("_Named", Action, statements.Claim)
@@ -42,6 +43,7 @@ class Protocol:
     defences: tuple[statements.Defence, ...]
     sorts: tuple[terms.Sort, ...] = field(default=())
     symbols: tuple[terms.Symbol, ...] = field(default=())
+    lemma_claims: tuple[LemmaClaim, ...] = field(default=())
 
     def __post_init__(self) -> None:
         require_name("a protocol", self.id)
@@ -68,6 +70,7 @@ class Protocol:
         known = {threat.id for threat in self.threats}
         named = [("claim", claim.name, {*claim.under, *claim.fails_under}) for claim in self.claims]
         named += [("lemma", lemma.name, {*lemma.under}) for lemma in self.lemmas]
+        named += [("lemma claim", lemma.name, {*lemma.under}) for lemma in self.lemma_claims]
         return tuple((what, name, id) for what, name, ids in named for id in sorted(ids - known))
 
     def require_declared_threats(self, places: Mapping[tuple[str, str], object] = NOWHERE) -> None:
@@ -95,6 +98,11 @@ class Protocol:
         stated = set(used)
         named = [each.id for each in self.assumptions if each.built_in or each.id in stated]
         return (*named, *(axiom.states for axiom in self.axioms if not axiom.assumption and axiom.states in stated))
+
+    @property
+    def claim_names(self) -> list[str]:
+        """The names of all claims; those of lemma claims come last."""
+        return [*(claim.name for claim in self.claims), *(claim.name for claim in self.lemma_claims)]
 
     @property
     def invariants(self) -> tuple[statements.Invariant, ...]:
@@ -126,6 +134,7 @@ class Protocol:
                 "threats": [write.threat(threat) for threat in self.threats],
                 "assumptions": [write.assumption(assumption) for assumption in self.assumptions],
                 "defences": [write.defence(defence) for defence in self.defences],
+                **({"lemma_claims": list(map(write.lemma_claim, self.lemma_claims))} if self.lemma_claims else {}),
             },
             sorts=self.sorts,
             symbols=self.symbols,
@@ -235,7 +244,7 @@ def signature_of(
         raise SpecificationError(f"symbols declared twice with different meaning: {listed(clashes)}")
     named = [sort for symbol in (*found, *symbols) for sort in (*symbol.domain, symbol.result)]
     named += [terms.sort_of(param) for action in protocol.actions for param in action.params]
-    named += [param.sort for stated in _state_properties(protocol) for param in stated.params]
+    named += [param.sort for stated in (*_state_properties(protocol), *protocol.liveness) for param in stated.params]
     named += [var.sort for var in sorted(bound, key=lambda var: (var.name, var.sort.name))]
     named += [member.sort for member in sorted(members, key=lambda member: (member.sort.name, member.name))]
     used = tuple(sort for sort in dict.fromkeys((*named, *sorts)) if sort.name != terms.BOOL.name)

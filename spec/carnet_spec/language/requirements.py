@@ -118,6 +118,7 @@ def cited(protocol: Protocol) -> dict[str, tuple[str, ...]]:
     pairs = [
         *((id, action.name) for action in protocol.actions for id in action.enforces),
         *((id, claim.name) for claim in protocol.claims for id in _ids(claim.requirement)),
+        *((id, claim.name) for claim in protocol.lemma_claims for id in claim.cites),
         *((assumption.id, assumption.id) for assumption in protocol.assumptions),
     ]
     found: dict[str, list[str]] = {}

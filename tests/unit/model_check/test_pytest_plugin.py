@@ -81,3 +81,10 @@ def test_a_protocol_beside_the_test_is_found_and_its_requirements_recorded(pytes
     file = pytester.path / "junit.xml"
     verified(pytester, repr(TOY), "-k", "init/secrecy", f"--junitxml={file}")
     assert '<property name="verifies" value="REQ-TOY-2"' in file.read_text()
+
+
+def test_a_lemma_claim_is_an_item_of_each_means(pytester: pytest.Pytester) -> None:
+    passed = verified(pytester, repr(f"{FIXTURES / 'parity.py'}:FAMILY"))
+    passed.assert_outcomes(passed=3)
+    failed = verified(pytester, repr(f"{FIXTURES / 'parity.py'}:FAILING"))
+    failed.stdout.fnmatch_lines(["*even-sum is VIOLATED, expected EXHAUSTED: it does not hold for number = 3"])

@@ -30,7 +30,7 @@ from carnet_check.engines.native.lowering import Lowering
 from carnet_check.engines.native.machine import PARTS, Machine, ModelCode, TooNarrowError, first_width
 from carnet_check.errors import UsageError
 
-HAND_OVER_AT = 60_000
+HAND_OVER_AT = 120_000
 """How many states are found before the model is compiled, which takes some seconds."""
 CHUNK = 1 << 16
 """How many states are expanded before bounds are looked at."""

@@ -10,6 +10,7 @@ from carnet_ref.keys import H100KeySchedule
 from carnet_ref.marks import enforces
 from carnet_ref.systems.gpu_travelling import orders
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.names import DATA, MODEL
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR as OWNER
 from carnet_ref.training import Trainer, TrainingResult
 from carnet_ref.transport.frames import FrameKind, ProtocolError
@@ -107,6 +108,17 @@ class Device:
     def model(self) -> bytes:
         """The model, as it lies in memory."""
         return self.memory.content(device.Region.MODEL)
+
+    @property
+    def digests(self) -> tuple[bytes, tuple[tuple[str, bytes], ...]]:
+        """The digest of the code in memory, and those of what it would train: the model and the data."""
+        data = sha384(self.memory.content(device.Region.BUFFER))
+        return sha384(self.memory.content(device.Region.CODE)), ((MODEL, sha384(self.model)), (DATA, data))
+
+    @property
+    def remains(self) -> bytes:
+        """The digest of what a scrub left in the buffer and of what was derived from it."""
+        return sha384(b"".join(map(self.memory.content, (device.Region.BUFFER, device.Region.WORKSPACE))))
 
     @enforces("REQ-SESSION-04")
     def read_back(self, received: int) -> orders.MemoryRead:

@@ -16,6 +16,12 @@ FOR_NEW_SESSION: Final = b"for a new session"
 """The body of a request to reset the GPU because its session is over, or is given up."""
 BUFFER: Final = "the buffer"
 ELSEWHERE: Final = "elsewhere"
+MODEL: Final = "model"
+DATA: Final = "data"
+RAW_DATA: Final = "raw data"
+GIVEN_GRANT: Final = "grant"
+REMAINS: Final = "buffer"
+"""What attested steps read and give; the last is what a scrub leaves."""
 _DIGITS: Final = 16
 
 

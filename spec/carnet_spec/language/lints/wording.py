@@ -35,6 +35,7 @@ def names(protocol: Protocol) -> Findings:
         "claims, lemmas or liveness properties": [
             *(claim.name for claim in protocol.claims),
             *(lemma.name for lemma in protocol.lemmas),
+            *(claim.name for claim in protocol.lemma_claims),
             *(live.name for live in protocol.liveness),
         ],
         "goals": [goal.name for goal in protocol.goals],
@@ -48,6 +49,7 @@ def names(protocol: Protocol) -> Findings:
         **{f"parameters of {action.name}": [var.name for var in action.params] for action in protocol.actions},
         **{f"parameters of {each.name}": [var.name for var in each.params] for each in protocol.invariants},
         **{f"parameters of {goal.name}": [var.name for var in goal.params] for goal in protocol.goals},
+        **{f"parameters of {live.name}": [var.name for var in live.params] for live in protocol.liveness},
     }
     for what, names in spaces.items():
         for name in repeated(names):
@@ -116,9 +118,11 @@ def source(protocol: Protocol) -> Findings:
     for action in protocol.actions:
         if not action.source.strip():
             yield at(action), "has no source: name the slide, section, clause or file it follows"
-    for claim in protocol.claims:
-        if not claim.source.strip():
-            yield f"claim {claim.name}", "has no source: name what it is claimed after"
+    claimed = [(f"claim {claim.name}", claim.source) for claim in protocol.claims]
+    claimed += [(f"lemma claim {claim.name}", claim.source) for claim in protocol.lemma_claims]
+    for where, text in claimed:
+        if not text.strip():
+            yield where, "has no source: name what it is claimed after"
 
 
 def message(protocol: Protocol) -> Findings:
@@ -187,6 +191,16 @@ def claims(protocol: Protocol) -> Findings:
         if not claim.requirement.strip():
             yield where, "has no requirement: name the id of the sentence that it states"
         if not claim.under and not claim.fails_under:
+            yield where, "is claimed under no threat model: name some in 'under'"
+    for lemma_claim in protocol.lemma_claims:
+        where = f"lemma claim {lemma_claim.name}"
+        if not all(
+            text.strip() for text in (lemma_claim.sentence, *(each.sentence for each in lemma_claim.hypotheses))
+        ):
+            yield where, "or a hypothesis of it has no sentence: say in words what is claimed"
+        if not lemma_claim.requirement.strip():
+            yield where, "has no requirement: name the id of the sentence that it states"
+        if not lemma_claim.under:
             yield where, "is claimed under no threat model: name some in 'under'"
     if not protocol.threats:
         yield from _undeclared(protocol)

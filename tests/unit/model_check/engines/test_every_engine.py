@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
-from carnet_check.engines.interface import Engine, EngineResult
+from carnet_check.engines.interface import Engine, EngineResult, JudgesLemmaClaims
 from carnet_check.engines.native.engine import NATIVE
 from carnet_check.engines.registry import default_engines
 from carnet_check.engines.runner import Listener
@@ -30,6 +30,7 @@ from tests.unit.model_check.engines.toy import REGISTRATION, TOY_ENGINE
 MODEST = {"cvc5": 50_000, "eprover": 300}
 """Budgets, in an engine's own units, that random protocols fit into."""
 OTHERWISE = 400_000
+LEMMA_ENGINES = ["lemma-count", "lemma-calc"]
 MENDED = FIXTURES / "mended.py"
 LAPS = f"{FIXTURES / 'laps.py'}:FAMILY"
 ESTABLISHED = set(Verdict) - {Verdict.UNKNOWN, Verdict.VIOLATED, Verdict.VACUOUS, Verdict.ERROR}
@@ -42,9 +43,12 @@ def _may_be_absent(engine: Engine) -> object:
     return pytest.param(engine, marks=[mark] if engine is not TOY_ENGINE else [], id=engine.name)
 
 
-every_engine = pytest.mark.parametrize(
-    "engine", [_may_be_absent(each) for each in (*registry.registered(), TOY_ENGINE)]
+EVERY = (*registry.registered(), TOY_ENGINE)
+every_engine = pytest.mark.parametrize("engine", [_may_be_absent(each) for each in EVERY])
+every_judge_of_steps = pytest.mark.parametrize(
+    "engine", [_may_be_absent(each) for each in EVERY if not isinstance(each, JudgesLemmaClaims)]
 )
+"""Engines of lemma claims judge nothing else: ``lemmas/test_engine.py`` has what they promise."""
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +130,7 @@ FALLS = {
 }
 
 
-@every_engine
+@every_judge_of_steps
 @pytest.mark.parametrize("name", HOLDS)
 def test_what_holds_is_established(engine: Engine, name: str) -> None:
     reference, variant, pairs = HOLDS[name]
@@ -138,7 +142,7 @@ def test_what_holds_is_established(engine: Engine, name: str) -> None:
     assert outcome.exit_code == 0
 
 
-@every_engine
+@every_judge_of_steps
 @pytest.mark.parametrize("name", FALLS)
 def test_what_falls_is_never_established(engine: Engine, name: str) -> None:
     reference, variant, pair = FALLS[name]
@@ -155,7 +159,7 @@ def test_what_falls_is_never_established(engine: Engine, name: str) -> None:
         assert row is None or row.verdict is Verdict.UNKNOWN
 
 
-@every_engine
+@every_judge_of_steps
 def test_every_pair_that_should_hold_has_one_row(engine: Engine) -> None:
     campaign = asked(TOY, engine)
     rows = engine.run(campaign.task, Heard()).rows
@@ -165,7 +169,7 @@ def test_every_pair_that_should_hold_has_one_row(engine: Engine) -> None:
     assert {row.protocol for row in rows} == {"toy"}
 
 
-@every_engine
+@every_judge_of_steps
 def test_equal_tasks_have_equal_outcomes(engine: Engine) -> None:
     task = asked(TOY, engine).task
     first, heard = engine.run(task, Heard()), Heard()
@@ -173,7 +177,7 @@ def test_equal_tasks_have_equal_outcomes(engine: Engine) -> None:
     assert heard.told, "a listener is told what goes on"
 
 
-@every_engine
+@every_judge_of_steps
 @pytest.mark.parametrize("reference", [TOY, WIDE, control("sound")], ids=["toy", "wide", "sound"])
 def test_a_budget_too_small_establishes_nothing(engine: Engine, reference: str) -> None:
     outcome = answered(reference, engine.limited(1))
@@ -196,7 +200,7 @@ handful = settings(
 )
 
 
-@every_engine
+@every_judge_of_steps
 def test_what_it_says_of_random_protocols_is_true(engine: Engine) -> None:
     @handful
     @given(recipes())
@@ -218,7 +222,10 @@ def test_a_registered_engine_is_asked_by_its_word() -> None:
 
 
 def test_a_registered_engine_has_its_place_in_words_and_in_the_matrix() -> None:
-    assert "--engine [bmc|cvc5|eprover|explicit|induction|kernel|native|toy]" in carnet("verify", "--help").out
+    assert (
+        "--engine [bmc|cvc5|eprover|explicit|induction|kernel|lemma-calc|lemma-count|native|toy]"
+        in carnet("verify", "--help").out
+    )
     ran = carnet("verify", TOY, "--engine", "toyy")
     assert (ran.code, "'toyy' is not one of" in ran.err) == (2, True)
     ran = carnet("verify", TOY, "--engine", "toy", "--engine", "induction", "--jobs", "1")
@@ -234,13 +241,13 @@ def test_an_engine_that_does_not_run_by_default_is_left_out() -> None:
 
 def test_explicit_runs_by_default_where_nothing_faster_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(NATIVE), "lacks", "not installed")
-    assert [engine.name for engine in default_engines()] == ["induction", "explicit"]
+    assert [engine.name for engine in default_engines()] == ["induction", "explicit", *LEMMA_ENGINES]
 
 
 def test_the_doctor_knows_a_registered_engine_and_what_it_needs() -> None:
     found = carnet("doctor", "--json").json
-    names = ["induction", "explicit", "native", "kernel", "cvc5", "eprover", "bmc", "toy"]
-    assert [each["name"] for each in found["engines"]] == names
+    names = ["induction", "explicit", "native", "kernel", "cvc5", "eprover", "bmc"]
+    assert [each["name"] for each in found["engines"]] == [*names, *LEMMA_ENGINES, "toy"]
     (toy,) = (each for each in found["engines"] if each["name"] == "toy")
     assert (toy["missing"], toy["by_default"], toy["verdicts"]) == (["abacus"], False, ["EXHAUSTED", "HOLDS-TO"])
     text = carnet("doctor").out

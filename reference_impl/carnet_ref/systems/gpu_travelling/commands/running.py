@@ -8,6 +8,7 @@ import secrets
 import shlex
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -21,12 +22,17 @@ from carnet_command.text import counted
 from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.journal import BESIDE, Journal, load_or_make_key
 from carnet_ref.keys import ENGINES
+from carnet_ref.privacy import GaussianAccountant, PrivacyParameterError
 from carnet_ref.recorder import Recorder, merge_logs, write_trace
+from carnet_ref.systems.gpu_travelling.commands.attested_graph import graph_recorder, write_claims
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.replica_group import FailoverWorld, FaultInjection, ReplicaGroup
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
+from carnet_ref.systems.verifiable_fl.recording import GraphRecorder, require_graph_folder
 from carnet_ref.training import TRAINERS, trainer_named
+from carnet_ref.training.private import UpdateNoise
+from carnet_ref.transport.frames import Transformed
 from carnet_ref.transport.node import Node, ReportsOutcome
 from carnet_ref.transport.platform import Traffic, bytes_moved
 from carnet_ref.transport.supervisor import InProcessNetwork, ProcessError, Supervisor
@@ -35,6 +41,8 @@ CONFORM = "carnet.conform"
 """The entry-point group of packages that judge traces."""
 MOST_PROCESSES = 64
 """Holders at most that are processes of their own: each takes some 60 MB."""
+DELTA = 1e-6
+"""The δ that ε is computed for where no other is asked for."""
 Say = Callable[[str], None]
 
 
@@ -57,6 +65,30 @@ class RunRequest:
     backups: int = 0
     mishaps: int = 0
     seed: int | None = None
+    clip: float | None = None
+    noise: float | None = None
+    delta: float | None = None
+    graph: Path | None = None
+    claims: Path | None = None
+    quote_steps: bool = False
+
+    @property
+    def update_noise(self) -> UpdateNoise | None:
+        """How updates are clipped and noised.
+
+        Raises UsageError if only half of that is said, or the accountant can count no such release.
+        """
+        if self.clip is None or self.noise is None:
+            if self.clip is not self.noise:
+                raise UsageError("--clip bounds what --noise hides: give both, or none")
+            if self.delta is not None:
+                raise UsageError("--delta is of the privacy that --clip and --noise give")
+            return None
+        try:
+            GaussianAccountant().epsilon(DELTA if self.delta is None else self.delta)
+            return UpdateNoise(self.clip, self.noise)
+        except PrivacyParameterError as error:
+            raise UsageError(f"--clip, --noise and --delta: {error}") from None
 
     @property
     def deployment(self) -> Deployment:
@@ -73,6 +105,10 @@ class RunRequest:
             raise UsageError("--seed decides when --mishaps happen, and none are asked for")
         if self.backups and (self.processes or self.journal is not None):
             raise UsageError("--backup keeps custody in instances of one process: without --processes and --journal")
+        if self.graph is None and (self.claims is not None or self.quote_steps):
+            raise UsageError("--claims and --quote-steps are about the graph that --graph records")
+        if self.graph is not None and (self.processes or self.backups or self.journal is not None):
+            raise UsageError("--graph records a whole run of one process: without --processes, --backup and --journal")
         if self.processes and self.holders > MOST_PROCESSES:
             raise UsageError(f"expected at most {MOST_PROCESSES} holders in processes of their own, not {self.holders}")
         trainer = trainer_named(self.trainer, self.hidden)
@@ -85,6 +121,7 @@ class RunRequest:
             key_messages=self.key_limit,
             save_every=self.save_every,
             trainer=trainer,
+            noise=self.update_noise,
         )
 
     @property
@@ -106,11 +143,17 @@ class RunRequest:
         words += ["--processes"] if self.processes else []
         words += ["--backup", self.backups] if self.backups else []
         words += ["--mishaps", self.mishaps, "--seed", self.seed or 0] if self.mishaps else []
-        given = {
+        words += ["--quote-steps"] if self.quote_steps else []
+        given: dict[str, object] = {
+            "--clip": self.clip,
+            "--noise": self.noise,
+            "--delta": self.delta,
             "--port": self.port or None,
             "--journal": self.journal,
             "--journal-key": self.journal_key,
             "--trace": self.trace,
+            "--graph": self.graph,
+            "--claims": self.claims,
         }
         words += [word for option, value in given.items() if value is not None for word in (option, value)]
         return shlex.join(map(str, words))
@@ -133,6 +176,7 @@ class Result:
     appraisal: Mapping[str, Any] | None
     usage: Sequence[Mapping[str, Any]]
     backup: Mapping[str, int] | None
+    attested: int | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's object."""
@@ -154,10 +198,27 @@ class Result:
             "appraisal": self.appraisal,
             "key_usage": list(self.usage),
             "backup": self.backup,
+            "privacy": self.privacy,
+            "attested": self.attested,
             "events": len(self.lines),
             **counts,
             "cost_of_a_handoff": self._cost(counts["handoffs"]),
         }
+
+    @property
+    def privacy(self) -> dict[str, Any] | None:
+        """What everybody who has every model can tell of each holder's data, by the lines of the ledger.
+
+        A round that was trained again is in the ledger again, although its noise is the same: ε is no better than true.
+        """
+        if (noise := self.plan.update_noise) is None:
+            return None
+        delta = DELTA if self.plan.delta is None else self.plan.delta
+        updates = Counter(line["holder"] for line in self.ledger)
+        accountants = {count: GaussianAccountant().after(noise.release, count) for count in {*updates.values()}}
+        epsilons = {count: accountant.epsilon(delta) for count, accountant in accountants.items()}
+        told = {name: {"updates": count, "epsilon": epsilons[count]} for name, count in updates.items()}
+        return {"clip": noise.bound, "noise": noise.deviation, "delta": delta, "holders": told}
 
     def _cost(self, handoffs: int) -> dict[str, float] | None:
         """Return what one hand-off took on the average, the set-up included."""
@@ -203,19 +264,31 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
         path = _journal_of(plan, folder)(ORCHESTRATOR)
         with contextlib.closing(_opened(deployment, ORCHESTRATOR, path, key)) as journal:
             deployment = deployment.founded(journal, secrets.token_bytes)  # what the holders agree on
-        run = _in_processes if plan.processes else _in_one_process
-        outcome, lines, carried = run(plan, deployment, key, folder, say)
+        graph = None
+        if plan.graph is not None:
+            graph = graph_recorder(deployment, secrets.token_bytes, quote_steps=plan.quote_steps)
+        if plan.processes:
+            outcome, lines, carried = _in_processes(plan, deployment, key, folder, say)
+        else:
+            outcome, lines, carried = _in_one_process(plan, deployment, key, folder, say, graph)
         seconds = time.perf_counter() - began
         header = deployment.header(lines)
         if plan.trace is not None:
             write_trace(plan.trace, header, lines)
+        if graph is not None and plan.graph is not None:
+            graph.end()
+            graph.write(plan.graph)
+        if plan.claims is not None:
+            write_claims(plan.claims, deployment, quote_steps=plan.quote_steps)
         write_trace(folder / "trace", header, lines)
         judged = _judged(folder / "trace")
         losses, books = tuple(outcome["losses"]), (outcome["ledger"], outcome["lost"])
         ends = {ORCHESTRATOR: outcome, GPU: carried.told}
         usage = [{"end": end, **use} for end, told in ends.items() for use in told.get("key_usage", ())]
         done = (outcome["provisioned"], outcome["model"], *books, carried, seconds, outcome["appraisal"], usage)
-        return Result(plan, judged, lines, losses, *done, outcome.get("backup"))
+        return Result(
+            plan, judged, lines, losses, *done, outcome.get("backup"), None if graph is None else len(graph.lines)
+        )
 
 
 def _opened(deployment: Deployment, name: str, path: Path, key: bytes) -> Journal:
@@ -262,6 +335,10 @@ def _check_files(plan: RunRequest, deployment: Deployment) -> None:
         raise UsageError(f"--trace: '{plan.trace}' is the key of this run's journals")
     if plan.trace is not None:
         require_writable_file(plan.trace)
+    if plan.graph is not None:
+        require_graph_folder(plan.graph)
+    if plan.claims is not None:
+        require_writable_file(plan.claims)
 
 
 def _parties(journal: Callable[[str], Path], deployment: Deployment) -> list[Path]:
@@ -300,11 +377,14 @@ def _in_processes(plan: RunRequest, deployment: Deployment, key: bytes, folder: 
     return outcome, lines, supervisor.carried()
 
 
-def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
+def _in_one_process(
+    plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say, graph: GraphRecorder | None
+) -> Ran:
     recorder, random, path = Recorder(design=deployment.design), secrets.token_bytes, _journal_of(plan, folder)
     group = _group(plan, deployment, say) if plan.backups else None
     world = _world(deployment, recorder, group)
-    world.add(Node(GPU, deployment.gpu(random), recorder, remark=say))
+    attest = _unattested if graph is None else graph.record
+    world.add(Node(GPU, deployment.gpu(random), recorder, remark=say, attest=attest))
     with contextlib.ExitStack() as stack:
         if isinstance(world, FailoverWorld):
             world.begin()
@@ -312,7 +392,7 @@ def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder
             journal = _opened(deployment, name, path(name), key)
             stack.callback(journal.close)
             party = deployment.party(name, journal, random)
-            node = Node(name, party, recorder, journal, say)
+            node = Node(name, party, recorder, journal, say, attest)
             world.add(node, node.perform(party.begin(0.0)))
         world.run()
     ended, orchestrator = world.nodes[ORCHESTRATOR].ended, world.nodes[ORCHESTRATOR].role
@@ -325,6 +405,11 @@ def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder
         platform.messages, platform.octets, stretches, gpu.outcome() if isinstance(gpu, ReportsOutcome) else {}
     )
     return {**orchestrator.outcome(), "backup": group and group.tally.to_json()}, recorder.lines, traffic
+
+
+def _unattested(party: str, done: Transformed) -> None:
+    """Let a transformation pass: no graph was asked for."""
+    del party, done
 
 
 def _group(plan: RunRequest, deployment: Deployment, say: Say) -> ReplicaGroup:

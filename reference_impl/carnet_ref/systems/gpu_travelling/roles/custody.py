@@ -13,19 +13,26 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Final
 
-from carnet_ref.crypto.primitives import CryptoError
+from carnet_ref.crypto.primitives import CryptoError, sha384
 from carnet_ref.device import BASE, TRAINING_CODE, Region
 from carnet_ref.keys import Budget, Direction, KeysError, KeyUsage, UsageState
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, log_step
-from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, address_name
+from carnet_ref.systems.gpu_travelling.names import GIVEN_GRANT, MODEL, ORCHESTRATOR, REMAINS, address_name
 from carnet_ref.systems.gpu_travelling.orders import Logged, Model, Upload, size_of
 from carnet_ref.systems.gpu_travelling.roles import facts, states
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, GpuAttested, HolderEnrolled, KeyRotated
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
 from carnet_ref.systems.gpu_travelling.roles.links import borrowed
-from carnet_ref.systems.gpu_travelling.roles.messages import Decline, Grant, Return, encode_message, inside
+from carnet_ref.systems.gpu_travelling.roles.messages import (
+    Decline,
+    Grant,
+    Return,
+    encode_message,
+    grant_digest,
+    inside,
+)
 from carnet_ref.transport import frames
 from carnet_spec.trace import TraceStep
 
@@ -173,9 +180,11 @@ class Lending(ABC):
         said = self.granted(job, enrolled, self.first_slot(job), job.live.lend())
         job = replace(job, lent=job.live.keys, deadline=self.lease_end(job))
         taken = step("grant", ORCHESTRATOR, a=addressee, p=addressee, v=said.start, b=address_name(said.address))
+        epoch, reads = lent_epoch(job), ((MODEL, job.progress.latest), (REMAINS, sha384(b"")))
         return states.AwaitsReturn(job, whole), [
-            frames.Persist("grant", job.live.name(job.live.keys).encode()),
+            frames.Persist("grant", epoch.encode()),
             log_step(taken, encode_message(said), now=job.now, end=job.deadline),
+            attested(job, "grant", reads, (GIVEN_GRANT, grant_digest(epoch, addressee))),
             frames.Send(frames.PLATFORM, frames.FrameKind.ROUTE, addressee.encode()),
             job.admission.send(addressee, said),
         ]
@@ -311,6 +320,11 @@ class Lending(ABC):
 def too_low(job: Job, why: str) -> states.Transition:
     """End the job: under new keys there is no more room than this."""
     return states.Finished(job), [frames.Ended(f"the key limit is too low for one hand-over: {why}")]
+
+
+def attested(job: Job, task: str, reads: tuple[tuple[str, bytes], ...], given: tuple[str, bytes]) -> frames.Transformed:
+    """Return a step of the orchestrator's in the epoch lent last, as it is attested; the code is the job's manifest."""
+    return frames.Transformed(task, lent_epoch(job), sha384(job.manifest), reads, (given,))
 
 
 def lent_epoch(job: Job) -> str:

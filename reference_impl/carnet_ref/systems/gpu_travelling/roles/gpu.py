@@ -27,6 +27,8 @@ from carnet_spec.trace import TraceStep
 
 Failure = (CryptoError, KeysError, MalformedError, frames.ProtocolError, SpdmError)
 _HEAD = 9
+SCRUB_CODE = b"clear buffer\nclear workspace\n"
+"""What the firmware runs when it scrubs, as the code that it names when it says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +151,26 @@ class InSession(GpuState):
         match order:
             case orders.Rotate(key):
                 return self._rotate(place, key)
-            case orders.Fence() | orders.Scrub():
+            case orders.Fence():
                 return step(_CLEARED[type(order)], names.GPU, **about, v=place.number), device.clear(order), []
+            case orders.Scrub():
+                report = device.clear(order)
+                model, remains = (names.MODEL, sha384(device.model)), (names.REMAINS, device.remains)
+                done = frames.Transformed("scrub", about["k"], sha384(SCRUB_CODE), (model,), (remains,))
+                return step(_CLEARED[type(order)], names.GPU, **about, v=place.number), report, [done]
             case orders.ReadBack(epoch):
                 received = self.engines.received(epoch)
                 taken = step("exec_read_back", names.GPU, **about, v=place.number, c=self._epoch(epoch), n=received)
                 return taken, device.read_back(received), []
             case orders.Train():
+                code, reads = device.digests
                 outcome = device.train()
                 digest = sha384(outcome.model)
+                done = frames.Transformed("train", about["k"], code, reads, ((names.MODEL, digest),))
                 sealed, frame = self._send_home(orders.Logged(outcome.loss))
                 way = {"v": place.number, "j": self._name(sealed.keys), "w": sealed.slot}
                 made = names.version_name(digest, about["k"])
-                return step("exec_train", names.GPU, **about, **way, n=made), orders.Trained(digest), [frame]
+                return step("exec_train", names.GPU, **about, **way, n=made), orders.Trained(digest), [done, frame]
             case orders.Save():
                 sealed, frame = self._send_home(orders.Model(device.model))
                 way = {"v": place.number, "j": self._name(sealed.keys), "w": sealed.slot}

@@ -8,12 +8,21 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-from carnet_ref.crypto.primitives import CryptoError, Random
+from carnet_ref.crypto.primitives import CryptoError, Random, sha384
 from carnet_ref.keys import Budget, KeysError
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling import enforcement
-from carnet_ref.systems.gpu_travelling.names import BUFFER, GPU, HOLDER, ORCHESTRATOR, address_name
+from carnet_ref.systems.gpu_travelling.names import (
+    BUFFER,
+    DATA,
+    GIVEN_GRANT,
+    GPU,
+    HOLDER,
+    ORCHESTRATOR,
+    RAW_DATA,
+    address_name,
+)
 from carnet_ref.systems.gpu_travelling.orders import Write
 from carnet_ref.systems.gpu_travelling.roles import messages
 from carnet_ref.systems.gpu_travelling.roles.attestation import (
@@ -23,6 +32,7 @@ from carnet_ref.systems.gpu_travelling.roles.attestation import (
     prove_enrolment,
 )
 from carnet_ref.systems.gpu_travelling.roles.links import FRAMING, BorrowedLink
+from carnet_ref.training import SANITISER, sanitised
 from carnet_ref.transport import frames
 from carnet_ref.wire import MalformedError
 
@@ -176,7 +186,8 @@ class AwaitsGrant(_InChannel):
         grant = replace(grant, address=self.known.setup.address(grant))
         self._check(grant)
         known, name = self.known, epoch_name(grant)
-        chunks = known.setup.chunks(grant.round)
+        raw = known.setup.chunks(grant.round)
+        chunks = tuple(map(sanitised, raw))
         needs = Budget.of(len(chunk) + FRAMING for chunk in chunks)
         if not grant.budget.covers(needs):
             return self, [self.send(messages.Decline(grant.session, grant.epoch, needs))]
@@ -191,7 +202,15 @@ class AwaitsGrant(_InChannel):
             b=address_name(grant.address),
         )
         provides = Provides(known, self.channel, self.nonce, grant, chunks)
-        return provides, [frames.Persist("accepted", name.encode()), enforcement.log_step(taken), frames.Proceed()]
+        cleaned = frames.Transformed(
+            "sanitise",
+            name,
+            sha384(SANITISER),
+            ((GIVEN_GRANT, messages.grant_digest(name, known.setup.name)), (RAW_DATA, sha384(b"".join(raw)))),
+            ((DATA, sha384(b"".join(chunks))),),
+        )
+        accepted = frames.Persist("accepted", name.encode())
+        return provides, [accepted, enforcement.log_step(taken), cleaned, frames.Proceed()]
 
     def _check(self, grant: messages.Grant) -> None:
         if grant.session != self.session:

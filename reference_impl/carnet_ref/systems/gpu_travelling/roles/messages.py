@@ -219,3 +219,8 @@ def untagged(body: bytes) -> tuple[bool, int, bytes]:
     if not body:
         raise MalformedError("session frame", "a tag", "nothing")
     return bool(body[0] & 1), body[0] >> 1, body[1:]
+
+
+def grant_digest(epoch: str, holder: str) -> bytes:
+    """Return what stands for a grant where it is attested: whose epoch it is, and no key."""
+    return sha384(join(b"carnet grant 1", epoch.encode("utf-8"), holder.encode("utf-8")))

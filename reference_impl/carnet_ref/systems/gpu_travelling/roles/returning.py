@@ -14,10 +14,10 @@ from carnet_ref.device import TRAINING_CODE
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.enforcement import log_step
-from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, version_name
+from carnet_ref.systems.gpu_travelling.names import MODEL, ORCHESTRATOR, version_name
 from carnet_ref.systems.gpu_travelling.orders import Fence, Logged, Model, Order, ReadBack, Save, Scrub, Train, Upload
 from carnet_ref.systems.gpu_travelling.roles import facts, states
-from carnet_ref.systems.gpu_travelling.roles.custody import Lending, lent_epoch, shortage
+from carnet_ref.systems.gpu_travelling.roles.custody import Lending, attested, lent_epoch, shortage
 from carnet_ref.systems.gpu_travelling.roles.job import Checkpoint, Custody, Entry, Job
 from carnet_ref.systems.gpu_travelling.roles.messages import inside
 from carnet_ref.transport.frames import PLATFORM, FrameKind, Persist, ProtocolError, Remark, RoleEffect, Send
@@ -182,7 +182,8 @@ class Returning(Lending):
         kept = Checkpoint(job.progress, model, job.books.returns)
         seen = log_step(step("saved", ORCHESTRATOR))
         after, effects = self.scrub(replace(job, kept=kept, books=job.books.secured()))
-        return after, [Persist("saved", kept.encode()), seen, *effects]
+        done = attested(job, "save", ((MODEL, job.progress.latest),), (MODEL, sha384(model)))
+        return after, [Persist("saved", kept.encode()), seen, done, *effects]
 
     @enforces("REQ-SCRUB-01")
     def scrub(self, job: Job) -> states.Transition:

@@ -1,0 +1,137 @@
+"""The engines of lemma claims: each goes through all cases of one means, and shows that each hypothesis is needed.
+
+A case that the claim does not hold in is VIOLATED, with the case. A hypothesis without which no case is found that the
+claim fails in makes the row VACUOUS: the claim names as necessary what is not.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from carnet_check.engines.interface import EngineResult, JudgesLemmaClaims, Plan, Task
+from carnet_check.engines.runner import Listener
+from carnet_check.errors import EngineError
+from carnet_check.results import Kind, Result, Verdict
+from carnet_command.text import counted
+from carnet_spec.language import Case, Examination, LemmaClaim, Means, Profile
+
+MOST_CASES = 1_000_000
+"""Cases of one claim, and of one hypothesis left out."""
+
+
+@dataclass(frozen=True)
+class Examiner(JudgesLemmaClaims):
+    """Goes through the cases that one means decides; ``most`` is how many cases one claim may have."""
+
+    verdicts: ClassVar = (Verdict.EXHAUSTED, Verdict.SAMPLED)
+    refutes: ClassVar = True
+    believes_no_solver: ClassVar = True
+    most: int = MOST_CASES
+
+    def run(self, task: Task, listener: Listener) -> EngineResult:
+        """Judge every lemma claim of the task that this means decides."""
+        asked = [(plan, claim) for plan in task.plans for claim in self.wanted(plan)]
+        rows = (row for plan, claim in asked for row in self._rows(task, plan, claim, listener))
+        return EngineResult(self.name, tuple(rows))
+
+    def _rows(self, task: Task, plan: Plan, claim: LemmaClaim, listener: Listener) -> list[Result]:
+        began = time.monotonic()
+        listener.status(f"{plan.protocol.variant}: {self.name} of {claim.name}")
+        examination = claim.examination(self.means)
+        assert examination is not None, claim.name
+        found = self._examined(claim, examination)
+        row = replace(
+            found,
+            protocol=task.source.family.id,
+            variant=plan.protocol.variant,
+            expected=self.expected_of(claim),
+            seconds=time.monotonic() - began,
+        )
+        return [replace(row, threat=threat.id) for other, threat in plan.lemma_claims if other is claim]
+
+    def _examined(self, claim: LemmaClaim, examination: Examination) -> Result:
+        number, failing = self._first_failing(claim, examination, "")
+        row = Result("", "", claim.name, "", self.name, Verdict.UNKNOWN, Verdict.UNKNOWN, kind=Kind.LEMMA_CLAIM)
+        if failing is not None:
+            return replace(row, verdict=Verdict.VIOLATED, detail=f"it does not hold for {failing.words}")
+        if number > self.most:
+            return replace(row, detail=f"more than {self.most:,} cases: {examination.over}")
+        if not number:
+            return replace(row, verdict=Verdict.VACUOUS, detail=f"there is no case: {examination.over}")
+        shown: list[tuple[str, str]] = []
+        for name in examination.needs:
+            seen, counterexample = self._first_failing(claim, examination, name)
+            if counterexample is None:
+                why = f"of {counted(min(seen, self.most), 'case')} without {name}, the claim fails in none"
+                verdict = Verdict.UNKNOWN if seen > self.most else Verdict.VACUOUS
+                return replace(row, verdict=verdict, detail=f"{why}: the hypothesis is not shown to be needed")
+            shown.append((name, counterexample.words))
+        verdict = Verdict.EXHAUSTED if examination.complete else Verdict.SAMPLED
+        return replace(row, verdict=verdict, bound=number, detail=examination.over, counterexamples=tuple(shown))
+
+    def _first_failing(self, claim: LemmaClaim, examination: Examination, left_out: str) -> tuple[int, Case | None]:
+        """Return how many cases were seen, and the first that fails, which no smaller one does before it.
+
+        Raises:
+            EngineError: the cases are not in the order of their sizes, so that the first need not be a smallest one.
+        """
+        number, size = 0, 0
+        for number, case in enumerate(examination.cases(left_out), 1):
+            if case.size < size:
+                raise EngineError(f"{claim.name}: a case of size {case.size} comes after one of size {size}")
+            size = case.size
+            if not case.holds or number > self.most:
+                return number, None if case.holds else case
+        return number, None
+
+    def limited(self, most: int) -> Self:
+        """Return the same engine for at most so many cases of a claim."""
+        return replace(self, most=most)
+
+    def expected(self, profile: Profile) -> Verdict:
+        """Return EXHAUSTED, whatever the profile."""
+        return Verdict.EXHAUSTED
+
+    def expected_of(self, claim: LemmaClaim) -> Verdict:
+        """Return what is expected of a claim: its cases are all there are, or samples."""
+        examination = claim.examination(self.means)
+        return Verdict.EXHAUSTED if examination is None or examination.complete else Verdict.SAMPLED
+
+    def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
+        """Say how many cases were gone through."""
+        rows = {row.claim: row.bound or 0 for row in outcome.rows}
+        return (f"{self.name}: {counted(sum(rows.values()), 'case')} of {counted(len(rows), 'lemma claim')}",)
+
+    def budget(self, profile: Profile) -> str:
+        """Say how many cases there may be."""
+        return f"{self.most:,} cases to a lemma claim"
+
+
+class Counting(Examiner):
+    """Decides each case by what the words of the claim mean."""
+
+    name: ClassVar = "lemma-count"
+    purpose: ClassVar = "lemma claims, by an exhaustive count of small cases"
+    means: ClassVar = Means.COUNTING
+
+    def intention(self, task: Task) -> str:
+        """Say that small cases are counted."""
+        return "counts every small case of the lemma claims, and one for each hypothesis left out"
+
+
+class Calculation(Examiner):
+    """Decides each case by a formula or an algorithm."""
+
+    name: ClassVar = "lemma-calc"
+    purpose: ClassVar = "lemma claims, by exact calculation"
+    means: ClassVar = Means.CALCULATION
+
+    def intention(self, task: Task) -> str:
+        """Say that cases are calculated."""
+        return "calculates lemma claims at the sizes that they name, and one case for each hypothesis left out"
+
+
+COUNTING = Counting()
+CALCULATION = Calculation()

@@ -1,0 +1,243 @@
+"""Evidence of exclaves: what binds a key, or a single step, to the code that was launched, and how it is appraised.
+
+An exclave introduces itself with a name, the run that it was launched for, and one of these:
+
+* ``key``: nothing but a public key. Whoever audits has to know it.
+* ``tdx`` and ``nvidia-gpu`` with a key: evidence over that key. The key is in memory of software, so a leak of memory
+  lets others speak for the exclave.
+* ``tdx`` and ``nvidia-gpu`` without a key: each step has evidence of its own in place of a signature. Software keeps no
+  secret at all.
+
+Source: arXiv 2412.10537v4, abstract (exclaves, and the variant on present hardware).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum
+from typing import Any, Final, Protocol
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from carnet_ref.attestation.appraisal import Anchors, Appraisal
+from carnet_ref.attestation.intel.appraisal import Policy as TdPolicy
+from carnet_ref.attestation.intel.appraisal import appraise_quote
+from carnet_ref.attestation.nvidia import appraisal as nvidia
+from carnet_ref.attestation.nvidia.report import Mode
+from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
+from carnet_ref.attestation.simulated.td import SimulatedTd
+from carnet_ref.crypto.primitives import sha256, sha384
+from carnet_ref.wire import MalformedError, join
+
+KEY, TDX, GPU = "key", "tdx", "nvidia-gpu"
+KINDS: Final = (KEY, TDX, GPU)
+QUOTE_STEPS: Final = frozenset(
+    {"pck-chain", "quote-signature", "report-data", "measurements", "tcb-status", "revocation"}
+)
+GPU_STEPS: Final = frozenset(nvidia.STEPS) - {"policy"}
+REPORT_DATA_BYTES: Final = 64
+_KEY_LABEL: Final = b"carnet exclave key 1"
+_STEP_LABEL: Final = b"carnet exclave step 1"
+
+
+class Level(IntEnum):
+    """What an audit can promise; each level promises what those below it do."""
+
+    NONE = 0
+    """Nothing."""
+    LINKED = 1
+    """The graph is whole, and signed under keys that the auditor knew before: true if their owners are honest."""
+    ATTESTED = 2
+    """Evidence binds each key to its code: true unless memory of an exclave leaks."""
+    EXCLAVE = 3
+    """Evidence binds each step to its code, and software has no secret: true whatever leaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """What an exclave shows of itself.
+
+    Attributes:
+        name: what its statements call it.
+        kind: one of `KINDS`.
+        run: the run that it was launched for, 32 bytes in hexadecimal.
+        key: its public key, an uncompressed point on P-256; empty where each step has evidence of its own.
+        evidence: a quote or report over the key; empty where there is none.
+        endorsements: what vendors publish about the platform, by name: files, as their contents.
+    """
+
+    name: str
+    kind: str
+    run: str
+    key: bytes = b""
+    evidence: bytes = field(default=b"", repr=False)
+    endorsements: Mapping[str, tuple[bytes, ...]] = field(default_factory=dict, repr=False)
+
+    @property
+    def level(self) -> Level:
+        """What statements of such an exclave can promise, once everything has been appraised."""
+        if self.kind == KEY:
+            return Level.LINKED
+        return Level.ATTESTED if self.key else Level.EXCLAVE
+
+    @property
+    def keyid(self) -> str:
+        """How its envelopes name its key; the key of hardware has the exclave's name."""
+        return sha256(self.key).hex() if self.key else self.name
+
+    @property
+    def binding(self) -> bytes:
+        """What evidence over the key is bound to."""
+        return join(_KEY_LABEL, self.run.encode("ascii"), self.name.encode("ascii"), self.key)
+
+    @property
+    def public_key(self) -> ec.EllipticCurvePublicKey:
+        """The key. Raises MalformedError if it is no point on P-256."""
+        try:
+            return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), self.key)
+        except ValueError:
+            raise MalformedError("exclave", "a point on P-256", self.key.hex()[:16]) from None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON values; bytes are in base64."""
+        files = {name: [_base64(each) for each in contents] for name, contents in self.endorsements.items()}
+        said = {"name": self.name, "kind": self.kind, "run": self.run}
+        return {**said, "key": self.key.hex(), "evidence": _base64(self.evidence), "endorsements": files}
+
+    @classmethod
+    def from_json(cls, value: object) -> Introduction:
+        """Return what `to_json` gave. Raises MalformedError if it is something else."""
+        names = ("name", "kind", "run", "key", "evidence", "endorsements")
+        if not isinstance(value, dict) or value.keys() != frozenset(names):
+            raise MalformedError("exclave", f"an object of {', '.join(names)}", ascii(value)[:80])
+        try:
+            files = {str(name): tuple(map(_octets, each)) for name, each in value["endorsements"].items()}
+            name, kind, run = (str(value[name]) for name in ("name", "kind", "run"))
+            key, evidence = bytes.fromhex(value["key"]), _octets(value["evidence"])
+        except (TypeError, ValueError, AttributeError) as error:
+            raise MalformedError("exclave", "text, hexadecimal digits and base64", str(error)[:80]) from None
+        if kind not in KINDS or not (name + run).isascii():
+            raise MalformedError("exclave", f"a kind out of {', '.join(KINDS)}, and ASCII", ascii((name, kind))[:80])
+        return cls(name, kind, run, key, evidence, files)
+
+
+def step_binding(signed: bytes) -> bytes:
+    """Return what evidence over a single step is bound to, of what a signature would be made over."""
+    return join(_STEP_LABEL, signed)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedExclave:
+    """What is expected of an exclave: its kind, and the measurement that its evidence has to state.
+
+    ``measurement`` is the MRTD of a TD in hexadecimal, the driver and VBIOS versions of a GPU with a space between
+    them, or the key itself in hexadecimal.
+    """
+
+    name: str
+    kind: str
+    measurement: str
+
+
+def appraise(
+    shown: Introduction, evidence: bytes, binding: bytes, expected: ExpectedExclave, anchors: Anchors, at: datetime
+) -> Appraisal:
+    """Appraise evidence of an exclave: its signer, what it is bound to, and what it measured.
+
+    ``evidence`` is over the exclave's key, or over one step. Raises LookupError for a kind that has no evidence.
+    """
+    files = shown.endorsements
+    if shown.kind == TDX:
+        policy = TdPolicy(QUOTE_STEPS, measurements=(("mrtd", frozenset({bytes.fromhex(expected.measurement)})),))
+        collateral = next(iter(files.get("collateral", ())), None)
+        data = report_data(binding)
+        return appraise_quote(evidence, at=at, policy=policy, anchors=anchors, collateral=collateral, report_data=data)
+    if shown.kind == GPU:
+        driver, _, vbios = expected.measurement.partition(" ")
+        modes = frozenset({Mode.SINGLE_GPU})
+        policy_ = nvidia.Policy(GPU_STEPS, minimum_driver=driver, minimum_vbios=vbios, modes=modes)
+        chain = next(iter(files.get("chain", ())), b"")
+        given = {"rims": files.get("rims", ()), "ocsp": files.get("ocsp", ())}
+        nonce = sha256(binding)
+        return nvidia.appraise_gpu(evidence, chain, at=at, policy=policy_, anchors=anchors, nonce=nonce, **given)
+    raise LookupError(shown.kind)
+
+
+def report_data(binding: bytes) -> bytes:
+    """Return the 64 bytes that a TD asks for a quote with."""
+    return sha384(binding).ljust(REPORT_DATA_BYTES, b"\0")
+
+
+# -- who makes evidence --------------------------------------------------------------------------------------------
+
+
+class Attester(Protocol):
+    """The hardware below an exclave."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of its evidence."""
+
+    @property
+    def endorsements(self) -> Mapping[str, tuple[bytes, ...]]:
+        """What vendors publish about it, by name."""
+
+    def evidence(self, binding: bytes) -> bytes:
+        """Return evidence of what runs, bound to these bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TdAttester:
+    """A simulated TD."""
+
+    td: SimulatedTd
+    kind: str = TDX
+
+    @property
+    def endorsements(self) -> Mapping[str, tuple[bytes, ...]]:
+        """The collateral of its platform."""
+        return {"collateral": (self.td.collateral,)}
+
+    def evidence(self, binding: bytes) -> bytes:
+        """Return a quote."""
+        return self.td.quote(report_data(binding))
+
+
+@dataclass(frozen=True, slots=True)
+class GpuAttester:
+    """A simulated GPU, with the reference values and the OCSP replies that its vendor hands out."""
+
+    gpu: SimulatedGpu
+    rims: tuple[bytes, ...]
+    ocsp: tuple[bytes, ...]
+    kind: str = GPU
+
+    @property
+    def endorsements(self) -> Mapping[str, tuple[bytes, ...]]:
+        """Its certificates, the manifests of its firmware, and replies about certificates."""
+        return {"chain": (self.gpu.chain_pem,), "rims": self.rims, "ocsp": self.ocsp}
+
+    def evidence(self, binding: bytes) -> bytes:
+        """Return a report."""
+        return self.gpu.report(gpu_request(sha256(binding)))
+
+
+def point_of(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Return the public half of a key, as an uncompressed point."""
+    return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _octets(value: object) -> bytes:
+    try:
+        return base64.b64decode(value if isinstance(value, str) else "-", validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None

@@ -1,0 +1,28 @@
+"""The design put together: what is claimed, and of whom."""
+
+from __future__ import annotations
+
+from carnet_spec.language import *
+from carnet_spec.language.authoring import *
+from carnet_spec.protocols.coded_private_ml.claims import COLLUDING, TEXT, lemma_claims
+
+ID = "coded-private-ml"
+TITLE = "CodedPrivateML: training on blocks of data that are coded with random ones"
+
+
+def coded_private_ml(variant: str) -> Draft:
+    """Draft the only variant: no step is spoken of, and nothing is first-order."""
+    draft = Draft(ID, TITLE, variant)
+    assumptions_from(draft, TEXT, built_in=("A1",))
+    draft.threat(COLLUDING, "some workers put together what they are sent")
+    lemma_claims(draft)
+    return draft
+
+
+def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    """Return the only instance: there is no sort, and nothing to choose."""
+    sizes_for(scale, {}, protocol.id)
+    return Instance(elements={}, relations={}, functions={})
+
+
+FAMILY = Family(id=ID, title=TITLE, draft=coded_private_ml, instance=instance, default_threat=COLLUDING, text=TEXT)

@@ -1,0 +1,106 @@
+"""What is claimed of DarKnight: what is first-order of it, for any field, and the lemma claims."""
+
+from __future__ import annotations
+
+from carnet_spec.language import *
+from carnet_spec.language.authoring import Claims, text_beside
+from carnet_spec.protocols.darknight import cases
+from carnet_spec.theories.field import Field
+
+TEXT = text_beside(__file__)
+COLLUDING = "colluding"
+
+
+class Residue(Individual):
+    """A residue: an input, noise, or what a processor sees."""
+
+
+sums = rigid_relation("sums", Residue, Residue, Residue, says="{0} and {1} add up to {2}")
+products = rigid_relation("products", Residue, Residue, Residue, says="{0} times {1} is {2}")
+zero = constant("zero", Residue, says="adds nothing")
+
+FIELD = Field(Residue, sums, zero, products)
+DARKNIGHT = "DarKnight, abstract"
+
+
+def theorems(draft: Draft) -> None:
+    """State what is first-order of the claim about who works together, for one processor."""
+    FIELD.assume_group(draft, "A1")
+    FIELD.assume_cancellation(draft, "A2")
+
+    @Claims(draft, TEXT, (COLLUDING,))("one-noise", DARKNIGHT)
+    def one_noise(
+        part: Residue, opposite: Residue, factor: Residue, r: Residue, s: Residue, u: Residue, v: Residue, seen: Residue
+    ) -> Formula:
+        noise = products(r, factor, u) & products(s, factor, v) & (factor != zero)
+        return implies(sums(part, opposite, zero) & noise & sums(part, u, seen) & sums(part, v, seen), r == s)
+
+
+_UNIFORM = Hypothesis("uniform-noise", "Every element is equally likely to be a value of the noise.", "REQ-NOISE-01")
+_INDEPENDENT = Hypothesis("independent-noise", "Each value of the noise is drawn for itself.", "REQ-NOISE-01")
+_DISTINCT = Hypothesis("distinct-points", "No two processors have one point.", "REQ-POINTS-01")
+_FEW = Hypothesis("few-together", "No more processors work together than there are values of noise.", "REQ-NOISE-02")
+_ENOUGH = Hypothesis("enough-results", "There are as many results as inputs and values of noise.", "REQ-RESULTS-01")
+
+
+def lemma_claims(draft: Draft) -> None:
+    """State the lemma claims."""
+    _state(
+        draft,
+        "criterion",
+        (_UNIFORM, _INDEPENDENT),
+        Examination(
+            Means.COUNTING,
+            "all shares of one input and up to two values of noise modulo 2, 3 and 5, by how often each view is seen",
+            cases.criterion_counted,
+            ("uniform-noise", "independent-noise"),
+        ),
+        Examination(Means.CALCULATION, "the same shares, by ranks", cases.criterion_calculated, ()),
+    )
+    _state(
+        draft,
+        "threshold",
+        (_UNIFORM, _INDEPENDENT, _FEW),
+        Examination(
+            Means.COUNTING,
+            "all coalitions of up to as many processors as there are values of noise, modulo 2, 3 and 5",
+            cases.threshold_counted,
+            ("uniform-noise", "independent-noise", "few-together"),
+        ),
+        Examination(
+            Means.CALCULATION,
+            f"all coalitions among {cases.PROCESSORS} processors modulo {cases.PRIME:,}, by ranks",
+            cases.threshold_calculated,
+            ("few-together",),
+        ),
+        theorems=("one-noise",),
+    )
+    _state(
+        draft,
+        "decoding",
+        (_DISTINCT, _ENOUGH),
+        Examination(
+            Means.COUNTING,
+            "all inputs and noise of up to three values together, modulo 2, 3 and 5",
+            cases.decoding_counted,
+            ("distinct-points", "enough-results"),
+        ),
+        Examination(
+            Means.CALCULATION,
+            f"all results of up to {cases.PROCESSORS} processors modulo {cases.PRIME:,}, by ranks",
+            cases.decoding_calculated,
+            ("distinct-points", "enough-results"),
+        ),
+    )
+
+
+def _state(
+    draft: Draft,
+    name: str,
+    hypotheses: tuple[Hypothesis, ...],
+    *examinations: Examination,
+    theorems: tuple[str, ...] = (),
+) -> None:
+    id = f"CLAIM-{name.upper()}"
+    sentence = TEXT.sentence(id)
+    draft.lemma_claim(LemmaClaim(name, sentence, id, DARKNIGHT, (COLLUDING,), hypotheses, examinations, theorems))

@@ -1,0 +1,52 @@
+"""The design put together: what is assumed and claimed, and the fields that are gone through."""
+
+from __future__ import annotations
+
+from operator import add, mul
+
+from carnet_spec.language import *
+from carnet_spec.language.authoring import *
+from carnet_spec.protocols.darknight.claims import COLLUDING, TEXT, lemma_claims, theorems
+from carnet_spec.theories.field import residues, table
+
+ID = "darknight"
+TITLE = "DarKnight: batches of inputs, coded with noise, on processors that may work together"
+SIZES = {"modulus": (3, "residue")}
+"""How many elements the field has, unless a profile or ``--set`` says otherwise; a prime."""
+
+
+def darknight(variant: str) -> Draft:
+    """Draft the only variant: no step is spoken of."""
+    draft = Draft(ID, TITLE, variant)
+    assumptions_from(draft, TEXT)
+    draft.threat(COLLUDING, "some processors put together what they are sent")
+    theorems(draft)
+    lemma_claims(draft)
+    return draft
+
+
+def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    """Build the field of so many residues."""
+    size = sizes_for(scale, SIZES, protocol.id)
+    modulus = size["modulus"]
+    names = residues(modulus)
+    return Instance(
+        elements={"Residue": names},
+        relations={"sums": table(modulus, add), "products": table(modulus, mul)},
+        functions={"zero": {(): names[0]}},
+        describes=sizes_in_words(size, SIZES),
+    )
+
+
+FAMILY = Family(
+    id=ID,
+    title=TITLE,
+    draft=darknight,
+    instance=instance,
+    profiles=by_name(
+        Profile("tiny", {}, title="the field of three elements"),
+        Profile("ci", {"modulus": 5}, title="the field of five elements"),
+    ),
+    default_threat=COLLUDING,
+    text=TEXT,
+)

@@ -1,0 +1,92 @@
+"""The lemma claims that come with Carnet: each holds by every means, and what decides a case is right."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carnet_check.engines.interface import JudgesLemmaClaims
+from carnet_check.loading.families import load
+from carnet_check.results import Kind
+from carnet_check.verification.campaign import verify
+from carnet_check.verification.checks import shortcomings
+from carnet_check.verification.planning import Request, planned
+from carnet_spec.protocols.registry import registered
+from carnet_spec.theories.shares import Share, dot, hides_by_rank, lagrange, leaking, learns_nothing, powers, rank
+
+WITH_LEMMA_CLAIMS = [id for id in registered() if load(id).protocol().lemma_claims]
+
+
+def test_these_have_lemma_claims() -> None:
+    assert {"coded-private-ml", "darknight", "slalom"} <= {*WITH_LEMMA_CLAIMS}
+
+
+@pytest.mark.parametrize("id", WITH_LEMMA_CLAIMS)
+@pytest.mark.verifies(
+    *(f"slalom-{claim.requirement}" for claim in load("slalom").protocol().claims),
+    *(f"slalom-{id}" for claim in load("slalom").protocol().lemma_claims for id in claim.cites),
+)
+def test_each_holds_and_each_hypothesis_is_needed(id: str) -> None:
+    campaign = planned(Request(load(id)))
+    outcome = verify(campaign)
+    assert outcome.exit_code == 0
+    assert shortcomings(outcome) == []
+    judged = {row.claim: set(row.counterexamples) for row in outcome.results if row.kind is Kind.LEMMA_CLAIM}
+    for row in outcome.results:
+        judged.setdefault(row.claim, set()).update(row.counterexamples)
+    for claim in campaign.plans[0].protocol.lemma_claims:
+        assert {name for name, _ in judged[claim.name]} == {each.name for each in claim.hypotheses}
+    assert any(isinstance(engine, JudgesLemmaClaims) for engine in campaign.engines)
+
+
+@pytest.mark.parametrize("id", ["slalom", "darknight"])
+def test_what_is_first_order_is_certified(id: str) -> None:
+    outcome = verify(planned(Request(load(id), engines=("kernel",))))
+    assert {row.claim for row in outcome.results} == {claim.name for claim in load(id).protocol().claims}
+    assert all(row.as_expected for row in outcome.results)
+
+
+# -- shares of a code -------------------------------------------------------------------------------------------------
+
+PRIMES = st.sampled_from([2, 3, 5])
+
+
+@st.composite
+def codes(draw: st.DrawFn) -> tuple[int, list[Share]]:
+    """Draw shares of up to two values of data and two of noise."""
+    modulus, data, noise = draw(PRIMES), draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    value = st.integers(0, modulus - 1)
+    row = st.tuples(st.tuples(*[value] * data), st.tuples(*[value] * noise))
+    return modulus, [Share(*each) for each in draw(st.lists(row, min_size=1, max_size=3))]
+
+
+@given(codes())
+def test_a_count_ranks_and_a_search_for_leaks_agree(drawn: tuple[int, list[Share]]) -> None:
+    modulus, shares = drawn
+    assert learns_nothing(shares, modulus) == hides_by_rank(shares, modulus) == (leaking(shares, modulus) is None)
+
+
+@given(st.data())
+def test_a_rank_is_the_number_of_values_that_rows_span(data: st.DataObject) -> None:
+    modulus = data.draw(PRIMES)
+    rows = data.draw(st.lists(st.tuples(*[st.integers(0, modulus - 1)] * 3), min_size=1, max_size=3))
+    spanned = {
+        tuple(dot(factors, column) % modulus for column in zip(*rows, strict=True))
+        for factors in product(range(modulus), repeat=len(rows))
+    }
+    assert modulus ** rank(rows, modulus) == len(spanned)
+
+
+def test_a_share_at_a_node_is_the_value_there() -> None:
+    """Whoever has the point of a block has the block."""
+    assert lagrange(1, (0, 1, 2), 7) == (0, 1, 0)
+    for points in combinations(range(7), 3):
+        values = [(3 * at * at + at + 5) % 7 for at in points]
+        assert all(dot(lagrange(at, points, 7), values) % 7 == (3 * at * at + at + 5) % 7 for at in range(7))
+
+
+def test_low_powers_are_noise() -> None:
+    assert powers(3, 2, 2, 7) == Share(data=(2, 6), noise=(1, 3))
