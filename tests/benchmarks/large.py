@@ -33,7 +33,7 @@ MEBIBYTE = 1 << 20
 
 
 def kept_by(found: Sequence[int]) -> int:
-    """Return the bytes of states that compiled code found, table included; how Python keeps them cannot be told apart."""
+    """Return the bytes of states that compiled code found, and of the table; how Python keeps them is not told."""
     return found.held if isinstance(found, Machine) else 0
 
 

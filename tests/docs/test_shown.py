@@ -135,6 +135,7 @@ def test_lines_may_be_left_out_and_times_differ() -> None:
     assert shown.agrees("first\n⋮  (one line more)\nlast\n", "first\nsecond\nlast\n")
     assert shown.agrees("time 1 s\n", "time 2 s\n")
     assert shown.agrees("versions carnet 1 · python 3.11\n", "versions carnet 1 · python 3.12\n")
+    assert shown.agrees("versions z3 5.4 · cc 12.2.0 · python\n", "versions z3 5.4 · cc 14.2.0 · python\n")
     assert shown.agrees("first\n⋮\n", "first\n")
 
 

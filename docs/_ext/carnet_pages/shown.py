@@ -45,7 +45,11 @@ _BLOCK = re.compile(
     r"^(?:% (?P<what>[^\n]+)\n)?(?P<fence> *```)(?P<language>[^\n`]+)\n(?P<text>.*?)^(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
-_UNSTABLE = (re.compile(r"^(time +)\S.*$", re.MULTILINE), re.compile(r"( python )\S+$", re.MULTILINE))
+_UNSTABLE = (
+    re.compile(r"^(time +)\S.*$", re.MULTILINE),
+    re.compile(r"( python )\S+$", re.MULTILINE),
+    re.compile(r"( cc )[\d.]+"),  # the C compiler is the machine's
+)
 _VARYING = re.compile(r"[0-9a-f]{16}|\d[\d,.]*")
 _EXCERPTS = ("python", "json", "yaml", "coq")
 _QUOTED = ROOT / "model_check" / "coq"  # a page may include these files word for word

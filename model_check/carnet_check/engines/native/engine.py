@@ -6,14 +6,13 @@ import functools
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar, Self
 
 from carnet_check.engines.explicit.explorer import PackedExplorer, PackedWalker
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Walks
 from carnet_check.engines.exploring.explorer import Searcher
-from carnet_check.engines.interface import InThreads, Samples, Tool
+from carnet_check.engines.interface import InThreads, Samples, Tool, installed
 from carnet_check.engines.native.compiling import compiler, compiler_version
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.native.walking import NativeWalks
@@ -38,9 +37,9 @@ class _NeedsCompiler(Searcher):
         return "" if compiler() else f"the engine '{self.name}' {needed}"
 
     def versions(self) -> dict[str, str]:
-        """Return the version of what compiles models, by name."""
+        """Return the versions of the C compiler, and of what keeps states in hand."""
         command = compiler()
-        return {Path(command[-1]).name: compiler_version(command)} if command else {}
+        return {"cc": compiler_version(command), "numpy": installed("numpy")} if command else {}
 
 
 @dataclass(frozen=True)

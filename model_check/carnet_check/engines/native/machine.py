@@ -220,7 +220,7 @@ class Machine(Sequence[int]):
             MemoryError: there is no more memory.
             TooNarrowError: rows have too few bits.
         """
-        if state.bit_length() > WORD * self.words:
+        if state.bit_length() >= WORD * self.words:  # the last bit marks rows of one word
             raise TooNarrowError(0)
         row = row_of(state, self.words)
         while (entered := self._library.offer(self._search, _pointer(row))) == NO_ROOM:

@@ -38,6 +38,8 @@ MOST_HERE = 10_000
 """How many states Python expands in place of compiled code before the model is compiled anew."""
 MANY = 4_000_000
 """From so many states on it pays to compile code as well as may be, for this search or for the same one later."""
+MORE_BITS = 500
+"""Beside as many again as there are, so many bits may states get while others are looked for."""
 LOOKED_AHEAD, BEGINNINGS = 100_000, 256
 """So many states at most are looked at before the model is compiled, in search of places without bits, from so many."""
 
@@ -286,7 +288,8 @@ def look_ahead(model: Model, memos: Sequence[Memo[Moves | None]], states: Iterab
     """
     fired = [rule.fired for rule in model.saturation.rules]
     beside: dict[tuple[int, int], int] = {}  # for a bit, set or clear, and what is spent: what was seen beside it
-    everything, width = (1 << 2 * model.layout.bits) - 1, 2 * model.layout.bits
+    width = 2 * model.layout.bits + MORE_BITS
+    everything = (1 << width) - 1
     waiting = deque((state, 0) for state in states)
     for _ in range(LOOKED_AHEAD):
         if not waiting:
