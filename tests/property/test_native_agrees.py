@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -32,13 +31,6 @@ COMPILING, MACHINE, SEARCH = (
     importlib.import_module(f"carnet_check.engines.native.{name}") for name in ("compiling", "machine", "search")
 )
 TOO_MANY = 5_000
-
-
-@pytest.fixture(autouse=True, scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep what is compiled of random protocols apart from what is of use."""
-    with patch.dict(os.environ, {COMPILING.FOLDER: str(tmp_path_factory.mktemp("code"))}):
-        yield
 
 
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(60))

