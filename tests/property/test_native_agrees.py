@@ -50,6 +50,7 @@ TIGHT: Room = {
     (MACHINE, "MISSES"): 1,
     (MACHINE, "ROOM"): 1,
     (MACHINE, "VALUES"): 2,
+    (MACHINE, "NUMBERS"): (1 << 32) - 1,
     (SEARCH, "CHUNK"): 3,
     (SEARCH, "LOOKED_AHEAD"): 0,
     (SEARCH, "MOST_HERE"): 4,
@@ -124,7 +125,12 @@ def test_with_reductions_compiled_code_agrees_in_what_it_finds(sample: Sample, r
     assert said(sample.protocol, explored(sample, room, reduction=True)) == said(sample.protocol, expected)
 
 
-LATE: Room = {(SEARCH, "LOOKED_AHEAD"): 0, (SEARCH, "MOST_HERE"): 20, (SEARCH, "CHUNK"): 50}
+LATE: Room = {
+    (MACHINE, "NUMBERS"): (1 << 32) - 1,
+    (SEARCH, "LOOKED_AHEAD"): 0,
+    (SEARCH, "MOST_HERE"): 20,
+    (SEARCH, "CHUNK"): 50,
+}
 """Places get bits as late as may be, and the model is compiled anew in the middle of levels."""
 
 

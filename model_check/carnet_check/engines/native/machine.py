@@ -30,6 +30,8 @@ BATCH, MISSES, ROOM, VALUES = 512, 256, 1 << 12, 1 << 7
 """How much the code of a model takes at once, and how much room it has at first: see runtime.c."""
 MOST_STATES = (1 << 32) - 1
 """How many states a part may have: their numbers have 32 bits."""
+NUMBERS = 1
+"""The bits that the number of a state has at least where a state is looked for; those above are of its hash."""
 DONE, MISSING, CROWDED, NO_MEMORY = range(4)
 """Why a search comes back: as in runtime.c."""
 NO_ROOM = -2
@@ -85,6 +87,7 @@ class ModelCode:
             "ALIKE": int(model.alike),
             **{
                 "MOST_STATES": f"{MOST_STATES}ul",
+                "NUMBERS": f"{NUMBERS}ul",
                 "PARTS": PARTS,
                 "BATCH": BATCH,
                 "MISSES": MISSES,
@@ -528,7 +531,9 @@ def described(canonical: Canonicalizer | None, words: int) -> tuple[Words, Words
 
 
 def _pieces(parts: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, int, int]]:
-    """Divide places, each by its mask, its shift and its place in the number, where a word ends.
+    """Divide places, each by its mask, its shift and its place in the number, where a word of the number ends.
+
+    No place has bits in two words of the state.
 
     A piece is a word of the state, a shift and a field there, a word of the number, and a shift there.
     """
@@ -536,6 +541,6 @@ def _pieces(parts: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, i
         at, end = shift, mask.bit_length()
         while at < end:
             number = to + at - shift
-            width = min(end - at, WORD - at % WORD, WORD - number % WORD)
+            width = min(end - at, WORD - number % WORD)
             yield at // WORD, at % WORD, (1 << width) - 1, number // WORD, number % WORD
             at += width

@@ -9,6 +9,7 @@
    ALIKE           whether elements are interchangeable
    PARTS           how many parts own the states
    MOST_STATES     how many a part may have
+   NUMBERS         bits that the number of a state has at least in the table by which it is found
    QUICK           whether the model is to be compiled in less time, for slower code
    BATCH           how many states are handed over at once
    MISSES          of how many states it is noted at once that it is not known what stands for them
@@ -228,7 +229,7 @@ static int make_room(part_t *part, u64 least) { /* room for so many states; 0 if
     part->mapped = bytes;
     part->places = places;
 #if WIDTH > 1
-    part->numbers = 1;
+    part->numbers = NUMBERS;
     while (part->numbers < room) part->numbers = 2 * part->numbers + 1;
 #endif
     u64 hashes[AHEAD];
