@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from carnet_check.semantics import Env, Interpreter, State
-from carnet_check.semantics.fairness import fairly, waiting_from
+from carnet_check.semantics.fairness import at_each, fairly, waiting_from, waits_in_vain
 from carnet_command.text import counted
 from carnet_spec.language import Action, Eventually, Instance, Invariant, Kind, Protocol, Symbol
 from carnet_spec.language.notation import show
@@ -284,18 +284,20 @@ def reasons(judge: Interpreter, failing: Invariant | Eventually, trace: Trace, s
     if isinstance(failing, Invariant):
         return reason(judge, failing, states[-1])
     assert trace.loop is not None
-    begin = waiting_from(judge, failing, states, trace.loop)
+    env, own = waits_in_vain(judge, failing, states, trace) or next(at_each(failing, judge.instance))
+    chosen = ", ".join(f"{name} = {element}" for name, element in env.items())
+    begin = waiting_from(judge, own, states, trace.loop)
     since = "from the start" if begin == 0 else f"after {trace.steps[begin - 1].action}" if begin else "nowhere"
     told = (
-        f"{told} {fairly(judge, failing, name, states, trace) or 'is treated unfairly'}"
-        for name, told in zip(failing.fair, fair_steps(failing), strict=True)
+        f"{told} {fairly(judge, own, name, states, trace) or 'is treated unfairly'}"
+        for name, told in zip(own.fair, fair_steps(own), strict=True)
     )
     repeated = sum(not judge.protocol.action(step.action).deduction for step in trace.steps[trace.loop :])
     rest = f"the last {counted(repeated, 'step')} are" if repeated > 1 else "the last step is"
     return [
-        f"{failing.name} fails:",
-        f"  {since} it holds that  {show(failing.trigger)}",
-        f"  and it never comes that  {show(failing.response)}",
+        f"{failing.name} fails" + (f" for {chosen}:" if chosen else ":"),
+        f"  {since} it holds that  {show(own.trigger)}",
+        f"  and it never comes that  {show(own.response)}",
         f"  {rest} taken again and again" if repeated else "  nothing happens any more",
         *(f"  this is fair: {each}" for each in told),
         *([] if failing.fair else ["  this is fair: nobody has to act"]),

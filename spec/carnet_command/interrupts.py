@@ -81,6 +81,13 @@ def require_uninterrupted() -> None:
         raise KeyboardInterrupt
 
 
+def let_signals_end_this_process() -> None:
+    """Undo in a forked process what its parent does at a signal."""
+    _stop.came = _stop.waits = False
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_DFL)
+
+
 @contextmanager
 def defer_interrupts() -> Iterator[None]:
     """Let a signal wait until the end of the block, so that no process is started and then forgotten."""
@@ -100,12 +107,8 @@ def block_interrupts() -> Iterator[None]:
     A handler that a worker sets is too late: an interrupt while it still imports would end it with a traceback. SIGTERM
     is let through, because a pool ends its workers with it.
     """
-    from multiprocessing import resource_tracker
-
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
-        resource_tracker.ensure_running()  # when it starts by itself, it lets interrupts through again
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

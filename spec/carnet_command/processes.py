@@ -3,6 +3,9 @@
 An interpreter started with ``-c`` or ``-m`` looks for modules in the current folder first, the standard library's
 included, and a spawned worker takes over its parent's module path and runs its parent's main module again. Carnet's
 processes do neither: the current folder is on no process's module path, unless Carnet itself is installed there.
+
+A worker is forked where that is safe: it has at once what its parent has imported and built. The one thread of a forked
+process may wait for ever for what another thread held, so beside other threads than a heartbeat a worker is spawned.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ import sysconfig
 import threading
 from collections.abc import Iterator
 from multiprocessing import resource_tracker, spawn, util
-from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.context import ForkContext, ForkProcess, SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
+
+from carnet_command.progress import is_heartbeat
 
 _PATH = "PYTHONPATH"
 _MAIN = frozenset({"init_main_from_name", "init_main_from_path"})
@@ -56,8 +61,27 @@ class _Context(SpawnContext):
     Process = _Process
 
 
+class _ForkedProcess(ForkProcess):
+    """A forked process whose module path is that of a spawned one."""
+
+    def run(self) -> None:
+        sys.path[:] = filter(_may_be_searched, sys.path)
+        super().run()
+
+
+class _ForkContext(ForkContext):
+    Process = _ForkedProcess
+
+
+def worker_context() -> ForkContext | SpawnContext:
+    """Return the multiprocessing context in which to start a worker process now."""
+    here = threading.current_thread()
+    alone = all(each is here or is_heartbeat(each) for each in threading.enumerate())
+    return _ForkContext() if alone and os.uname().sysname == "Linux" else isolated_spawn()
+
+
 def isolated_spawn() -> SpawnContext:
-    """Return the multiprocessing context in which to start worker processes."""
+    """Return the multiprocessing context in which to start processes beside threads."""
     with _start_settings(), _block_signals({signal.SIGHUP}):
         resource_tracker.ensure_running()
     return _Context()

@@ -16,6 +16,7 @@ from carnet_command.text import hanging
 
 HEARTBEAT_SECONDS = 30.0
 LIVE_SECONDS = 0.4
+HEARTBEAT = "heartbeat"
 ERASE = "\r\x1b[K"
 """Puts a terminal at the beginning of its line, and takes away what stands there."""
 
@@ -72,7 +73,7 @@ class Heartbeat:
         self._text = "working"
         self._began = self._spoke = time.monotonic()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+        self._thread = threading.Thread(target=self._beat, name=HEARTBEAT, daemon=True)
 
     def __enter__(self) -> Heartbeat:
         self._thread.start()
@@ -137,6 +138,16 @@ class LiveLine(Heartbeat):
                 self._shown = said
 
 
+def is_heartbeat(thread: threading.Thread) -> bool:
+    """Return whether a thread only writes progress, which it never does while a process is forked."""
+    return thread.name == HEARTBEAT
+
+
+_writing = threading.RLock()
+os.register_at_fork(before=_writing.acquire, after_in_parent=_writing.release, after_in_child=_writing.release)
+
+
 def _write(text: str) -> None:
-    sys.stderr.write(text)
-    sys.stderr.flush()
+    with _writing:
+        sys.stderr.write(text)
+        sys.stderr.flush()

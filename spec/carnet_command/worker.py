@@ -8,6 +8,7 @@ started it has ended, however that happened.
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import pickle
@@ -22,8 +23,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from carnet_command.garbage import look_rarely
-from carnet_command.interrupts import block_interrupts
-from carnet_command.processes import isolated_spawn
+from carnet_command.interrupts import block_interrupts, let_signals_end_this_process
+from carnet_command.processes import worker_context
 
 STARTING: Final = 60.0
 """Seconds for a process to start, before its patience begins."""
@@ -58,7 +59,7 @@ class Worker:
     """A process and the pipe to it."""
 
     def __init__(self, memory: int | None) -> None:
-        context = isolated_spawn()
+        context = worker_context()
         self.kind = kind_of(memory)
         self.pipe, theirs = context.Pipe()
         self.deadline = 0.0
@@ -147,17 +148,26 @@ def tell(news: object) -> None:
 
 def _serve(pipe: Connection, memory: int | None) -> None:
     """Answer what is asked, until nobody is left who asks."""
+    let_signals_end_this_process()
+    gc.freeze()  # what a parent has built is never garbage here
     look_rarely()
     if memory is not None:
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = memory if most == resource.RLIM_INFINITY else min(memory, most)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        _limit_address_space(memory)
     _asking.append(pipe)
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     with contextlib.suppress(EOFError, OSError):
         while True:
             asked = pipe.recv_bytes()
             pipe.send(_answered(pipe, asked))
+
+
+def _limit_address_space(more: int) -> None:
+    """Allow this process so many bytes beside those that it began with."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    limit = pages * resource.getpagesize() + more
+    limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def _end_with_parent() -> None:

@@ -3,8 +3,8 @@
 Where one is lost, what it had not answered is reported, and a new worker goes on with the rest. The limit in seconds
 exists for that alone: budgets are counted in work.
 
-Starting a worker takes some 0.4 s, so a few that have nothing to do can be kept until this process ends. A worker
-starts no workers: what is asked there is answered there, and the process that started it can kill it.
+A worker that cannot be forked takes some 0.4 s to start, so a few that have nothing to do are kept until this process
+ends. A worker starts no workers: what is asked there is answered there, and the process that started it can kill it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from carnet_command.worker import Answer, End, Lost, Part, StartNotice, Worker, 
 PATIENCE: Final = 120.0
 """Seconds without an answer after which a worker counts as stuck."""
 MEMORY: Final = 2 * 1024**3
-"""Bytes of address space that a worker may have; a typical one has a quarter of a gigabyte."""
+"""Bytes of address space that a worker may have beside what it begins with; a typical one needs a tenth of that."""
 KEPT: Final = 2
 """How many workers without work are kept."""
 

@@ -85,6 +85,7 @@ def sorts_of(protocol: Protocol) -> list[Sort]:
     params = [var.sort for action in protocol.actions for var in action.params]
     params += [var.sort for invariant in protocol.invariants for var in invariant.params]
     params += [var.sort for goal in protocol.goals for var in goal.params]
+    params += [var.sort for live in protocol.liveness for var in live.params]
     found = {sort for sort in (*protocol.sorts, *bound, *params) if not sort.is_enumeration}
     return sorted(found, key=lambda sort: sort.name)
 
@@ -95,7 +96,7 @@ def terms_in(protocol: Protocol) -> list[Term]:
     terms += [axiom.formula for threat in protocol.threats for axiom in threat.axioms]
     terms += [term for action in protocol.actions for term in terms_of_action(action)]
     terms += [invariant.body for invariant in protocol.invariants]
-    terms += [goal.body for goal in protocol.goals]
+    terms += [goal.body for goal in protocol.goals] + [term for live in protocol.liveness for term in live.terms]
     return terms + [initial.value for initial in protocol.initial]
 
 

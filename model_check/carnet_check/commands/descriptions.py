@@ -28,7 +28,7 @@ from carnet_spec.language import (
     Threat,
     Variant,
 )
-from carnet_spec.language.notation import show_lines
+from carnet_spec.language.notation import binders, show_lines
 from carnet_spec.language.printing import fair_steps, show_action, show_axiom, show_goal
 from carnet_spec.language.requirements import cited
 
@@ -275,6 +275,7 @@ def _goal(protocol: str, shown: str, goal: Goal) -> Entry:
 
 def _liveness(protocol: str, shown: str, live: Eventually) -> Entry:
     parts = (("whenever", show_lines(live.trigger)), ("later", show_lines(live.response)))
+    each = f"for each {binders((var, var.name) for var in live.params)}\n" if live.params else ""
     text = "\n".join(
         f"{label if not at else ' ' * len(label)} {line}" for label, of in parts for at, line in enumerate(of)
     )
@@ -284,7 +285,7 @@ def _liveness(protocol: str, shown: str, live: Eventually) -> Entry:
         else "whether or not any step is taken fairly"
     )
     check = f"carnet verify {shown} --claim {live.name}"
-    return Entry(live.name, "liveness property", protocol, live.sentence, check=check, text=f"{text}\n{fair}")
+    return Entry(live.name, "liveness property", protocol, live.sentence, check=check, text=f"{each}{text}\n{fair}")
 
 
 def _threat(protocol: str, shown: str, threat: Threat) -> Entry:

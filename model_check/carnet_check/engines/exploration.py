@@ -458,7 +458,7 @@ def premises_of(invariant: Invariant) -> tuple[Goal, ...]:
 
 def trigger_of(live: Eventually) -> Goal:
     """Return what must be reachable for a liveness property to say anything."""
-    return Goal(f"{PREMISE}1 {live.name}", (), live.trigger, "what is answered can happen")
+    return Goal(f"{PREMISE}1 {live.name}", live.params, live.trigger, "what is answered can happen")
 
 
 def _premises(body: Term, params: tuple[Var, ...], given: tuple[Term, ...]) -> Iterator[tuple[tuple[Var, ...], Term]]:

@@ -18,7 +18,7 @@ import multiprocessing
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -51,6 +51,9 @@ class Source:
     family: language.Family
     shown: str
     """What the user wrote."""
+    _instances: dict[tuple[str, str, tuple[tuple[str, int], ...]], language.Instance] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
 
     def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> language.Protocol:
         """Build a variant of the family, with defences removed.
@@ -139,8 +142,15 @@ class Source:
         Raises:
             UsageError: the sizes make no instance, or the family has no size of that name.
         """
+        key = (protocol.digest, threat, tuple(profile.scale.items()))
+        if key not in self._instances:
+            self._instances[key] = self._checked_instance(protocol, threat, profile.scale)
+        instance = self._instances[key]
+        return instance if profile.budget is None else replace(instance, budget=profile.budget)
+
+    def _checked_instance(self, protocol: language.Protocol, threat: str, scale: language.Scale) -> language.Instance:
         try:
-            instance = self._built(protocol, threat, profile.scale)
+            instance = self._built(protocol, threat, scale)
             if not isinstance(instance, language.Instance):
                 place, given = written_at(self.family.instance) or self.shown, type(instance).__name__
                 raise InvalidSpecificationError(f"{place}: 'instance' returns a {given}: return an Instance")
@@ -156,7 +166,7 @@ class Source:
             raise importing.exit_error(self.shown, error) from None
         except Exception as error:
             raise importing.error_at_line(self.shown, error) from error
-        return instance if profile.budget is None else replace(instance, budget=profile.budget)
+        return instance
 
     def _built(self, protocol: language.Protocol, threat: str, scale: language.Scale) -> language.Instance:
         """Call the family's own function, which may refuse a size; then refuse one that makes no difference to it.
@@ -672,7 +682,7 @@ def _require(what: str, names: set[str], protocol: language.Protocol, family: la
     Only for a name that nobody is seen to declare the other designs are built: they know what a function made up.
     """
     known = _known(what, protocol)
-    unseen = {name for name in names - known if not _is_declared(what, name, family)}
+    unseen = _undeclared(what, names - known, family)
     for variant in family.variants if unseen else ():
         known |= _known(what, family.protocol(variant))
         if known >= names:
@@ -683,15 +693,17 @@ def _require(what: str, names: set[str], protocol: language.Protocol, family: la
         )
 
 
-def _is_declared(what: str, name: str, family: language.Family) -> bool:
-    """Whether the source declares a symbol, or an action and, if that is what is asked for, a parameter of it."""
+def _undeclared(what: str, names: set[str], family: language.Family) -> set[str]:
+    """Return the names of symbols, actions or, if those are asked for, parameters that the source does not declare."""
+    if not names:
+        return names
     symbols, actions = _declared_in(tuple(files_about(family, "")))
     if what == _SYMBOL:
-        return name in symbols
+        return names - symbols
     if what == _ACTION:
-        return name in actions
-    params = actions.get(what.removeprefix(_PARAMETER), [])
-    return any(re.search(rf"\b{re.escape(name)}\s*:", each) for each in params)
+        return names - actions.keys()
+    params = " ".join(actions.get(what.removeprefix(_PARAMETER), []))
+    return {name for name in names if not re.search(rf"\b{re.escape(name)}\s*:", params)}
 
 
 @functools.lru_cache(maxsize=8)

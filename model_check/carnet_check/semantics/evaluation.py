@@ -34,8 +34,7 @@ class State:
         self._relations = MappingProxyType(dict(relations))
         self._functions = MappingProxyType({name: _fixed(table) for name, table in functions.items()})
         self._spent = spent
-        tables = ((name, frozenset(table.items())) for name, table in self._functions.items())
-        self._hash = hash((frozenset(self._relations.items()), frozenset(tables), spent))
+        self._hash: int | None = None
 
     @property
     def relations(self) -> Mapping[str, Relation]:
@@ -59,13 +58,15 @@ class State:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, State)
-            and self._hash == other._hash
             and self._spent == other._spent
             and self._relations == other._relations
             and self._functions == other._functions
         )
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            tables = ((name, frozenset(table.items())) for name, table in self._functions.items())
+            self._hash = hash((frozenset(self._relations.items()), frozenset(tables), self._spent))
         return self._hash
 
     def __repr__(self) -> str:

@@ -6,6 +6,10 @@ r"""Fairness: what it means that an action is taken fairly, and which rules nobo
   taken **fairly** (weak fairness) if it is not open for ever without being taken: again and again some step of it
   changes the state, or it is not open. Fairness is asked of the action with all its parameters together, as WF_vars(A)
   of TLA+ is of ``A == \E x : Act(x)``; which parameters are chosen is nobody's promise.
+* It is taken **strongly fairly** if it is not open again and again without being taken: from some state on it is never
+  open, or again and again some step of it changes the state, as SF_vars(A) of TLA+ asks. An action that another one
+  opens and closes is taken then, too.
+* A property with parameters is one for each choice of elements (:func:`at_each`): what is fair may depend on them.
 * Where a property says what is *given* of an action, only its steps with these parameters count, as WF_vars(B) of TLA+
   does for ``B == \E x : Act(x) /\ x = value``: a GPU is asked to carry out the orders of the session that is waited
   for, and may do what it likes in others. Such steps are a :func:`part` of the action.
@@ -20,15 +24,26 @@ Source: L. Lamport, "The Temporal Logic of Actions", ACM TOPLAS 16(3), 1994, sec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from carnet_check.semantics.evaluation import Env, State
 from carnet_check.semantics.interpreter import Interpreter
 from carnet_spec.language import Action, Eventually, Guard, GuardKind, Instance, Protocol, Symbol, Update
 from carnet_spec.language.analysis.polarity import deduced_symbols
-from carnet_spec.language.terms import TRUE, Exists, Term, conjunction, negation, symbols_of
+from carnet_spec.language.terms import TRUE, Exists, Member, Term, conjunction, negation, symbols_of
 from carnet_spec.trace import Trace, TraceStep
+
+# -- properties of some elements ------------------------------------------------------------------
+
+
+def at_each(live: Eventually, instance: Instance) -> Iterator[tuple[Env, Eventually]]:
+    """Yield each choice of elements for the parameters of ``live``, and the property of these elements alone."""
+    for row in itertools.product(*(instance.of(var.sort) for var in live.params)):
+        env = {var.name: element for var, element in zip(live.params, row, strict=True)}
+        yield env, live.at(Member(var.sort, element) for var, element in zip(live.params, row, strict=True))
+
 
 # -- rules that are steps -------------------------------------------------------------------------
 
@@ -42,7 +57,7 @@ def with_rules_as_steps(protocol: Protocol, liveness: Iterable[Eventually]) -> P
 
 def rules_as_steps(protocol: Protocol, live: Eventually) -> frozenset[str]:
     """Return the rules that ``live`` names as fair, and those that conclude what it or a fair action depends on."""
-    matters = _matters(protocol, live)
+    matters = _matters(protocol, live.at(live.variables))
     rules = (each for each in protocol.actions if each.deduction)
     return frozenset(
         rule.name
@@ -110,7 +125,7 @@ def divided_instance(instance: Instance, protocol: Protocol) -> Instance:
 
 
 def agree(protocol: Protocol, some: Eventually, other: Eventually) -> bool:
-    """Whether two properties want the same steps of each action taken fairly that both name."""
+    """Whether two properties without parameters want the same steps of each action taken fairly that both name."""
     both = (action for action in protocol.actions if action.name in some.fair and action.name in other.fair)
     return all(some.condition(each.name, each.params) == other.condition(each.name, each.params) for each in both)
 
@@ -180,7 +195,7 @@ def is_cut_short(judge: Interpreter, action: Action, state: State) -> bool:
 
 
 def objection(judge: Interpreter, live: Eventually, trace: Trace) -> str:
-    """Say why ``trace`` is no fair run in which ``live`` waits in vain; nothing, if it is one.
+    """Say why ``trace`` is no fair run in which ``live`` waits in vain, for whichever elements; nothing, if it is one.
 
     Args:
         judge: of the protocol with the rules as steps that decide about ``live``.
@@ -198,14 +213,28 @@ def objection(judge: Interpreter, live: Eventually, trace: Trace) -> str:
         return "it does not return to the state in which it begins to go round"
     if judge.saturate(states[-1]) != states[-1]:
         return "a deduction is left out where it goes round"
+    found = [_objection(judge, each, states, trace) for _, each in at_each(live, judge.instance)]
+    return "" if "" in found else "; or ".join(dict.fromkeys(found))
+
+
+def _objection(judge: Interpreter, live: Eventually, states: Sequence[State], trace: Trace) -> str:
+    assert trace.loop is not None
     if waiting_from(judge, live, states, trace.loop) is None:
         return "it does not wait in vain"
     unfair = [name for name in live.fair if not fairly(judge, live, name, states, trace)]
     return f"it is not fair to {', '.join(unfair)}" if unfair else ""
 
 
+def waits_in_vain(
+    judge: Interpreter, live: Eventually, states: Sequence[State], trace: Trace
+) -> tuple[Env, Eventually] | None:
+    """Return the first elements for which a lasso waits in vain, and the property of these; ``states`` are along it."""
+    every = at_each(live, judge.instance)
+    return next(((env, each) for env, each in every if not _objection(judge, each, states, trace)), None)
+
+
 def waiting_from(judge: Interpreter, live: Eventually, states: Sequence[State], loop: int) -> int | None:
-    """Return the first place of a lasso from which it waits for ever, if it does."""
+    """Return the first place of a lasso from which it waits for ever, if it does; ``live`` has no parameters."""
     begin = None
     for place, state in enumerate(states):
         if judge.holds(live.response, state):
@@ -218,7 +247,10 @@ def waiting_from(judge: Interpreter, live: Eventually, states: Sequence[State], 
 
 
 def fairly(judge: Interpreter, live: Eventually, name: str, states: Sequence[State], trace: Trace) -> str:
-    """Say how the part of a lasso that is repeated is fair to an action that ``live`` names; nothing, if it is not."""
+    """Say how the part of a lasso that is repeated is fair to an action that ``live`` names; nothing, if it is not.
+
+    The property has no parameters.
+    """
     assert trace.loop is not None
     action = part(judge.protocol.action(name), live)
     repeated = range(trace.loop, len(trace.steps))
@@ -231,7 +263,10 @@ def fairly(judge: Interpreter, live: Eventually, name: str, states: Sequence[Sta
         ):
             return "is taken again and again"
     rests = (state for state in states[trace.loop :] if judge.saturate(state) == state)
-    if any(not is_open(judge, action, state) and not is_cut_short(judge, action, state) for state in rests):
+    closed = (not is_open(judge, action, state) and not is_cut_short(judge, action, state) for state in rests)
+    if name in live.strong:
+        return "cannot change anything any more" if all(closed) else ""
+    if any(closed):
         return "cannot change anything, again and again" if repeated else "cannot change anything"
     return ""
 

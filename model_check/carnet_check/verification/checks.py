@@ -185,6 +185,14 @@ def check_plan(campaign: Campaign, plan: interface.Plan, evidence: Evidence, fou
     return CheckedRows(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
 
 
+def _fairness(live: Eventually, names: Iterable[str]) -> str:
+    """Say of what steps a proof needs fairness, weak and strong."""
+    by = live.fair_to(names)
+    kinds = {"weak": [name for name in by.fair if name not in by.strong], "strong": by.strong}
+    steps = {kind: fair_steps(replace(by.fair_to(some), strong=())) for kind, some in kinds.items() if some}
+    return " and ".join(f"{kind} fairness of {listed(some)}" for kind, some in steps.items())
+
+
 def _called(number: int, several: bool) -> str:
     """Name a premise: by its number, if the claim has several."""
     return f"premise {number}" if several else "the premise"
@@ -378,8 +386,7 @@ class _Check:
     def _lively(self, prover: interface.ProvesLiveness, live: Eventually) -> Result:
         answer = self.evidence.liveness.get((prover.name, live.name), NO_ANSWER)
         verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
-        fair = fair_steps(live.fair_to(answer.fair))
-        detail = f"by weak fairness of {listed(fair)}" if answer.proved else "; ".join(answer.open)
+        detail = f"by {_fairness(live, answer.fair)}" if answer.proved else "; ".join(answer.open)
         detail += f"; rests on {counted(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
         unmet = [self._worlds.why_no_model(threat) for threat in self.plan.threats]
         if not self._may_wait(live):

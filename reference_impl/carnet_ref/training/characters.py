@@ -20,9 +20,9 @@ from carnet_ref.wire import MalformedError
 
 Array = npt.NDArray[np.float32]
 
-_ALPHABET = b"\0abcdefghijklmnopqrstuvwxyz .,'\n"
-VOCABULARY: Final = len(_ALPHABET)
-_DECAYS = (np.float32(0.9), np.float32(0.99))
+ALPHABET: Final = b"\0abcdefghijklmnopqrstuvwxyz .,'\n"
+VOCABULARY: Final = len(ALPHABET)
+DECAYS: Final = (np.float32(0.9), np.float32(0.99))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,7 @@ class CharacterModel:
 
         Raises MalformedError if ``model`` has the wrong length for this trainer.
         """
-        shapes = self._shapes * 3
-        sizes = [int(np.prod(shape)) for shape in shapes]
-        if len(model) != 8 + 4 * sum(sizes):
-            raise MalformedError("character model", f"{8 + 4 * sum(sizes)} bytes", f"{len(model)}")
-        flat = np.frombuffer(model, np.float32, offset=8).copy()
-        parts = np.split(flat, np.cumsum(sizes)[:-1])
-        updates, arrays = (
-            int.from_bytes(model[:8], "little"),
-            [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)],
-        )
+        updates, arrays = self.unpack(model)
         weights, means, squares = arrays[:4], arrays[4:8], arrays[8:]
         losses: list[float] = []
         residue = b""
@@ -75,6 +66,19 @@ class CharacterModel:
             residue = inputs.astype(np.uint8).tobytes() + hidden.tobytes() + gradients[0].tobytes()
         mean = float(np.mean(losses)) if losses else 0.0
         return TrainingResult(self._pack(updates, arrays), mean, residue)
+
+    def unpack(self, model: bytes) -> tuple[int, list[Array]]:
+        """Return how many updates were made, and weights, first and second moments, of four arrays each.
+
+        Raises MalformedError if ``model`` has the wrong length for this trainer.
+        """
+        shapes = self._shapes * 3
+        sizes = [int(np.prod(shape)) for shape in shapes]
+        if len(model) != 8 + 4 * sum(sizes):
+            raise MalformedError("character model", f"{8 + 4 * sum(sizes)} bytes", f"{len(model)}")
+        parts = np.split(np.frombuffer(model, np.float32, offset=8).copy(), np.cumsum(sizes)[:-1])
+        arrays = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+        return int.from_bytes(model[:8], "little"), arrays
 
     @property
     def _shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -99,7 +103,7 @@ def batches(data: bytes, context: int, steps: int, batch: int, seed: list[int]) 
 def characters(data: bytes) -> npt.NDArray[np.int64]:
     """Return the numbers of the characters of a text; whatever is not in the alphabet is number 0."""
     table = np.zeros(256, np.int64)
-    for index, character in enumerate(_ALPHABET):
+    for index, character in enumerate(ALPHABET):
         table[character] = index
         table[ord(chr(character).upper())] = index
     return table[np.frombuffer(data, np.uint8)]
@@ -127,7 +131,7 @@ def _backward(
 def _adam(
     weights: list[Array], means: list[Array], squares: list[Array], gradients: list[Array], updates: int, rate: float
 ) -> None:
-    slow, slower = _DECAYS
+    slow, slower = DECAYS
     size = np.float32(rate * np.sqrt(1 - slower**updates) / (1 - slow**updates))
     for weight, mean, square, gradient in zip(weights, means, squares, gradients, strict=True):
         np.add(mean, (1 - slow) * (gradient - mean), out=mean)

@@ -263,12 +263,20 @@ class Decoder:
         each = _object(value, "name", "trigger", "response", "sentence", "fair")
         trigger, response = self.term(each["trigger"]), self.term(each["response"])
         fair = _each(self._fair, each["fair"])
-        names, given = tuple(name for name, _ in fair), tuple(one for _, values in fair for one in values)
-        return statements.Eventually(_text(each["name"]), trigger, response, _text(each["sentence"]), names, given)
+        return statements.Eventually(
+            name=_text(each["name"]),
+            trigger=trigger,
+            response=response,
+            sentence=_text(each["sentence"]),
+            fair=tuple(name for name, _, _ in fair),
+            given=tuple(one for _, values, _ in fair for one in values),
+            params=self._variables(each.get("parameters", [])),
+            strong=tuple(name for name, _, strongly in fair if strongly),
+        )
 
-    def _fair(self, value: Json) -> tuple[str, tuple[statements.Given, ...]]:
+    def _fair(self, value: Json) -> tuple[str, tuple[statements.Given, ...], bool]:
         if isinstance(value, str):
-            return value, ()
+            return value, (), False
         each = _object(value, "action", "given")
         action = _text(each["action"])
 
@@ -276,7 +284,7 @@ class Decoder:
             one = _object(value, "parameter", "value")
             return statements.Given(action, _text(one["parameter"]), self.term(one["value"]))
 
-        return action, _each(given, each["given"])
+        return action, _each(given, each["given"]), _flag(each.get("strong", False))
 
 
 # -- parts without terms ---------------------------------------------------------------------------

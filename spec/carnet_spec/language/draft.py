@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from carnet_spec.language.actions import Action, Step, Update, traced_step
 from carnet_spec.language.errors import MisuseError, SpecificationError
@@ -19,7 +20,9 @@ from carnet_spec.language.expressions import (
     Individual,
     Relation,
     called,
+    declared_sort,
     formula_term,
+    parameter_names,
     parameters,
 )
 from carnet_spec.language.lemma_claims import LemmaClaim
@@ -39,6 +42,8 @@ from carnet_spec.language.statements import (
 )
 from carnet_spec.language.terms import Apply, Role, Symbol, Term, Var, sort_of, symbols_of
 from carnet_spec.language.tracing import SourceLocation, called_from, traced_twice, written_at
+
+Read = TypeVar("Read")
 
 
 class Draft:
@@ -323,22 +328,34 @@ class Draft:
     def eventually(
         self,
         name: str,
-        trigger: Formula,
-        response: Formula,
+        trigger: Formula | Callable[..., Formula],
+        response: Formula | Callable[..., Formula],
         *,
         sentence: str,
+        each: tuple[type[Individual], ...] = (),
         fair: tuple[str, ...] = (),
-        given: Mapping[str, Mapping[str, Individual]] | None = None,
+        strong: tuple[str, ...] = (),
+        given: Mapping[str, Mapping[str, Individual | Callable[..., Individual]]] | None = None,
     ) -> None:
         """State a liveness property under fairness of the actions ``fair``, in the order in which they are due.
 
-        For an action, ``given`` says what some parameters are in the steps that are to be taken fairly.
+        With ``each`` there is one for each element of these sorts, and what is said may be functions of the elements.
+        Fairness is weak, and of the actions among them that ``strong`` names it is strong. For an action, ``given``
+        says what some parameters are in the steps that are to be taken fairly.
 
         Raises:
-            MisuseError: ``fair`` is no tuple, ``given`` speaks of another action, or a value is no element.
+            MisuseError: a function takes other elements than ``each`` names, ``fair`` or ``strong`` is no tuple,
+                ``strong`` or ``given`` speaks of another action, or a value is no element.
         """
-        before, after = formula_term(trigger, f"{name}: when"), formula_term(response, f"{name}: then")
-        self._liveness.append(Eventually(name, before, after, sentence, fair, given_values(name, fair, given or {})))
+        chosen = (value for values in (given or {}).values() for value in dict(values).values())
+        elements = elements_of(name, each, trigger, response, *chosen)
+        before = said_of(name, trigger, elements, partial(formula_term, what=f"{name}: when"))
+        after = said_of(name, response, elements, partial(formula_term, what=f"{name}: then"))
+        values = given_values(name, fair, given or {}, elements)
+        params = tuple(map(variable_of, elements))
+        strongly = fair_names(name, strong, "strong", fair)
+        ordered = tuple(action for action in dict.fromkeys(fair) if action in strongly)
+        self._liveness.append(Eventually(name, before, after, sentence, fair, values, params, ordered))
         self.stated_at["liveness", name] = called_from()
 
     def axiom(self, name: str, formula: Formula, *, assumption: str = "", says: str = "") -> None:
@@ -499,25 +516,71 @@ def first_value(
     return symbol, tuple(variable_of(param) for param in params), given.term
 
 
-def given_values(name: str, fair: tuple[str, ...], given: Mapping[str, Mapping[str, Individual]]) -> tuple[Given, ...]:
+def elements_of(name: str, each: tuple[type[Individual], ...], *said: object) -> tuple[Individual, ...]:
+    """Return the elements that the property ``name`` is stated for, called as a function of them calls its parameters.
+
+    Raises:
+        MisuseError: ``each`` is no tuple of sorts, or nothing is said of such elements.
+    """
+    if not isinstance(each, tuple):
+        raise MisuseError(f"{name}: 'each' must be a tuple of sorts, not {called(each)}")
+    sorts = [declared_sort(f"{name}: 'each'", sort) for sort in each]
+    functions = [part for part in said if not isinstance(part, Expression) and callable(part)]
+    if sorts and not functions:
+        raise MisuseError(f"{name} says nothing of each {listed(sort.name for sort in sorts)}: say it by functions")
+    fitting = [function for function in functions if len(parameter_names(function)) == len(each)]
+    fitting.sort(key=lambda function: isinstance(function, Relation))  # whose parameters have no names
+    names = parameter_names(fitting[0]) if fitting else [sort.name.lower() for sort in sorts]
+    return tuple(sort(Var(called_so, sort.sort)) for called_so, sort in zip(names, each, strict=True))
+
+
+def said_of(name: str, said: object, elements: tuple[Individual, ...], read: Callable[[object], Read]) -> Read:
+    """Read what the property ``name`` says of its elements, by a function of them or of all alike.
+
+    Raises:
+        MisuseError: it is a function of more elements, or of fewer.
+    """
+    if isinstance(said, Expression) or not callable(said):
+        return read(said)
+    if len(names := parameter_names(said)) != len(elements):
+        sorts = listed(element.sort.name for element in elements)
+        raise MisuseError(f"{name}: {called(said)} takes {listed(names)}, and the sorts in 'each' are: {sorts}")
+    return traced_twice(said, lambda: read(said(*elements)))
+
+
+def given_values(
+    name: str,
+    fair: tuple[str, ...],
+    given: Mapping[str, Mapping[str, Individual | Callable[..., Individual]]],
+    elements: tuple[Individual, ...] = (),
+) -> tuple[Given, ...]:
     """Return what parameters are in the steps that the property ``name`` wants taken fairly, in the order of ``fair``.
 
     Raises:
         MisuseError: ``fair`` is no tuple, ``given`` speaks of another action, or a value is no element.
     """
-    if not isinstance(fair, tuple):
-        raise MisuseError(f"{name}: 'fair' must be a tuple of names, not {fair!r}")
-    for action in given:
-        if action not in fair:
-            asked = did_you_mean(action, fair)
-            raise MisuseError(
-                f"{name} says what is given of '{action}', which it does not name in 'fair'{asked and '; ' + asked}"
-            )
+    fair_names(name, tuple(given), "given", fair_names(name, fair, "fair", fair))
     return tuple(
-        _given(name, action, parameter, value)
+        said_of(name, value, elements, partial(_given, name, action, parameter))
         for action in dict.fromkeys(fair)
         for parameter, value in dict(given.get(action, {})).items()
     )
+
+
+def fair_names(name: str, names: object, part: str, fair: tuple[str, ...]) -> tuple[str, ...]:
+    """Return ``names``, which a ``part`` of the property ``name`` has of actions that are to be taken fairly.
+
+    Raises:
+        MisuseError: they are no tuple, or one is not among those of ``fair``.
+    """
+    if not isinstance(names, tuple):
+        raise MisuseError(f"{name}: '{part}' must be a tuple of names, not {names!r}")
+    for action in names:
+        if action not in fair:
+            asked = did_you_mean(action, fair)
+            said = f"says what is given of '{action}'" if part == "given" else f"is strongly fair to '{action}'"
+            raise MisuseError(f"{name} {said}, which it does not name in 'fair'{asked and '; ' + asked}")
+    return names
 
 
 def _given(name: str, action: str, parameter: str, value: object) -> Given:

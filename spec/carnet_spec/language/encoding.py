@@ -273,13 +273,15 @@ class Encoder:
         }
 
     def eventually(self, live: statements.Eventually) -> Json:
-        """Return a liveness property."""
+        """Return a liveness property; one without parameters has none."""
+        more: dict[str, Json] = {"parameters": self._terms(live.params)} if live.params else {}
         return {
             "name": live.name,
             "trigger": self.term(live.trigger),
             "response": self.term(live.response),
             "sentence": live.sentence,
             "fair": [self._fair(live, action) for action in live.fair],
+            **more,
         }
 
     def _fair(self, live: statements.Eventually, action: str) -> Json:
@@ -288,7 +290,8 @@ class Encoder:
             for given in live.given
             if given.action == action
         ]
-        return {"action": action, "given": values} if values else action
+        more: dict[str, Json] = {"strong": True} if action in live.strong else {}
+        return {"action": action, "given": values, **more} if values or more else action
 
     def assumption(self, assumption: statements.Assumption) -> Json:
         """Return an assumption."""

@@ -248,7 +248,10 @@ def parameters(function: Callable[..., object], skip: int = 0, sorts: Sequence[S
     return tuple(found)
 
 
-def _parameter_names(function: Callable[..., object]) -> Sequence[str]:
+def parameter_names(function: Callable[..., object]) -> Sequence[str]:
+    """Return what a function calls its parameters; a relation calls each after its sort and place."""
+    if isinstance(function, Relation):
+        return [sort.name.lower() + str(position) for position, sort in enumerate(function.symbol.domain)]
     return _names(function) if _is_plain(function) else [*inspect.signature(function).parameters]
 
 
@@ -323,10 +326,7 @@ def _quantified(
 ) -> tuple[tuple[Var, ...], Term]:
     if not callable(body):
         raise MisuseError(f"a quantifier needs a function of its elements, as 'lambda x: …', not {called(body)}")
-    if isinstance(body, Relation):
-        names = [sort.name.lower() + str(position) for position, sort in enumerate(body.symbol.domain)]
-    else:
-        names = list(letters or _parameter_names(body))
+    names = list(letters or parameter_names(body))
     if len(names) != len(sorts) or not sorts:
         raise MisuseError(f"a quantifier over {len(sorts)} sorts needs a body with as many parameters, not {names}")
     with _nesting:

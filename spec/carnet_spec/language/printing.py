@@ -114,10 +114,11 @@ def _names_of_each(update: Update) -> dict[Var, str]:
 
 
 def fair_steps(live: Eventually) -> list[str]:
-    """Return what a property wants taken fairly: each action by name, with what is given of it."""
+    """Return what a property wants taken fairly: each action by name, with what is given of it, and if strongly."""
     return [_fair_steps(live, action) for action in live.fair]
 
 
 def _fair_steps(live: Eventually, action: str) -> str:
     given = [f"{each.parameter} = {show(each.value)}" for each in live.given if each.action == action]
-    return f"{action} with {' and '.join(given)}" if given else action
+    strongly = " (strongly)" if action in live.strong else ""
+    return f"{action} with {' and '.join(given)}{strongly}" if given else f"{action}{strongly}"

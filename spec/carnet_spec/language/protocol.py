@@ -244,7 +244,7 @@ def signature_of(
         raise SpecificationError(f"symbols declared twice with different meaning: {listed(clashes)}")
     named = [sort for symbol in (*found, *symbols) for sort in (*symbol.domain, symbol.result)]
     named += [terms.sort_of(param) for action in protocol.actions for param in action.params]
-    named += [param.sort for stated in _state_properties(protocol) for param in stated.params]
+    named += [param.sort for stated in (*_state_properties(protocol), *protocol.liveness) for param in stated.params]
     named += [var.sort for var in sorted(bound, key=lambda var: (var.name, var.sort.name))]
     named += [member.sort for member in sorted(members, key=lambda member: (member.sort.name, member.name))]
     used = tuple(sort for sort in dict.fromkeys((*named, *sorts)) if sort.name != terms.BOOL.name)

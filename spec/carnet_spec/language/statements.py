@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.naming import require_name
-from carnet_spec.language.terms import Equal, Forall, Symbol, Term, Var, conjunction
+from carnet_spec.language.terms import Equal, Forall, Symbol, Term, Var, conjunction, substitute
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,9 @@ class Given:
 class Eventually:
     """Liveness: whenever ``trigger`` holds, ``response`` holds later, if the named actions are taken fairly.
 
-    Of an action that ``given`` speaks of, only the steps with these values are to be taken fairly.
+    Fairness is weak, but for actions that ``strong`` names, too. Of an action that ``given`` speaks of, only the steps
+    with these values are to be taken fairly. With ``params`` it is one property for each choice of elements, of which
+    trigger, response and what is given may speak.
     """
 
     name: str
@@ -178,9 +180,13 @@ class Eventually:
     sentence: str
     fair: tuple[str, ...] = ()
     given: tuple[Given, ...] = ()
+    params: tuple[Var, ...] = ()
+    strong: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require_name("a liveness property", self.name)
+        if self.strong != tuple(name for name in dict.fromkeys(self.fair) if name in self.strong):
+            raise SpecificationError(f"{self.name} is strongly fair to what is not fair, or in another order")
         places = [(given.action, given.parameter) for given in self.given]
         ordered = [place for action in dict.fromkeys(self.fair) for place in places if place[0] == action]
         if len(set(places)) < len(places) or ordered != places:
@@ -190,10 +196,29 @@ class Eventually:
         """Return the property under fairness of some actions, and of the same steps of them."""
         names = tuple(actions)
         given = (each for name in dict.fromkeys(names) for each in self.given if each.action == name)
-        return replace(self, fair=names, given=tuple(given))
+        strong = (name for name in dict.fromkeys(names) if name in self.strong)
+        return replace(self, fair=names, given=tuple(given), strong=tuple(strong))
+
+    def at(self, values: Iterable[Term]) -> Eventually:
+        """Return the property of some elements alone, without parameters; there is a value for each parameter."""
+        chosen = dict(zip(self.params, values, strict=True))
+        given = tuple(replace(each, value=substitute(each.value, chosen)) for each in self.given)
+        trigger, response = substitute(self.trigger, chosen), substitute(self.response, chosen)
+        return replace(self, trigger=trigger, response=response, given=given, params=())
+
+    @property
+    def variables(self) -> tuple[Var, ...]:
+        """A variable for each parameter that is called as no parameter of an action is."""
+        return tuple(Var(f"each {var.name}", var.sort) for var in self.params)
 
     def condition(self, action: str, parameters: Iterable[Var]) -> Term:
-        """Return which steps of an action are to be taken fairly."""
+        """Return which steps of an action are to be taken fairly.
+
+        Raises:
+            SpecificationError: the property has parameters, which an action may have by the same names.
+        """
+        if self.params:
+            raise SpecificationError(f"{self.name} asks for fairness of no steps but those for some elements")
         values = {given.parameter: given.value for given in self.given if given.action == action}
         return conjunction(tuple(Equal(var, values[var.name]) for var in parameters if var.name in values))
 

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ import pytest
 from carnet_command import workers
 from carnet_command.garbage import MADE
 from carnet_command.interrupts import stoppable
+from carnet_command.progress import Heartbeat
 from carnet_command.worker import OUT_OF_MEMORY, Lost, Worker, tell
 from carnet_command.workers import WorkerPool, only
 from tests.fixtures.workers_at_hand import answered
@@ -276,6 +278,74 @@ def test_a_worker_begins_nothing_before_it_is_asked(tmp_path: Path) -> None:
         ((_, said),) = pool.results(begun_here, [place], only)
     assert not isinstance(said, Lost)
     assert said == (False, [place])
+
+
+built: list[str] = []
+
+
+def known(_: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Say what this process has built, and what it does at a signal."""
+    yield built, [str(signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)]
+
+
+def _known_to_a_worker() -> tuple[list[str], list[str]]:
+    with stoppable(), WorkerPool(1, keep=False) as pool:
+        ((_, said),) = pool.results(known, ["one"], only)
+    assert not isinstance(said, Lost)
+    return said
+
+
+@pytest.fixture
+def something_built() -> Iterator[None]:
+    built.append("something")
+    yield
+    built.clear()
+
+
+@pytest.mark.usefixtures("something_built")
+def test_a_forked_worker_has_what_was_built_and_ends_at_a_signal() -> None:
+    with Heartbeat():
+        assert _known_to_a_worker() == (["something"], [str(signal.SIG_DFL)] * 3)
+
+
+@pytest.mark.usefixtures("something_built")
+def test_beside_a_thread_that_may_hold_locks_a_worker_is_spawned() -> None:
+    over = threading.Event()
+    beside = threading.Thread(target=over.wait)
+    beside.start()
+    try:
+        assert _known_to_a_worker()[0] == []
+    finally:
+        over.set()
+        beside.join()
+
+
+class SlowStream:
+    """Holds a lock for as long as it takes to write something, as a stream does."""
+
+    def __init__(self) -> None:
+        self.held = threading.Lock()
+
+    def write(self, _text: str) -> None:
+        with self.held:
+            time.sleep(0.05)
+
+    def flush(self) -> None:
+        """Nothing waits to be written."""
+
+
+def complaining(part: str) -> Iterator[str]:
+    """Write to standard error, as a process does that fails."""
+    sys.stderr.write(part)
+    yield part
+
+
+def test_no_worker_is_forked_while_a_heartbeat_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would wait for what the heartbeat held then."""
+    monkeypatch.setattr(sys, "stderr", SlowStream())
+    for _ in range(3):
+        with Heartbeat(every=0.0), WorkerPool(1, patience=5.0, keep=False) as pool:
+            assert list(pool.results(complaining, ["one"], only)) == [("one", "one")]
 
 
 @pytest.fixture

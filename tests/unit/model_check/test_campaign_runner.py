@@ -189,6 +189,14 @@ ENDINGS: dict[str, tuple[Callable[[], None], str]] = {
 }
 
 
+ANSWER: dict[str, Callable[[Any], Iterable[Any]]] = {
+    "induction": solve,
+    "explicit": explorer._run,
+    "cvc5": cvc5.answer,
+}
+"""What the workers of engines run, before something else takes its place."""
+
+
 @dataclass(frozen=True)
 class Spiteful:
     """Answers as a worker's function does, but ends badly at one part of the work."""
@@ -197,14 +205,9 @@ class Spiteful:
     engine: str
 
     def __call__(self, part: Any) -> Iterator[Any]:
-        functions: dict[str, Callable[[Any], Iterable[Any]]] = {
-            "induction": solve,
-            "explicit": explorer._run,
-            "cvc5": cvc5.answer,
-        }
         if _is_victim(part):
             ENDINGS[self.how][0]()
-        yield from functions[self.engine](part)
+        yield from ANSWER[self.engine](part)
 
 
 def _is_victim(part: Any) -> bool:

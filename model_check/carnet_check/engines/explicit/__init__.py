@@ -2,7 +2,7 @@
 
 One function, :func:`explore`, stands before two searches. ``compiled`` lowers the protocol to machine-sized facts and
 runs a generated successor function; ``interpreter`` runs the same search over :mod:`carnet_check.semantics` and is
-there to check the other one. Whatever a search finds is replayed in the interpreter before it is handed out.
+there to check the other one. The interpreter takes every step of whatever a search finds before it is handed out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from carnet_check.engines.explicit.search import PackedSearch, search
 from carnet_check.engines.explicit.walking import PackedWalks, walk
 from carnet_check.engines.exploration import NO_CAPS, Caps, Exploration, Walks
 from carnet_check.errors import EngineDisagreement
-from carnet_check.semantics import Env, Interpreter, NotEnabled, Replays, State
+from carnet_check.semantics import Env, Interpreter, NotEnabled, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.trace import Trace, TraceStep
 
@@ -113,7 +113,7 @@ def _confirmed(
     threat: str,
 ) -> Exploration:
     """Write each trace out with its deductions, and make sure that it leads to what it was found for."""
-    expander, replays = _TraceExpander(interpreter), Replays(interpreter)
+    expander = _TraceExpander(interpreter)
     bodies = {invariant.name: invariant for invariant in invariants}
     wanted = {goal.name: goal for goal in goals}
 
@@ -123,18 +123,19 @@ def _confirmed(
     def reached(name: str, state: State) -> Env | None:
         return interpreter.witness(wanted[name].params, wanted[name].body, state)
 
-    def replayed(traces: Mapping[str, Trace], judge: Callable[[str, State], Env | None]) -> dict[str, Trace]:
-        written = {name: replace(t, threat=threat, steps=expander.expanded(t.steps)) for name, t in traces.items()}
-        for name, trace in written.items():
+    def taken(traces: Mapping[str, Trace], judge: Callable[[str, State], Env | None]) -> dict[str, Trace]:
+        written: dict[str, Trace] = {}
+        for name, trace in traces.items():
             try:
-                final = replays.end(trace.steps)
+                steps, final = expander.expanded(trace.steps)
             except NotEnabled as problem:
                 raise EngineDisagreement(f"the trace to {name} does not replay: {problem}") from problem
             if judge(name, final) is None:
                 raise EngineDisagreement(f"the interpreter does not find {name} at the end of its trace")
+            written[name] = replace(trace, threat=threat, steps=steps)
         return written
 
-    return replace(found, violations=replayed(found.violations, violated), goals=replayed(found.goals, reached))
+    return replace(found, violations=taken(found.violations, violated), goals=taken(found.goals, reached))
 
 
 @dataclass(slots=True)
@@ -154,12 +155,16 @@ class _TraceExpander:
         written, state = interpreter.expanded_start()
         self._start = _Prefix(tuple(written), state)
 
-    def expanded(self, steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
-        """Return the steps, which list no deduction, with every deduction between them."""
+    def expanded(self, steps: tuple[TraceStep, ...]) -> tuple[tuple[TraceStep, ...], State]:
+        """Return the steps, which list no deduction, with every deduction between them, and where they lead.
+
+        Raises:
+            NotEnabled: a step cannot be taken.
+        """
         prefix = self._start
         for step in steps:
             if step not in prefix.further:
                 more, after = self.interpreter.expanded(prefix.state, step)
                 prefix.further[step] = _Prefix((*prefix.steps, *more), after)
             prefix = prefix.further[step]
-        return prefix.steps
+        return prefix.steps, prefix.state

@@ -5,6 +5,11 @@ state on, in one strongly connected part of the graph without the response, and 
 in one state. It is fair if each action that is to be taken fairly can change nothing in some state of that part, or is
 taken inside it. A larger part leaves more room for either, so only largest ones (components) are looked at.
 
+Where an action is to be taken strongly fairly, it can change nothing in any state of the part, or is taken inside. A
+part in which it is open and never taken has to do without the states in which it is open: what is left is divided into
+components again, until nothing is taken away (E. A. Emerson and C.-L. Lei, "Modalities for model checking: branching
+time logic strikes back", Science of Computer Programming 8(3), 1987).
+
 What an action that is taken fairly writes belongs to the packed state, so that a step changes the one if, and only if,
 it changes the other. Decided in docs/adr/0029-liveness-of-an-instance-is-decided-by-fair-components.md.
 """
@@ -14,7 +19,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -28,6 +33,8 @@ from carnet_check.engines.explicit.search import Moves, PackedSearch, search, si
 from carnet_check.engines.exploration import NO_CAPS, Caps, Exploration, trigger_of
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import (
+    agree,
+    at_each,
     counted_whole,
     divided,
     divided_instance,
@@ -61,29 +68,83 @@ def lassos(
     lasso, with its deductions, for each property that fails; a way to the trigger of each that is reached; and which
     properties are undecided, because the instance cuts a run short.
     """
-    parts = divided(with_rules_as_steps(protocol, liveness), liveness)
-    judge = Interpreter(parts, divided_instance(instance, parts))
-    visited = _Visited(judge, liveness, Watch(caps, watch), reduction)
-    explored = search(parts, visited.run)
+    stepwise = with_rules_as_steps(protocol, liveness)
+    found: list[Exploration] = []
+    for group in _together(stepwise, instance, liveness):
+        if found and found[-1].stopped_by is not None:
+            break
+        parts = divided(stepwise, [each for _, each in group])
+        judge = Interpreter(parts, divided_instance(instance, parts))
+        visited = _Visited(judge, [each for _, each in group], Watch(_left(caps, found), watch), reduction)
+        found.append(_decided(visited, group, threat))
+    rules = frozenset(action.name for action in stepwise.actions if action.deduction)
+    return _joined(found, rules)
+
+
+Stated = tuple[str, Eventually]
+"""The name of a property, and the property of some elements, which is called after these, too."""
+
+
+def _together(protocol: Protocol, instance: Instance, liveness: Sequence[Eventually]) -> list[list[Stated]]:
+    """Return the properties of elements in groups that want the same steps taken fairly, so that a graph serves all."""
+    groups: list[list[Stated]] = []
+    for live in liveness:
+        for env, each in at_each(live, instance):
+            named = replace(each, name=" ".join((live.name, *env.values())))
+            for group in groups:
+                if all(agree(protocol, named, other) for _, other in group):
+                    group.append((live.name, named))
+                    break
+            else:
+                groups.append([(live.name, named)])
+    return groups
+
+
+def _left(caps: Caps, found: Sequence[Exploration]) -> Caps:
+    """Return the bounds without what searches used up."""
+    states = None if caps.states is None else caps.states - sum(each.states for each in found)
+    seconds = None if caps.seconds is None else caps.seconds - sum(each.seconds for each in found)
+    return replace(caps, states=states, seconds=seconds)
+
+
+def _joined(found: Sequence[Exploration], rules: Collection[str]) -> Exploration:
+    """Return what several graphs of one instance showed: all that was visited, and the first lasso of each property."""
+    last = found[-1]
+    violations = {name: trace for each in reversed(found) for name, trace in each.violations.items()}
+    undecided = {name: why for each in found for name, why in each.undecided.items() if name not in violations}
+    return replace(
+        found[0],
+        states=sum(each.states for each in found),
+        transitions=sum(each.transitions for each in found),
+        depth=max(each.depth for each in found),
+        stopped_by=last.stopped_by,
+        seconds=sum(each.seconds for each in found),
+        peak_memory_bytes=last.peak_memory_bytes,
+        violations=violations,
+        goals={name: trace for each in reversed(found) for name, trace in each.goals.items()},
+        fired={name: (max if name in rules else sum)(each.fired[name] for each in found) for name in found[0].fired},
+        undecided=undecided,
+    )
+
+
+def _decided(visited: _Visited, group: Sequence[Stated], threat: str) -> Exploration:
+    """Visit every state of a divided protocol, and look for a lasso for each property of elements."""
+    explored = search(visited.judge.protocol, visited.run)
     visited.look()
     violations: dict[str, Trace] = {}
     undecided: dict[str, str] = {}
-    for live in liveness:
-        waiting = visited.waiting(live)
-        found = waiting.round({visited.label(name): visited.closed(name) for name in live.fair})
-        if found is not None:
-            violations[live.name] = whole(visited.lasso(found, threat))
-        elif waiting.round({visited.label(name): visited.idle(name) for name in live.fair}) is not None:
-            names = [name for name in live.fair if (visited.allowed(name) & waiting.reached).any()]
-            undecided[live.name] = (
-                f"a run ends where {' or '.join(names)} lacks elements or budget, which a larger instance has"
-            )
-    triggers = {trigger_of(live).name for live in liveness}
-    goals = {
-        name: whole(replace(trace, steps=tuple(judge.expand(trace.steps)), threat=threat))
-        for name, trace in explored.goals.items()
-        if name in triggers
-    }
+    goals: dict[str, Trace] = {}
+    for name, live in group:
+        if name not in violations:
+            found, why = visited.judged(live)
+            if found is not None:
+                violations[name] = whole(visited.lasso(found, threat))
+            elif why:
+                undecided.setdefault(name, why)
+        if (trace := explored.goals.get(trigger_of(live).name)) is not None:
+            steps = tuple(visited.judge.expand(trace.steps))
+            reached = trigger_of(replace(live, name=name)).name
+            goals.setdefault(reached, whole(replace(trace, steps=steps, threat=threat)))
     fired = counted_whole(explored.fired)
     return replace(explored, violations=violations, undecided=undecided, goals=goals, fired=fired)
 
@@ -92,7 +153,7 @@ class _Visited:
     """All states of an instance, and what holds in which of them."""
 
     def __init__(self, judge: Interpreter, liveness: Sequence[Eventually], watch: Watch, reduction: bool) -> None:
-        self._judge = judge
+        self.judge = judge
         fair = tuple(dict.fromkeys(name for live in liveness for name in live.fair))
         goals = [goal for live in liveness for goal in (trigger_of(live), _response_of(live))]
         limited = (judge.protocol.action(name) for name in fair)
@@ -121,6 +182,16 @@ class _Visited:
         waits[self._graph.expanded :] = False
         return Waiting(self._graph, waits & self._marks[trigger_of(live).name], waits, self._levels)
 
+    def judged(self, live: Eventually) -> tuple[Round | None, str]:
+        """Return where ``live`` is waited for in vain, if anywhere, or else what leaves it open."""
+        waiting = self.waiting(live)
+        strong = frozenset(map(self.label, live.strong))
+        found = waiting.round({self.label(name): self.closed(name) for name in live.fair}, strong)
+        if found or waiting.round({self.label(name): self.idle(name) for name in live.fair}, strong) is None:
+            return found, ""
+        names = [name for name in live.fair if (self.allowed(name) & waiting.reached).any()]
+        return None, f"a run ends where {' or '.join(names)} lacks elements or budget, which a larger instance has"
+
     def idle(self, action: str) -> Marks:
         return ~self._graph.open_to(self.label(action))
 
@@ -138,9 +209,9 @@ class _Visited:
 
     def lasso(self, found: Round, threat: str) -> Trace:
         stem = [*self.run.path(found.begin), *(self._step(step) for step in found.way)]
-        protocol = self._judge.protocol
+        protocol = self.judge.protocol
         empty = Trace(protocol.id, protocol.variant, protocol.without, threat, ())
-        return going_round(self._judge, stem, [self._step(step) for step in found.repeated], empty)
+        return going_round(self.judge, stem, [self._step(step) for step in found.repeated], empty)
 
     def _step(self, step: Step) -> TraceStep:
         source, target, label = step
@@ -398,34 +469,52 @@ class Waiting:
         found: Marks = self._away != NOWHERE
         return found
 
-    def round(self, idle: Idle) -> Round | None:
-        """Return the nearest place to stay for ever that is fair to every action of ``idle``, if there is one."""
+    def round(self, idle: Idle, strong: frozenset[int] = frozenset()) -> Round | None:
+        """Return the nearest place to stay for ever that is fair to every action of ``idle``, if there is one.
+
+        It is strongly fair to those whose labels are in ``strong``.
+        """
         stuck = np.logical_and.reduce([self.reached, *idle.values()])
         if stuck.any():
             return self._round(self._nearest(stuck), ())
-        fair = self._fair(idle)
-        if not fair.any():
+        number = self._fair(idle, strong)
+        if not (number != NOWHERE).any():
             return None
-        entry = self._nearest(fair)
-        inside = self._graph.within(self._components == self._components[entry])
-        return self._round(entry, tuple(_trip(_following(inside), entry, idle)))
+        entry = self._nearest(number != NOWHERE)
+        inside = self._graph.within(number == number[entry])
+        taken = strong.intersection(inside.labels.tolist())
+        served = {label: self._graph.marks([]) if label in taken else closed for label, closed in idle.items()}
+        return self._round(entry, tuple(_trip(_following(inside), entry, served)))
 
     @cached_property
     def _components(self) -> Numbers:
         inside = self._graph.within(self.reached)
         return components(inside.sources, inside.targets, inside.states)
 
-    def _fair(self, idle: Idle) -> Marks:
-        graph, number = self._graph, self._components
-        fair = np.ones(number.max() + 1, np.bool_)
+    def _fair(self, idle: Idle, strong: frozenset[int]) -> Numbers:
+        """Return for each state the number of the component in which a run can stay fairly; -1 where there is none."""
+        number = self._components
+        while True:
+            stays, shunned = self._served(idle, strong, number)
+            if not (stays & shunned).any():
+                return np.where(stays, number, NOWHERE)
+            inside = self._graph.within(stays & ~shunned)
+            number = components(inside.sources, inside.targets, inside.states)
+
+    def _served(self, idle: Idle, strong: frozenset[int], number: Numbers) -> tuple[Marks, Marks]:
+        """Return the states of components that are weakly fair, and those to be left for want of strong fairness."""
+        graph = self._graph
+        fair, shunned = np.ones(number.max() + 1, np.bool_), graph.marks([])
         inside = (number[graph.sources] == number[graph.targets]) & (number[graph.sources] != NOWHERE)
         for label, closed in idle.items():
             served = np.zeros(len(fair), np.bool_)
-            served[number[closed & (number != NOWHERE)]] = True
             served[number[graph.sources[inside & (graph.labels == label)]]] = True
-            fair &= served
-        found: Marks = np.append(fair, False)[number]  # the last one is that of no component
-        return found
+            if label in strong:
+                shunned |= ~closed & ~_of_component(served, number)
+            else:
+                served[number[closed & (number != NOWHERE)]] = True
+                fair &= served
+        return _of_component(fair, number), shunned
 
     # -- ways --------------------------------------------------------------------------------------
 
@@ -459,6 +548,12 @@ class Waiting:
             way.append(int(self._from[way[-1]]))
         way.reverse()
         return Round(way[0], tuple((one, other, UNNAMED) for one, other in itertools.pairwise(way)), repeated)
+
+
+def _of_component(marks: Marks, number: Numbers) -> Marks:
+    """Return marks at the states of marked components."""
+    found: Marks = np.append(marks, False)[number]  # the last one is that of no component
+    return found
 
 
 def _following(graph: Graph) -> Mapping[int, list[tuple[int, int]]]:

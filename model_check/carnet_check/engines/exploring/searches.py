@@ -362,9 +362,10 @@ def decided_together(protocol: Protocol, liveness: Iterable[Eventually]) -> list
     """
     groups: list[list[Eventually]] = []
     for live in liveness:
-        rules = rules_as_steps(protocol, live)
+        rules, own = rules_as_steps(protocol, live), live.at(live.variables)
         for group in groups:
-            if rules_as_steps(protocol, group[0]) == rules and all(agree(protocol, live, each) for each in group):
+            stated = (each.at(each.variables) for each in group)
+            if rules_as_steps(protocol, group[0]) == rules and all(agree(protocol, own, each) for each in stated):
                 group.append(live)
                 break
         else:

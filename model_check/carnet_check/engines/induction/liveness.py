@@ -1,12 +1,13 @@
-"""Liveness by stages: there is always somebody who can act and is treated fairly, and no stage is gone through twice.
+"""Liveness by stages: somebody can act always and is treated fairly, and no run goes round among stages for ever.
 
 The actions that are treated fairly are stages, in the order in which they are named. A state in which something is
 waited for is at the last stage whose action is possible. If there always is one, if no step leads back to an earlier
 stage or ends the waiting otherwise, and if the action of a stage leads beyond it, then a run that waits for ever is at
 one stage for ever: its action is possible all the while and never taken, which weak fairness rules out. With one stage
 this is the rule WF1 of the temporal logic of actions, with several its lattice rule (L. Lamport, "The Temporal Logic of
-Actions", ACM TOPLAS 16(3), 1994, sections 5.6 and 5.7). It asks for no instance, and uses no axiom of a threat model,
-so it holds for any number of parties and under every threat model.
+Actions", ACM TOPLAS 16(3), 1994, sections 5.6 and 5.7). Steps may lead back from a stage whose action is treated
+strongly fairly: a run that comes there again and again has it taken in the end. The rule asks for no instance, and uses
+no axiom of a threat model, so it holds for any number of parties and under every threat model.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from carnet_check.engines.induction.solving import Batch, Question, Workers
 from carnet_check.engines.interface import LivenessAnswer
 from carnet_check.engines.proving.composition import Composition, SolverOutcome
 from carnet_check.exports.smtlib import statement
+from carnet_check.reserved_symbols import Purpose, stand_in
 from carnet_check.semantics.fairness import divided
 from carnet_check.wording import listed
 from carnet_spec.language import Action, Eventually, Protocol
@@ -76,10 +78,14 @@ class LivenessProofs:
         return _Asked(subject, self._proofs, self._workers, self._certified)
 
     def answer(self, live: Eventually) -> LivenessAnswer:
-        """Try to prove a property by fairness of one of the actions that it names, and then of all of them."""
+        """Try to prove a property by fairness of one of the actions that it names, and then of all of them.
+
+        One with parameters is proved of arbitrary constants, and so of all elements.
+        """
         began = time.monotonic()
         self._asked.used = frozenset()
-        return replace(_by_fairness(self._asked, live), seconds=time.monotonic() - began)
+        constants = (stand_in(Purpose.SKOLEM, var) for var in live.params)
+        return replace(_by_fairness(self._asked, live.at(constants)), seconds=time.monotonic() - began)
 
 
 def _by_fairness(asked: _Asked, live: Eventually) -> LivenessAnswer:
@@ -115,6 +121,7 @@ class _Stages:
     def __init__(self, asked: _Asked, live: Eventually, waiting: Term) -> None:
         self._asked = asked
         self._response = live.response
+        self._strong = live.strong
         self._waiting = waiting
         self._parts = divided(asked.protocol, [live])
         self._stages = [self._parts.action(name) for name in live.fair]
@@ -133,12 +140,13 @@ class _Stages:
     def _of(self, place: int) -> Iterator[Leads]:
         """Yield what is to hold so that no run stays at a stage although its action is taken, or goes back from it.
 
-        There is no way back from the first stage: where something is waited for, some stage is possible.
+        There is no way back from the first stage: where something is waited for, some stage is possible. One whose
+        action is treated strongly fairly may be left again: as long as it is reached again and again, it is taken.
         """
         own, later = self._stages[place], [action.name for action in self._stages[place + 1 :]]
         stays = f"{own.name} does not always bring it about" + (f" or make {listed(later)} possible" if later else "")
         yield own, self._at(place), self._beyond(place + 1), stays
-        for action in self._parts.actions if place else ():
+        for action in self._parts.actions if place and own.name not in self._strong else ():
             if action.name != own.name:
                 back = f"{action.name} may lead back from where {own.name} is possible"
                 yield action, self._at(place), self._beyond(place), back

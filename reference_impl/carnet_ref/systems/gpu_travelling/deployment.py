@@ -22,7 +22,7 @@ from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.simulated.authority import derived, derived_key
 from carnet_ref.attestation.simulated.gpu import CURRENT, OUTDATED, SimulatedGpu, SimulatedVendor
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
-from carnet_ref.crypto.primitives import Random
+from carnet_ref.crypto.primitives import KEY_BYTES, Random
 from carnet_ref.device import Mode
 from carnet_ref.journal import Journal, JournalStore
 from carnet_ref.keys import UsageLimits
@@ -38,6 +38,7 @@ from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Orchest
 from carnet_ref.systems.verifiable_fl.evidence import Attester, GpuAttester, TdAttester
 from carnet_ref.training import Trainer, sample_text, trainer_named
 from carnet_ref.training.characters import CharacterModel
+from carnet_ref.training.private import PrivateTrainer, UpdateNoise
 from carnet_ref.transport.platform import Platform
 from carnet_ref.wire import MalformedError, join, number
 from carnet_spec.trace import Header
@@ -102,7 +103,8 @@ class Deployment:
 
     ``chunks`` of ``chunk_bytes`` each are a holder's dataset, the same at every hand-over. ``key_messages`` is how many
     messages one key may protect, if that is to be fewer than the driver's limits allow. After ``save_every`` rounds the
-    model comes home even where it need not, if that is not 0. ``gpu_name`` is the GPU that is plugged in, ``mode`` how
+    model comes home even where it need not, if that is not 0. With ``noise`` only clipped and noised updates leave a
+    round. ``gpu_name`` is the GPU that is plugged in, ``mode`` how
     it was booted. ``instance`` is the orchestrator that the holders agreed on; without one they agreed on the one that
     first starts with this seed.
     """
@@ -121,6 +123,7 @@ class Deployment:
     instance: bytes | None = None
     seed: bytes = b"carnet run on simulated hardware"
     trainer: Trainer = field(default_factory=CharacterModel)
+    noise: UpdateNoise | None = None
 
     def orchestrator(
         self,
@@ -169,7 +172,14 @@ class Deployment:
 
     def gpu_with(self, name: str, new_responder: Callable[[], Responder], mode: Mode) -> Gpu:
         """Return a GPU that was just switched on, with these ends of its sessions."""
-        return Gpu(name, self.schedule, new_responder, self.trainer, mode, self.limits, self.parts.hardware)
+        return Gpu(name, self.schedule, new_responder, self.gpu_trainer, mode, self.limits, self.parts.hardware)
+
+    @property
+    def gpu_trainer(self) -> Trainer:
+        """What trains on the GPU; like its other secrets, the key of its noise is derived from the seed."""
+        if self.noise is None:
+            return self.trainer
+        return PrivateTrainer(self.trainer, self.noise, derived(self.seed, "noise of updates", KEY_BYTES))
 
     def silicon(self, name: str = GPU_NAME, mode: Mode = Mode.CONFIDENTIAL) -> SimulatedGpu:
         """Return what makes a GPU's certificates and reports; a fake has another maker, and lies about the rest."""
@@ -255,8 +265,9 @@ class Deployment:
         return self.holder(name, random, tuple(each.decode("utf-8") for each in journal.all("accepted")))
 
     def journal_owner(self, name: str) -> bytes:
-        """Return what a party's journal is bound to: the job, and the party's name in it."""
-        return join(self.terms.manifest(self.trainer).encode(), number(self.rounds), name.encode("utf-8"))
+        """Return what a party's journal is bound to: the job, the party's name in it, and the noise of updates."""
+        noise = () if self.noise is None else (repr(self.noise).encode("utf-8"),)
+        return join(self.terms.manifest(self.trainer).encode(), number(self.rounds), name.encode("utf-8"), *noise)
 
     # -- for audits --------------------------------------------------------------------------------
 
@@ -299,7 +310,8 @@ class Deployment:
         plain = {name: getattr(self, name) for name in _PLAIN}
         instance = None if self.instance is None else self.instance.hex()
         plain |= {"mode": self.mode.value, "instance": instance}
-        return {**plain, "trainer": self.trainer.name, "hidden": self.trainer.hidden}
+        noise = None if self.noise is None else [self.noise.bound, self.noise.deviation]
+        return {**plain, "trainer": self.trainer.name, "hidden": self.trainer.hidden, "noise": noise}
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Deployment:
@@ -312,8 +324,9 @@ class Deployment:
         plain = {name: settings[name] for name in _PLAIN}
         instance = settings["instance"]
         made = {"mode": Mode(settings["mode"]), "instance": None if instance is None else bytes.fromhex(instance)}
+        noise = None if settings["noise"] is None else UpdateNoise(*settings["noise"])
         trainer = trainer_named(settings["trainer"], settings["hidden"])
-        return {**plain, **made, "holders": tuple(settings["holders"]), "trainer": trainer}
+        return {**plain, **made, "holders": tuple(settings["holders"]), "trainer": trainer, "noise": noise}
 
     @enforces("REQ-PLATFORM-01")
     def platform(self) -> Platform:

@@ -66,15 +66,17 @@ def _judge(name: str, params: tuple[terms.Var, ...], falls: terms.Term) -> Actio
 def _falling(protocol: Protocol) -> list[tuple[str, tuple[terms.Var, ...], terms.Term]]:
     """Return what is judged: a name, and for which parameters which formula is read."""
     falling = [(c.name, c.checked.params, terms.negation(c.checked.body)) for c in protocol.claims if not c.declared]
-    for live in protocol.liveness:
+    for stated in protocol.liveness:
+        params = stated.variables
+        live = stated.at(params)
         falling += [
-            (live.name, (), terms.conjunction((live.trigger, terms.negation(live.response)))),
-            (live.name, (), live.response),
+            (live.name, params, terms.conjunction((live.trigger, terms.negation(live.response)))),
+            (live.name, params, live.response),
         ]
         fair = (action for action in protocol.actions if action.name in live.fair)
         waits = terms.negation(live.response)
         falling += [
-            (live.name, each.params, terms.conjunction((waits, live.condition(each.name, each.params))))
+            (live.name, (*params, *each.params), terms.conjunction((waits, live.condition(each.name, each.params))))
             for each in fair
         ]
     return falling

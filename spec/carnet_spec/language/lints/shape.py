@@ -31,7 +31,7 @@ def scope(protocol: Protocol) -> Findings:
         yield from strangers(f"goal {goal.name}", goal.body, goal.params)
     for live in protocol.liveness:
         for term in live.terms:
-            yield from strangers(f"liveness {live.name}", term, ())
+            yield from strangers(f"liveness {live.name}", term, live.params)
 
 
 def unused(protocol: Protocol) -> Findings:

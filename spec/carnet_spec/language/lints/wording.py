@@ -49,6 +49,7 @@ def names(protocol: Protocol) -> Findings:
         **{f"parameters of {action.name}": [var.name for var in action.params] for action in protocol.actions},
         **{f"parameters of {each.name}": [var.name for var in each.params] for each in protocol.invariants},
         **{f"parameters of {goal.name}": [var.name for var in goal.params] for goal in protocol.goals},
+        **{f"parameters of {live.name}": [var.name for var in live.params] for live in protocol.liveness},
     }
     for what, names in spaces.items():
         for name in repeated(names):

@@ -329,12 +329,15 @@ def test_a_row_that_is_there_twice_counts_once(whole: Path, folder: Path, monkey
     assert said in " ".join(carnet("recheck", str(folder)).out.split())
 
 
+JUDGED = certificates_folder.judged
+
+
 def share_killed(folder: Path, digests: list[str]) -> dict[str, certificates_folder.TextVerdict]:
     """Be killed with the share that has the first text of all, and judge the others."""
     every = certificates_folder.digests(certificates_folder.rows_of(certificates_folder.read_index(folder), folder))
     if every[0] in digests:
         os.kill(os.getpid(), signal.SIGKILL)
-    return certificates_folder.judged(folder, digests)
+    return JUDGED(folder, digests)
 
 
 def killed(*_: object) -> None:

@@ -254,24 +254,34 @@ def _and_killed(answers: Iterable[Any]) -> Iterator[Any]:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+ANSWER: dict[str, Callable[[Any], Iterable[Any]]] = {
+    "cvc5": cvc5.answer,
+    "eprover": eprover.answer,
+    "bounded": questions.answers,
+    "search": explorer._run,
+    "kernel": judging._answered,
+}
+"""What workers run; a forked one has the functions below in their places."""
+
+
 def cvc5_killed(asked: Any) -> Iterator[Any]:
-    return _and_killed(cvc5.answer(asked))
+    return _and_killed(ANSWER["cvc5"](asked))
 
 
 def eprover_killed(asked: Any) -> Iterator[Any]:
-    return _and_killed(eprover.answer(asked))
+    return _and_killed(ANSWER["eprover"](asked))
 
 
 def bounded_killed(asked: Any) -> Iterator[Any]:
-    return _and_killed(questions.answers(asked))
+    return _and_killed(ANSWER["bounded"](asked))
 
 
 def search_killed(part: Any) -> Iterator[Any]:
-    return _and_killed(explorer._run(part))
+    return _and_killed(ANSWER["search"](part))
 
 
 def kernel_killed(batch: Any) -> Iterator[Any]:
-    return _and_killed(judging._answered(batch))
+    return _and_killed(ANSWER["kernel"](batch))
 
 
 def apart_killed(text: str) -> Iterator[Any]:

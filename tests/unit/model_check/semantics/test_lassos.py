@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from carnet_check.semantics import Interpreter, fairness
-from carnet_spec.language import Instance, Protocol, Step
+from carnet_spec.language import Instance, Protocol, SpecificationError, Step
 from carnet_spec.trace import Trace, TraceStep
 from tests.unit.model_check.small import *
 from tests.unit.model_check.steps import ask, back, learn, see, serve_one, swing
@@ -63,6 +63,58 @@ def test_the_judge_objects_to_what_is_no_counterexample(name: str) -> None:
     fair, (loop, *steps), why = ROUNDS[name]
     judge = _judge(*fair)
     assert fairness.objection(judge, judge.protocol.liveness[0], _trace(loop, *steps)) == why
+
+
+@pytest.mark.parametrize(
+    ("steps", "weakly", "strongly"),
+    [
+        ((1, "ask", "swing", "back"), "", "it is not fair to serve"),
+        ((1, "ask"), "", ""),
+        ((3, "ask", "swing", "back"), "", ""),
+        ((2, "ask", "swing"), "it is not fair to serve", "it is not fair to serve"),
+    ],
+    ids=["open now and then", "never open", "open on the way alone", "always open"],
+)
+def test_strong_fairness_is_not_to_be_open_again_and_again_and_never_taken(
+    steps: tuple[Any, ...], weakly: str, strongly: str
+) -> None:
+    judge = _judge("serve")
+    (weak,) = judge.protocol.liveness
+    loop, *names = steps
+    assert fairness.objection(judge, weak, _trace(loop, *names)) == weakly
+    assert fairness.objection(judge, replace(weak, strong=("serve",)), _trace(loop, *names)) == strongly
+
+
+def test_a_lasso_is_judged_for_each_element() -> None:
+    draft = drafted(ask, see)
+    draft.eventually(
+        "seen",
+        lambda a: first & ~seen(a),
+        seen,
+        each=(Party,),
+        sentence="It comes.",
+        fair=("see",),
+        given={"see": {"a": lambda a: a}},
+    )
+    judge = Interpreter(draft.protocol(), Instance({"Party": ("p", "q")}))
+    (live,) = judge.protocol.liveness
+    for_whom = [each for _, each in fairness.at_each(replace(live, fair=(), given=()), judge.instance)]
+    assert [each.trigger != live.trigger for each in for_whom] == [True, True]
+    unfair = _trace(2, "ask", "see p")
+    assert fairness.objection(judge, live, unfair) == "it does not wait in vain; or it is not fair to see"
+    nobody_acts = replace(live, fair=(), given=())
+    assert fairness.objection(judge, nobody_acts, unfair) == ""
+    found = fairness.waits_in_vain(judge, nobody_acts, judge.replay(unfair), unfair)
+    assert found is not None
+    assert found[0] == {"a": "q"}
+
+
+def test_fairness_of_a_property_for_each_element_is_that_for_some() -> None:
+    draft = drafted(see)
+    draft.eventually("seen", lambda a: ~seen(a), seen, each=(Party,), sentence="It comes.", fair=("see",))
+    protocol = draft.protocol()
+    with pytest.raises(SpecificationError, match="seen asks for fairness of no steps but those for some elements"):
+        fairness.part(protocol.action("see"), protocol.liveness[0])
 
 
 MEANT: dict[str, tuple[tuple[Any, ...], str]] = {

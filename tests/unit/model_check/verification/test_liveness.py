@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,18 +12,23 @@ from typing import Any
 import pytest
 
 from carnet_check.engines.explicit.engine import Explicit
+from carnet_check.engines.explicit.liveness import lassos
 from carnet_check.engines.exploration import Coverage, Exploration, Search
 from carnet_check.engines.exploring.searches import search
+from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.interface import EngineResult, Task
 from carnet_check.engines.registry import chosen
 from carnet_check.engines.runner import Listener
 from carnet_check.errors import EngineError
 from carnet_check.loading.families import load
 from carnet_check.results import Kind, Result, Verdict
+from carnet_check.semantics import Interpreter
+from carnet_check.semantics.fairness import objection
 from carnet_check.verification import checks
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.checks import disagreements
 from carnet_check.verification.planning import Request, planned
+from carnet_check.wording import reasons
 from carnet_spec.language import Eventually, Instance, Protocol
 from carnet_spec.trace import Trace
 from tests.unit.model_check.command import FASTEST, FIXTURES, carnet
@@ -236,3 +242,53 @@ def test_an_unfair_lasso_and_one_of_what_is_proved_are_errors() -> None:
     assert {each.verdict for each in disagreements([row, lasso], plan)} == {Verdict.ERROR}
     other = replace(lasso, claim="other")
     assert disagreements([row, other], plan) == [row, other]
+
+
+DESK = str(FIXTURES / "desk.py")
+
+
+def _desk(*options: str) -> tuple[int, dict[str, str], str]:
+    ran = carnet("verify", DESK, "--jobs", "1", "--json", *options)
+    rows = {row["claim"]: row for row in ran.json["results"] if row["kind"] == "liveness"}
+    return ran.code, {name: row["verdict"] for name, row in rows.items()}, rows["served"]["detail"]
+
+
+def test_what_each_waits_for_is_proved_for_any_number_and_explored_for_each() -> None:
+    code, verdicts, detail = _desk()
+    assert (code, verdicts) == (0, {"returned": "PROVED", "served": "PROVED"})
+    assert "by weak fairness of bring_back and strong fairness of lend with p = who; rests on 1 lemma" in detail
+    code, verdicts, detail = _desk("--engine", "explicit")
+    assert (code, verdicts) == (0, {"returned": "EXHAUSTED", "served": "EXHAUSTED"})
+    assert "(if bring_back and lend with p = who (strongly) are taken fairly; tiny: 2 Person" in detail
+
+
+LESS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "weak fairness alone": ({"strong": ()}, ["ask", "lend", "bring_back"]),
+    "nobody has to bring it back": ({"fair": ("lend",)}, []),
+    "nobody has to lend it": ({"fair": ("bring_back",), "strong": (), "given": ()}, []),
+    "it may be lent to others": ({"given": ()}, ["ask", "lend", "bring_back"]),
+}
+
+
+@pytest.mark.parametrize("name", LESS)
+def test_each_fairness_of_the_desk_is_needed_and_the_lasso_says_for_whom(name: str) -> None:
+    less, repeated = LESS[name]
+    protocol = load(DESK).protocol()
+    (served,) = (live for live in protocol.liveness if live.name == "served")
+    other = replace(served, name="other", **less)
+    instance = Instance({"Person": ("eve", "ada")})
+    found = lassos(protocol, instance, [served, other])
+    assert [*found.violations] == ["other"]
+    trace = found.violations["other"]
+    assert sorted(step.action for step in trace.steps[trace.loop :]) == sorted(repeated)
+    judge = Interpreter(protocol, instance)
+    assert objection(judge, other, trace) == ""
+    assert objection(judge, served, trace) != ""
+    told = reasons(judge, other, trace, judge.replay(trace))
+    assert re.fullmatch("other fails for who = (eve|ada):", told[0])
+    assert not by_fairness(protocol, other).proved
+
+
+def test_the_desk_is_the_one_that_the_guide_shows() -> None:
+    guide = Path("docs/how-to/say-what-happens-in-the-end.md").read_text("utf-8")
+    assert f"% file desk.py\n```python\n{Path(DESK).read_text('utf-8')}```\n" in guide

@@ -21,6 +21,7 @@ from click.testing import CliRunner, Result
 from carnet_check.cli import main
 from carnet_check.conformance.recorded import check_extent
 from carnet_ref.attestation.nvidia.appraisal import STEPS
+from carnet_ref.privacy import GaussianAccountant, Release
 from carnet_ref.recorder import TraceFileError, write_trace
 from carnet_ref.systems.gpu_travelling.commands import running
 from carnet_ref.systems.gpu_travelling.commands.run import MOST_HOLDERS, MOST_ROUNDS
@@ -112,6 +113,64 @@ def test_the_books_are_part_of_the_outcome() -> None:
     assert [entry["parent"] for entry in ledger[1:]] == [entry["model"] for entry in ledger[:-1]]
     assert (fields["kept"], fields["lost"]) == (ledger[-1]["model"], [])
     assert fields["kept"] == fields["model"]
+
+
+NOISED = ("--clip", "1.0", "--noise", "2.0")
+
+
+@pytest.mark.parametrize("how", [(), ("--processes",)], ids=["in one process", "in several"])
+def test_a_noised_run_says_what_each_holder_is_promised(how: tuple[str, ...]) -> None:
+    fields = json.loads(carnet("--holders", "2", "--rounds", "3", *NOISED, *how, "--json").stdout)
+    assert fields["conforms"]
+    release = Release(2.0, 2.0)
+    expected = {
+        name: {"updates": count, "epsilon": GaussianAccountant().after(release, count).epsilon(1e-6)}
+        for name, count in (("alice", 2), ("anna", 1))
+    }
+    assert fields["privacy"] == {"clip": 1.0, "noise": 2.0, "delta": 1e-6, "holders": expected}
+    assert fields["loss"][-1] > 5, "the noise is in the model"
+
+
+def test_a_noised_run_prints_its_epsilon_rounded_up_and_the_command_that_does_it_again() -> None:
+    result = carnet("--holders", "2", "--rounds", "3", *NOISED, "--delta", "0.001")
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("privacy")]
+    said = re.fullmatch(r"privacy      ε at most (\S+) at δ 0.001, for 2 updates of a holder", line)
+    assert said
+    exact = GaussianAccountant().after(Release(2.0, 2.0), 2).epsilon(1e-3)
+    assert exact <= float(said[1]) < exact * 1.01
+    assert result.stdout.splitlines()[-1].endswith("--clip 1.0 --noise 2.0 --delta 0.001")
+    assert json.loads(carnet(*SMALL, "--json").stdout)["privacy"] is None
+
+
+def test_journals_of_a_noised_run_serve_no_run_without_noise(tmp_path: Path) -> None:
+    kept = ("--journal", str(tmp_path / "journal"), "--journal-key", str(tmp_path / "key"))
+    assert carnet(*SMALL, *NOISED, *kept).exit_code == 0
+    assert carnet(*SMALL, *NOISED, *kept).exit_code == 0
+    for less in ((), ("--clip", "1.0", "--noise", "0.1")):
+        refused = carnet(*SMALL, *less, *kept)
+        assert refused.exit_code != 0
+        assert "journal" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--clip", "1"), "give both, or none"),
+        (("--noise", "1"), "give both, or none"),
+        (("--delta", "0.1"), "--delta is of the privacy"),
+        (("--clip", "0", "--noise", "1"), "expected a sensitivity"),
+        (("--clip", "1", "--noise", "nan"), "expected a standard deviation"),
+        (("--clip", "1", "--noise", "1e9"), "at most 1e+06"),
+        ((*NOISED, "--delta", "1"), "expected 0 < δ < 1"),
+    ],
+)
+def test_noise_that_promises_nothing_is_refused_before_anything_is_written(
+    options: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    ran = carnet(*SMALL, *options, "--trace", str(tmp_path / "trace"))
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert message in ran.stderr
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_backups_take_over_and_the_run_says_how_often() -> None:

@@ -478,12 +478,33 @@ def test_what_is_no_function_is_refused(ask: Callable[[], object], said: str) ->
         ({"fair": "pass_on"}, "live: 'fair' must be a tuple of names, not 'pass_on'"),
         ({"fair": ("pass_on",), "given": {"pass_on": {"a": "boss"}}}, "gives 'boss' for 'a' of pass_on, which is no"),
         ({"fair": ("pass_on",), "given": {"pass_on": {"a": ready}}}, "for 'a' of pass_on, which is no element"),
+        ({"fair": ("pass_on",), "strong": "pass_on"}, "live: 'strong' must be a tuple of names, not 'pass_on'"),
+        (
+            {"fair": ("pass_on",), "strong": ("pas_on",)},
+            "live is strongly fair to 'pas_on', which it does not name in 'fair'; did you mean 'pass_on'?",
+        ),
+        ({"each": Agent}, "live: 'each' must be a tuple of sorts, not the sort Agent"),
+        ({"each": ("Agent",)}, "live: 'each': 'Agent' names a sort and is none: write the class of the sort"),
+        ({"each": (Agent,)}, "live says nothing of each Agent: say it by functions"),
+        ({"trigger": enrolled}, "live: enrolled without its arguments takes agent0, and the sorts in 'each' are: none"),
+        (
+            {"each": (Agent,), "response": lambda a, b: enrolled(a)},
+            "live: the function <lambda> takes a, b, and the sorts in 'each' are: Agent",
+        ),
+        ({"each": (Agent,), "response": lambda a: a}, "live: then needs a formula, not a Agent"),
+        (
+            {"each": (Agent,), "trigger": enrolled, "fair": ("x",), "given": {"x": {"a": lambda: boss}}},
+            "live: the function <lambda> takes none, and the sorts in 'each' are: Agent",
+        ),
+        (
+            {"each": (Agent,), "trigger": enrolled, "fair": ("x",), "given": {"x": {"a": enrolled}}},
+            "for 'a' of x, which is no element",
+        ),
     ],
-    ids=["a name alone", "a string for an element", "a formula for an element"],
 )
 def test_what_is_fair_is_a_tuple_and_what_is_given_an_element(words: Any, why: str) -> None:
     with pytest.raises(MisuseError, match=re.escape(why)):
-        drafted().eventually("live", ready, ready, sentence="It comes.", **words)
+        drafted().eventually("live", **{"trigger": ready, "response": ready, "sentence": "It comes.", **words})
 
 
 OUT_OF_ORDER = {
@@ -499,6 +520,37 @@ def test_what_is_given_stands_once_and_in_order(name: str) -> None:
     given = tuple(Given(action, parameter, boss.term) for action, parameter in places)
     with pytest.raises(SpecificationError, match="live gives a value twice, of what is not fair, or in another order"):
         Eventually("live", ready.term, ready.term, "It comes.", fair, given)
+
+
+def test_strongly_fair_is_what_is_fair_in_its_order() -> None:
+    for strong in (("a",), ("c", "b"), ("b", "b")):
+        with pytest.raises(SpecificationError, match="live is strongly fair to what is not fair, or in another order"):
+            Eventually("live", ready.term, ready.term, "It comes.", ("b", "c"), strong=strong)
+    live = Eventually("live", ready.term, ready.term, "It comes.", ("a", "b", "c"), strong=("a", "c"))
+    assert (live.fair_to(("c", "b")).strong, live.fair_to(("b",)).strong) == (("c",), ())
+
+
+def test_a_property_may_be_one_for_each_element() -> None:
+    draft = drafted()
+    given: dict[str, Any] = {"x": {"a": lambda k, b: b, "k": lambda k, b: k, "c": boss}}
+    draft.eventually(
+        "live", own_of, ready, each=(Key, Agent), sentence="It comes.", fair=("x", "y"), strong=("x",), given=given
+    )
+    draft.eventually("named", enrolled, lambda who: ~enrolled(who), each=(Agent,), sentence="It comes.")
+    live, named = draft.protocol().liveness
+    k, b = live.params
+    assert (k, b, live.strong) == (Var("k", Key.sort), Var("b", Agent.sort), ("x",))
+    assert [(each.parameter, each.value) for each in live.given] == [("a", b), ("k", k), ("c", boss.term)]
+    assert live.trigger == own_of(Key(k), Agent(b)).term
+    assert [var.name for var in named.params] == ["who"]
+    closed = live.at((chosen.term, boss.term))
+    assert (closed.params, closed.trigger) == ((), own(boss, chosen).term)
+    assert [each.value for each in closed.given] == [boss.term, chosen.term, boss.term]
+    assert Key.sort in draft.protocol().sorts
+
+
+def own_of(k: Key, b: Agent) -> Formula:
+    return own(b, k)
 
 
 class Light(Individual):
@@ -612,7 +664,7 @@ def test_parameters_are_those_of_the_signature(function: Callable[..., object]) 
     signature = inspect.signature(function, eval_str=True)
     expected = [(name, each.annotation) for name, each in signature.parameters.items()]
     assert expressions._annotated(function) == expected
-    assert list(expressions._parameter_names(function)) == [name for name, _ in expected]
+    assert list(expressions.parameter_names(function)) == [name for name, _ in expected]
 
 
 def test_a_function_that_several_designs_share_is_called_again_for_the_first_alone() -> None:

@@ -57,6 +57,32 @@ def test_what_is_given_of_a_fair_step_is_decoded_as_it_was() -> None:
     assert given_or_not[0].digest != given_or_not[1].digest
 
 
+def test_properties_for_each_element_and_strong_fairness_are_decoded_as_they_were() -> None:
+    """Whether fairness is strong, and whether elements are arbitrary, is part of the digest."""
+    every = []
+    for words in (
+        {},
+        {"strong": ("lend",)},
+        {"each": (toy.Agent,)},
+        {"each": (toy.Agent,), "strong": ("lend",), "given": {"lend": {"to": lambda a: a}}},
+    ):
+        draft, away = toy.draft(), toy.phase == toy.Phase.AWAY
+        leaves = (toy.corrupt) if "each" in words else ~away
+        draft.eventually("leaves", leaves, away, sentence="It leaves.", fair=("lend",), **words)
+        every.append(draft.protocol())
+    assert [decoded(protocol.encoded) for protocol in every] == every
+    assert len({protocol.digest for protocol in every}) == len(every)
+    text = every[-1].encoded
+    for spoilt in (
+        text.replace(',"strong":true', ',"strong":false'),
+        text.replace(',"strong":true', ',"strong":1'),
+        every[0].encoded.replace('"fair":["lend"]', '"fair":["lend"],"parameters":[]'),
+    ):
+        assert spoilt not in {text, every[0].encoded}
+        with pytest.raises(SpecificationError):
+            decoded(spoilt)
+
+
 NAMES = st.sampled_from(["a", "b", "a#2", "a,b", '"a"', "\u2200", "\ud800", ""])
 ROLES = st.none() | st.builds(Role, NAMES, st.booleans())
 SORTS = st.builds(Sort, NAMES, st.none() | st.lists(NAMES, max_size=2).map(tuple), st.booleans())

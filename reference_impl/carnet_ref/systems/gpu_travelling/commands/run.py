@@ -40,6 +40,9 @@ GRAPH = "Record the attested dataflow graph here, for `carnet audit`."
 CLAIMS = "Write the claims that the parties agree on before the run."
 QUOTE_STEPS = "Attest each step by evidence of its own; no exclave has a key."
 MOST_MISHAPS = 10_000
+CLIP = "Let each round's update have at most this norm; with --noise."
+NOISE = "Add noise of this standard deviation to each weight, each round; with --clip."
+DELTA = "Say ε for this δ.  [default: 1e-06, with --noise]"
 MISHAPS = "Kill, roll back or fork instances so often, at random moments."
 
 
@@ -55,6 +58,9 @@ MISHAPS = "Kill, roll back or fork instances so often, at random moments."
 @click.option("--save-every", type=click.IntRange(1, MOST_ROUNDS), metavar="R", help=SAVE)
 @click.option("--trainer", type=click.Choice(TRAINERS), default=TRAINERS[0], show_default=True, help="What trains.")
 @click.option("--hidden", type=click.IntRange(1, MOST_HIDDEN), metavar="UNITS", help=HIDDEN)
+@click.option("--clip", type=float, metavar="NORM", help=CLIP)
+@click.option("--noise", type=float, metavar="STDEV", help=NOISE)
+@click.option("--delta", type=float, metavar="PROBABILITY", help=DELTA)
 @click.option("--processes", is_flag=True, help="Run every party as a process of its own, over loopback TCP.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="PORT", help="Where the platform listens.")
 @click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help=JOURNAL)
@@ -75,6 +81,9 @@ def run(
     save_every: int | None,
     trainer: str,
     hidden: int | None,
+    clip: float | None,
+    noise: float | None,
+    delta: float | None,
     processes: bool,
     port: int,
     journal: Path | None,
@@ -94,8 +103,9 @@ def run(
     kept = (journal, journal_key, trace)
     standing_by = (backups, mishaps, seed)
     limits = (key_limit, save_every or 0, hidden)
-    attested = (graph, claims, quote_steps)
-    plan = RunRequest(holders, rounds, schedule, trainer, processes, port, *kept, *limits, *standing_by, *attested)
+    noised, attested = (clip, noise, delta), (graph, claims, quote_steps)
+    beside = (*kept, *limits, *standing_by, *noised, *attested)
+    plan = RunRequest(holders, rounds, schedule, trainer, processes, port, *beside)
     say = functools.partial(_say, on_standard_error=as_json)
     fields = carried_out(plan, say).to_json()
     if as_json:
@@ -130,6 +140,8 @@ def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]
         say("a hand-off   " + ", ".join(f"{amount:,} {unit}" for unit, amount in cost.items()))
     say(f"loss         {loss[0]:.3f} to {loss[-1]:.3f}")
     say(f"model        SHA-384 {fields['model'][:32]}…")
+    if told := fields["privacy"]:
+        say(f"privacy      {_privacy(told)}")
     if fields["lost"]:
         say(f"lost         {counted(len(fields['lost']), 'epoch')}, with sessions that failed, and done again")
     if line := fields["backup"]:
@@ -147,6 +159,15 @@ def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]
     if plan.graph is not None:
         say(f"graph        {plan.graph}, {counted(fields['attested'], 'statement')}")
     say(f"rerun        {plan.rerun}")
+
+
+def _privacy(told: dict[str, Any]) -> str:
+    """Say what the holder with the most updates is promised, rounded up."""
+    from carnet_ref.privacy import upward
+
+    worst = max(told["holders"].values(), key=lambda holder: holder["epsilon"])
+    updates = counted(worst["updates"], "update")
+    return f"ε at most {upward(worst['epsilon'])} at δ {told['delta']:g}, for {updates} of a holder"
 
 
 def _verdict(fields: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ import secrets
 import shlex
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -21,6 +22,7 @@ from carnet_command.text import counted
 from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.journal import BESIDE, Journal, load_or_make_key
 from carnet_ref.keys import ENGINES
+from carnet_ref.privacy import GaussianAccountant, PrivacyParameterError
 from carnet_ref.recorder import Recorder, merge_logs, write_trace
 from carnet_ref.systems.gpu_travelling.commands.attested_graph import graph_recorder, write_claims
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
@@ -29,6 +31,7 @@ from carnet_ref.systems.gpu_travelling.replica_group import FailoverWorld, Fault
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.systems.verifiable_fl.recording import GraphRecorder, require_graph_folder
 from carnet_ref.training import TRAINERS, trainer_named
+from carnet_ref.training.private import UpdateNoise
 from carnet_ref.transport.frames import Transformed
 from carnet_ref.transport.node import Node, ReportsOutcome
 from carnet_ref.transport.platform import Traffic, bytes_moved
@@ -38,6 +41,8 @@ CONFORM = "carnet.conform"
 """The entry-point group of packages that judge traces."""
 MOST_PROCESSES = 64
 """Holders at most that are processes of their own: each takes some 60 MB."""
+DELTA = 1e-6
+"""The δ that ε is computed for where no other is asked for."""
 Say = Callable[[str], None]
 
 
@@ -60,9 +65,30 @@ class RunRequest:
     backups: int = 0
     mishaps: int = 0
     seed: int | None = None
+    clip: float | None = None
+    noise: float | None = None
+    delta: float | None = None
     graph: Path | None = None
     claims: Path | None = None
     quote_steps: bool = False
+
+    @property
+    def update_noise(self) -> UpdateNoise | None:
+        """How updates are clipped and noised.
+
+        Raises UsageError if only half of that is said, or the accountant can count no such release.
+        """
+        if self.clip is None or self.noise is None:
+            if self.clip is not self.noise:
+                raise UsageError("--clip bounds what --noise hides: give both, or none")
+            if self.delta is not None:
+                raise UsageError("--delta is of the privacy that --clip and --noise give")
+            return None
+        try:
+            GaussianAccountant().epsilon(DELTA if self.delta is None else self.delta)
+            return UpdateNoise(self.clip, self.noise)
+        except PrivacyParameterError as error:
+            raise UsageError(f"--clip, --noise and --delta: {error}") from None
 
     @property
     def deployment(self) -> Deployment:
@@ -95,6 +121,7 @@ class RunRequest:
             key_messages=self.key_limit,
             save_every=self.save_every,
             trainer=trainer,
+            noise=self.update_noise,
         )
 
     @property
@@ -117,7 +144,10 @@ class RunRequest:
         words += ["--backup", self.backups] if self.backups else []
         words += ["--mishaps", self.mishaps, "--seed", self.seed or 0] if self.mishaps else []
         words += ["--quote-steps"] if self.quote_steps else []
-        given = {
+        given: dict[str, object] = {
+            "--clip": self.clip,
+            "--noise": self.noise,
+            "--delta": self.delta,
             "--port": self.port or None,
             "--journal": self.journal,
             "--journal-key": self.journal_key,
@@ -168,11 +198,27 @@ class Result:
             "appraisal": self.appraisal,
             "key_usage": list(self.usage),
             "backup": self.backup,
+            "privacy": self.privacy,
             "attested": self.attested,
             "events": len(self.lines),
             **counts,
             "cost_of_a_handoff": self._cost(counts["handoffs"]),
         }
+
+    @property
+    def privacy(self) -> dict[str, Any] | None:
+        """What everybody who has every model can tell of each holder's data, by the lines of the ledger.
+
+        A round that was trained again is in the ledger again, although its noise is the same: ε is no better than true.
+        """
+        if (noise := self.plan.update_noise) is None:
+            return None
+        delta = DELTA if self.plan.delta is None else self.plan.delta
+        updates = Counter(line["holder"] for line in self.ledger)
+        accountants = {count: GaussianAccountant().after(noise.release, count) for count in {*updates.values()}}
+        epsilons = {count: accountant.epsilon(delta) for count, accountant in accountants.items()}
+        told = {name: {"updates": count, "epsilon": epsilons[count]} for name, count in updates.items()}
+        return {"clip": noise.bound, "noise": noise.deviation, "delta": delta, "holders": told}
 
     def _cost(self, handoffs: int) -> dict[str, float] | None:
         """Return what one hand-off took on the average, the set-up included."""

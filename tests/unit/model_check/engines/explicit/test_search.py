@@ -26,6 +26,7 @@ from carnet_check.engines.explicit.search import Moves, all_moves, expander
 from carnet_check.engines.exploration import Caps, Exploration, trigger_of
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import objection, with_rules_as_steps
+from carnet_check.wording import reasons
 from carnet_command.interrupts import stoppable
 from carnet_spec.language import Draft, Instance, Protocol, Step, true
 from tests.fixtures import toy
@@ -433,6 +434,88 @@ def test_a_lasso_takes_steps_by_the_names_of_whole_actions() -> None:
     found = _found(draft.protocol())
     assert _way(found)[0][0] == "ask"
     assert {step.action for trace in found.violations.values() for step in trace.steps} <= {"ask", "serve_one"}
+
+
+def _strong(draft: Draft, *fair: str, strong: tuple[str, ...]) -> Protocol:
+    draft.eventually("served", first, second, sentence="Who asks is served.", fair=fair, strong=strong)
+    return draft.protocol()
+
+
+def test_strong_fairness_asks_for_what_is_open_now_and_then() -> None:
+    def wait_for(*fair: str) -> Exploration:
+        return _found(_strong(drafted(ask, serve_there, swing, back), *fair, strong=("serve_there",)))
+
+    found = wait_for("swing", "back", "serve_there")
+    assert (found.complete, found.violations, found.undecided) == (True, {}, {})
+    assert _way(wait_for("back", "serve_there")) == (["ask"], [])
+
+
+def test_a_run_may_do_without_the_states_in_which_a_step_is_open() -> None:
+    """Who goes on early and late and never there may leave out those who serve there, however strongly fair it is."""
+
+    def go_on(step: Step) -> None:
+        step.require("here", (phase == Phase.EARLY) & ~third)
+        step.set(phase, Phase.LATE)
+
+    def go_back(step: Step) -> None:
+        step.require("here", (phase == Phase.LATE) & ~third)
+        step.set(phase, Phase.EARLY)
+
+    draft = drafted(ask, serve_there, swing, back, go_on, go_back)
+    fair = ("go_on", "go_back", "serve_there")
+    stem, repeated = _way(_found(_strong(draft, *fair, strong=("serve_there",))))
+    assert (stem, sorted(repeated)) == (["ask"], ["go_back", "go_on"])
+
+
+def test_a_lasso_takes_a_strongly_fair_step_though_it_is_closed_on_the_way() -> None:
+    """Who may serve there and takes something back is not served; the round has to go by there."""
+
+    def serve_badly(step: Step) -> None:
+        step.require("there", third)
+        step.remove(third)
+        step.set(phase, Phase.LATE)
+
+    def forget(step: Step) -> None:
+        step.require("late", phase == Phase.LATE)
+        step.set(phase, Phase.EARLY)
+
+    draft = drafted(ask, swing, serve_badly, forget)
+    _, repeated = _way(_found(_strong(draft, "swing", "serve_badly", "forget", strong=("serve_badly",))))
+    assert {"swing", "serve_badly", "forget"} <= {*repeated}
+
+
+def test_a_property_of_each_element_fails_if_it_does_for_one() -> None:
+    def see_the_last(step: Step, a: Party) -> None:
+        step.require("came last", a == last)
+        step.insert(seen(a))
+
+    draft = drafted(see_the_last)
+    draft.eventually("seen", lambda a: ~seen(a), seen, each=(Party,), sentence="All are seen.", fair=("see_the_last",))
+    found = _found(draft.protocol())
+    assert (_way(found), found.states) == ((["see_the_last"], []), 2)
+    judge = Interpreter(draft.protocol(), Instance({"Party": ("p", "q")}))
+    (trace,) = found.violations.values()
+    told = reasons(judge, draft.protocol().liveness[0], trace, judge.replay(trace))
+    assert told[0] == "seen fails for a = q:"
+    assert "  and it never comes that  seen(q)" in told
+
+
+def test_elements_that_want_other_steps_taken_fairly_have_graphs_of_their_own_and_share_the_bounds() -> None:
+    draft = drafted(see)
+    draft.eventually(
+        "seen",
+        lambda a: ~seen(a),
+        seen,
+        each=(Party,),
+        sentence="All are seen.",
+        fair=("see",),
+        given={"see": {"a": lambda a: a}},
+    )
+    found = _found(draft.protocol())
+    assert (found.complete, found.violations, found.undecided) == (True, {}, {})
+    assert (found.states, found.fired["see"]) == (2 * 2**1, 2 * 2 * 2)
+    for most, stopped in ((1, "states"), (2, "states"), (5, None)):
+        assert _found(draft.protocol(), max_states=most).stopped_by == stopped
 
 
 CUT = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,8 +35,8 @@ from carnet_spec.language.terms import FALSE
 from tests.unit.model_check.command import FIXTURES
 from tests.unit.model_check.engines.induction import lessons
 from tests.unit.model_check.engines.induction.lessons import draft
-from tests.unit.model_check.small import Body, Party, Phase, drafted, first, last, phase, second, third
-from tests.unit.model_check.steps import serve_one
+from tests.unit.model_check.small import Body, Party, Phase, drafted, first, last, phase, second, seen, third
+from tests.unit.model_check.steps import see, serve_one
 
 pytestmark = pytest.mark.processes
 
@@ -478,3 +479,40 @@ def test_what_is_no_stage_is_said(what: str) -> None:
     answer = _staged(kept_open(drafted(*steps)), *fair)
     assert not answer.proved
     assert why in answer.open
+
+
+def test_steps_may_lead_back_from_a_strongly_fair_stage_alone() -> None:
+    """Who prepares, and has what was prepared undone, is served if who finishes is strongly fair, and not otherwise."""
+
+    def answer(*strong: str) -> LivenessAnswer:
+        draft = kept_open(drafted(begin, prepare, finish, undo))
+        draft.initially(phase, Phase.EARLY)
+        fair = ("prepare", "finish")
+        draft.eventually("served", first, second, sentence="It comes.", fair=fair, strong=strong)
+        protocol = draft.protocol()
+        return by_fairness(protocol, protocol.liveness[0])
+
+    assert answer("finish").fair == ("prepare", "finish")
+    assert answer("prepare", "finish").proved
+    for strong in ((), ("prepare",)):
+        assert "undo may lead back from where finish is possible" in answer(*strong).open
+
+
+def test_a_property_of_each_element_is_proved_of_any() -> None:
+    def see_the_last(step: Step, a: Party) -> None:
+        step.require("came last", a == last)
+        step.insert(seen(a))
+
+    def answer(body: Body, given: Mapping[str, Any]) -> LivenessAnswer:
+        draft = drafted(body)
+        name = body.__name__
+        draft.eventually(
+            "seen", lambda a: ~seen(a), seen, each=(Party,), sentence="It comes.", fair=(name,), given={name: given}
+        )
+        protocol = draft.protocol()
+        return by_fairness(protocol, protocol.liveness[0])
+
+    assert answer(see, {"a": lambda a: a}).fair == ("see",)
+    assert answer(see, {}).open == ("see does not always bring it about",)
+    assert answer(see, {"a": last}).open == ("see does not always bring it about",)
+    assert answer(see_the_last, {"a": lambda a: a}).open == ("see_the_last is not always possible meanwhile",)

@@ -1,0 +1,103 @@
+"""Training whose update is clipped and noised before anybody but the GPU has it.
+
+Whoever has the model before and after a round has the round's update. Here the update is a Gaussian release: its norm
+is at most a bound C, and each weight gets noise. Replace the holder's data of the round by any other, and what was
+clipped moves by at most 2C. The state of the optimiser is made of gradients, so none of it leaves: each round begins
+with an empty one, and ends with an empty one in the model.
+
+The noise is drawn from a secret key, the model and the data: the same round again, after a session was lost, is the
+same release, and any other round has noise of its own. Models of a trainer are eight bytes and three equal parts:
+weights, and two running means of an optimiser.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+import numpy as np
+
+from carnet_ref.privacy import PrivacyParameterError, Release, Vector, clip
+from carnet_ref.training import Trainer, TrainingResult
+from carnet_ref.wire import MalformedError, join
+
+MOST: Final = 1e6
+"""Larger weights are of no use, and those far above it would be none: a model has numbers of single precision."""
+_HEAD: Final = 8
+_PARTS: Final = 3
+_BITS: Final = 53
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateNoise:
+    """A bound on the norm of a round's update, and the standard deviation of the noise on each weight.
+
+    Raises PrivacyParameterError if one is above `MOST`, or the accountant can count no such release.
+    """
+
+    bound: float
+    deviation: float
+
+    def __post_init__(self) -> None:
+        Release(2 * self.bound, self.deviation)
+        if max(self.bound, self.deviation) > MOST:
+            raise PrivacyParameterError(f"expected a bound and a standard deviation of at most {MOST:g}")
+
+    @property
+    def release(self) -> Release:
+        """What the accountant counts for each round: the holder's data, replaced by any other."""
+        return Release(2 * self.bound, self.deviation)
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateTrainer:
+    """Trains as another trainer does, and adds to the weights the update, clipped and noised."""
+
+    name: ClassVar[str] = "private"
+
+    trainer: Trainer
+    noise: UpdateNoise
+    key: bytes = field(repr=False)
+
+    @property
+    def hidden(self) -> int:
+        """Units of the hidden layer."""
+        return self.trainer.hidden
+
+    def first_model(self) -> bytes:
+        """Return the model before any training."""
+        return self.trainer.first_model()
+
+    def train(self, model: bytes, data: bytes) -> TrainingResult:
+        """Return the model with its noised update, and no optimiser state; loss and residue are the trainer's own.
+
+        Raises MalformedError if ``model`` is no model of this trainer.
+        """
+        before = weights_of(model)
+        outcome = self.trainer.train(_with_weights(model[:_HEAD], before), data)
+        update = clip(weights_of(outcome.model) - before, self.noise.bound)
+        noise = gaussian(join(self.key, model, data), len(before)) * self.noise.deviation
+        noised = _with_weights(outcome.model[:_HEAD], before + update + noise)
+        return TrainingResult(noised, outcome.loss, outcome.residue)
+
+
+def weights_of(model: bytes) -> Vector:
+    """Return the weights of a model. Raises MalformedError if it is not eight bytes and three equal parts."""
+    size, rest = divmod(len(model) - _HEAD, 4 * _PARTS)
+    if size < 1 or rest:
+        raise MalformedError("model", "8 bytes and three equal parts of numbers", f"{len(model)} bytes")
+    return np.frombuffer(model, np.float32, size, _HEAD).astype(np.float64)
+
+
+def _with_weights(head: bytes, weights: Vector) -> bytes:
+    return head + weights.astype(np.float32).tobytes() + bytes(4 * (_PARTS - 1) * len(weights))
+
+
+def gaussian(secret: bytes, count: int) -> Vector:
+    """Return so many standard normal numbers that depend on a secret (Box and Muller, on 53 bits of SHAKE-256 each)."""
+    pairs = (count + 1) // 2
+    drawn = np.frombuffer(hashlib.shake_256(secret).digest(16 * pairs), "<u8").reshape(2, pairs)
+    uniform = ((drawn >> (64 - _BITS)) + 0.5) / 2.0**_BITS
+    radius, angle = np.sqrt(-2 * np.log(uniform[0])), 2 * np.pi * uniform[1]
+    return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count]
