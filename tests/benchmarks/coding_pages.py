@@ -80,7 +80,7 @@ def _reuse() -> Recovery:
     def found(draw: Draw) -> Residues:
         return difference(SLALOM, _blinded(DISC, draw), _blinded(STAIRS, draw))
 
-    draws = reused(secret_key(1, SLALOM)), secret_key(1, SLALOM)
+    draws: tuple[Draw, Draw] = reused(secret_key(1, SLALOM)), secret_key(1, SLALOM)
     return Recovery("a mask is used once", "Slalom", DISC - STAIRS, *map(found, draws))
 
 
@@ -88,7 +88,7 @@ def _known_key() -> Recovery:
     def found(draw: Draw) -> Residues:
         return unmasked(SLALOM, _blinded(CROSS, draw), keyed_with_zeros(SLALOM))
 
-    draws = keyed_with_zeros(SLALOM), secret_key(2, SLALOM)
+    draws: tuple[Draw, Draw] = keyed_with_zeros(SLALOM), secret_key(2, SLALOM)
     return Recovery("the key of the masks is secret", "Slalom", CROSS, *map(found, draws))
 
 
@@ -96,7 +96,7 @@ def _narrow_masks() -> Recovery:
     def found(draw: Draw) -> Residues:
         return middle(SLALOM, [_blinded(STAIRS, draw) for _ in range(VIEWS)])
 
-    draws = narrow(np.random.default_rng(3), SLALOM), secret_key(3, SLALOM)
+    draws: tuple[Draw, Draw] = narrow(np.random.default_rng(3), SLALOM), secret_key(3, SLALOM)
     return Recovery("masks are of the whole field", "Slalom", STAIRS, *map(found, draws))
 
 
