@@ -481,20 +481,8 @@ def search(protocol: Protocol, run: PackedSearch) -> Exploration:
 # Groups of actions that are answered for together, or of what is looked for: as small as it takes for few answers.
 #
 # To work an answer out takes as long as to expand some fifty states, and to look it up no more than two successors. So
-# what an action does is asked for one element at a time if it depends on too many bits otherwise, and groups are joined
-# only if that hardly adds answers.
+# what an action does is asked for one element at a time if it depends on too many bits otherwise.
 
-FEW = 16
-"""A group may have so many answers of its own for the sample, and more as more states are found:"""
-PAYS = 500
-"""one for so many states."""
-HALF = 0.5
-"""A group falls into parts if each tells at most this share of the states apart that the whole does."""
-MANY = 64
-"""How many groups there are at most before any are joined: each is looked up for every state."""
-
-Group = tuple[CompiledStep, Memo[Moves | None]]
-"""Steps of one action, and what they do."""
 Whole = TypeVar("Whole", CompiledStep, Monitor)
 Answer = TypeVar("Answer")
 
@@ -502,11 +490,6 @@ Answer = TypeVar("Answer")
 def sample_of(found: Sequence[int]) -> list[int]:
     """Return some of the states found, spread over all."""
     return [found[place] for place in range(0, len(found), 1 + len(found) // SAMPLE)]
-
-
-def most_answers(found: int) -> int:
-    """Return how many states of a sample a group may tell apart, of which so many were found."""
-    return max(FEW, min(SAMPLE // 4, found // PAYS))
 
 
 def split(
