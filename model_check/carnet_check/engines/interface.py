@@ -656,12 +656,16 @@ class StepProofs(ABC):
 
 @dataclass(frozen=True, slots=True)
 class LivenessAnswer:
-    """Whether a liveness property is proved: by whose fairness, from which axioms and lemmas, or why it is not."""
+    """Whether a liveness property is proved: by whose fairness, from which axioms and lemmas, or why it is not.
+
+    ``believed`` counts the conditions of which a solver is believed, where certificates prove what else there is.
+    """
 
     fair: tuple[str, ...] = ()
     axioms: frozenset[str] = frozenset()
     lemmas: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
+    believed: int = 0
     seconds: float = 0.0
 
     @property

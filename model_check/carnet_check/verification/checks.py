@@ -388,6 +388,7 @@ class _Check:
         verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
         detail = f"by {_fairness(live, answer.fair)}" if answer.proved else "; ".join(answer.open)
         detail += f"; rests on {counted(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
+        detail += f"; a solver is believed in {counted(answer.believed, 'condition')}" if answer.believed else ""
         unmet = [self._worlds.why_no_model(threat) for threat in self.plan.threats]
         if not self._may_wait(live):
             verdict, detail = Verdict.VACUOUS, NOTHING_WAITS

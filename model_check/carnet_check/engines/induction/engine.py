@@ -173,7 +173,7 @@ class Induction(
             bases=bases,
             standings=tuple(found),
             liveness=lively,
-            proofs=_proof_counts(designs.values(), every) if designs else {},
+            proofs=_proof_counts(designs.values(), every, lively.values()) if designs else {},
         )
 
     def _certified(self, task: Task, listener: Listener) -> tuple[dict[str, CertifiedDesign], tuple[str, ...]]:
@@ -415,15 +415,21 @@ def _detail(proof: ClaimProof) -> str:
     return told + (", …" if len(missing) > SHOWN else "")
 
 
-def _proof_counts(designs: Iterable[CertifiedDesign], proofs: Iterable[ProofResult]) -> Mapping[str, int]:
+def _proof_counts(
+    designs: Iterable[CertifiedDesign], proofs: Iterable[ProofResult], lively: Iterable[LivenessAnswer]
+) -> Mapping[str, int]:
     """Count the obligations that certificates prove, and those that the solver was asked: once, where proofs share one.
+
+    The conditions of liveness are counted apart, if there are any, since none has a certificate.
 
     What is proved without either, because a step leaves an invariant as it is, is not counted.
     """
     certified = sum(len(design.composition.obligations) - len(design.refused) for design in designs)
     answers = (answer for proof in proofs for answer in proof.answers.values())
     asked = {id(answer) for answer in answers if answer.attempt >= 0 and not answer.certified}
-    return {"obligations by certificate": certified, "by Z3": len(asked)}
+    believed = sum(answer.believed for answer in lively)
+    more = {"conditions of liveness by Z3": believed} if believed else {}
+    return {"obligations by certificate": certified, "by Z3": len(asked), **more}
 
 
 INDUCTION = Induction()

@@ -83,7 +83,7 @@ class LivenessProofs:
         One with parameters is proved of arbitrary constants, and so of all elements.
         """
         began = time.monotonic()
-        self._asked.used = frozenset()
+        self._asked.used, self._asked.conditions = frozenset(), 0
         constants = (stand_in(Purpose.SKOLEM, var) for var in live.params)
         return replace(_by_fairness(self._asked, live.at(constants)), seconds=time.monotonic() - began)
 
@@ -99,14 +99,15 @@ def _by_fairness(asked: _Asked, live: Eventually) -> LivenessAnswer:
     if leaving:
         return LivenessAnswer(open=leaving)
     lacking: tuple[str, ...] = () if live.fair else ("no action is to be taken fairly",)
-    always = asked.used
+    always = asked.used, asked.conditions
     alone = tuple((name,) for name in live.fair)
     for names in (*alone, live.fair) if len(alone) > 1 else alone:
-        asked.used = always
+        asked.used, asked.conditions = always
         stages = _Stages(asked, live.fair_to(names), waiting)
         missing = stages.missing() or asked.unproved()
         if not missing:
-            return LivenessAnswer(fair=names, axioms=asked.axioms, lemmas=asked.lemmas)
+            believed = asked.conditions if asked.certified else 0
+            return LivenessAnswer(fair=names, axioms=asked.axioms, lemmas=asked.lemmas, believed=believed)
         lacking += missing
     return LivenessAnswer(open=tuple(dict.fromkeys(lacking)))
 
@@ -169,6 +170,8 @@ def _enabled(action: Action) -> Term:
 class _Asked:
     """What the solver says of steps of one protocol; ``used`` are the hypotheses that its answers rest on.
 
+    ``conditions`` counts what it proved, for which there are no certificates.
+
     Invariants may be used as they are stated, and are proved in the end.
     """
 
@@ -177,10 +180,11 @@ class _Asked:
     ) -> None:
         self.protocol = subject.protocol
         self.used: frozenset[str] = frozenset()
+        self.conditions = 0
+        self.certified = certified
         self._system = subject
         self._proofs = [*proofs]
         self._workers = workers
-        self._certified = certified
 
     def failing(self, wanted: Iterable[Leads]) -> tuple[str, ...]:
         asked = [*wanted]
@@ -205,6 +209,7 @@ class _Asked:
             answers[answer.id] = answer.outcome is SolverOutcome.PROVED
             if answers[answer.id]:
                 self.used |= frozenset(answer.core)
+                self.conditions += 1
         return [answers[question.id] for question in questions]
 
     def _question(self, number: int, given: Iterable[Term], goal: Term) -> Question:
@@ -232,7 +237,7 @@ class _Asked:
 
     def _by_certificates(self) -> tuple[frozenset[str], frozenset[str]] | None:
         """Return all invariants that answers rest on, and the axioms of their proofs, if certificates prove them."""
-        return self._certified.everywhere(self._named("inv:")) if self._certified else None
+        return self.certified.everywhere(self._named("inv:")) if self.certified else None
 
     def _prove(self, wanted: frozenset[str]) -> None:
         proof = prove(

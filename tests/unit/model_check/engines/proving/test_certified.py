@@ -194,6 +194,26 @@ def test_lemmas_of_liveness_count_only_if_all_they_rest_on_is_certified() -> Non
     assert found.composition.everywhere(["nothing of this name"]) is None
 
 
+def test_a_row_says_in_how_many_conditions_of_liveness_the_solver_is_believed(tmp_path: Path) -> None:
+    """Certificates prove the lemma of the desk, and none says that somebody is served."""
+    desk = tmp_path / "desk.py"
+    desk.write_text((FIXTURES / "desk.py").read_text("utf-8"), "utf-8")
+
+    def said(*options: str) -> tuple[dict[str, str], str]:
+        ran = carnet("verify", str(desk), "--jobs", "1", "--json", *options)
+        rows = {row["claim"]: row["detail"] for row in ran.json["results"] if row["kind"] == "liveness"}
+        return rows, ran.json["run"]["strength"]
+
+    assert not any("believed" in text for text in (*said()[0].values(), said()[1]))
+    assert carnet("certify", str(desk), "--jobs", "1").code == 0
+    rows, strength = said()
+    assert "bring_back with p = who; a solver is believed in 5 conditions)" in rows["returned"]
+    assert "rests on 1 lemma; a solver is believed in 6 conditions)" in rows["served"]
+    assert "by certificate, 0 by Z3, 11 conditions of liveness by Z3)" in strength
+    rows, strength = said("--engine", "induction")
+    assert not any("believed" in text for text in (*rows.values(), strength))
+
+
 @pytest.mark.slow
 def test_liveness_says_the_same_with_certificates_as_without() -> None:
     protocol, found = design("gpu-travelling")

@@ -1,0 +1,214 @@
+"""Arithmetic in a prime field with products in single precision that stay exact.
+
+A float32 holds every whole number up to 2^24. A residue, centred around zero, is cut into digits of eight bits with a
+sign, of at most 2^7 each. A product of two digits is at most 2^14, so a sum of :data:`LARGEST_INNER` of them is exact,
+whichever order it is taken in. Longer sums are taken in parts, which are reduced before they are added.
+
+Arrays hold residues as int64. Functions that take what others gave check it, and raise :class:`FieldError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+Residues: TypeAlias = npt.NDArray[np.int64]
+"""Residues, from zero up to the modulus."""
+Draw: TypeAlias = Callable[[tuple[int, ...]], Residues]
+"""Draws residues of a shape."""
+
+PRIME: Final = 2**23 + 2**21 + 7
+"""The prime of Slalom's authors: half of it added to it is below 2^24."""
+MANTISSA: Final = 24
+DIGIT: Final = 8
+"""Bits of a digit, its sign among them."""
+DIGITS: Final = 3
+LARGEST_INNER: Final = 2**MANTISSA // 2 ** (2 * (DIGIT - 1))
+"""How many products of two digits may be added in single precision: 1,024."""
+LARGEST_PRIME: Final = 2 * sum(127 << (DIGIT * place) for place in range(DIGITS)) + 1
+"""Three digits hold both halves of no larger one."""
+
+
+class FieldError(ValueError):
+    """What the field cannot compute with: another shape, a value that is not finite, or one that is too large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Residues modulo a prime that three digits can hold.
+
+    Raises:
+        FieldError: the modulus is no odd prime, or too large for the digits.
+    """
+
+    prime: int = PRIME
+
+    def __post_init__(self) -> None:
+        if not 2 < self.prime <= LARGEST_PRIME or not _is_prime(self.prime):
+            raise FieldError(f"expected an odd prime of at most {LARGEST_PRIME:,}, and {self.prime:,} is none")
+
+    @property
+    def half(self) -> int:
+        """The largest whole number that a residue stands for; its negative is the smallest."""
+        return self.prime // 2
+
+    def residues(self, values: npt.ArrayLike) -> Residues:
+        """Return whole numbers of either sign as residues.
+
+        Raises:
+            FieldError: one is no whole number, not finite, or larger than half of the prime.
+        """
+        found = np.asarray(values)
+        if found.dtype.kind not in "iuf":
+            raise FieldError(f"expected numbers, and these are {found.dtype}")
+        if not np.isfinite(found).all():
+            raise FieldError("expected finite numbers, and one is not")
+        if (found != np.rint(found)).any():
+            raise FieldError("expected whole numbers, and one is none")
+        if found.size and (found.max() > self.half or found.min() < -self.half):
+            raise FieldError(f"expected numbers of at most {self.half:,}, and one is larger: the field overflows")
+        return np.mod(found.astype(np.int64), self.prime)
+
+    def centred(self, residues: Residues) -> Residues:
+        """Return the whole numbers of either sign that residues stand for."""
+        return np.where(residues > self.half, residues - self.prime, residues)
+
+    def checked(self, values: npt.ArrayLike, shape: tuple[int, ...]) -> Residues:
+        """Return what somebody else computed, as residues of this shape.
+
+        Raises:
+            FieldError: it has another shape, or is not made of residues.
+        """
+        found = np.asarray(values)
+        if found.shape != shape:
+            raise FieldError(f"expected the shape {shape}, and this has {found.shape}")
+        if found.dtype.kind not in "iuf" or not np.isfinite(found).all() or (found != np.rint(found)).any():
+            raise FieldError("expected residues, and one is no finite whole number")
+        if found.size and (found.min() < 0 or found.max() >= self.prime):
+            raise FieldError(f"expected residues below {self.prime:,}, and one is not")
+        return found.astype(np.int64)
+
+    def multiply(self, left: Residues, right: Residues) -> Residues:
+        """Return the product of two matrices, each part of it taken in single precision and exact.
+
+        Raises:
+            FieldError: these are no matrices that can be multiplied.
+        """
+        if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
+            raise FieldError(f"expected matrices that can be multiplied, and these are {left.shape} and {right.shape}")
+        total = np.zeros((left.shape[0], right.shape[1]), dtype=np.int64)
+        for start in range(0, left.shape[1], LARGEST_INNER):
+            part = slice(start, start + LARGEST_INNER)
+            total += self._part(left[:, part], right[part])
+        return total % self.prime
+
+    def _part(self, left: Residues, right: Residues) -> Residues:
+        total = np.zeros((left.shape[0], right.shape[1]), dtype=np.int64)
+        of_right = digits(self.centred(right))
+        for high, each in enumerate(digits(self.centred(left))):
+            for low, other in enumerate(of_right):
+                weight = pow(2, DIGIT * (high + low), self.prime)
+                total += (each @ other).astype(np.int64) * weight % self.prime
+        return total % self.prime
+
+    def inverse(self, matrix: Residues) -> Residues:
+        """Return the inverse of a square matrix, by elimination.
+
+        Raises:
+            FieldError: it is not square, or its rank is too low.
+        """
+        size = matrix.shape[0]
+        if matrix.ndim != 2 or matrix.shape != (size, size):
+            raise FieldError(f"expected a square matrix, and this is {matrix.shape}")
+        rows = np.concatenate([matrix % self.prime, np.eye(size, dtype=np.int64)], axis=1)
+        for at in range(size):
+            pivots = np.flatnonzero(rows[at:, at])
+            if not pivots.size:
+                raise FieldError(f"expected a matrix of rank {size}, and its rank is lower")
+            rows[[at, at + pivots[0]]] = rows[[at + pivots[0], at]]
+            rows[at] = rows[at] * pow(int(rows[at, at]), -1, self.prime) % self.prime
+            others = np.arange(size) != at
+            rows[others] = (rows[others] - rows[others, at : at + 1] * rows[at]) % self.prime
+        return rows[:, size:]
+
+
+def digits(numbers: Residues) -> list[npt.NDArray[np.float32]]:
+    """Return whole numbers as signed digits of eight bits, the lowest first; each is at most 2^7, whatever its sign."""
+    found, half = [], 2 ** (DIGIT - 1)
+    for _ in range(DIGITS):
+        digit = (numbers + half) % 2**DIGIT - half
+        found.append(digit.astype(np.float32))
+        numbers = (numbers - digit) >> DIGIT
+    return found
+
+
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % factor for factor in range(2, int(number**0.5) + 1))
+
+
+# -- drawing -----------------------------------------------------------------------------------------------------------
+
+
+class KeyStream:
+    """Draws uniform residues from AES-256 in counter mode under a key that is used for this alone.
+
+    Words of as many bits as the prime has are thrown away if they are no residues, so every residue is equally likely.
+    """
+
+    def __init__(self, key: bytes, field: Field) -> None:
+        self._stream = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+        self._prime = field.prime
+        self._mask = 2 ** field.prime.bit_length() - 1
+
+    def __call__(self, shape: tuple[int, ...]) -> Residues:
+        """Return residues that were never drawn before."""
+        wanted = int(np.prod(shape))
+        found: list[Residues] = []
+        while (missing := wanted - sum(map(len, found))) > 0:
+            words = np.frombuffer(self._stream.update(bytes(4 * (2 * missing + 16))), dtype="<u4") & self._mask
+            found.append(words[words < self._prime].astype(np.int64)[:missing])
+        return np.concatenate([*found, np.zeros(0, dtype=np.int64)]).reshape(shape)
+
+
+# -- checking ----------------------------------------------------------------------------------------------------------
+
+
+class WrongProductError(Exception):
+    """A product of matrices does not pass the check; ``expected`` and ``found`` differ."""
+
+    def __init__(self, repetition: int) -> None:
+        super().__init__(f"the product is wrong: it does not pass check {repetition + 1}")
+
+
+@dataclass(frozen=True, slots=True)
+class Freivalds:
+    """Checks products of matrices with random vectors, after Freivalds; a wrong one passes by chance ``bound``."""
+
+    field: Field
+    draw: Draw
+    repetitions: int = 1
+
+    @property
+    def bound(self) -> float:
+        """The largest chance with which a wrong product passes: one in the prime for each repetition."""
+        return float(self.field.prime) ** -self.repetitions
+
+    def check(self, left: Residues, right: Residues, product: Any) -> Residues:
+        """Return ``product`` if it passes as that of the matrices; vectors are drawn after it was given.
+
+        Raises:
+            FieldError: it has another shape, or is not made of residues.
+            WrongProductError: it does not pass.
+        """
+        given = self.field.checked(product, (left.shape[0], right.shape[1]))
+        for repetition in range(self.repetitions):
+            vector = self.draw((1, left.shape[0]))
+            wanted = self.field.multiply(self.field.multiply(vector, left), right)
+            if (wanted != self.field.multiply(vector, given)).any():
+                raise WrongProductError(repetition)
+        return given

@@ -1,0 +1,92 @@
+"""Lagrange coding: blocks of data and random ones are values of a polynomial, and a worker is sent another value.
+
+Workers apply a polynomial to what they have. From one result more than the degree of the composed polynomial, the
+client interpolates at the points of its blocks.
+
+Source: CodedPrivateML, arXiv 1902.00641, abstract; Lagrange coded computing, AISTATS 2019.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from carnet_ref.field import Draw, Field, FieldError, Residues
+from carnet_ref.marks import enforces
+
+Points = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LagrangeCode:
+    """Where blocks of data, random blocks and workers are.
+
+    Raises:
+        FieldError: there is no block of a kind or no worker, two of them meet, or a worker meets a block of data.
+    """
+
+    field: Field
+    blocks: Points
+    random: Points
+    workers: Points
+
+    @enforces("REQ-POINTS-01", "REQ-RANDOM-02")
+    def __post_init__(self) -> None:
+        prime = self.field.prime
+        blocks, random, workers = (
+            {point % prime for point in each} for each in (self.blocks, self.random, self.workers)
+        )
+        if not (self.blocks and self.random and self.workers):
+            raise FieldError("expected blocks of data, random blocks and workers, and there are none of a kind")
+        if len(blocks | random) < len(self.blocks) + len(self.random) or len(workers) < len(self.workers):
+            raise FieldError("expected a point for each block and for each worker, and two have one")
+        if meeting := blocks & workers:
+            raise FieldError(f"a worker has the point {min(meeting)} of a block of data, and would be sent the block")
+
+    @enforces("REQ-RANDOM-01", "CLAIM-THRESHOLD")
+    def encode(self, data: Residues, draw: Draw) -> Residues:
+        """Return what each worker is sent, for data (blocks, values), with random blocks that are drawn now.
+
+        Raises:
+            FieldError: the data has another shape.
+        """
+        if data.ndim != 2 or data.shape[0] != len(self.blocks):
+            raise FieldError(f"expected data ({len(self.blocks)}, values), and this is {data.shape}")
+        values = np.concatenate([data, draw((len(self.random), data.shape[1]))])
+        return self.field.multiply(lagrange(self.field, self.workers, self.blocks + self.random), values)
+
+    def needed(self, degree: int) -> int:
+        """Return how many results a polynomial of this degree needs."""
+        return degree * (len(self.blocks) + len(self.random) - 1) + 1
+
+    @enforces("REQ-RESULTS-01", "REQ-POINTS-02", "CLAIM-DECODING")
+    def decode(self, results: Residues, workers: Sequence[int], degree: int) -> Residues:
+        """Return the polynomial's values on the blocks of data, from results (workers, values) of the workers named.
+
+        Raises:
+            FieldError: there are too few of them, one is named twice, or the results have another shape.
+        """
+        chosen, needed = list(dict.fromkeys(workers)), self.needed(degree)
+        if len(chosen) < needed or len(chosen) < len(workers):
+            raise FieldError(f"expected results of {needed} workers, and these are of {len(chosen)}")
+        given = self.field.checked(results, (len(chosen), *np.shape(results)[1:]))
+        points = tuple(self.workers[each] for each in chosen[:needed])
+        return self.field.multiply(lagrange(self.field, self.blocks, points), given[:needed])
+
+
+def lagrange(field: Field, at: Points, nodes: Points) -> Residues:
+    """Return factors (at, nodes) with which values at the nodes add up to those of their polynomial elsewhere."""
+    prime = field.prime
+    rows = []
+    for point in at:
+        row = []
+        for own in nodes:
+            above, below = 1, 1
+            for other in nodes:
+                if other != own:
+                    above, below = above * (point - other) % prime, below * (own - other) % prime
+            row.append(above * pow(below, -1, prime) % prime)
+        rows.append(row)
+    return np.array(rows, dtype=np.int64)

@@ -1,0 +1,81 @@
+"""A batch that is coded: each processor has a point, and is sent a sum of inputs and noise with powers of its point.
+
+The low powers are factors of the noise, the others of the inputs. A linear layer takes the sums to sums of its results,
+with the same factors, and the enclave solves for them.
+
+Source: DarKnight, MICRO 2021 (arXiv 2207.00083), abstract; the powers are Carnet's choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from carnet_ref.field import Draw, Field, FieldError, Residues
+from carnet_ref.marks import enforces
+
+
+@dataclass(frozen=True)
+class CodedBatch:
+    """A code for so many ``inputs``, each with as many values as the others, and so much ``noise``.
+
+    Attributes:
+        points: one for each processor, distinct.
+
+    Raises:
+        FieldError: there is no input or no noise, two points are one, or there are fewer points than a batch needs.
+    """
+
+    field: Field
+    inputs: int
+    noise: int
+    points: tuple[int, ...]
+
+    @enforces("REQ-POINTS-01", "REQ-NOISE-02", "REQ-RESULTS-01")
+    def __post_init__(self) -> None:
+        if self.inputs < 1 or self.noise < 1:
+            raise FieldError(f"expected inputs and noise, and there are {self.inputs} and {self.noise}")
+        points = [point % self.field.prime for point in self.points]
+        if len(set(points)) < len(points):
+            raise FieldError("expected a point for each processor, and two have one")
+        if len(points) < self.needed:
+            raise FieldError(f"expected {self.needed} processors, and there are {len(points)}")
+
+    @cached_property
+    def factors(self) -> Residues:
+        """The powers (processors, noise and inputs) of the points."""
+        rows = [[pow(point, power, self.field.prime) for power in range(self.needed)] for point in self.points]
+        return np.array(rows, dtype=np.int64)
+
+    @property
+    def needed(self) -> int:
+        """How many results are needed to decode."""
+        return self.inputs + self.noise
+
+    @enforces("REQ-NOISE-01", "CLAIM-THRESHOLD", "CLAIM-CRITERION", "CLAIM-ONE-NOISE")
+    def encode(self, batch: Residues, draw: Draw) -> Residues:
+        """Return what each processor is sent, for a batch (inputs, values), with noise that is drawn now.
+
+        Raises:
+            FieldError: the batch has another shape.
+        """
+        if batch.ndim != 2 or batch.shape[0] != self.inputs:
+            raise FieldError(f"expected a batch ({self.inputs}, values), and this is {batch.shape}")
+        return self.field.multiply(self.factors, np.concatenate([draw((self.noise, batch.shape[1])), batch]))
+
+    @enforces("CLAIM-DECODING")
+    def decode(self, results: Residues, processors: Sequence[int]) -> Residues:
+        """Return the results of the inputs, from those (processors, values) of the processors named.
+
+        Raises:
+            FieldError: there are too few of them, one is named twice, or the results have another shape.
+        """
+        chosen = list(dict.fromkeys(processors))[: self.needed]
+        if len(chosen) < self.needed:
+            raise FieldError(f"expected results of {self.needed} processors, and there are {len(chosen)}")
+        given = self.field.checked(results, (len(processors), *np.shape(results)[1:]))
+        inverse = self.field.inverse(self.factors[chosen])
+        return self.field.multiply(inverse[self.noise :], given[[list(processors).index(each) for each in chosen]])

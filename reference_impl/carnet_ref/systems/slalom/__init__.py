@@ -1,0 +1,1 @@
+"""Slalom: an enclave that has its linear layers computed elsewhere, on blinded values, and checks the results."""

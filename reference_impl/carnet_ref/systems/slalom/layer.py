@@ -1,0 +1,118 @@
+"""A linear layer that is computed outside the enclave, on blinded values, and checked.
+
+The enclave holds masks and, for each, the factor that takes it away again: what the layer makes of the mask. It makes
+both ahead of time. A mask is used once.
+
+Source: Slalom, ICLR 2019 (arXiv 1806.03287), sections 4.1 and 4.2.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from carnet_ref.field import Draw, Field, FieldError, Freivalds, Residues
+from carnet_ref.marks import enforces
+
+Processor: TypeAlias = Callable[[Residues, Residues], Any]
+"""Multiplies weights with what it is sent, and returns what it likes."""
+
+
+class MasksUsedUpError(Exception):
+    """There is no mask left that was not used; nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blinding:
+    """A mask, and what the layer makes of it. It stays in the enclave."""
+
+    mask: Residues
+    factor: Residues
+
+
+class BlindedLayer:
+    """A layer with weights (outputs, inputs), which everybody knows, for values (inputs, batch).
+
+    Attributes:
+        field: the field that is computed in.
+        weights: residues of the weights.
+    """
+
+    def __init__(self, field: Field, weights: npt.ArrayLike, draw: Draw, check: Freivalds) -> None:
+        """Take the weights.
+
+        Raises:
+            FieldError: they are no matrix of whole numbers that the field holds, or an empty one.
+        """
+        self.field, self.weights = field, field.residues(weights)
+        if self.weights.ndim != 2 or not self.weights.size:
+            raise FieldError(f"expected a matrix of weights, and this is {self.weights.shape}")
+        self._draw, self._check = draw, check
+        self._prepared: deque[Blinding] = deque()
+
+    @enforces("REQ-MASK-01", "REQ-FACTOR-01", "CLAIM-ONE-MASK", "CLAIM-SOME-MASK", "CLAIM-UNBLINDED")
+    def prepare(self, batch: int, times: int = 1) -> None:
+        """Draw masks for so many batches, and make their factors in the enclave."""
+        for _ in range(times):
+            mask = self._draw((self.weights.shape[1], batch))
+            self._prepared.append(Blinding(mask, self.field.multiply(self.weights, mask)))
+
+    @enforces("REQ-MASK-02", "CLAIM-BLINDING-HIDES", "CLAIM-REUSE-LEAKS", "CLAIM-SAME-DIFFERENCE", "REQ-FIELD-03")
+    def blind(self, residues: Residues) -> tuple[Residues, Blinding]:
+        """Return values under a mask that is never used again, and what takes it away.
+
+        Raises:
+            MasksUsedUpError: there is no mask left.
+            FieldError: the next mask is for another shape; it stays.
+        """
+        if not self._prepared:
+            raise MasksUsedUpError("every mask was used: prepare more")
+        if self._prepared[0].mask.shape != residues.shape:
+            raise FieldError(
+                f"the next mask is for {self._prepared[0].mask.shape}, and these values are {residues.shape}"
+            )
+        blinding = self._prepared.popleft()
+        return (residues + blinding.mask) % self.field.prime, blinding
+
+    @enforces("CLAIM-UNBLINDING-EXACT")
+    def unblind(self, result: Residues, blinding: Blinding) -> Residues:
+        """Return the whole numbers that the layer makes of the values."""
+        return self.field.centred((result - blinding.factor) % self.field.prime)
+
+    @enforces("REQ-CHECK-01", "CLAIM-FREIVALDS-BOUND", "CLAIM-ONE-PASSING-ENTRY", "REQ-FIELD-02")
+    def apply(self, values: npt.ArrayLike, processor: Processor) -> Residues:
+        """Return what the layer makes of whole numbers (inputs, batch), computed by a processor.
+
+        Raises:
+            FieldError: a result may not fit the field, or the processor returns no residues of the right shape.
+            MasksUsedUpError: there is no mask left.
+            WrongProductError: the processor's result is wrong.
+        """
+        residues = self.field.residues(values)
+        self.require_room(residues)
+        blinded, blinding = self.blind(residues)
+        result = self._check.check(self.weights, blinded, processor(self.weights, blinded))
+        return self.unblind(result, blinding)
+
+    @enforces("REQ-FIELD-01")
+    def require_room(self, residues: Residues) -> None:
+        """Refuse values of which some result may be larger than half of the prime; nothing was sent.
+
+        Raises:
+            FieldError: some may, or these are no values for the layer.
+        """
+        if residues.ndim != 2 or residues.shape[0] != self.weights.shape[1]:
+            raise FieldError(f"expected values ({self.weights.shape[1]}, batch), and these are {residues.shape}")
+        weights, values = (np.abs(self.field.centred(each)) for each in (self.weights, residues))
+        if weights.shape[1] and (weights.astype(np.float64) @ values.astype(np.float64) > self.field.half).any():
+            raise FieldError(f"a result may be larger than {self.field.half:,}: the field overflows")
+
+
+def honest(field: Field) -> Processor:
+    """Return the processor that computes what it is asked."""
+    return field.multiply
