@@ -11,28 +11,28 @@ CURIOUS = "curious"
 SPLIT, CARNET, COMPOSED = "3LegRace, slides 6 to 9", "Carnet", "Dong, Roth and Su, Corollary 3.3"
 
 
-class Value(Individual):
+class Tensor(Individual):
     """Features, a part of them, or what a layer makes of them."""
 
 
-class Point(Individual):
-    """A residual, as a point."""
+class Residual(Individual):
+    """What leaves the TEE, as a point in space."""
 
 
-class Length(Individual):
+class Distance(Individual):
     """A distance, or a bound on one."""
 
 
-sums = rigid_relation("sums", Value, Value, Value, says="{0} and {1} add up to {2}")
-layer = rigid_relation("layer", Value, Value, says="the linear layer takes {0} to {1}")
-apart = rigid_relation("apart", Point, Point, Length, says="{0} and {1} are {2} apart")
-at_most = rigid_relation("at_most", Length, Length, says="{0} is at most {1}")
-lengths = rigid_relation("lengths", Length, Length, Length, says="{0} and {1} add up to {2}")
+sums = rigid_relation("sums", Tensor, Tensor, Tensor, says="{0} and {1} add up to {2}")
+layer = rigid_relation("layer", Tensor, Tensor, says="the linear layer takes {0} to {1}")
+apart = rigid_relation("apart", Residual, Residual, Distance, says="{0} and {1} are {2} apart")
+at_most = rigid_relation("at_most", Distance, Distance, says="{0} is at most {1}")
+lengths = rigid_relation("lengths", Distance, Distance, Distance, says="{0} and {1} add up to {2}")
 
 
 def assume(draft: Draft) -> None:
     """Assume sums, a linear layer, a metric and an order of lengths."""
-    value, point, length = (Value,), (Point,), (Length,)
+    value, point, length = (Tensor,), (Residual,), (Distance,)
     draft.axiom(
         "there is one sum",
         forall(lambda a, b, c, d: implies(sums(a, b, c) & sums(a, b, d), c == d), *value * 4, names="abcd"),
@@ -81,13 +81,21 @@ def theorems(draft: Draft) -> None:
     claim = Claims(draft, TEXT, (CURIOUS,))
 
     @claim("recombined", SPLIT)
-    def recombined(p: Value, r: Value, x: Value, u: Value, v: Value, y: Value, z: Value) -> Formula:
+    def recombined(p: Tensor, r: Tensor, x: Tensor, u: Tensor, v: Tensor, y: Tensor, z: Tensor) -> Formula:
         parts = sums(p, r, x) & layer(p, u) & layer(r, v)
         return implies(parts & layer(x, y) & sums(u, v, z), z == y)
 
     @claim("within-twice", CARNET)
     def within_twice(
-        o: Point, x: Point, y: Point, a: Length, b: Length, d: Length, c: Length, s: Length, t: Length
+        o: Residual,
+        x: Residual,
+        y: Residual,
+        a: Distance,
+        b: Distance,
+        d: Distance,
+        c: Distance,
+        s: Distance,
+        t: Distance,
     ) -> Formula:
         clipped = apart(o, x, a) & at_most(a, c) & apart(o, y, b) & at_most(b, c)
         return implies(clipped & apart(x, y, d) & lengths(a, b, s) & lengths(c, c, t), at_most(d, t))

@@ -9,8 +9,8 @@ from carnet_spec.theories.field import residues, table
 
 ID = "asymml"
 TITLE = "AsymML: convolutions split between a TEE and a GPU that gets noised residuals"
-SIZES = {"modulus": (3, "value"), "longest": (3, "length")}
-"""How many values are added and which is the longest length, unless a profile or ``--set`` says otherwise."""
+SIZES = {"modulus": (3, "tensor"), "farthest": (3, "distance")}
+"""How many tensors are added and how far residuals are apart at most, unless a profile or ``--set`` says otherwise."""
 
 
 def asymml(variant: str) -> Draft:
@@ -25,20 +25,20 @@ def asymml(variant: str) -> Draft:
 
 
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
-    """Build values of a modulus with the layer that doubles, and points on a line of so many lengths."""
+    """Build residues as tensors with the layer that doubles, and residuals on a line."""
     size = sizes_for(scale, SIZES, protocol.id)
-    modulus, numbers = size["modulus"], range(size["longest"] + 1)
-    names, points = residues(modulus), [f"point {number}" for number in numbers]
-    long = [f"length {number}" for number in numbers]
+    modulus, numbers = size["modulus"], range(size["farthest"] + 1)
+    names, points = residues(modulus), [f"residual {number}" for number in numbers]
+    long = [f"distance {number}" for number in numbers]
     every = [(a, b) for a in numbers for b in numbers]
     return Instance(
-        elements={"Value": names, "Point": tuple(points), "Length": tuple(long)},
+        elements={"Tensor": names, "Residual": tuple(points), "Distance": tuple(long)},
         relations={
             "sums": table(modulus, lambda a, b: a + b),
             "layer": frozenset((names[at], names[2 * at % modulus]) for at in range(modulus)),
             "apart": frozenset((points[a], points[b], long[abs(a - b)]) for a, b in every),
             "at_most": frozenset((long[a], long[b]) for a, b in every if a <= b),
-            "lengths": frozenset((long[a], long[b], long[min(a + b, size["longest"])]) for a, b in every),
+            "lengths": frozenset((long[a], long[b], long[min(a + b, size["farthest"])]) for a, b in every),
         },
         describes=sizes_in_words(size, SIZES),
     )
@@ -50,8 +50,8 @@ FAMILY = Family(
     draft=asymml,
     instance=instance,
     profiles=by_name(
-        Profile("tiny", {}, title="three values and four points"),
-        Profile("ci", {"modulus": 5, "longest": 4}, title="five values and five points"),
+        Profile("tiny", {}, title="three tensors and four residuals"),
+        Profile("ci", {"modulus": 5, "farthest": 4}, title="five tensors and five residuals"),
     ),
     default_threat=CURIOUS,
     text=TEXT,
