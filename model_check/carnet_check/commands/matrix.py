@@ -29,7 +29,12 @@ def matrices(outcome: CampaignOutcome, width: int = 80) -> list[str]:
     for plan in campaign.plans:
         rows = [row for row in outcome.results if row.variant == plan.protocol.variant]
         lines += [*_title(campaign, plan), *_table(campaign, plan, rows, width), ""]
-        lines += [*_lemma_claims(plan, rows), *_assumptions(campaign, rows), *_goals(outcome, plan), *_liveness(rows)]
+        lines += [
+            *_lemma_claims(plan, rows),
+            *_assumptions(campaign, rows),
+            *_goals(outcome, plan),
+            *_liveness(plan, rows),
+        ]
         lines += _unexpected(rows)
     if campaign.declared:
         lines += wrapped("declared", ", ".join(campaign.declared) + " (named, not stated yet: never counted)")
@@ -137,9 +142,11 @@ def _lemma_claims(plan: Plan, rows: Sequence[Result]) -> list[str]:
     return ["lemma claims, which speak of no step, each by two means", *lines, ""] if lines else []
 
 
-def _liveness(rows: Sequence[Result]) -> list[str]:
+def _liveness(plan: Plan, rows: Sequence[Result]) -> list[str]:
     """Say what happens in the end, and by whose fairness; what one engine says of several threat models is one line."""
+    engines, names = [row.engine for row in rows], [live.name for live in plan.protocol.liveness]
     lively = [row for row in rows if row.kind is Kind.LIVENESS]
+    lively.sort(key=lambda row: (engines.index(row.engine), names.index(row.claim)))  # searches end in any order
     indent = max((len(row.claim) for row in lively), default=0) + 4
     lines = []
     for row in (each for each in lively if each.threat == ANY_THREAT):

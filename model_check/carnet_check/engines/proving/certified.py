@@ -9,10 +9,13 @@ that it may need are named.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 from zlib import crc32
 
 from carnet_check.certificates.file import BadCertificateFile, LayerCertificates, load_certificates, place_of
@@ -20,11 +23,11 @@ from carnet_check.certificates.judging import Accepted, Judge, LayerObligations,
 from carnet_check.engines.interface import InvariantStatus, Plan, Status
 from carnet_check.engines.proving.composition import Composition, SolverAnswer, SolverOutcome
 from carnet_check.exports.obligation_text import Writer
-from carnet_check.loading.families import Source
+from carnet_check.loading.families import Source, load
 from carnet_check.obligations import layers
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
-from carnet_spec.language import Protocol, SpecificationError
+from carnet_spec.language import SpecificationError
 
 MOST_TOKENS = 1_000_000
 """The most tokens that a certificate may have."""
@@ -90,12 +93,21 @@ def _of_threat(answer: SolverAnswer) -> bool:
     return any(name.startswith("threat:") for name in answer.core)
 
 
+class _Design(NamedTuple):
+    """A design by its names and digest, and the threat models under which something is to be proved."""
+
+    reference: str
+    variant: str
+    digest: str
+    threats: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Every ``of``-th obligation of some designs, of the general layer and of those of the threat models named."""
+    """Every ``of``-th obligation of some designs, of the general layer and of those of their threat models."""
 
     place: Path
-    designs: tuple[tuple[Protocol, frozenset[str]], ...]
+    designs: tuple[_Design, ...]
     number: int
     of: int
 
@@ -122,30 +134,29 @@ def certified(source: Source, plans: Sequence[Plan], jobs: int) -> tuple[dict[st
         found = load_certificates(place).layers
     except BadCertificateFile as error:
         return {}, (f"no certificate is believed, so the solver was asked: {error}",)
-    needed = {
-        plan.protocol.variant: (plan.protocol, frozenset(threat.id for _, threat in plan.to_prove))
-        for plan in plans
-        if (plan.to_prove or plan.liveness) and any(plan.protocol.variant == variant for variant, _ in found)
-    }
+    needed = {}
+    for plan in plans:
+        variant, threats = plan.protocol.variant, frozenset(threat.id for _, threat in plan.to_prove)
+        if (plan.to_prove or plan.liveness) and any(variant == each for each, _ in found):
+            with contextlib.suppress(SpecificationError):
+                design = _Design(source.reference, variant, plan.protocol.digest, threats)
+                needed[variant] = design, _obligations(design)
     began = time.monotonic()
-    designs: dict[str, CertifiedDesign] = {}
     judged: dict[str, dict[str, _Judgement]] = {variant: {} for variant in needed}
-    for said in _in_workers(place, tuple(needed.values()), 0 if sum(map(_number, found.values())) < FEW else jobs):
+    asked = tuple(design for design, _ in needed.values())
+    for said in _in_workers(place, asked, 0 if sum(map(_number, found.values())) < FEW else jobs):
         judged[said.variant][said.obligation] = said
-    for variant, (protocol, threats) in needed.items():
-        try:
-            composition = _composition(protocol, threats, judged[variant])
-        except SpecificationError:
-            continue
-        designs[variant] = CertifiedDesign(composition, time.monotonic() - began)
-    return designs, ()
+    return {
+        variant: CertifiedDesign(_composition(listed, judged[variant]), time.monotonic() - began)
+        for variant, (_, listed) in needed.items()
+    }, ()
 
 
 def _number(layer: LayerCertificates) -> int:
     return len(layer.entries)
 
 
-def _in_workers(place: Path, designs: tuple[tuple[Protocol, frozenset[str]], ...], jobs: int) -> Iterator[_Judgement]:
+def _in_workers(place: Path, designs: tuple[_Design, ...], jobs: int) -> Iterator[_Judgement]:
     """Yield what workers say of the certificates of designs; without any, this process says it."""
     parts = [_Part(place, designs, number, jobs or 1) for number in range(jobs or 1)] if designs else []
     if not jobs:
@@ -161,14 +172,10 @@ def _judged(part: _Part) -> Iterator[list[_Judgement]]:
     certificates = load_certificates(part.place)
     accepted: Accepted = set()
     judge = Judge(MOST_TOKENS, accepted)
-    for protocol, threats in part.designs:
+    for design in part.designs:
         judge.writer = Writer(judge.writer.known)
         batch: list[_Judgement] = []
-        try:
-            asked = _obligations(protocol, threats)
-        except SpecificationError:
-            continue
-        for each in asked:
+        for each in _obligations(design):
             entries = each.entries(certificates.layers.get(key_of(each.layer)))
             for obligation in each:
                 if crc32(obligation.id.encode()) % part.of != part.number:
@@ -179,19 +186,28 @@ def _judged(part: _Part) -> Iterator[list[_Judgement]]:
                 except SpecificationError as error:
                     why = str(error)
                 used = entry.hypotheses if entry and not why else ()
-                batch.append(_Judgement(protocol.variant, obligation.id, why, used))
+                batch.append(_Judgement(design.variant, obligation.id, why, used))
                 if len(batch) == BATCH:
                     yield batch
                     batch = []
         yield batch
 
 
-def _obligations(protocol: Protocol, threats: frozenset[str]) -> list[LayerObligations]:
-    return [LayerObligations.of(each) for each in layers(protocol) if each.threat is None or each.threat.id in threats]
+@functools.lru_cache(maxsize=8)
+def _obligations(design: _Design) -> tuple[LayerObligations, ...]:
+    """Return the obligations of a design; a forked worker has those that its parent listed.
+
+    Raises:
+        SpecificationError: something in it cannot be certified, or it has changed.
+    """
+    protocol = load(design.reference).protocol(design.variant)
+    if protocol.digest != design.digest:
+        raise SpecificationError(f"{design.variant} changed while it was checked")
+    wanted = (each for each in layers(protocol) if each.threat is None or each.threat.id in design.threats)
+    return tuple(map(LayerObligations.of, wanted))
 
 
-def _composition(protocol: Protocol, threats: frozenset[str], judged: Mapping[str, _Judgement]) -> Composition:
-    listed = _obligations(protocol, threats)
+def _composition(listed: Sequence[LayerObligations], judged: Mapping[str, _Judgement]) -> Composition:
     answers: dict[str, SolverAnswer] = {}
     for layer in listed:
         for each in layer:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from carnet_check.commands.matrix import matrices
 from carnet_check.engines.explicit.engine import Explicit
 from carnet_check.engines.explicit.liveness import lassos
 from carnet_check.engines.exploration import Coverage, Exploration, Search
@@ -292,3 +293,11 @@ def test_each_fairness_of_the_desk_is_needed_and_the_lasso_says_for_whom(name: s
 def test_the_desk_is_the_one_that_the_guide_shows() -> None:
     guide = Path("docs/how-to/say-what-happens-in-the-end.md").read_text("utf-8")
     assert f"% file desk.py\n```python\n{Path(DESK).read_text('utf-8')}```\n" in guide
+
+
+def test_properties_are_told_in_the_order_in_which_they_are_stated() -> None:
+    campaign = planned(Request(load(DESK)))
+    outcome = verify(replace(campaign, engines=(*chosen(["induction"]), Here())))
+    turned = replace(outcome, results=tuple(reversed(outcome.results)))
+    told = [[line.split()[0] for line in matrices(each) if "PROVED" in line] for each in (outcome, turned)]
+    assert told == [["returned", "served"]] * 2
