@@ -242,7 +242,9 @@ def lit_after(number: int, before: Formula | None, lamp: Formula) -> Callable[[S
 
 
 @pytest.mark.parametrize("looked_ahead", [0, 100])
-def test_more_is_looked_for_than_a_word_has_bits(looked_ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_is_looked_for_than_a_word_has_bits(
+    looked_ahead: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Lamps are lit one after the other, and each is looked for; without looking ahead, each gets its bit late."""
     monkeypatch.setattr(search, "LOOKED_AHEAD", looked_ahead)
     draft = Draft("street", "A street")
