@@ -29,7 +29,7 @@ def test_the_page_says_what_is_so() -> None:
 
 def test_each_difference_says_what_became_of_it() -> None:
     """A guess, a find, a place and an outcome; at least four differences on each page."""
-    for name in ("slalom", "coded-private-ml"):
+    for name in ("slalom", "coded-private-ml", "teechain", "pipellm"):
         text = (DOCS / "code" / f"{name}.md").read_text("utf-8")
         rows = [line.strip("|").split("|") for line in text.splitlines() if re.match(r"\| \d", line)]
         assert len(rows) >= 4

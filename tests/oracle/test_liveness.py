@@ -50,7 +50,7 @@ MOST = 300
 PARTY = Sort("Party")
 X, Y = Var("x", PARTY), Var("y", PARTY)
 WANTS, GOT = (Symbol(name, (PARTY,), BOOL, Kind.STATE, True, HONEST) for name in ("wants it", "got it"))
-OPEN = Symbol("it is open", (), BOOL, Kind.STATE, True, HONEST)
+OPEN, LATE = (Symbol(name, (), BOOL, Kind.STATE, True, HONEST) for name in ("it is open", "it is late"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,7 +107,8 @@ def _act(name: str, guards: Sequence[Term], *updates: tuple[Effect, Apply], para
 @st.composite
 def _services(draw: st.DrawFn, reading: Reading) -> list[Action]:
     """Draw steps that often bring about what is waited for, and some that keep others from doing so now and then."""
-    wants, got, open_ = Apply(WANTS, (X,)), Apply(GOT, (X,)), Apply(OPEN, ())
+    wants, got, open_, late = Apply(WANTS, (X,)), Apply(GOT, (X,)), Apply(OPEN, ()), Apply(LATE, ())
+    idle = [Not(open_)] if draw(st.integers(0, 3)) else []
     more = draw(literals(reading, (X,))) if draw(st.integers(0, 2)) == 2 else None
     guards = [guard for guard in (wants, draw(draw_in((open_, open_, None, Not(open_)))), more) if guard is not None]
     after = [(Effect.INSERT, got), *([(Effect.REMOVE, wants)] if draw(st.booleans()) else [])]
@@ -117,8 +118,10 @@ def _services(draw: st.DrawFn, reading: Reading) -> list[Action]:
         _act("open", [Not(open_)], (Effect.INSERT, open_)),
         _act("shut", [open_, *([Not(got)] if draw(st.booleans()) else [])], (Effect.REMOVE, open_), params=(X,)),
         _act("lose", [got], (Effect.REMOVE, got), params=(X,)),
+        _act("tick", [*idle, Not(late)], (Effect.INSERT, late)),
+        _act("tock", [*idle, late], (Effect.REMOVE, late)),
     ]
-    return [step for step in steps if step.name in ("ask", "serve") or draw(st.integers(0, 3))]
+    return [step for step in steps if step.name in ("ask", "serve") or draw(st.integers(0, 7))]
 
 
 @st.composite
@@ -144,8 +147,9 @@ def _property(draw: st.DrawFn, name: str, actions: Sequence[Action], words: Word
             if var not in action.fresh and draw(st.booleans()):
                 value = X if var == X and X in params else draw(individuals(reading, var.sort, params))
             values += [] if value is None else [Given(action.name, var.name, value)]
-    if {"open", "serve"} <= {*names} and draw(st.integers(0, 2)) == 2:  # what is likely to be so, or nearly
-        params, fair, values = (X,), ["open", "serve"], [Given("serve", "x", X)]
+    likely = draw(draw_in((["open", "serve"], ["tick", "tock", "serve"])))
+    if {*likely} <= {*names} and draw(st.booleans()):  # what is likely to be so, or nearly
+        params, fair, values = (X,), likely, [Given("serve", "x", X)]
         trigger, response = Apply(WANTS, (X,)), Apply(GOT, (X,))
     strong = tuple(each for each in fair if draw(st.booleans()))
     return Eventually(name, trigger, response, "random", tuple(fair), tuple(values), params, strong)
@@ -165,7 +169,7 @@ def questions(draw: st.DrawFn) -> Questions:
     own = [action for number, action in enumerate(protocol.actions) if action.deduction or number < kept]
     actions = (*own, *draw(_services(reading)))
     live = [draw(_property(f"live {n}", actions, words, reading)) for n in range(PROPERTIES)]
-    symbols = dict.fromkeys((*protocol.symbols, *words.symbols, WANTS, GOT, OPEN))
+    symbols = dict.fromkeys((*protocol.symbols, *words.symbols, WANTS, GOT, OPEN, LATE))
     sorts = dict.fromkeys((*protocol.sorts, *words.sorts, *words.enumerations))
     bare = replace(protocol, claims=(), lemmas=(), goals=(), sorts=tuple(sorts), symbols=tuple(symbols))
     asked = replace(bare, actions=actions, liveness=tuple(live))

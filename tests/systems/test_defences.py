@@ -19,6 +19,7 @@ THREATS = {
     "sgx-lkl": "meddling",
     "teechain": "platform",
     "tensortee": "neighbour",
+    "verifiable-fl": "sealed",
 }
 """For each protocol the threat model in which its defences are removed."""
 SOURCES = {id: load(id) for id in THREATS}
@@ -139,6 +140,22 @@ ATTACKS = {
         "verified-release": ("verified-export", "REQ-EXPORT-01"),
         "fail-stop": ("failure-heeded", "REQ-VERIFY-03"),
     },
+    "verifiable-fl": {
+        "log-grows": ("nothing-missing", "REQ-STEP-04"),
+        "end-final": ("nothing-missing", "REQ-STEP-05"),
+        "proof-first": ("custody-order", "REQ-STEP-03"),
+        "digest-inside": ("inputs-told", "REQ-STEP-02"),
+        "key-bound": ("exclaves-genuine", "REQ-EXCLAVE-01, REQ-AUDIT-01"),
+        "certificate": ("exclaves-genuine", "REQ-AUDIT-02"),
+        "measurement": ("exclaves-genuine", "REQ-AUDIT-03"),
+        "run-bound": ("this-run", "REQ-AUDIT-04"),
+        "signature": ("step-taken", "REQ-STEP-01, REQ-AUDIT-05"),
+        "log-followed": ("log-order", "REQ-AUDIT-06"),
+        "inputs-linked": ("data-origin", "REQ-AUDIT-07"),
+        "code-claimed": ("code-claimed", "REQ-AUDIT-10"),
+        "sanitised": ("only-sanitised", "REQ-AUDIT-08"),
+        "log-ended": ("nothing-missing", "REQ-AUDIT-09"),
+    },
 }
 """For each defence a claim that its removal breaks, and the requirements that it is there for."""
 REDUNDANT = {
@@ -148,6 +165,8 @@ REDUNDANT = {
 }
 """Either number or last is enough to tell how long a transfer is; the hop key says who sent a message, and the sub-step
 in which phase; while every member of a chain has to speak, their order is a second line."""
+UNDER_ANOTHER_THREAT = {"teechain": ("every-member",), "verifiable-fl": ("key-in-hardware",)}
+"""What only a broken backup makes necessary, or memory that leaks."""
 SEALED_ANYWAY = ("votes-for-members", "from-the-chain")
 """Attacks that the bytes do not allow: who is no member of a chain has no key for the logs of its members."""
 FURTHER: list[tuple[str, tuple[str, ...], str]] = [
@@ -172,6 +191,10 @@ FURTHER: list[tuple[str, tuple[str, ...], str]] = [
     ("tensortee", ("one-writer",), "confidentiality"),
     ("tensortee", ("version-advances",), "confidentiality"),
     ("tensortee", ("line-once",), "confidentiality"),
+    ("verifiable-fl", ("log-followed",), "counted-once"),
+    ("verifiable-fl", ("digest-inside",), "only-sanitised"),
+    ("verifiable-fl", ("run-bound",), "data-origin"),
+    ("verifiable-fl", ("signature",), "data-origin"),
 ]
 """Further claims that fall: an IV that is used twice tells the data, a defence and the one that stands in for it."""
 LOST = [
@@ -225,8 +248,7 @@ def assert_stopped(id: str, found: Hunt, claim: str, *, stopped: bool = False) -
 
 @pytest.mark.parametrize("id", THREATS)
 def test_every_defence_has_an_outcome(id: str) -> None:
-    by_broken_backups = {"every-member"} if id == "teechain" else set[str]()
-    assert {*ATTACKS[id], *by_broken_backups, *REDUNDANT.get(id, ())} == {
+    assert {*ATTACKS[id], *UNDER_ANOTHER_THREAT.get(id, ()), *REDUNDANT.get(id, ())} == {
         each.id for each in SOURCES[id].protocol().defences
     }
 
@@ -253,6 +275,38 @@ def test_removing_it_opens_an_attack(id: str, without: str) -> None:
 def test_removing_it_opens_an_attack_by_a_broken_backup() -> None:
     assert hunted("teechain", ("every-member",), claim="nothing-lost").verdict is Verdict.PROVED
     assert_attack(hunted("teechain", ("every-member",), "broken", "nothing-lost"), "nothing-lost")
+
+
+@pytest.mark.verifies("verifiable-fl-REQ-KEY-01")
+@pytest.mark.parametrize("claim", ["step-taken", "data-origin", "custody-order", "only-sanitised", "nothing-missing"])
+def test_a_key_in_software_is_enough_until_memory_leaks(claim: str) -> None:
+    assert hunted("verifiable-fl", ("key-in-hardware",), claim=claim).verdict is Verdict.PROVED
+    assert_attack(hunted("verifiable-fl", ("key-in-hardware",), "leaking", claim), claim)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("claim", "without", "also"),
+    [
+        ("step-taken", "signature", {"data-origin"}),
+        ("code-claimed", "code-claimed", set()),
+        ("this-run", "run-bound", {"data-origin"}),
+        ("inputs-told", "digest-inside", {"only-sanitised"}),
+        ("data-origin", "inputs-linked", {"only-sanitised"}),
+        ("custody-order", "proof-first", set()),
+        ("only-sanitised", "sanitised", set()),
+        ("log-order", "log-followed", {"counted-once", "nothing-missing"}),
+        ("counted-once", "log-followed", {"log-order", "nothing-missing"}),
+        ("nothing-missing", "log-ended", set()),
+        ("exclaves-genuine", "certificate", {"step-taken", "data-origin", "only-sanitised"}),
+    ],
+)
+def test_a_claim_falls_in_a_design_and_no_other_but_those_that_its_fall_takes_along(
+    claim: str, without: str, also: set[str]
+) -> None:
+    claims = [each.name for each in SOURCES["verifiable-fl"].protocol().claims]
+    verdicts = {each: hunted("verifiable-fl", (without,), claim=each).verdict for each in claims}
+    assert {each for each, verdict in verdicts.items() if verdict is Verdict.VIOLATED} == {claim, *also}
 
 
 @pytest.mark.parametrize(

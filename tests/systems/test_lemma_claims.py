@@ -38,7 +38,7 @@ def test_each_holds_and_each_hypothesis_is_needed(id: str) -> None:
     assert any(isinstance(engine, JudgesLemmaClaims) for engine in campaign.engines)
 
 
-@pytest.mark.parametrize("id", ["slalom", "darknight"])
+@pytest.mark.parametrize("id", ["asymml", "darknight", "slalom"])
 def test_what_is_first_order_is_certified(id: str) -> None:
     outcome = verify(planned(Request(load(id), engines=("kernel",))))
     assert {row.claim for row in outcome.results} == {claim.name for claim in load(id).protocol().claims}

@@ -17,6 +17,7 @@ from carnet_spec.protocols.pipellm.vocabulary import FLUSHED
 from carnet_spec.protocols.ring_all_reduce.vocabulary import CERTIFICATE_ONLY
 from carnet_spec.protocols.sgx_lkl.design import oblivious
 from carnet_spec.protocols.tensortee.vocabulary import MACHINE_KEY
+from carnet_spec.protocols.verifiable_fl.vocabulary import SOFTWARE_KEY
 
 THREATS = {
     "fastrack": ("outsider", "collusion"),
@@ -25,6 +26,7 @@ THREATS = {
     "sgx-lkl": ("watching", "meddling"),
     "teechain": ("platform", "broken"),
     "tensortee": ("bus", "neighbour"),
+    "verifiable-fl": ("sealed", "leaking"),
 }
 SOURCES = {id: load(id) for id in THREATS}
 PROTOCOLS = {id: source.protocol() for id, source in SOURCES.items()}
@@ -36,6 +38,7 @@ STILL_TRUE = {
     "pipellm": set[str](),
     "ring-all-reduce": {CERTIFICATE_ONLY},
     "tensortee": {MACHINE_KEY},
+    "verifiable-fl": {SOFTWARE_KEY},
 }
 """The readings under which no lemma of the main design is untrue."""
 SLOW = set(FALLS["teechain"]) - {"tail-alone", "any-survivor"}
@@ -88,6 +91,7 @@ EXPLORED = {
     "sgx-lkl": ("", ["tiny"], THREATS["sgx-lkl"], False),
     "teechain": ("", ["epochs", "backups"], THREATS["teechain"], True),
     "tensortee": ("", ["ci"], THREATS["tensortee"], False),
+    "verifiable-fl": ("", ["raw", "runs"], THREATS["verifiable-fl"], False),
 }
 """For each protocol the variant, the profiles, the threat models, and whether symmetric states are explored once.
 
@@ -147,5 +151,10 @@ def test_the_readings_are_the_variants(id: str) -> None:
 
 @pytest.mark.parametrize("id", THREATS)
 def test_nothing_is_wrong_with_the_text(id: str) -> None:
-    """In the ring a group key is handed on in one step, which is a write that is not the actor's own."""
-    assert [each.rule for each in lint_family(SOURCES[id].family)] == ["own-writes"] * (id == "ring-all-reduce")
+    """In the ring a group key is handed on in one step, which is a write that is not the actor's own.
+
+    A statement names statements, so functions run in a circle: what is proved is proved, and a proof might not be
+    found.
+    """
+    noted = {"ring-all-reduce": ["own-writes"], "verifiable-fl": ["stratified"]}
+    assert [each.rule for each in lint_family(SOURCES[id].family)] == noted.get(id, [])

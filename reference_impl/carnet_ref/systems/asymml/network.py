@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from carnet_ref.marks import enforces
 from carnet_ref.privacy import GaussianAccountant, Release
 from carnet_ref.systems.asymml.split import (
     KERNEL,
@@ -125,6 +126,7 @@ def backward(passed: Passed, label: int, weights: Weights, layers: Sequence[Spli
     return Weights(on_picture, (on_first, on_second), np.outer(wrong, passed.flat))
 
 
+@enforces("REQ-COUNT-01", "CLAIM-COMPOSED-RELEASES")
 def image_accountant(forward_release: Release, backward_release: Release, steps: int) -> GaussianAccountant:
     """Return what the GPU was told of an image that so many steps trained on: every split layer, both ways.
 

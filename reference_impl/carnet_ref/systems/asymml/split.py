@@ -26,6 +26,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from carnet_ref.marks import enforces
 from carnet_ref.privacy import Release, clip
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -47,11 +48,13 @@ class GaussianMechanism:
     deviation: float
     source: np.random.Generator
 
+    @enforces("REQ-CLIP-01", "REQ-NOISE-01")
     def __call__(self, residual: Array) -> Array:
         """Return what may leave."""
         return clip(residual, self.bound) + self.source.normal(0.0, self.release.deviation, residual.shape)
 
     @property
+    @enforces("CLAIM-CLIPPED-SENSITIVITY", "CLAIM-WITHIN-TWICE")
     def release(self) -> Release:
         """What the accountant counts for each image: its residual, replaced by any other, moves by twice the bound."""
         return Release(2 * self.bound, self.deviation)
@@ -77,6 +80,7 @@ class Split:
         return np.tensordot(self.basis, self.principal, axes=1) + self.residual
 
 
+@enforces("REQ-SPLIT-01")
 def split(features: Array, rank: int, mechanism: Mechanism) -> Split:
     """Split features, and put what is to leave through the mechanism.
 
@@ -174,6 +178,7 @@ class SplitConvolution:
     backward_mechanism: Mechanism
     gpu: Gpu
 
+    @enforces("CLAIM-RECOMBINATION", "CLAIM-RECOMBINED")
     def forward(self, features: Array, kernels: Array) -> tuple[Array, Split]:
         """Return the output, and the split that the way back needs."""
         require_features(features, self.rank)
@@ -183,6 +188,7 @@ class SplitConvolution:
         merged = np.einsum("mnij,nr->mrij", kernels, parts.basis)
         return convolve(parts.principal, merged) + self.gpu.convolve(parts.residual, kernels), parts
 
+    @enforces("CLAIM-RECOMBINATION")
     def backward(self, parts: Split, gradient: Array, kernels: Array) -> tuple[Array, Array]:
         """Return the gradients of features and kernels, from that of the output."""
         require_features(gradient, self.rank)

@@ -67,7 +67,7 @@ class Introduction:
         kind: one of `KINDS`.
         run: the run that it was launched for, 32 bytes in hexadecimal.
         key: its public key, an uncompressed point on P-256; empty where each step has evidence of its own.
-        evidence: a quote or report over the key; empty where there is none.
+        evidence: a quote or report over name, run and key; empty where there is none.
         endorsements: what vendors publish about the platform, by name: files, as their contents.
     """
 

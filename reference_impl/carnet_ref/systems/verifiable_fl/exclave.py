@@ -55,16 +55,22 @@ class Exclave:
 
     @property
     def introduction(self) -> Introduction:
-        """What it shows of itself; the evidence over its key is made once."""
+        """What it shows of itself; the evidence over key, name and run is made once."""
         if self._introduction is None:
             kind, files = (KEY, {}) if self.attester is None else (self.attester.kind, self.attester.endorsements)
             point = b"" if self.key is None else point_of(self.key)
             shown = Introduction(self.name, kind, self.run, point, endorsements=files)
-            if self.attester is not None and self.key is not None:
+            if self.attester is not None:
                 evidence = self.attester.evidence(shown.binding)
                 shown = Introduction(self.name, kind, self.run, point, evidence, files)
             self._introduction = shown
         return self._introduction
+
+    @property
+    @enforces("REQ-KEY-01", "key-in-hardware")
+    def memory(self) -> tuple[int, str, ec.EllipticCurvePrivateKey | None]:
+        """All that software here keeps, which may leak: where its log ends and, where it has one, its key."""
+        return self._number, self._predecessor, self.key
 
     @enforces("REQ-STEP-02", "digest-inside")
     def perform(

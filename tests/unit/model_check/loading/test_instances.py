@@ -104,7 +104,9 @@ def test_a_size_that_only_the_function_knows_is_taken() -> None:
         sized.instance(sized.protocol(), "none", stray)
 
 
-@pytest.mark.parametrize("id", ["pipellm", "sgx-lkl", "teechain", "fastrack", "ring-all-reduce", "tensortee"])
+@pytest.mark.parametrize(
+    "id", ["pipellm", "sgx-lkl", "teechain", "fastrack", "ring-all-reduce", "tensortee", "verifiable-fl"]
+)
 def test_every_protocol_refuses_a_size_that_it_does_not_have(id: str) -> None:
     """Its instance would be the same without it, and look as large as was asked for."""
     source = load(id)

@@ -112,6 +112,15 @@ HARMLESS: dict[str, list[dict[str, Any]]] = {
         step("cpu_hand_over", "cpu", **TENSOR),
         step("load_handed", "npu", **TENSOR, v="v1"),
     ],
+    "verifiable-fl": [
+        *(step("launch", "exclave", e=each, r="run") for each in ("provider", "trainer")),
+        *(step("enlist", "auditor", r="run", e=each, x=each, q="run") for each in ("provider", "trainer")),
+        step("perform", "exclave", e="provider", s="clean1"),
+        step("perform", "exclave", e="trainer", s="train1"),
+        *(step("accept", "auditor", r="run", s=each) for each in ("clean1", "train1")),
+        *(step("end", "exclave", e=each, r="run") for each in ("provider", "trainer")),
+        *(step("conclude", "auditor", r="run", e=each) for each in ("provider", "trainer")),
+    ],
 }
 """For each system a run that breaks nothing."""
 STOPPED = {
@@ -121,6 +130,7 @@ STOPPED = {
     "sgx-lkl": ("size", step("send_chunk", "holder", t="chunk1"), "^no dataset$"),
     "teechain": ("no-rollback", JOINED, "^refused by the chain: primary is no member of"),
     "tensortee": ("no-rollback", step("spill", "cpu", **TENSOR), "^k1$"),
+    "verifiable-fl": ("step-taken", step("accept", "auditor", r="run", s="clean1"), "provider"),
 }
 """For each system a claim, a step that cannot be the first, and why."""
 
@@ -152,6 +162,7 @@ BESIDE: dict[str, tuple[tuple[str, ...], set[str]]] = {
     "fastrack": ((), {"decrypt"}),
     "teechain": (("launch-identity",), set()),
     "tensortee": ((), {"open_session"}),
+    "verifiable-fl": (("key-in-hardware", "digest-inside"), set()),
 }
 """The defences without which a design has every step, and the steps that a replay takes by itself.
 
@@ -161,11 +172,11 @@ TensorTEE's draft has every step, that of each defence's absence too.
 
 @pytest.mark.parametrize("id", BESIDE)
 def test_every_step_and_every_claim_has_its_bytes(id: str) -> None:
-    exploits = f"carnet_ref.systems.{id}.exploits"
+    exploits = f"carnet_ref.systems.{id.replace('-', '_')}.exploits"
     steps, (without, taken) = import_module(exploits), BESIDE[id]
     family, protocol = load(id).family, load(id).protocol("", without)
     whole = family.draft(family.main[0]) if id == "tensortee" else protocol
-    assert {*steps.STEPS, *steps.UNSEEN, *taken} == {action.name for action in whole.actions}
+    assert {*steps.STEPS, *getattr(steps, "UNSEEN", ()), *taken} == {action.name for action in whole.actions}
     assert set(steps.CLAIMS) == {claim.name for claim in protocol.claims}
 
 

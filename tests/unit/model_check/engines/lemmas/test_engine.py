@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from carnet_check.engines.interface import Engine
+from carnet_check.engines.interface import Engine, EngineResult
 from carnet_check.engines.lemmas.engine import CALCULATION, COUNTING
 from carnet_check.errors import EngineError
 from carnet_check.loading.families import load
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.verification.campaign import verify
-from carnet_check.verification.checks import shortcomings
+from carnet_check.verification.campaign import accept_answer, verify
+from carnet_check.verification.checks import proving, shortcomings
 from carnet_check.verification.planning import Request, planned
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
@@ -55,7 +55,8 @@ def test_a_hypothesis_that_nothing_shows_to_be_needed_is_vacuous() -> None:
 
 
 def test_without_a_case_nothing_is_established() -> None:
-    assert row_of("NOTHING").verdict is Verdict.VACUOUS
+    row = row_of("NOTHING")
+    assert (row.verdict, row.detail) == (Verdict.VACUOUS, "there is no case: as the test likes")
 
 
 def test_cases_out_of_order_are_a_defect() -> None:
@@ -67,6 +68,7 @@ def test_cases_out_of_order_are_a_defect() -> None:
 @pytest.mark.parametrize("engine", [COUNTING, CALCULATION], ids=lambda engine: engine.name)
 def test_a_budget_too_small_establishes_nothing(engine: Engine) -> None:
     assert row_of("FAMILY", COUNTING.limited(1)).verdict is Verdict.UNKNOWN
+    assert row_of("FAMILY", COUNTING.limited(2)).detail == "more than 2 cases: numbers up to three"
     assert row_of("TRUE", COUNTING.limited(1)).verdict is Verdict.UNKNOWN
     assert row_of("FAMILY", engine.limited(1_000)).as_expected
 
@@ -123,3 +125,19 @@ def test_a_run_folder_of_lemma_claims_is_read_again(tmp_path: Any) -> None:
     made = carnet("report", str(folder), "--html", str(tmp_path / "pages"))
     assert made.code == 0
     assert "even-sum" in (tmp_path / "pages" / "index.html").read_text("utf-8")
+
+
+def test_a_claim_that_is_left_out_is_an_error() -> None:
+    campaign = planned(Request(load(PARITY)))
+    (error,) = accept_answer(campaign, COUNTING, EngineResult(COUNTING.name)).rows
+    assert (error.kind, error.claim, error.verdict) == (Kind.LEMMA_CLAIM, "even-sum", Verdict.ERROR)
+    assert error.detail == "lemma-count gives no answer"
+
+
+def test_half_a_theorem_is_none() -> None:
+    """Two ordinary claims state what is first-order of it; an engine has to prove both."""
+    campaign = planned(Request(load("slalom"), engines=("kernel",)))
+    (plan,), rows = campaign.plans, verify(campaign).results
+    claim = next(each for each in plan.protocol.lemma_claims if each.name == "blinding-hides")
+    assert proving(plan, rows, claim) == ("kernel",)
+    assert proving(plan, [row for row in rows if row.claim != "some-mask"], claim) == ()

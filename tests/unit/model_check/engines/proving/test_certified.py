@@ -151,7 +151,9 @@ def design(reference: str) -> tuple[Protocol, CertifiedDesign]:
     return protocol, designs[protocol.variant]
 
 
-@pytest.mark.parametrize("id", ["fastrack", "pipellm", "ring-all-reduce", "sgx-lkl", "teechain", "tensortee"])
+@pytest.mark.parametrize(
+    "id", ["fastrack", "pipellm", "ring-all-reduce", "sgx-lkl", "teechain", "tensortee", "verifiable-fl"]
+)
 def test_all_that_comes_with_carnet_is_certified(id: str) -> None:
     protocol, found = design(id)
     assert found.refused == {}

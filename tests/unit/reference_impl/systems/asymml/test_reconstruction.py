@@ -42,6 +42,7 @@ def test_bright_pictures_come_back_where_residuals_are_noised_and_not_clipped() 
     assert attack(noise(), brightness=1e4).error < 0.35
 
 
+@pytest.mark.verifies("asymml-REQ-CLIP-01", "asymml-REQ-NOISE-01")
 @pytest.mark.parametrize("brightness", [1.0, 1e4])
 def test_no_picture_comes_back_where_residuals_are_clipped_and_noised(brightness: float) -> None:
     assert attack(GaussianMechanism(BOUND, DEVIATION, np.random.default_rng(3)), brightness).error > 0.95
@@ -66,6 +67,7 @@ def test_the_residual_jumps_where_two_singular_values_meet() -> None:
     assert apart(*residuals) == pytest.approx(np.sqrt(2), rel=1e-6)
 
 
+@pytest.mark.verifies("asymml-CLAIM-CLIPPED-SENSITIVITY", "asymml-CLAIM-WITHIN-TWICE")
 def test_a_clipped_residual_can_move_by_its_whole_sensitivity() -> None:
     inputs = [np.diag([2.0, sign]).reshape(2, 2, 1) for sign in (1.0, -1.0)]
     one, two = (split(features, 1, Unnoised(0.25)).residual for features in inputs)

@@ -54,6 +54,7 @@ def noisy(seed: int = 0, bound: float = 2.0, deviation: float = 3.0) -> Gaussian
 SIZES = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 7), st.integers(1, 7), st.integers(0, 2**32))
 
 
+@pytest.mark.verifies("asymml-CLAIM-RECOMBINATION", "asymml-CLAIM-RECOMBINED", "asymml-REQ-SPLIT-01")
 @given(SIZES, st.sampled_from([unprotected, noisy()]), st.data())
 def test_parts_add_up_to_what_one_machine_computes(
     sizes: tuple[int, ...], mechanism: Callable[[Array], Array], data: st.DataObject
@@ -130,6 +131,7 @@ def test_it_learns_with_the_split() -> None:
     assert before < len(seen) // 2 < right(weights)
 
 
+@pytest.mark.verifies("asymml-REQ-COUNT-01", "asymml-CLAIM-COMPOSED-RELEASES")
 def test_nothing_leaves_but_residuals_that_went_through_the_mechanism() -> None:
     gpu, left = Gpu(), []
 

@@ -1,0 +1,7 @@
+"""Verifiable claims about training: what an auditor accepts is true of the run, and no exclave has a secret.
+
+In reading order: the text (requirements.md), the words and the designs (vocabulary), the steps (protocol), what holds
+(claims), and the whole, with how large it is where states are counted (design).
+"""
+
+from carnet_spec.protocols.verifiable_fl.design import FAMILY as FAMILY
