@@ -495,6 +495,7 @@ HARMLESS: dict[str, str] = {
     "carnet_command/garbage.py": "how often Python looks for objects that nobody has any more",
     "carnet_command/files.py": "reads files, and says why it cannot",
     "carnet_command/interrupts.py": "ends what is interrupted",
+    "carnet_command/progress.py": "says how far work is",
     "carnet_command/text.py": "words",
     "carnet_spec": "the language, and the protocols that are written in it",
 }

@@ -551,7 +551,7 @@ class Explorer(Searcher, RunsInBackground, Shares):
         searches = [search for plan in task.plans for search in self._searches(task, plan)]
         if isinstance(self, DecidesLiveness):
             searches += [search for plan in task.plans for search in self._lively(task, plan)]
-        return sorted(searches, key=lambda search: not search.directed)
+        return sorted(searches, key=lambda search: (not search.directed, -len(search.claims)))
 
     def _searches(self, task: Task, plan: Plan) -> Iterator[Search]:
         protocol, family, every = plan.protocol, task.source.family, self._whole(task, plan)
