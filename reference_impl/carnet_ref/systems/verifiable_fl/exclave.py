@@ -54,6 +54,7 @@ class Exclave:
     _introduction: Introduction | None = field(default=None, repr=False)
 
     @property
+    @enforces("REQ-EXCLAVE-01")
     def introduction(self) -> Introduction:
         """What it shows of itself; the evidence over key, name and run is made once."""
         if self._introduction is None:
@@ -72,7 +73,7 @@ class Exclave:
         """All that software here keeps, which may leak: where its log ends and, where it has one, its key."""
         return self._number, self._predecessor, self.key
 
-    @enforces("REQ-STEP-02", "digest-inside")
+    @enforces("REQ-STEP-02", "CLAIM-INPUTS-TOLD", "digest-inside")
     def perform(
         self, task: str, epoch: str, code: bytes, program: Program, reads: Mapping[str, tuple[bytes, str]]
     ) -> tuple[Mapping[str, bytes], bytes]:

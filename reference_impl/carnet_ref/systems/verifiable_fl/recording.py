@@ -16,6 +16,7 @@ from typing import Final
 
 from carnet_command.errors import UsageError
 from carnet_command.files import read_plain, reason, replacing
+from carnet_ref.marks import enforces
 from carnet_ref.systems.verifiable_fl.audit import AuditResult, Fault, RefusedGraphError, audit_graph
 from carnet_ref.systems.verifiable_fl.claims_file import AuditClaims
 from carnet_ref.systems.verifiable_fl.evidence import Introduction, Level
@@ -44,6 +45,7 @@ class GraphRecorder:
     lines: list[bytes] = field(default_factory=list)
     _proofs: dict[tuple[str, bytes], str] = field(default_factory=dict)
 
+    @enforces("REQ-STEP-03", "proof-first")
     def record(self, party: str, done: Transformed) -> None:
         """Attest a transformation; what no step gave is a source."""
         reads = tuple(Input(name, digest.hex(), self._proofs.get((name, digest), "")) for name, digest in done.reads)
