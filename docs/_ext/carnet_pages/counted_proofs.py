@@ -202,7 +202,8 @@ def _variants(family: Family, certified: Recorded, folder: Path) -> Iterator[dic
     for each in certified["variants"]:
         name, mine = each["variant"], [row for row in rows if row["variant"] == each["variant"]]
         stem = re.sub(r"\W", "_", name)
-        theorems = folder / "coq" / f"theorems_{stem}.v"
+        names = (stem, f"variant_{stem}")  # the second where the definitions have another use for the first
+        theorems = next(file for each in names if (file := folder / "coq" / f"theorems_{each}.v").exists())
         said = theorems.with_suffix(".assumptions").read_text("utf-8").strip()
         if said != CLOSED:
             raise SystemExit(f"{name}: Coq says '{said}', so nothing is recorded")
