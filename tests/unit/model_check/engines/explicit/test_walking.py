@@ -123,6 +123,16 @@ def test_the_last_state_of_a_walk_is_judged(packed: Callable[..., PackedWalks], 
 
 
 @whoever_walks
+def test_guards_are_seen_in_every_state_on_the_way(packed: Callable[..., PackedWalks]) -> None:
+    """The second is set by the second step, and only then somebody may be seen."""
+    protocol = drafted(set_first, stop, see_at_last).protocol()
+    found = sample(protocol, instance(protocol), Walks(5, 3), invariants=(), packed=packed)
+    assert found.walked is not None
+    assert found.walked.actions["see_at_last"].guards["second is set"].held
+    assert found.walked == sample(protocol, instance(protocol), Walks(5, 3), invariants=()).walked
+
+
+@whoever_walks
 def test_what_rules_conclude_is_there_after_the_step(packed: Callable[..., PackedWalks]) -> None:
     protocol = drafted(see, rules=(learn,)).protocol()
     found = sample(
