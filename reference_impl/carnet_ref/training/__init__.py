@@ -66,14 +66,17 @@ def trainer_named(name: str, hidden: int | None = None) -> Trainer:
     return TorchModel() if hidden is None else TorchModel(hidden=hidden)
 
 
-SANITISER: Final = b"keep printable ASCII, and ends of lines"
+SANITISER: Final = b"keep printable ASCII and ends of lines, and put a space for anything else"
 """What `sanitised` does, as the code that a holder names when it says that it ran."""
-_KEPT = bytes((*b"\t\n\r", *range(0x20, 0x7F)))
+_SPACED = bytes(each if each in b"\t\n\r" or 0x20 <= each < 0x7F else 0x20 for each in range(256))
 
 
 def sanitised(data: bytes) -> bytes:
-    """Return data without whatever is no text: no holder's data reaches a GPU with anything else in it."""
-    return data.translate(None, delete=bytes(each for each in range(256) if each not in _KEPT))
+    """Return data with a space for each byte that is no text, so no GPU gets anything else.
+
+    The length stays: how many bytes a holder sends must not tell what is in them.
+    """
+    return data.translate(_SPACED)
 
 
 _SUBJECTS = ("the patient", "the nurse", "the doctor", "the ward", "the family", "the surgeon", "the clinic")
