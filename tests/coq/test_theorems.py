@@ -31,7 +31,8 @@ from tests.coq.flagging import converted, flagging, protocol
 from tests.fixtures import toy
 
 STATED = re.compile(r"Theorem (\w+) : always (\w+) (\w+|\[\]) (\w+)\.")
-MAIN = [(family, name) for family in registered_families() for name in family.with_layers(family.main)]
+EVERY = [(family, name) for family in registered_families() for name in family.with_layers(family.main)]
+MAIN = [(family, name) for family, name in EVERY if family.protocol(name).claims]
 
 
 def stated(whole: System) -> set[tuple[str, str]]:
@@ -63,7 +64,7 @@ def test_every_claim_and_threat_model_have_their_theorem(family: object, variant
     found = next(each for each in registered_families() if each == family).protocol(variant)
     pairs = as_coq_calls_them(found)
     assert stated(system(found.encoded)) == pairs
-    assert len(pairs) > 5
+    assert len(pairs) > 5 or not found.actions
 
 
 def test_a_theorem_is_about_the_threat_model_under_which_the_claim_is_proved() -> None:

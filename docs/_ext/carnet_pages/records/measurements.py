@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
+    "asymml": (*(120, ("asymml/*",)), "OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.asymml_pages"),
+    "coding": (*(60, ("coding/*",)), "python -m tests.benchmarks.coding_pages"),
+    "neighbours": (*(120, ("neighbours/*",)), "OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.neighbours_pages"),
+    "accountants": (*(60, ("privacy/accountants.csv",)), "python -m tests.benchmarks.privacy_accountants"),
     "seeded-faults": (
         *(3600, ("seeded-faults.csv",)),
         "CARNET_SEEDED_FAULTS=docs/results/seeded-faults.csv pytest -q -m slow tests/faults/test_faults.py "

@@ -26,9 +26,7 @@ class _NeedsCompiler(Searcher):
     """What the native engine is, whether it visits every state or walks."""
 
     name: ClassVar = "native"
-    needs: ClassVar = (
-        Tool("cc", "exploration at native speed", "apt install gcc, or pip install 'carnet[fast]'", elsewhere=_command),
-    )
+    needs: ClassVar = (Tool("cc", "exploration at native speed", "pip install 'carnet[fast]'", elsewhere=_command),)
 
     @property
     def lacks(self) -> str:
