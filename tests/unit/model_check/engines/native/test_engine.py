@@ -241,7 +241,7 @@ def lit_after(number: int, before: Formula | None, lamp: Formula) -> Callable[[S
     return light
 
 
-@pytest.mark.parametrize("looked_ahead", [0, 100])
+@pytest.mark.parametrize("looked_ahead", [0, 10_000])
 def test_more_is_looked_for_than_a_word_has_bits(
     looked_ahead: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
