@@ -121,6 +121,7 @@ def seen(draw: Draw, *batches: np.ndarray) -> list[Residues]:
     return watching.seen
 
 
+@pytest.mark.verifies("slalom-REQ-MASK-02")
 def test_one_mask_for_two_values_gives_their_difference() -> None:
     other = VALUES[:, ::-1]
     first, second = seen(reused(KeyStream(SECRET, FIELD)), VALUES, other)
@@ -139,6 +140,7 @@ def test_a_generator_that_is_known_gives_the_values() -> None:
     assert (unmasked(FIELD, blinded, keyed_with_zeros(FIELD)) != VALUES).mean() > 0.99
 
 
+@pytest.mark.verifies("slalom-REQ-MASK-01")
 def test_masks_of_fewer_bits_than_the_field_give_the_values_in_time() -> None:
     """Values of 16 bits; the middle of 2,000 views is off by some 2^23 / 2,000, and by more with masks of the field."""
     values = VALUES * 200

@@ -49,6 +49,13 @@ def audited(graph: Graph) -> AuditResult:
     return audit_statements(auditor, [parse_envelope(line) for line in graph.lines])
 
 
+@pytest.mark.verifies(
+    "verifiable-fl-REQ-AUDIT-04",
+    "verifiable-fl-REQ-AUDIT-05",
+    "verifiable-fl-REQ-AUDIT-06",
+    "verifiable-fl-REQ-AUDIT-07",
+    "verifiable-fl-REQ-AUDIT-09",
+)
 def test_every_tampering_is_refused_and_its_culprit_named() -> None:
     graph, faults = recorded(3), set[Fault]()
     assert audited(graph).accepted
@@ -65,6 +72,7 @@ def test_every_tampering_is_refused_and_its_culprit_named() -> None:
     assert named <= faults
 
 
+@pytest.mark.verifies("verifiable-fl-REQ-AUDIT-10")
 @pytest.mark.parametrize(
     ("start", "fault"),
     [
@@ -135,6 +143,7 @@ def test_a_claim_that_is_not_so_is_refused(change: dict[str, object], fault: Fau
     assert (refusal.fault, refusal.culprits) == (fault, culprits)
 
 
+@pytest.mark.verifies("verifiable-fl-REQ-AUDIT-08")
 def test_data_that_no_sanitiser_gave_is_refused() -> None:
     graph = recorded(3)
     train = dataclasses.replace(graph.claims.tasks["train"], reads=SOMETHING_ELSE)

@@ -64,6 +64,7 @@ def test_a_graph_is_written_where_nothing_is(tmp_path: Path) -> None:
             require_graph_folder(path)
 
 
+@pytest.mark.verifies("verifiable-fl-REQ-STEP-05")
 def test_a_log_that_has_ended_has_no_further_statement() -> None:
     from cryptography.hazmat.primitives.asymmetric import ec
 
