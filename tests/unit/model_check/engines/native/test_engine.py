@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -258,3 +259,13 @@ def test_more_is_looked_for_than_a_word_has_bits(
     found = explore(draft.protocol(), Instance(elements={}), invariants=(), goals=goals, packed=at_once)
     assert (found.states, found.depth) == (LAMPS + 1, LAMPS)
     assert [len(found.goals[goal.name].steps) for goal in goals] == [*range(1, LAMPS + 1)]
+
+
+def test_the_compiler_of_the_extra_is_taken_where_the_machine_has_none(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ziglang", reason="the extra 'fast' is not installed")
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", "")
+    assert compiler() == (sys.executable, "-m", "ziglang", "cc")
+    assert compiled(ANSWER, quick=True).answer() == 42
