@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import functools
 import hashlib
 import importlib.util
@@ -20,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -74,7 +73,7 @@ def seconds_compiling() -> float:
 
 
 def compiled(text: str, quick: bool) -> ctypes.CDLL:
-    """Return a text of C, compiled, in less time if it shall be quick; another process that compiles is waited for.
+    """Return a text of C, compiled, in less time if it shall be quick.
 
     Raises:
         CompilationError: there is no compiler, or it fails, or its output cannot be kept anywhere or loaded.
@@ -89,10 +88,9 @@ def compiled(text: str, quick: bool) -> ctypes.CDLL:
     try:
         try:
             folder = open_folder(folder_for_code(), "folder for compiled code")
-            with _locked(folder):
-                code = _loaded(folder / name) or _compile_into(command, text, folder / name)
-                _make_room(folder)
-                return code
+            code = _loaded(folder / name) or _compile_into(command, text, folder / name)
+            _make_room(folder)
+            return code
         except (OSError, UsageError):  # there is no folder that this user alone may write to
             with tempfile.TemporaryDirectory() as scratch:
                 return _compile_into(command, text, Path(scratch) / name)
@@ -122,9 +120,12 @@ def _loaded(file: Path) -> ctypes.CDLL | None:
 
 def _make_room(folder: Path) -> None:
     """Remove what was not used for longest of what was kept here, where there is much; other files are left alone."""
-    there = (*folder.glob("*.so"), *folder.glob("??/*.json"))
-    own = [file for file in there if OWN.fullmatch(file.relative_to(folder).as_posix())]
-    for file in sorted(own, key=lambda file: file.stat().st_mtime)[:-KEPT]:
+    used: list[tuple[float, Path]] = []
+    for file in (*folder.glob("*.so"), *folder.glob("??/*.json")):
+        if OWN.fullmatch(file.relative_to(folder).as_posix()):
+            with contextlib.suppress(FileNotFoundError):  # another process makes room, too
+                used.append((file.stat().st_mtime, file))
+    for _, file in sorted(used)[:-KEPT]:
         file.unlink(missing_ok=True)
 
 
@@ -141,14 +142,3 @@ def _compile_into(command: Sequence[str], text: str, file: Path) -> ctypes.CDLL:
         content = made.read_bytes()
     write_durably(file, content + hashlib.sha256(content).digest())
     return ctypes.CDLL(str(file))
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Let nobody else compile into a folder meanwhile."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(number)
