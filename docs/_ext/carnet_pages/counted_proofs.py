@@ -203,7 +203,7 @@ def _variants(family: Family, certified: Recorded, folder: Path) -> Iterator[dic
         name, mine = each["variant"], [row for row in rows if row["variant"] == each["variant"]]
         stem = re.sub(r"\W", "_", name)
         names = (stem, f"variant_{stem}")  # the second where the definitions have another use for the first
-        theorems = next(file for each in names if (file := folder / "coq" / f"theorems_{each}.v").exists())
+        theorems = next(path for each in names if (path := folder / "coq" / f"theorems_{each}.v").exists())
         said = theorems.with_suffix(".assumptions").read_text("utf-8").strip()
         if said != CLOSED:
             raise SystemExit(f"{name}: Coq says '{said}', so nothing is recorded")
