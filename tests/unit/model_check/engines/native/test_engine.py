@@ -105,12 +105,14 @@ def test_it_runs_by_default_in_place_of_the_explicit_engine() -> None:
 
 
 def test_an_interrupt_while_it_compiles_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled(ANSWER.replace("42", "41"), quick=True)
+    before = [*folder.iterdir()]
     monkeypatch.setattr(subprocess, "run", raising(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         compiled(ANSWER, quick=True)
     monkeypatch.undo()
     monkeypatch.setenv(compiling.FOLDER, str(folder))
-    assert not [*folder.iterdir()]
+    assert [*folder.iterdir()] == before
     assert compiled(ANSWER, quick=True).answer() == 42
 
 
