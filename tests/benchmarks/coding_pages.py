@@ -77,27 +77,27 @@ def _blinded(picture: Residues, draw: Draw) -> Residues:
 
 
 def _reuse() -> Recovery:
-    def found(draw: Draw) -> Residues:
+    def recovered(draw: Draw) -> Residues:
         return difference(SLALOM, _blinded(DISC, draw), _blinded(STAIRS, draw))
 
     draws: tuple[Draw, Draw] = reused(secret_key(1, SLALOM)), secret_key(1, SLALOM)
-    return Recovery("a mask is used once", "Slalom", DISC - STAIRS, *map(found, draws))
+    return Recovery("a mask is used once", "Slalom", DISC - STAIRS, *map(recovered, draws))
 
 
 def _known_key() -> Recovery:
-    def found(draw: Draw) -> Residues:
+    def recovered(draw: Draw) -> Residues:
         return unmasked(SLALOM, _blinded(CROSS, draw), keyed_with_zeros(SLALOM))
 
     draws: tuple[Draw, Draw] = keyed_with_zeros(SLALOM), secret_key(2, SLALOM)
-    return Recovery("the key of the masks is secret", "Slalom", CROSS, *map(found, draws))
+    return Recovery("the key of the masks is secret", "Slalom", CROSS, *map(recovered, draws))
 
 
 def _narrow_masks() -> Recovery:
-    def found(draw: Draw) -> Residues:
+    def recovered(draw: Draw) -> Residues:
         return middle(SLALOM, [_blinded(STAIRS, draw) for _ in range(VIEWS)])
 
     draws: tuple[Draw, Draw] = narrow(np.random.default_rng(3), SLALOM), secret_key(3, SLALOM)
-    return Recovery("masks are of the whole field", "Slalom", STAIRS, *map(found, draws))
+    return Recovery("masks are of the whole field", "Slalom", STAIRS, *map(recovered, draws))
 
 
 def _meeting_points() -> Recovery:
@@ -112,12 +112,16 @@ def _meeting_points() -> Recovery:
 def _known_seed() -> Recovery:
     code = LagrangeCode(CODED, (0, 1), (2,), (3, 4, 5))
 
-    def found(draw: Draw) -> Residues:
+    def recovered(draw: Draw) -> Residues:
         shares = code.encode(CODED.residues(np.concatenate([DISC, CROSS])), draw)
         return without_known_noise(code, shares, [0, 1], seeded(CODED))[:1]
 
     return Recovery(
-        "the seed of random blocks is secret", "CodedPrivateML", DISC, found(seeded(CODED)), found(secret_key(5, CODED))
+        "the seed of random blocks is secret",
+        "CodedPrivateML",
+        DISC,
+        recovered(seeded(CODED)),
+        recovered(secret_key(5, CODED)),
     )
 
 

@@ -123,7 +123,7 @@ def _confirmed(
     def reached(name: str, state: State) -> Env | None:
         return interpreter.witness(wanted[name].params, wanted[name].body, state)
 
-    def taken(traces: Mapping[str, Trace], judge: Callable[[str, State], Env | None]) -> dict[str, Trace]:
+    def replayed(traces: Mapping[str, Trace], judge: Callable[[str, State], Env | None]) -> dict[str, Trace]:
         written: dict[str, Trace] = {}
         for name, trace in traces.items():
             try:
@@ -135,7 +135,7 @@ def _confirmed(
             written[name] = replace(trace, threat=threat, steps=steps)
         return written
 
-    return replace(found, violations=taken(found.violations, violated), goals=taken(found.goals, reached))
+    return replace(found, violations=replayed(found.violations, violated), goals=replayed(found.goals, reached))
 
 
 @dataclass(slots=True)

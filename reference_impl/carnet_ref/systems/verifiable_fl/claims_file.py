@@ -317,11 +317,11 @@ def _agree(claims: AuditClaims) -> None:
     if not claims.tasks or not claims.exclaves:
         raise ClaimsError("", "an exclave and a task", "none")
     for name, task in claims.tasks.items():
-        _known(claims, f"task {name} by", task.by)
+        _require_known_exclaves(claims, f"task {name} by", task.by)
         for read, origins in task.reads.items():
             _readable(claims, name, read, origins)
     for by, read in claims.sources:
-        _known(claims, f"source {read} by", frozenset({by}))
+        _require_known_exclaves(claims, f"source {read} by", frozenset({by}))
     order, result = claims.order, claims.result
     if order is not None:
         task = _task(claims, "order", order.task)
@@ -334,7 +334,7 @@ def _agree(claims: AuditClaims) -> None:
         raise ClaimsError("result task", "a task that is done", result.task)
 
 
-def _known(claims: AuditClaims, where: str, names: frozenset[str]) -> None:
+def _require_known_exclaves(claims: AuditClaims, where: str, names: frozenset[str]) -> None:
     stranger = min(names - claims.exclaves.keys(), default=None)
     if stranger is not None:
         raise ClaimsError(where, "exclaves that the file names", stranger)

@@ -88,7 +88,7 @@ def composition_counted(left_out: str) -> Iterator[Case]:
             moved = sum(factor * distance for factor, distance in zip(factors, distances, strict=True))
             noise = sum(factor**2 * variance for factor, variance in zip(factors, variances, strict=True))
             noise += 2 * factors[0] * factors[1] * shared
-            told = (*_told(bounds, variances, distances, shared), ("combined as", factors))
+            told = (*_details(bounds, variances, distances, shared), ("combined as", factors))
             yield Case(max(bounds), told, moved**2 * allowed[1] <= allowed[0] * noise)
 
 
@@ -139,5 +139,5 @@ def _allowed(bounds: Sequence[int], variances: Sequence[int], left_out: str) -> 
     return top, bottom
 
 
-def _told(bounds: Row, variances: Row, distances: Row, shared: int) -> tuple[tuple[str, object], ...]:
+def _details(bounds: Row, variances: Row, distances: Row, shared: int) -> tuple[tuple[str, object], ...]:
     return ("bounds", bounds), ("variances", variances), ("distances", distances), ("covariance", shared)

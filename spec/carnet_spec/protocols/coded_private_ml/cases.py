@@ -46,7 +46,7 @@ def threshold_counted(left_out: str) -> Iterator[Case]:
                 for together in _together(points, random, left_out):
                     shares = [share(at, blocks, noise, modulus) for at in together]
                     for name, draws in _draws(modulus, left_out):
-                        told = _told(modulus, blocks, noise, together)
+                        told = _details(modulus, blocks, noise, together)
                         yield Case(modulus, (*told, ("drawn", name)), learns_nothing(shares, modulus, draws))
 
 
@@ -57,7 +57,7 @@ def threshold_calculated(left_out: str) -> Iterator[Case]:
         first = 0 if left_out == "points-apart" else data
         for together in _together(range(first, first + WORKERS), random, left_out):
             shares = [share(at, blocks, noise, PRIME) for at in together]
-            yield Case(data + random, _told(PRIME, blocks, noise, together), hides_by_rank(shares, PRIME))
+            yield Case(data + random, _details(PRIME, blocks, noise, together), hides_by_rank(shares, PRIME))
 
 
 def _together(points: range | list[int], random: int, left_out: str) -> Iterator[Row]:
@@ -90,7 +90,7 @@ def decoding_counted(left_out: str) -> Iterator[Case]:
             squares = [dot(share(at, blocks, noise, modulus).row, values) ** 2 for at in points]
             for read in _read(blocks, data + random, left_out):
                 found = tuple(dot(lagrange(at, points, modulus), squares) % modulus for at in read)
-                told = (*_told(modulus, blocks, noise, points), ("values", values), ("read at", read))
+                told = (*_details(modulus, blocks, noise, points), ("values", values), ("read at", read))
                 yield Case(modulus, told, found == tuple(value**2 % modulus for value in values[:data]))
 
 
@@ -102,7 +102,7 @@ def decoding_calculated(left_out: str) -> Iterator[Case]:
             number = _needed(degree, data, random) - (left_out == "enough-results")
             points = tuple(range(data, data + number))
             for read in _read(blocks, data + random, left_out):
-                told = (*_told(PRIME, blocks, noise, points), ("degree", degree), ("read at", read))
+                told = (*_details(PRIME, blocks, noise, points), ("degree", degree), ("read at", read))
                 yield Case(data + random, told, _reads_back(blocks, read, points, degree * (data + random - 1)))
 
 
@@ -126,5 +126,5 @@ def _read(blocks: Row, number: int, left_out: str) -> Iterator[Row]:
     yield from permutations(range(number), len(blocks)) if left_out == "points-of-the-blocks" else (blocks,)
 
 
-def _told(modulus: int, blocks: Row, noise: Row, workers: Row) -> tuple[tuple[str, object], ...]:
+def _details(modulus: int, blocks: Row, noise: Row, workers: Row) -> tuple[tuple[str, object], ...]:
     return ("modulus", modulus), ("blocks at", blocks), ("random at", noise), ("workers at", workers)

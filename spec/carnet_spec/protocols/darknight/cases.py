@@ -110,9 +110,11 @@ def decoding_counted(left_out: str) -> Iterator[Case]:
     for modulus in SMALL:
         for inputs, noise in SHAPES:
             if (number := inputs + noise) <= modulus:
-                for points, given in _given(range(modulus), number, left_out):
+                for points, given in _point_choices(range(modulus), number, left_out):
                     shares = [powers(point, noise, inputs, modulus).row for point in points]
-                    yield Case(modulus, _told(modulus, inputs, noise, given, points), _decodes(shares, modulus, inputs))
+                    yield Case(
+                        modulus, _details(modulus, inputs, noise, given, points), _decodes(shares, modulus, inputs)
+                    )
 
 
 def _decodes(rows: Sequence[Row], modulus: int, inputs: int) -> bool:
@@ -129,19 +131,19 @@ def decoding_calculated(left_out: str) -> Iterator[Case]:
     """Yield whether the rows of the results have full rank, at the size that is computed with."""
     for number in range(2, PROCESSORS + 1):
         for inputs in range(1, number):
-            for points, given in _given(range(1, PROCESSORS + 1), number, left_out):
+            for points, given in _point_choices(range(1, PROCESSORS + 1), number, left_out):
                 shares = [powers(point, number - inputs, inputs, PRIME).row for point in points]
-                told = _told(PRIME, inputs, number - inputs, given, points)
+                told = _details(PRIME, inputs, number - inputs, given, points)
                 yield Case(number, told, rank(shares, PRIME) == number)
 
 
-def _given(points: Iterable[int], number: int, left_out: str) -> Iterator[tuple[Row, int]]:
+def _point_choices(points: Iterable[int], number: int, left_out: str) -> Iterator[tuple[Row, int]]:
     given = number - (left_out == "enough-results")
     chosen = product(points, repeat=given) if left_out == "distinct-points" else combinations(points, given)
     yield from ((each, given) for each in chosen)
 
 
-def _told(modulus: int, inputs: int, noise: int, given: int, points: Row) -> tuple[tuple[str, object], ...]:
+def _details(modulus: int, inputs: int, noise: int, given: int, points: Row) -> tuple[tuple[str, object], ...]:
     return (
         *(("modulus", modulus), ("inputs", inputs), ("noise", noise)),
         *(("results", given), ("points", points)),

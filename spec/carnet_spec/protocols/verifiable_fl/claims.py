@@ -125,7 +125,7 @@ def _goals(draft: Draft) -> None:
 
 
 # -- lemmas ------------------------------------------------------------------------------------------------------------
-# What makes the claims inductive, for any number of everything, whoever colludes.
+# What makes the claims inductive, for any number of elements and any set of colluders.
 #
 # The argument: an exclave that is taken is sound, so what is signed under its key was done (statements). Its log is a
 # line: each statement comes right after the one that it names (logs). The auditor goes along that line, so what it

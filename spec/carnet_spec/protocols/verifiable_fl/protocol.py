@@ -144,7 +144,7 @@ def _clean(statement: StepStatement, data: Data) -> Formula:
 
 
 # -- adversary ---------------------------------------------------------------------------------------------------------
-# The platform, any number of colluders with exclaves of their own, and whoever reads memory.
+# The platform, any number of colluders with exclaves of their own, and an adversary that reads memory.
 
 
 def _adversary(draft: Draft) -> None:
