@@ -162,8 +162,9 @@ def _serve(pipe: Connection, memory: int | None) -> None:
 
 
 def _limit_address_space(more: int) -> None:
-    """Allow this process so many bytes beside those that it began with."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    """Allow this process so many bytes beside those that it began with, as far as the system tells them."""
+    told = Path("/proc/self/statm")
+    pages = int(told.read_text().split()[0]) if told.exists() else 0
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     limit = pages * resource.getpagesize() + more
     limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
