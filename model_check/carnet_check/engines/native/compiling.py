@@ -54,7 +54,7 @@ def compiler() -> tuple[str, ...] | None:
     if found is not None:
         return (found,)
     there = not os.environ.get("CC") and importlib.util.find_spec("ziglang") is not None
-    return (sys.executable, "-m", "ziglang", "cc") if there else None
+    return (sys.executable, "-P", "-m", "ziglang", "cc") if there else None
 
 
 @functools.cache

@@ -17,7 +17,13 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.native import compiling, machine, search
-from carnet_check.engines.native.compiling import CompilationError, compiled, compiler, seconds_compiling
+from carnet_check.engines.native.compiling import (
+    CompilationError,
+    compiled,
+    compiler,
+    compiler_version,
+    seconds_compiling,
+)
 from carnet_check.engines.native.engine import NATIVE, Native
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.registry import default_engines
@@ -264,10 +270,14 @@ def test_more_is_looked_for_than_a_word_has_bits(
 
 
 def test_the_compiler_of_the_extra_is_taken_where_the_machine_has_none(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A module of the same name in the current folder is not run in its place."""
     pytest.importorskip("ziglang", reason="the extra 'fast' is not installed")
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setenv("PATH", "")
-    assert compiler() == (sys.executable, "-m", "ziglang", "cc")
+    (tmp_path / "ziglang.py").write_text("raise SystemExit('hostile')")
+    monkeypatch.chdir(tmp_path)
+    compiler_version.cache_clear()
+    assert compiler() == (sys.executable, "-P", "-m", "ziglang", "cc")
     assert compiled(ANSWER, quick=True).answer() == 42
