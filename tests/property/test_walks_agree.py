@@ -245,7 +245,7 @@ def test_compiled_code_takes_the_same_walks(
 ) -> None:
     """With little room, places get bits late, memos are asked one by one, and what they were asked is forgotten."""
     room: Mapping[tuple[object, str], int] = {
-        (SEARCH, "LOOKED_AHEAD"): 0,
+        (WALKING, "LOOKED_AHEAD"): 0,
         (WALKING, "MOST_HERE"): 3,
         (WALKING, "STEPS_AT_ONCE"): 3,
         (WALKING, "QUESTIONS"): 0,

@@ -38,6 +38,8 @@ MOST_HERE = 10_000
 """How many states Python expands in place of compiled code before the model is compiled anew."""
 MANY = 4_000_000
 """From so many states on it pays to compile code as well as may be, for this search or for the same one later."""
+ABOUT = 8
+"""So many bits more or less may be set in states that count as alike where bits are looked for."""
 MORE_BITS = 500
 """Beside as many again as there are, so many bits may states get while others are looked for."""
 LOOKED_AHEAD, BEGINNINGS = 100_000, 256
@@ -90,7 +92,7 @@ class NativeSearch(PackedSearch):
             if before is None:
                 waiting = self.states[self.expanded :]
                 some = waiting[:: 1 + len(waiting) // BEGINNINGS]
-                look_ahead(self.model, self.expanders, [self.states[0], *some])
+                look_ahead(self.model, self.expanders, [self.states[0], *some], LOOKED_AHEAD)
             self._machine = self._begun(None) if before is None else before
             for begin in range(0, len(self.states), CHUNK):
                 self._machine.add(_words(self.states[begin : begin + CHUNK], self._machine.words))
@@ -139,7 +141,7 @@ class NativeSearch(PackedSearch):
         self._seen_here = dict(before.sighted(self._wanted(), self._seen_here))
         self._rounds = np.concatenate([self._rounds, before.log()])
         near = [self.found[number] for number in self._strays[:BEGINNINGS]]
-        look_ahead(self.model, self.expanders, [*sample_of(self.found), *near])
+        look_ahead(self.model, self.expanders, [*near, *sample_of(self.found)], LOOKED_AHEAD // 4)
         self._machine = self._begun(before, more)
         self._machine.adopt(before)
         for number in self._idle:
@@ -279,31 +281,31 @@ def states_after(state: int, moves: Moves) -> Iterator[int]:
         yield after if deductions is None else changed(after, deductions.answer(after))
 
 
-def look_ahead(model: Model, memos: Sequence[Memo[Moves | None]], states: Iterable[int]) -> None:
-    """Give what steps write bits, on the way from some states; what is seen there does not count.
+def look_ahead(model: Model, memos: Sequence[Memo[Moves | None]], states: Iterable[int], most: int) -> None:
+    """Give what steps write bits, on the way from some states to ``most`` at most; what is seen there does not count.
 
-    A state is followed if it is the first one in which two bits are as they are, with as much spent. It is the pruning
-    by novelty of Lipovetzky and Geffner ("Width and serialization of classical planning problems", ECAI 2012): few
-    states are followed, and these write most places that any state does.
+    A state is followed if it is the first one in which two bits are as they are, with as much spent and about as many
+    bits set. It is the pruning by novelty of Lipovetzky and Geffner ("Width and serialization of classical planning
+    problems", ECAI 2012): few states are followed, and these write most places that any state does.
     """
     fired = [rule.fired for rule in model.saturation.rules]
-    beside: dict[tuple[int, int], int] = {}  # for a bit, set or clear, and what is spent: what was seen beside it
+    beside: dict[tuple[int, int, int], int] = {}  # for a bit, set or clear, among states alike: what was seen beside it
     width = 2 * model.layout.bits + MORE_BITS
     everything = (1 << width) - 1
     waiting = deque((state, 0) for state in states)
-    for _ in range(LOOKED_AHEAD):
+    for _ in range(most):
         if not waiting:
             break
         state, before = waiting.popleft()
-        spent, new = state & model.layout.spent, False
+        alike, new = (state & model.layout.spent, state.bit_count() // ABOUT), False
         bits = state | (state ^ everything) << width
         turned = bits & ~before
         while turned:
             bit = turned & -turned
             turned ^= bit
-            seen = beside.get((bit, spent), 0)
+            seen = beside.get((bit, *alike), 0)
             if bits & ~seen:
-                beside[bit, spent] = seen | bits
+                beside[bit, *alike] = seen | bits
                 new = True
         if new:
             waiting.extend((after, bits) for moves in moves_from(memos, state) for after in states_after(state, moves))

@@ -20,7 +20,7 @@ from carnet_check.engines.exploration import Walks
 from carnet_check.engines.native.compiling import seconds_compiling
 from carnet_check.engines.native.lowering import WORD, Lowering
 from carnet_check.engines.native.machine import Machine, ModelCode, Words, first_width, row_of
-from carnet_check.engines.native.search import MOST_HERE, KnownCode, look_ahead
+from carnet_check.engines.native.search import LOOKED_AHEAD, MOST_HERE, KnownCode, look_ahead
 from carnet_spec.language import Row
 
 HAND_OVER_AT = 100_000
@@ -84,7 +84,12 @@ class NativeWalks(PackedWalks):
             self._taken_here += 1
 
     def _written(self) -> ModelCode:
-        look_ahead(self.model, [expander(self.model, step, lambda _: None) for step in self.model.steps], self.sample)
+        look_ahead(
+            self.model,
+            [expander(self.model, step, lambda _: None) for step in self.model.steps],
+            self.sample,
+            LOOKED_AHEAD,
+        )
         lowered = Lowering.of(self.model, self.sample)
         return ModelCode.of(lowered, first_width(lowered.words), 0, quick=True)
 
