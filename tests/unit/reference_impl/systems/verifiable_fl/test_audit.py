@@ -18,7 +18,7 @@ from carnet_ref.systems.verifiable_fl.audit import Auditor, AuditResult, Fault, 
 from carnet_ref.systems.verifiable_fl.claims_file import OrderClaim, ResultClaim
 from carnet_ref.systems.verifiable_fl.evidence import KEY, TDX, Level
 from carnet_ref.systems.verifiable_fl.exclave import Exclave
-from carnet_ref.systems.verifiable_fl.statements import parse_envelope
+from carnet_ref.systems.verifiable_fl.statements import encode_envelope, parse_envelope
 from tests.fixtures.attested_graphs import (
     OTHER,
     Graph,
@@ -129,14 +129,11 @@ def test_statements_that_do_not_depend_on_each_other_may_come_in_any_order() -> 
         assert audited(graph.with_lines(*lines)).accepted
 
 
-def test_steps_with_evidence_of_their_own_reach_the_highest_level_and_no_other_statement_passes() -> None:
+def test_steps_with_evidence_of_their_own_and_an_exclave_with_a_key_are_not_mixed() -> None:
     graph = recorded(1, quote_steps=True)
     result = graph.audited()
     assert result.accepted
     assert result.claims[-1].detail == "level 1, linked, because of gpu; without, level 3"
-    lines = list(graph.lines)
-    lines[1], lines[2] = lines[2], lines[1]
-    assert not graph.with_lines(*lines).audited().accepted
     keyed = recorded(1)
     mixed = dataclasses.replace(graph, shown=(*graph.shown[:-1], keyed.shown[-1])).audited().refusal
     assert mixed is not None
@@ -177,6 +174,19 @@ def test_the_level_is_what_the_weakest_evidence_shows(kind: str, quote_steps: bo
         assert result.level is (level if result.accepted else Level.NONE)
 
 
+def test_evidence_of_one_step_is_none_of_another() -> None:
+    graph = long_graph(4, exclaves=2, kind=TDX, quote_steps=True)
+    assert graph.audited().accepted
+    signatures = [parse_envelope(line).signature for line in graph.lines]
+    for place, borrowed in enumerate(signatures[:4]):
+        other = (place + 2) % 4  # of the same exclave
+        envelope = parse_envelope(graph.lines[other])
+        line = encode_envelope(envelope.payload, envelope.keyid, borrowed)
+        refusal = graph.with_lines(*graph.lines[:other], line, *graph.lines[other + 1 :]).audited().refusal
+        assert refusal is not None
+        assert (refusal.fault, refusal.culprit) == (Fault.FORGED, graph.steps[other].by)
+
+
 def test_a_report_that_a_stranger_asked_a_gpu_for_promises_no_more_than_a_key() -> None:
     """The nonce of a report is its asker's, so a holder that reaches the GPU has a report over a key of its own."""
     graph = recorded(1)
@@ -194,11 +204,13 @@ def test_evidence_is_bound_to_the_name_the_run_and_the_key(name: str) -> None:
     place = next(place for place, each in enumerate(graph.shown) if each.name == name)
     shown = graph.shown[place]
     assert other.shown[place].run != shown.run
-    same_kind = next((each for each in graph.shown if each.kind == shown.kind and each.name != name), None)
+    expected = graph.claims.exclaves
+    alike = [each for each in graph.shown if expected[each.name].measurement == expected[name].measurement]
+    assert len(alike) == (3 if name == "alice" else 1)
     changed = [
         dataclasses.replace(other.shown[place], run=shown.run),
         dataclasses.replace(shown, key=other.shown[place].key),
-        *([] if same_kind is None else [dataclasses.replace(same_kind, name=name)]),
+        *(dataclasses.replace(each, name=name) for each in alike if each.name != name),
     ]
     Auditor(graph.claims).enlist(shown)
     for each in changed:
@@ -249,13 +261,13 @@ def test_a_key_has_one_encoding() -> None:
 # -- what is said of the whole graph -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("by_grants", [False, True])
-def test_a_result_that_has_not_seen_what_a_holder_gave_is_refused(by_grants: bool) -> None:
+@pytest.mark.parametrize(("by_grants", "left_out"), [(False, "anna"), (True, "alice")])
+def test_a_result_that_has_not_seen_what_a_holder_gave_is_refused(by_grants: bool, left_out: str) -> None:
     """That a grant names a model, and data names a grant, brings nothing of one holder into what the next one gave."""
     refusal = detached(by_grants=by_grants).audited().refusal
     assert refusal is not None
     assert (refusal.fault, refusal.culprits) == (Fault.SWAPPED, ("orchestrator",))
-    assert "does not come from statement 0 of anna, sanitise" in str(refusal)
+    assert f"does not come from statement 0 of {left_out}, sanitise" in str(refusal)
 
 
 def test_without_names_of_inputs_any_input_leads_to_the_result() -> None:
