@@ -68,6 +68,7 @@ def audited(graph: Graph) -> AuditResult:
     return audit_statements(auditor, [parse_envelope(line) for line in graph.lines])
 
 
+@pytest.mark.mends("R502")
 @pytest.mark.verifies(
     "verifiable-fl-REQ-AUDIT-04",
     "verifiable-fl-REQ-AUDIT-05",
@@ -187,6 +188,7 @@ def test_evidence_of_one_step_is_none_of_another() -> None:
         assert (refusal.fault, refusal.culprit) == (Fault.FORGED, graph.steps[other].by)
 
 
+@pytest.mark.mends("R500")
 def test_a_report_that_a_stranger_asked_a_gpu_for_promises_no_more_than_a_key() -> None:
     """The nonce of a report is its asker's, so a holder that reaches the GPU has a report over a key of its own."""
     graph = recorded(1)
@@ -197,7 +199,6 @@ def test_a_report_that_a_stranger_asked_a_gpu_for_promises_no_more_than_a_key() 
     assert auditor.level is Level.LINKED
 
 
-@pytest.mark.verifies("verifiable-fl-REQ-AUDIT-01", "verifiable-fl-REQ-AUDIT-04")
 @pytest.mark.parametrize("name", ["orchestrator", "alice", "gpu"])
 def test_evidence_is_bound_to_the_name_the_run_and_the_key(name: str) -> None:
     graph, other = recorded(3), recorded(3, seed="another run")
@@ -219,6 +220,8 @@ def test_evidence_is_bound_to_the_name_the_run_and_the_key(name: str) -> None:
         assert (caught.value.fault, caught.value.culprit) == (Fault.UNATTESTED, name)
 
 
+@pytest.mark.mends("R505")
+@pytest.mark.mends("R504")
 @pytest.mark.parametrize(
     "versions",
     ["535.0 96.00.9F.00.01", "550.90.06 96.00.9F.00.01", "550.90.08 96.00.9F.00.01", "550.90.07 96.00.9F.00.00"],
@@ -261,6 +264,7 @@ def test_a_key_has_one_encoding() -> None:
 # -- what is said of the whole graph -------------------------------------------------------------------------------
 
 
+@pytest.mark.mends("R501")
 @pytest.mark.parametrize(("by_grants", "left_out"), [(False, "anna"), (True, "alice")])
 def test_a_result_that_has_not_seen_what_a_holder_gave_is_refused(by_grants: bool, left_out: str) -> None:
     """That a grant names a model, and data names a grant, brings nothing of one holder into what the next one gave."""
@@ -289,6 +293,7 @@ def test_the_result_is_what_was_given_last_and_not_what_was_given_first() -> Non
         assert refusal is None or (refusal.fault, refusal.culprits) == (Fault.SWAPPED, ("p0",))
 
 
+@pytest.mark.mends("R503")
 def test_of_two_steps_of_which_none_follows_the_other_none_was_the_last() -> None:
     graph = long_graph(4, branching=True)
     for order in ((0, 1, 2, 3), (0, 1, 3, 2)):
@@ -301,6 +306,7 @@ def test_of_two_steps_of_which_none_follows_the_other_none_was_the_last() -> Non
         assert graph.steps[order[-1]].by in refusal.culprits
 
 
+@pytest.mark.mends("R507")
 @pytest.mark.parametrize(
     ("task", "count", "fault"),
     [
@@ -332,6 +338,7 @@ def test_nothing_rests_on_the_epoch_of_a_step() -> None:
     assert audited(signed_again(graph, last, changed)) == found
 
 
+@pytest.mark.mends("R506")
 def test_a_graph_of_another_run_of_the_same_job_is_refused() -> None:
     refusal = dataclasses.replace(recorded(3, seed="another run"), claims=recorded(3).claims).audited().refusal
     assert refusal is not None
