@@ -101,9 +101,10 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """Build the instance of the given sizes: a provider that sanitises, a trainer, and the statements of one run.
 
     ``second_step`` adds a second step of training; ``raw_training`` a step that trains on a source that nobody
-    sanitised, ``uncleaned`` one that trains on what claimed code gave that cleans nothing, ``foreign_source`` one that reads what the claims do not name, ``unclaimed_code`` one of code that they do not name,
-    ``other_run`` one of another run. An ``outsider`` is an exclave that no vendor certified (1), or one that runs
-    something else (2), and ``relied`` adds training on what it gave.
+    sanitised, ``uncleaned`` one that trains on what claimed code gave that cleans nothing, ``foreign_source`` one that
+    reads what the claims do not name, ``unclaimed_code`` one of code that they do not name, ``other_run`` one of
+    another run. An ``outsider`` is an exclave that no vendor certified (1), or one that runs something else (2), and
+    ``relied`` adds training on what it gave.
     """
     size = all_sizes(scale, DEFAULTS, protocol.id)
     cards = tuple(_cards(size))
