@@ -34,7 +34,7 @@ def test_an_honest_run_is_accepted(graph: tuple[Path, Path]) -> None:
     result = carnet("audit", run, "--claims", claims, "--json")
     assert result.exit_code == 0, result.stderr
     fields = json.loads(result.stdout)
-    assert (fields["accepted"], fields["level"], fields["refusal"]) == (True, 2, None)
+    assert (fields["accepted"], fields["level"], fields["refusal"]) == (True, 1, None)
     assert fields["exclaves"] == {"orchestrator": 3, "alice": 1, "anna": 1, "gpu": 5}
     assert "sanitise: alice, anna" in carnet("audit", run, "--claims", claims).stdout
 
