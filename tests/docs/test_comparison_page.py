@@ -80,8 +80,10 @@ def test_each_system_is_on_the_page_in_words(id: str) -> None:
         assert f"*{prose(threat.id)}*, {prose(threat.title)}: **" in page
     sentences = {each.id: prose(each.sentence) for each in system.designs[0].assumptions}
     proofs = [row for row, _ in system.rows if row["verdict"] == "PROVED" and row["claim"] in system.claims]
-    for assumed in {name for row in proofs for name in row["assumptions"]} & set(sentences):
-        assert f"{sentences[assumed]} ({{ref}}`{assumed} <" in part
+    used = {name for row in proofs for name in row["assumptions"]}
+    used |= {name for view in system.family.views for name in view.assumed_in}
+    for assumed, sentence in sentences.items():
+        assert (f"{sentence} ({{ref}}`{assumed} <" in part) == (assumed in used)
 
 
 def test_no_id_of_an_assumption_stands_without_its_sentence() -> None:

@@ -112,7 +112,7 @@ class Visibility(Enum):
     RESULT = "result"
     NOISED = "noised"
     MASKED = "masked"
-    SEALED = "sealed"
+    HIDDEN = "hidden"
     SHAPE = "shape"
     DIGESTS = "digests"
 
@@ -127,7 +127,7 @@ _MEANINGS = {
     Visibility.RESULT: "what is computed from the data of several, such as a model or a grant",
     Visibility.NOISED: "a part of the data, clipped and noised",
     Visibility.MASKED: "values under masks or in a code, which are as likely for any other data",
-    Visibility.SEALED: "ciphertext, with its size, its time and its way",
+    Visibility.HIDDEN: "ciphertext, with its size, its time and its way",
     Visibility.SHAPE: "ciphertext whose size, time and way are the same for any data",
     Visibility.DIGESTS: "digests and signatures, and no data",
 }

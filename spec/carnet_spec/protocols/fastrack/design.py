@@ -104,14 +104,14 @@ VIEWS = (
     PartyView(
         PartyKind.OTHERS,
         "other users",
-        Visibility.SEALED,
+        Visibility.HIDDEN,
         "what passes on links that they share with the host",
         limited_by=("confidentiality",),
     ),
     PartyView(
         PartyKind.TEE,
         "CPU TEE",
-        Visibility.SEALED,
+        Visibility.HIDDEN,
         "chunks under a key that it never has",
         limited_by=("confidentiality", "key-isolation"),
     ),
@@ -126,7 +126,7 @@ VIEWS = (
     PartyView(
         PartyKind.HOST,
         "host and network",
-        Visibility.SEALED,
+        Visibility.HIDDEN,
         "chunks, their places and when they pass",
         limited_by=("confidentiality",),
     ),

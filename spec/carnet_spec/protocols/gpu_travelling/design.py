@@ -314,7 +314,7 @@ VIEWS = (
     PartyView(
         PartyKind.HOST,
         "platform and network",
-        Visibility.SEALED,
+        Visibility.HIDDEN,
         "chunks and orders on the link, and when they pass",
         limited_by=("confidentiality", "key-isolation"),
     ),

@@ -117,7 +117,7 @@ VIEWS = (
     PartyView(
         PartyKind.OTHERS,
         "other tenants",
-        Visibility.SEALED,
+        Visibility.HIDDEN,
         "what passes on links that they share with the host",
         limited_by=("confidentiality",),
     ),
@@ -140,7 +140,7 @@ VIEWS = (
     PartyView(
         PartyKind.HOST,
         "host",
-        Visibility.SEALED,
+        Visibility.HIDDEN,
         "messages in order, those that were guessed among them",
         limited_by=("confidentiality", "iv-unique"),
     ),

@@ -167,7 +167,7 @@ VIEWS = (
     PartyView(
         PartyKind.OTHERS,
         "other tenants' GPUs",
-        Visibility.SEALED,
+        Visibility.HIDDEN,
         "what passes on links between ranks",
         limited_by=("confidentiality", "hop-isolation"),
     ),
@@ -182,7 +182,7 @@ VIEWS = (
     PartyView(
         PartyKind.HOST,
         "hosts, links and network",
-        Visibility.SEALED,
+        Visibility.HIDDEN,
         "sums on each hop, and when they pass",
         limited_by=("confidentiality", "hop-isolation"),
     ),

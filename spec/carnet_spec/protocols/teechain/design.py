@@ -193,7 +193,7 @@ VIEWS = (
     PartyView(
         PartyKind.HOST,
         "platform, network and storage",
-        Visibility.SEALED,
+        Visibility.HIDDEN,
         "entries that replicas send each other, and when",
         limited_by=("log-secret",),
     ),

@@ -101,7 +101,7 @@ VIEWS = (
     PartyView(
         PartyKind.OTHERS,
         "other jobs",
-        Visibility.SEALED,
+        Visibility.HIDDEN,
         "what lies in memory that they share with the host",
         limited_by=("confidentiality", "key-isolation"),
     ),
@@ -124,7 +124,7 @@ VIEWS = (
     PartyView(
         PartyKind.HOST,
         "host, memory and bus",
-        Visibility.SEALED,
+        Visibility.HIDDEN,
         "lines in memory, their addresses and when they are written",
         limited_by=("confidentiality", "iv-unique"),
     ),

@@ -128,11 +128,11 @@ def test_a_field_that_holds_something_else_is_named(field: str, given: str, said
         ('Profile("tiny", {}, budget="2")', "Profile 'tiny': 'budget' takes a number or None, not '2'"),
         ('Service("s", "…", "yes", "there", "open")', "Service 's': 'needed_by' takes a set, not 'open'"),
         (
-            'PartyView(PartyKind.HOST, "host", "sealed", "…")',
-            "PartyView 'host': 'sees' takes a Visibility, not 'sealed'",
+            'PartyView(PartyKind.HOST, "host", "hidden", "…")',
+            "PartyView 'host': 'sees' takes a Visibility, not 'hidden'",
         ),
         (
-            'PartyView(PartyKind.HOST, "host", Visibility.SEALED, "…", assumed_in=("A1",))',
+            'PartyView(PartyKind.HOST, "host", Visibility.HIDDEN, "…", assumed_in=("A1",))',
             "PartyView 'host': 'assumed_in' names assumptions, and 'trusted_for' says nothing",
         ),
         ('Instance({"Party": "ann"})', "Instance: 'elements' takes a mapping from strings to tuples"),

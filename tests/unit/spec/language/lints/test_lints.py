@@ -152,7 +152,7 @@ def test_the_main_variants_of_every_registered_protocol_are_in_order(id: str) ->
         assert not errors(id, lint(family.protocol(name)))
 
 
-_VIEW = PartyView(PartyKind.HOST, "host", Visibility.SEALED, "what passes", limited_by=("secrecy",))
+_VIEW = PartyView(PartyKind.HOST, "host", Visibility.HIDDEN, "what passes", limited_by=("secrecy",))
 
 FAMILIES: dict[str, tuple[Callable[[], Family], str]] = {
     "an unknown main variant": (lambda: replace(toy.FAMILY, main=("main", "best")), "main variant 'best'"),
