@@ -161,7 +161,7 @@ def judged(folder: Path, digests: Iterable[str]) -> dict[str, TextVerdict]:
     """
     certificates = load_certificates(folder / NAME)
     entries: dict[str, dict[Entry, None]] = {}
-    for entry in (each for layer in certificates.layers.values() for each in layer.every):
+    for entry in certificates.every:
         entries.setdefault(entry.digest, {})[entry] = None
     return {digest: _verdict_of_text(folder, digest, entries.get(digest[:DIGITS], ())) for digest in digests}
 
