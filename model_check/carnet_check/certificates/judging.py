@@ -11,7 +11,7 @@ from carnet_check.certificates.file import DIGITS, Entry, LayerCertificates, Lay
 from carnet_check.exports.obligation_text import NoSuchHypothesisError, Provable, Writer, digest
 from carnet_check.kernel.checker import Refused, Step, check
 from carnet_check.kernel.reader import read_obligation, read_refutation
-from carnet_check.obligations import GOAL, Layer, LivenessObligation, Obligation, obligations
+from carnet_check.obligations import GOAL, Layer, LivenessAttempt, LivenessObligation, Obligation, obligations
 from carnet_command.worker import Lost
 from carnet_command.workers import Pool
 
@@ -91,6 +91,14 @@ def by_pair(certificates: LayerCertificates) -> dict[Pair, Entry | None]:
         pairs += [(action, name) for name, mark in zip(layout.invariants, marks, strict=False) if mark == "1"]
     known: dict[Pair, Entry | None] = dict(zip(pairs, certificates.entries, strict=False))
     return known | {("", name): entry for name, entry in certificates.skipped.items()}
+
+
+def certified_conditions(
+    properties: Mapping[str, Sequence[LivenessAttempt]], entries: Mapping[str, Entry]
+) -> Iterator[tuple[LivenessObligation, Entry]]:
+    """Yield the conditions of liveness properties that have a certificate, each once."""
+    every = {each.id: each for tried in properties.values() for attempt in tried for each in attempt.obligations}
+    yield from ((each, entries[id]) for id, each in every.items() if id in entries)
 
 
 # --------------------------------------------------------------------------------------------------

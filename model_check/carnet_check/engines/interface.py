@@ -331,7 +331,7 @@ class ProvesLiveness(Engine):
     """Proves that something happens in the end."""
 
     @abstractmethod
-    def liveness(self, protocol: Protocol, live: Eventually) -> LivenessAnswer:
+    def liveness(self, source: Source, protocol: Protocol, live: Eventually) -> LivenessAnswer:
         """Try to prove ``live``, for instances of any size and under every threat model."""
 
 

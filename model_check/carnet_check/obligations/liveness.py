@@ -174,12 +174,14 @@ class LivenessObligation:
     """
 
     id: str
+    variant: str
     given: tuple[Hypothesis, ...] = field(repr=False)
     constants: tuple[terms.Apply, ...] = field(repr=False)
     before: Hypothesis = field(repr=False)
     after: Term = field(repr=False)
     steps: Steps | None = field(repr=False)
 
+    under = ""
     skipped = False
     likely = ("guard:", BEFORE)
 
@@ -205,16 +207,20 @@ class LivenessAttempt:
     obligations: tuple[LivenessObligation, ...]
 
 
+def assumed_of(layers: Sequence[Layer]) -> Layer:
+    """Return the layer whose claims may be assumed: of all layers of a protocol the first one that has any."""
+    return next((each for each in layers if each.claims), layers[0])
+
+
 def attempts(layers: Sequence[Layer]) -> dict[str, tuple[LivenessAttempt, ...]]:
     """Return for each liveness property what may be proved of it, for each choice of stages: any of them suffices.
 
     There is none for a property that says something that the certified language cannot say.
 
     Args:
-        layers: all layers of the protocol. What the first one with claims proves may be assumed, and no axiom of a
-            threat model.
+        layers: all layers of the protocol. No axiom of a threat model may be used.
     """
-    layer = next((each for each in layers if each.claims), layers[0])
+    layer = assumed_of(layers)
     found: dict[str, tuple[LivenessAttempt, ...]] = {}
     for live in layer.protocol.liveness:
         found[live.name] = ()
@@ -240,7 +246,7 @@ class _Reading:
         own = {constant.symbol.name: constant.symbol for constant in constants}
         self._language = Language(declared.sorts, {**declared.symbols, **own})
         self._given = (*layer.reading.axioms, *(each.hypothesis for each in layer.claimed))
-        self._constants = constants
+        self._variant, self._constants = layer.protocol.variant, constants
         self._steps: dict[Action, Steps] = {}
 
     def obligation(self, condition: Condition) -> LivenessObligation:
@@ -248,6 +254,7 @@ class _Reading:
         steps = self._steps_of(condition.action) if condition.action else None
         return LivenessObligation(
             condition.id,
+            self._variant,
             self._given,
             (*self._constants, *(steps.constants if steps else ())),
             Hypothesis(BEFORE, reader.formula(condition.before)),

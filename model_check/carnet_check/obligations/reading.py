@@ -269,6 +269,16 @@ class Obligation:
         return self.statement.invariant
 
     @property
+    def variant(self) -> str:
+        """The variant that it is about."""
+        return self.layer.protocol.variant
+
+    @property
+    def under(self) -> str:
+        """The threat model whose axioms it may use, if any."""
+        return self.layer.threat.id if self.layer.threat else ""
+
+    @property
     def action(self) -> Action | None:
         """The action that is to keep it."""
         return self.steps.action if self.steps else None

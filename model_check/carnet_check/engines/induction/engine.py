@@ -307,7 +307,7 @@ class Induction(
         """Return the name and the version of the solver."""
         return solver_version()
 
-    def liveness(self, protocol: Protocol, live: Eventually) -> LivenessAnswer:
+    def liveness(self, source: Source, protocol: Protocol, live: Eventually) -> LivenessAnswer:
         """Try to prove ``live`` by fairness of one action that it names, or of all of them."""
         return by_fairness(protocol, live)
 

@@ -27,7 +27,7 @@ from carnet_check.certificates.file import (
     load_certificates,
     place_of,
 )
-from carnet_check.certificates.judging import Accepted, Judge, LayerObligations, key_of
+from carnet_check.certificates.judging import Accepted, Judge, LayerObligations, certified_conditions, key_of
 from carnet_check.engines.interface import InvariantStatus, LivenessAnswer, Plan, Status
 from carnet_check.engines.proving.composition import Composition, SolverAnswer, SolverOutcome
 from carnet_check.exports.obligation_text import Provable, Writer
@@ -168,26 +168,41 @@ def certified(source: Source, plans: Sequence[Plan], jobs: int) -> tuple[dict[st
 
 def _put_together(listed: _Listed, judged: Mapping[str, _Judgement], seconds: float) -> CertifiedDesign:
     composition = _composition(listed.layers, judged)
-    tried = ((name, _proved(composition, every, judged)) for name, every in listed.lively.items())
+    accepted = {id: said.hypotheses for id, said in judged.items() if not said.why}
     conditions = {each.id for every in listed.lively.values() for attempt in every for each in attempt.obligations}
     spoilt = {id: judged[id].why for id in conditions & judged.keys() if judged[id].why}
-    return CertifiedDesign(composition, seconds, {name: answer for name, answer in tried if answer}, spoilt)
+    return CertifiedDesign(composition, seconds, liveness_of(composition, listed.lively, accepted), spoilt)
+
+
+def liveness_of(
+    composition: Composition,
+    properties: Mapping[str, Sequence[LivenessAttempt]],
+    accepted: Mapping[str, Sequence[str]],
+) -> dict[str, LivenessAnswer]:
+    """Return the liveness properties that are proved for some stages: each condition, and the lemmas that these use.
+
+    Args:
+        composition: what is proved of invariants.
+        properties: what may be proved of each property.
+        accepted: the hypotheses that accepted certificates use, by the ids of conditions.
+    """
+    tried = ((name, _proved(composition, every, accepted)) for name, every in properties.items())
+    return {name: answer for name, answer in tried if answer}
 
 
 def _proved(
-    composition: Composition, tried: Iterable[LivenessAttempt], judged: Mapping[str, _Judgement]
+    composition: Composition, tried: Iterable[LivenessAttempt], accepted: Mapping[str, Sequence[str]]
 ) -> LivenessAnswer | None:
-    """Return that a liveness property is proved for some stages: each condition, and the lemmas that these rest on."""
     for attempt in tried:
-        said = [judged.get(each.id) for each in attempt.obligations]
-        if any(each is None or each.why for each in said):
+        ids = [each.id for each in attempt.obligations]
+        if not accepted.keys() >= {*ids}:
             continue
-        used = {name for each in said if each is not None for name in each.hypotheses}
+        used = {name for id in ids for name in accepted[id]}
         lemmas = composition.everywhere(name.removeprefix("inv:") for name in used if name.startswith("inv:"))
         if lemmas is not None:
             axioms = {name.removeprefix("axiom:") for name in used if name.startswith("axiom:")}
             names, more = lemmas
-            return LivenessAnswer(attempt.stages, more | axioms, tuple(sorted(names)), certified=len(said))
+            return LivenessAnswer(attempt.stages, more | axioms, tuple(sorted(names)), certified=len(ids))
     return None
 
 
@@ -224,11 +239,7 @@ def _certificates_of(design: _Design, certificates: Certificates) -> Iterator[tu
     for each in listed.layers:
         entries = each.entries(certificates.layers.get(key_of(each.layer)))
         yield from ((obligation, entries.get(obligation.id)) for obligation in each)
-    lively = certificates.liveness.get(design.variant, {})
-    conditions = (each for tried in listed.lively.values() for attempt in tried for each in attempt.obligations)
-    yield from (
-        (each, lively[each.id]) for each in {each.id: each for each in conditions}.values() if each.id in lively
-    )
+    yield from certified_conditions(listed.lively, certificates.liveness.get(design.variant, {}))
 
 
 def _judgement(design: _Design, judge: Judge, obligation: Provable, entry: Entry | None) -> _Judgement:
