@@ -30,9 +30,9 @@ from carnet_check.obligations.reading import (
     steps_of,
 )
 from carnet_check.reserved_symbols import Purpose, stand_in
-from carnet_check.semantics.fairness import divided
 from carnet_command.text import listed
 from carnet_spec.language import Action, Eventually, Protocol, SpecificationError, terms
+from carnet_spec.language.analysis.fair_parts import divided
 from carnet_spec.language.terms import Exists, Term, conjunction, disjunction, negation, sort_of
 
 BEFORE = "before"

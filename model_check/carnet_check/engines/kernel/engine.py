@@ -31,8 +31,14 @@ from carnet_check.engines.interface import (
     ProvesLiveness,
     Task,
 )
-from carnet_check.engines.proving.certified import liveness_of
-from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, Unbounded
+from carnet_check.engines.proving.composition import (
+    ClaimProof,
+    Composition,
+    SolverAnswer,
+    SolverOutcome,
+    Unbounded,
+    liveness_of,
+)
 from carnet_check.engines.runner import Listener
 from carnet_check.exports.obligation_text import Provable
 from carnet_check.loading.families import Source

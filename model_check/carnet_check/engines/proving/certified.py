@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -29,7 +29,7 @@ from carnet_check.certificates.file import (
 )
 from carnet_check.certificates.judging import Accepted, Judge, LayerObligations, certified_conditions, key_of
 from carnet_check.engines.interface import InvariantStatus, LivenessAnswer, Plan, Status
-from carnet_check.engines.proving.composition import Composition, SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.composition import Composition, SolverAnswer, SolverOutcome, liveness_of
 from carnet_check.exports.obligation_text import Provable, Writer
 from carnet_check.loading.families import Source, load
 from carnet_check.obligations import LivenessAttempt, attempts, layers
@@ -172,38 +172,6 @@ def _put_together(listed: _Listed, judged: Mapping[str, _Judgement], seconds: fl
     conditions = {each.id for every in listed.lively.values() for attempt in every for each in attempt.obligations}
     spoilt = {id: judged[id].why for id in conditions & judged.keys() if judged[id].why}
     return CertifiedDesign(composition, seconds, liveness_of(composition, listed.lively, accepted), spoilt)
-
-
-def liveness_of(
-    composition: Composition,
-    properties: Mapping[str, Sequence[LivenessAttempt]],
-    accepted: Mapping[str, Sequence[str]],
-) -> dict[str, LivenessAnswer]:
-    """Return the liveness properties that are proved for some stages: each condition, and the lemmas that these use.
-
-    Args:
-        composition: what is proved of invariants.
-        properties: what may be proved of each property.
-        accepted: the hypotheses that accepted certificates use, by the ids of conditions.
-    """
-    tried = ((name, _proved(composition, every, accepted)) for name, every in properties.items())
-    return {name: answer for name, answer in tried if answer}
-
-
-def _proved(
-    composition: Composition, tried: Iterable[LivenessAttempt], accepted: Mapping[str, Sequence[str]]
-) -> LivenessAnswer | None:
-    for attempt in tried:
-        ids = [each.id for each in attempt.obligations]
-        if not accepted.keys() >= {*ids}:
-            continue
-        used = {name for id in ids for name in accepted[id]}
-        lemmas = composition.everywhere(name.removeprefix("inv:") for name in used if name.startswith("inv:"))
-        if lemmas is not None:
-            axioms = {name.removeprefix("axiom:") for name in used if name.startswith("axiom:")}
-            names, more = lemmas
-            return LivenessAnswer(attempt.stages, more | axioms, tuple(sorted(names)), certified=len(ids))
-    return None
 
 
 def _number(layer: LayerCertificates) -> int:
