@@ -9,7 +9,7 @@ Arrays hold residues as int64. Functions that take what others gave check it, an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -63,7 +63,7 @@ class Field:
         Raises:
             FieldError: one is no whole number, not finite, or larger than half of the prime.
         """
-        found = np.asarray(values)
+        found = _array(values)
         if found.dtype.kind not in "iuf":
             raise FieldError(f"expected numbers, and these are {found.dtype}")
         if not np.isfinite(found).all():
@@ -84,7 +84,7 @@ class Field:
         Raises:
             FieldError: it has another shape, or is not made of residues.
         """
-        found = np.asarray(values)
+        found = _array(values)
         if found.shape != shape:
             raise FieldError(f"expected the shape {shape}, and this has {found.shape}")
         if found.dtype.kind not in "iuf" or not np.isfinite(found).all() or (found != np.rint(found)).any():
@@ -97,8 +97,9 @@ class Field:
         """Return the product of two matrices, each part of it taken in single precision and exact.
 
         Raises:
-            FieldError: these are no matrices that can be multiplied.
+            FieldError: these are no matrices that can be multiplied, or not made of residues.
         """
+        left, right = (self.checked(each, np.shape(each)) for each in (left, right))
         if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
             raise FieldError(f"expected matrices that can be multiplied, and these are {left.shape} and {right.shape}")
         total = np.zeros((left.shape[0], right.shape[1]), dtype=np.int64)
@@ -106,6 +107,20 @@ class Field:
             part = slice(start, start + LARGEST_INNER)
             total += self._part(left[:, part], right[part])
         return total % self.prime
+
+    def largest_product(self, left: Residues, right: Residues) -> float:
+        """Return a bound on the size of what a product of matrices has, as whole numbers of either sign."""
+        sizes = (np.abs(self.centred(each)).astype(np.float64) for each in (left, right))
+        return float(np.matmul(*sizes).max(initial=0))
+
+    def require_room(self, largest: float) -> None:
+        """Insist that whole numbers of this size are residues.
+
+        Raises:
+            FieldError: they may be larger than half of the prime, or the size is no number.
+        """
+        if not 0 <= largest <= self.half:
+            raise FieldError(f"a result may be larger than {self.half:,}: the field overflows")
 
     def _part(self, left: Residues, right: Residues) -> Residues:
         total = np.zeros((left.shape[0], right.shape[1]), dtype=np.int64)
@@ -147,8 +162,27 @@ def digits(numbers: Residues) -> list[npt.NDArray[np.float32]]:
     return found
 
 
+def _array(values: npt.ArrayLike) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise FieldError(f"expected an array: {error}") from error
+
+
 def _is_prime(number: int) -> bool:
     return number > 1 and all(number % factor for factor in range(2, int(number**0.5) + 1))
+
+
+def require_places(places: Sequence[int], most: int, needed: int, what: str) -> None:
+    """Insist on the places of at least ``needed`` different ones among ``most``.
+
+    Raises:
+        FieldError: there are fewer, or a place is none.
+    """
+    if strange := [place for place in places if not 0 <= place < most]:
+        raise FieldError(f"expected {what} from 0 to {most - 1}, and one is {strange[0]}")
+    if len(set(places)) < max(needed, len(places)):
+        raise FieldError(f"expected results of {needed} {what}, each named once, and these are of {len(set(places))}")
 
 
 # -- drawing -----------------------------------------------------------------------------------------------------------
@@ -187,11 +221,19 @@ class WrongProductError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Freivalds:
-    """Checks products of matrices with random vectors, after Freivalds; a wrong one passes by chance ``bound``."""
+    """Checks products of matrices with random vectors, after Freivalds; a wrong one passes by chance ``bound``.
+
+    Raises:
+        FieldError: there is no repetition, so that everything would pass.
+    """
 
     field: Field
     draw: Draw
     repetitions: int = 1
+
+    def __post_init__(self) -> None:
+        if self.repetitions < 1:
+            raise FieldError(f"expected at least one repetition, and there are {self.repetitions}")
 
     @property
     def bound(self) -> float:

@@ -60,11 +60,16 @@ def upward(value: float, digits: int = 3) -> str:
         raise PrivacyParameterError(f"expected a number from 0 on, not {value}")
     if value == math.inf:
         return "inf"
-    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(value)):.{digits}g}"
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    rounded = context.create_decimal(value)
+    exponent = rounded.adjusted()
+    if -4 <= exponent < digits:
+        return f"{rounded.normalize(context):f}"
+    return f"{rounded.scaleb(-exponent, context).normalize(context):f}e{exponent:+03d}"
 
 
 def clip(vector: Vector, bound: float) -> Vector:
-    """Scale a vector down to a Euclidean norm of at most ``bound``; one that is within it stays as it is.
+    """Scale a vector down to a Euclidean norm of at most ``bound``, in double precision, if it is longer.
 
     Any two results are at most 2·``bound`` apart, whatever the vectors were: that is the sensitivity of what is
     clipped, if one subject's input is replaced.
@@ -72,6 +77,7 @@ def clip(vector: Vector, bound: float) -> Vector:
     Raises PrivacyParameterError if ``bound`` is not between `LEAST` and `MOST`, or an entry is not finite.
     """
     _require_size("clipping bound", bound)
+    vector = np.asarray(vector, np.float64)
     if not np.isfinite(vector).all():
         raise PrivacyParameterError("expected finite entries, and one is infinite or not a number")
     largest = float(np.abs(vector).max(initial=0.0))
@@ -287,22 +293,24 @@ def _series(x: _Bounds, square: _Bounds) -> _Bounds:
 
 
 def _delta(squared_mu: Fraction, epsilon: float) -> float:
-    """Bound Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) from above."""
-    rough = math.sqrt(squared_mu)
-    nearer = rough / 2 - epsilon / rough
-    if nearer > _FAR:
-        return 1.0
-    if nearer < -_FAR:
-        return SMALLEST
-    farther = nearer - rough if rough < _STEEP else nearer
-    digits = _GUARD_DIGITS + math.ceil(max(nearer**2, farther**2) / 2 * math.log10(math.e) / 100) * 100
-    of = _Directed.of(digits)
-    mu, exact = _bounds(squared_mu, of).root(), _bounds(Fraction(epsilon), of)
-    half, ratio = mu / _bounds(2, of), exact / mu
-    bound = _normal(half - ratio)
-    if rough < _STEEP:
-        bound = bound - exact.exp() * _normal((half + ratio).minus())
+    """Bound Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) from above; both arguments are (±μ²/2 − ε)/μ."""
+    nearer, farther = (half - Fraction(epsilon) for half in (squared_mu / 2, -squared_mu / 2))
+    if nearer**2 > _FAR**2 * squared_mu:
+        return 1.0 if nearer > 0 else SMALLEST
+    whole = squared_mu < _STEEP**2
+    largest = (farther if whole else nearer) ** 2 / squared_mu
+    of = _Directed.of(_GUARD_DIGITS + math.ceil(largest / 2 * Fraction(math.log10(math.e)) / 100) * 100)
+    mu = _bounds(squared_mu, of).root()
+    bound = _normal(_quotient(nearer, mu))
+    if whole:
+        bound = bound - _bounds(Fraction(epsilon), of).exp() * _normal(_quotient(farther, mu))
     return min(1.0, max(SMALLEST, _float_above(bound.high)))
+
+
+def _quotient(value: Fraction, divisor: _Bounds) -> _Bounds:
+    """Divide a number of either sign by a positive one."""
+    size = _bounds(abs(value), divisor.of) / divisor
+    return size if value > 0 else size.minus()
 
 
 def _float_above(value: Decimal) -> float:

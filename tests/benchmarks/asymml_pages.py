@@ -76,7 +76,10 @@ def _median_norm(arrays: list[Array]) -> float:
 
 
 def defences(bound: float) -> Iterator[tuple[str, str, str, Callable[[], Mechanism]]]:
-    """Yield what is known of each mechanism: its name, ε of an image, σ over the bound; and the mechanism, afresh."""
+    """Yield what is known of each mechanism: its name, ε of an image, σ over the bound; and the mechanism, afresh.
+
+    Both numbers are rounded up, so that the printed noise has at most the printed ε.
+    """
     yield "none", "∞", "0", lambda: unprotected
     yield "clipped only", "∞", "0", lambda: Unnoised(bound)
     for epsilon in reversed(EPSILONS):
@@ -86,7 +89,7 @@ def defences(bound: float) -> Iterator[tuple[str, str, str, Callable[[], Mechani
             return GaussianMechanism(bound, deviation, np.random.default_rng(3))
 
         told = GaussianAccountant().after(Release(2 * bound, deviation), SPLIT_LAYERS)
-        yield "clipped and noised", upward(told.epsilon(DELTA), 4), f"{deviation / bound:.3g}", mechanism
+        yield "clipped and noised", upward(told.epsilon(DELTA), 4), upward(deviation / bound), mechanism
 
 
 def privacy(weights: Weights) -> Iterator[list[str]]:

@@ -25,6 +25,8 @@ SIDE = 32
 VIEWS = 2000
 SCALE = 256
 """Pixels of eight bits, with eight more of fixed point."""
+LARGEST = SCALE * 255
+"""Here processors give back what they are sent, so no result is larger than a pixel."""
 SLALOM, CODED = Field(), Field(15_485_863)
 HEAD = ("defence", "system", "error without it", "error with it")
 
@@ -104,8 +106,8 @@ def _meeting_points() -> Recovery:
     meeting = centred_ranges(CODED, 2, 1, 6)
     apart = LagrangeCode(CODED, meeting.blocks, meeting.random, tuple(range(5, 11)))
     data = CODED.residues(np.concatenate([DISC, CROSS]))
-    own = block_at_own_point(meeting, meeting.encode(data, secret_key(4, CODED)))
-    share = CODED.centred(apart.encode(data, secret_key(4, CODED))[1])
+    own = block_at_own_point(meeting, meeting.encode(data, secret_key(4, CODED), LARGEST))
+    share = CODED.centred(apart.encode(data, secret_key(4, CODED), LARGEST)[1])
     return Recovery("points apart", "CodedPrivateML", CROSS, own[1][None], share[None])
 
 
@@ -113,7 +115,7 @@ def _known_seed() -> Recovery:
     code = LagrangeCode(CODED, (0, 1), (2,), (3, 4, 5))
 
     def recovered(draw: Draw) -> Residues:
-        shares = code.encode(CODED.residues(np.concatenate([DISC, CROSS])), draw)
+        shares = code.encode(CODED.residues(np.concatenate([DISC, CROSS])), draw, LARGEST)
         return without_known_noise(code, shares, [0, 1], seeded(CODED))[:1]
 
     return Recovery(
@@ -127,7 +129,7 @@ def _known_seed() -> Recovery:
 
 def _coded_colluders() -> Recovery:
     code = LagrangeCode(CODED, (0,), (1, 2), (3, 4, 5))
-    shares = code.encode(CODED.residues(STAIRS), secret_key(6, CODED))
+    shares = code.encode(CODED.residues(STAIRS), secret_key(6, CODED), LARGEST)
     return Recovery(
         "no more together than random blocks",
         "CodedPrivateML",
@@ -139,7 +141,7 @@ def _coded_colluders() -> Recovery:
 
 def _colluders() -> Recovery:
     code = CodedBatch(SLALOM, inputs=1, noise=1, points=(1, 2))
-    shares = code.encode(SLALOM.residues(CROSS), secret_key(7, SLALOM))
+    shares = code.encode(SLALOM.residues(CROSS), secret_key(7, SLALOM), LARGEST)
     both, one = code.decode(shares, (0, 1)), shares[:1]
     return Recovery("no more together than noise", "DarkNight", CROSS, *(SLALOM.centred(each) for each in (both, one)))
 

@@ -86,21 +86,25 @@ def designs() -> Iterator[tuple[str, str, UpdateNoise | None]]:
         yield "clipped and noised", upward(told, 4), noise
 
 
+def ratio_of(noise: UpdateNoise | None) -> str:
+    """Return σ over C, rounded up."""
+    return upward(0.0 if noise is None or noise.deviation == NO_NOISE else noise.deviation / noise.bound)
+
+
 def made(shared: CharacterModel, noise: UpdateNoise | None) -> Trainer:
     """Return what trains in a design."""
     return shared if noise is None else PrivateTrainer(shared, noise, b"a key that nobody else has")
 
 
 def rows() -> Iterator[list[str]]:
-    """Yield a row for each design."""
+    """Yield a row for each design; ε and σ are rounded up, so that the printed noise has at most the printed ε."""
     secret = secret_windows(ONE)
     for name, epsilon, noise in designs():
         known = neighbours(ONE, made(ONE, noise))
         read = len({*known.windows()} & {*secret})
         told = places_told(known.activity(), secret)
-        ratio = 0.0 if noise is None or noise.deviation == NO_NOISE else noise.deviation / noise.bound
         yield [
-            *(name, epsilon, f"{ratio:.3g}", f"{read} of {len(secret)}", f"{told:.2f}"),
+            *(name, epsilon, ratio_of(noise), f"{read} of {len(secret)}", f"{told:.2f}"),
             *(f"{told_apart(noise):.1%}", f"{last_loss(made(USUAL, noise)):.2f}"),
         ]
 

@@ -18,10 +18,12 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from carnet_ref.privacy import GaussianAccountant, Release
+from carnet_ref.privacy import GaussianAccountant, Release, upward
 
 RECORD = Path(__file__).resolve().parents[2] / "docs" / "results" / "privacy" / "accountants.csv"
 VERSION = "0.6.0"
+DIGITS = 7
+"""Of Carnet's ε, which is rounded up."""
 HEAD = ("σ/Δ", "releases", "sampled", "δ", "Carnet", "closed form", "PLD", "RDP", "RDP above PLD")
 CASES: tuple[tuple[float, int, float, float], ...] = (
     (0.5, 1, 1, 1e-5),
@@ -64,7 +66,7 @@ def _rows() -> Iterator[list[str]]:
         alone = ["–", "–"]
         if share == 1:
             closed = dp_accounting.get_epsilon_gaussian(ratio / math.sqrt(releases), delta)
-            alone = [f"{value:.6f}" for value in (exact(ratio, releases, delta), closed)]
+            alone = [upward(exact(ratio, releases, delta), DIGITS), f"{closed:.6f}"]
         pld, rdp = found
         yield [
             *(f"{ratio:g}", f"{releases}", "all" if share == 1 else f"{share:g}", f"{delta:g}"),

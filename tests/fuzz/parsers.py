@@ -76,7 +76,6 @@ from carnet_ref.systems.gpu_travelling.roles.messages import parse_envelope
 from carnet_ref.systems.gpu_travelling.roles.messages import parse_message as parse_role_message
 from carnet_ref.systems.verifiable_fl.audit import RefusedGraphError
 from carnet_ref.systems.verifiable_fl.claims_file import parse_claims as parse_audit_claims
-from carnet_ref.systems.verifiable_fl.evidence import Level
 from carnet_ref.systems.verifiable_fl.recording import parse_introductions
 from carnet_ref.systems.verifiable_fl.statements import parse_envelope as parse_step_envelope
 from carnet_ref.transport.frames import FrameKind, ProtocolError, parse_frame
@@ -365,7 +364,7 @@ def _introductions() -> list[bytes]:
 
 
 def _audit_claims() -> list[bytes]:
-    return [claims_text(Deployment(holder_names(2), 2), Level.ATTESTED).encode()]
+    return [claims_text(Deployment(holder_names(2), 2), "ab" * 32).encode()]
 
 
 def _obligations() -> list[bytes]:

@@ -22,6 +22,8 @@ Array = npt.NDArray[np.float32]
 
 ALPHABET: Final = b"\0abcdefghijklmnopqrstuvwxyz .,'\n"
 VOCABULARY: Final = len(ALPHABET)
+MOST_UPDATES: Final = 2**53
+"""A model has had no more updates: a larger number in its head is no count, and might not fit there after a round."""
 DECAYS: Final = (np.float32(0.9), np.float32(0.99))
 
 
@@ -51,7 +53,7 @@ class CharacterModel:
     def train(self, model: bytes, data: bytes) -> TrainingResult:
         """Return the model after ``steps`` more updates, and the mean loss over them.
 
-        Raises MalformedError if ``model`` has the wrong length for this trainer.
+        Raises MalformedError if ``model`` has the wrong length for this trainer, or too many updates.
         """
         updates, arrays = self.unpack(model)
         weights, means, squares = arrays[:4], arrays[4:8], arrays[8:]
@@ -70,7 +72,7 @@ class CharacterModel:
     def unpack(self, model: bytes) -> tuple[int, list[Array]]:
         """Return how many updates were made, and weights, first and second moments, of four arrays each.
 
-        Raises MalformedError if ``model`` has the wrong length for this trainer.
+        Raises MalformedError if ``model`` has the wrong length for this trainer, or too many updates.
         """
         shapes = self._shapes * 3
         sizes = [int(np.prod(shape)) for shape in shapes]
@@ -78,7 +80,7 @@ class CharacterModel:
             raise MalformedError("character model", f"{8 + 4 * sum(sizes)} bytes", f"{len(model)}")
         parts = np.split(np.frombuffer(model, np.float32, offset=8).copy(), np.cumsum(sizes)[:-1])
         arrays = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-        return int.from_bytes(model[:8], "little"), arrays
+        return updates_of(model), arrays
 
     @property
     def _shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -87,6 +89,14 @@ class CharacterModel:
 
     def _pack(self, updates: int, arrays: list[Array]) -> bytes:
         return updates.to_bytes(8, "little") + b"".join(each.tobytes() for each in arrays)
+
+
+def updates_of(model: bytes) -> int:
+    """Return how many updates the head of a model says. Raises MalformedError if they are above `MOST_UPDATES`."""
+    updates = int.from_bytes(model[:8], "little")
+    if updates > MOST_UPDATES:
+        raise MalformedError("model", f"at most {MOST_UPDATES:,} updates", f"{updates:,}")
+    return updates
 
 
 def batches(data: bytes, context: int, steps: int, batch: int, seed: list[int]) -> Iterator[npt.NDArray[np.int64]]:

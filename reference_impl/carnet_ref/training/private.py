@@ -5,8 +5,9 @@ is at most a bound C, and each weight gets noise. Replace the holder's data of t
 clipped moves by at most 2C. The state of the optimiser is made of gradients, so none of it leaves: each round begins
 with an empty one, and ends with an empty one in the model.
 
-The noise is drawn from a secret key, the model and the data: the same round again, after a session was lost, is the
-same release, and any other round has noise of its own. Models of a trainer are eight bytes and three equal parts:
+An update that is not finite counts as none, so that no data stops a round: the noise alone is added. The noise is drawn
+from a secret key, its own size, the model and the data: the same round again, after a session was lost, is the same
+release, and any other round has noise of its own. Models of a trainer are eight bytes and three equal parts:
 weights, and two running means of an optimiser.
 """
 
@@ -75,10 +76,13 @@ class PrivateTrainer:
         Raises MalformedError if ``model`` is no model of this trainer.
         """
         before = weights_of(model)
-        outcome = self.trainer.train(_with_weights(model[:_HEAD], before), data)
-        update = clip(weights_of(outcome.model) - before, self.noise.bound)
-        noise = gaussian(join(self.key, model, data), len(before)) * self.noise.deviation
-        noised = _with_weights(outcome.model[:_HEAD], before + update + noise)
+        with np.errstate(all="ignore"):  # whether NumPy warns depends on the data
+            outcome = self.trainer.train(_with_weights(model[:_HEAD], before), data)
+            update = weights_of(outcome.model) - before
+        clipped = clip(update if np.isfinite(update).all() else np.zeros_like(update), self.noise.bound)
+        secret = join(self.key, repr(self.noise).encode(), model, data)
+        noise = gaussian(secret, len(before)) * self.noise.deviation
+        noised = _with_weights(outcome.model[:_HEAD], before + clipped + noise)
         return TrainingResult(noised, outcome.loss, outcome.residue)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from carnet_ref.training import TrainingResult
-from carnet_ref.training.characters import VOCABULARY, batches
+from carnet_ref.training.characters import VOCABULARY, batches, updates_of
 from carnet_ref.wire import MalformedError
 
 _HEAD = 8
@@ -45,7 +45,7 @@ class TorchModel:
     def train(self, model: bytes, data: bytes) -> TrainingResult:
         """Return the model after ``steps`` more updates, and the mean loss over them.
 
-        Raises MalformedError if ``model`` has the wrong length for this trainer.
+        Raises MalformedError if ``model`` has the wrong length for this trainer, or too many updates.
         """
         torch.set_num_threads(1)
         network = self._network()
@@ -82,7 +82,7 @@ class TorchModel:
         size = sum(each.numel() for each in parameters)
         if len(model) != _HEAD + 4 * _COPIES * size:
             raise MalformedError("PyTorch model", f"{_HEAD + 4 * _COPIES * size} bytes", f"{len(model)}")
-        updates = int.from_bytes(model[:_HEAD], "little")
+        updates = updates_of(model)
         flat = torch.from_numpy(np.frombuffer(model, np.float32, offset=_HEAD).copy())
         values, means, squares = flat.split(size)
         torch.nn.utils.vector_to_parameters(values, parameters)

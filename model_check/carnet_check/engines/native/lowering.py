@@ -33,6 +33,8 @@ Test = Condition | str
 """A condition, or C that says one."""
 SMALL = 2
 """So few steps are tried one after the other."""
+DEEPEST = 100
+"""So many questions are asked inside each other at most: compilers allow no more than some hundreds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +89,12 @@ class Lowering:
     @staticmethod
     def of(model: Model, sample: Sequence[int]) -> Lowering:
         """Write a model out for the places that have bits."""
-        formulas = {str(number): each.formula for number, each in enumerate(model.monitors)}
-        formulas |= {rule.name: rule.premises for rule in model.saturation.rules}
+        looked_for = [*(each.formula for each in model.monitors), *(rule.premises for rule in model.saturation.rules)]
         values = {Place(name, row): model.layout.tables[name].places[row].values for name, row in model.layout.fields}
         written = ground(
             model.protocol,
             model.layout.instance,
-            formulas,
+            {str(number): formula for number, formula in enumerate(looked_for)},
             values.keys(),
             lambda place: model.relevance.of_place(place.symbol, place.row),
             values,
@@ -177,7 +178,8 @@ class Lowering:
             if conclusions:
                 lines.append(f"conclude{self._closures.setdefault(conclusions, len(self._closures))}(k);")
         written |= {self._bits(fact).word for fact in facts}
-        return [*lines, f"emit(k, {sum(1 << word for word in written)}u, step);"]
+        named = sum({1 << word % WORD for word in written})
+        return [*lines, f"emit(k, {named:#x}ul, step);"]
 
     def _conclusions(self, groups: Sequence[Group]) -> tuple[str, ...]:
         """Return the lines that conclude what follows a step."""
@@ -297,32 +299,37 @@ class Lowering:
 
     def _tree(self, leaves: Sequence[Leaf], depth: int = 1) -> Iterator[str]:
         indent = "    " * depth
-        spared: dict[Place, float] = {}  # for each place, how many leaves are spared by asking it first
+        while (place := self._asked_first(leaves)) is not None and depth <= DEEPEST:
+            bits = self._bits(place)
+            cases: dict[int, list[Leaf]] = {}
+            for leaf in leaves:
+                if place in leaf.holds:
+                    left = {each: number for each, number in leaf.holds.items() if each != place}
+                    cases.setdefault(leaf.holds[place], []).append(Leaf(left, leaf.rest, leaf.lines))
+            yield f"{indent}switch (s{bits.word} >> {bits.shift} & {bits.mask >> bits.shift:#x}) {{"
+            for number, own in sorted(cases.items()):
+                yield f"{indent}case {number}:"
+                yield from self._tree(own, depth + 1)
+                yield f"{indent}    break;"
+            yield f"{indent}}}"
+            leaves = [leaf for leaf in leaves if place not in leaf.holds]
+        for leaf in leaves:
+            tests = [*self._compared(leaf.holds), *map(self._expression, leaf.rest)]
+            opened = f"if ({' && '.join(tests)}) " if tests else ""
+            yield f"{indent}{opened}{{"
+            yield from (f"{indent}    {line}" for line in leaf.lines)
+            yield f"{indent}}}"
+
+    def _asked_first(self, leaves: Sequence[Leaf]) -> Place | None:
+        """Return the place by which most leaves are spared where it is asked first, if it spares any."""
+        if len(leaves) <= SMALL:
+            return None
+        spared: dict[Place, float] = {}
         for leaf in leaves:
             for each, number in leaf.holds.items():
                 spared[each] = spared.get(each, 0.0) + 1.0 - self._share(each, number)
         place = max(spared, key=lambda each: spared[each], default=None)
-        if place is None or len(leaves) <= SMALL or spared[place] < 1.0:
-            for leaf in leaves:
-                tests = [*self._compared(leaf.holds), *map(self._expression, leaf.rest)]
-                opened = f"if ({' && '.join(tests)}) " if tests else ""
-                yield f"{indent}{opened}{{"
-                yield from (f"{indent}    {line}" for line in leaf.lines)
-                yield f"{indent}}}"
-            return
-        bits = self._bits(place)
-        cases: dict[int, list[Leaf]] = {}
-        for leaf in leaves:
-            if place in leaf.holds:
-                left = {each: number for each, number in leaf.holds.items() if each != place}
-                cases.setdefault(leaf.holds[place], []).append(Leaf(left, leaf.rest, leaf.lines))
-        yield f"{indent}switch (s{bits.word} >> {bits.shift} & {bits.mask >> bits.shift:#x}) {{"
-        for number, own in sorted(cases.items()):
-            yield f"{indent}case {number}:"
-            yield from self._tree(own, depth + 1)
-            yield f"{indent}    break;"
-        yield f"{indent}}}"
-        yield from self._tree([leaf for leaf in leaves if place not in leaf.holds], depth)
+        return None if place is None or spared[place] < 1.0 else place
 
     # -- expressions -------------------------------------------------------------------------------
 

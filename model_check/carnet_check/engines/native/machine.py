@@ -34,7 +34,7 @@ NUMBERS = 1
 """The bits that the number of a state has at least where a state is looked for; those above are of its hash."""
 DONE, MISSING, CROWDED, NO_MEMORY = range(4)
 """Why a search comes back: as in runtime.c."""
-NO_ROOM = -2
+NO_CODE, NO_ROOM = -2, -3
 """Instead of a state's number: there is no code for one of its words, or no memory."""
 NOT_KNOWN = _MOST = (1 << 64) - 1
 """Instead of a state's number: it is not known yet what stands for one that has to be looked at."""
@@ -186,7 +186,12 @@ class Machine(Sequence[int]):
             del self._search
 
     def adopt(self, other: Machine) -> None:
-        """Take over all states of another machine, and their numbers; the model is the same, maybe with more bits."""
+        """Take over all states of another machine, and their numbers; the model is the same, maybe with more bits.
+
+        Raises:
+            MemoryError: there is no more memory.
+            TooNarrowError: rows have too few bits.
+        """
         for part in range(PARTS):
             count = other._ends[part]
             for at in range(0, count, AT_ONCE):
@@ -226,8 +231,10 @@ class Machine(Sequence[int]):
         if state.bit_length() >= WORD * self.words:  # the last bit marks rows of one word
             raise TooNarrowError(0)
         row = row_of(state, self.words)
-        while (entered := self._library.offer(self._search, _pointer(row))) == NO_ROOM:
+        while (entered := self._library.offer(self._search, _pointer(row))) == NO_CODE:
             self._more_values()
+        if entered == NO_ROOM:
+            raise MemoryError
         self.dominated_elsewhere += entered < 0
         return (entered & 255, (entered >> 8) - 1) if entered > 0 else None
 
@@ -319,7 +326,12 @@ class Machine(Sequence[int]):
     # -- states given ------------------------------------------------------------------------------
 
     def add(self, states: Words) -> None:
-        """Enter states that were found elsewhere, in the order found, as words one after the other."""
+        """Enter states that were found elsewhere, in the order found, as words one after the other.
+
+        Raises:
+            MemoryError: there is no more memory.
+            TooNarrowError: rows have too few bits.
+        """
         self._owners.append(self._enter(states))
         self._given += len(self._owners[-1])
         self._count()
@@ -332,7 +344,10 @@ class Machine(Sequence[int]):
         done = 0
         while done < count:
             left = states[done * self.words :]
-            done += self._library.add(self._search, _pointer(left), _u(count - done), _pointer(owners[done:]))
+            entered = self._library.add(self._search, _pointer(left), _u(count - done), _pointer(owners[done:]))
+            if entered == _MOST:
+                raise MemoryError
+            done += entered
             if done < count:
                 self._more_values()
         return owners

@@ -59,9 +59,11 @@ typedef struct { /* what stands for what: bundles of alike elements, and images 
     const u64 *classes, *pieces, *columns; /* a piece: word of the state, shift, field, word of the number, shift */
     u64 class_count, bundles, length;
     const u64 *shared;
-    u64 *memo; /* pairs of states: what was asked, and what stands for it; a state that begins with ~0 is none */
+    u64 *memo; /* pairs of states: what was asked, and what stands for it; see EMPTY */
     u64 memo_places;
 } alike_t;
+
+#define EMPTY(pair) ((pair)[WORDS - 1] == ~(u64)0) /* of no state, since its last word has a bit that no place has */
 
 typedef struct search search_t;
 
@@ -317,7 +319,7 @@ static u64 *image_of(const alike_t *alike, const u64 *state) { /* the pair of a 
     for (u64 word = 0; word < WORDS; word++) h = (h ^ state[word]) * 0x9E3779B97F4A7C15u, h ^= h >> 32;
     for (u64 at = h & (alike->memo_places - 1);; at = (at + 1) & (alike->memo_places - 1)) {
         u64 *pair = alike->memo + at * 2 * WORDS;
-        if (pair[0] == ~(u64)0 || !memcmp(pair, state, WORDS * sizeof(u64))) return pair;
+        if (EMPTY(pair) || !memcmp(pair, state, WORDS * sizeof(u64))) return pair;
     }
 }
 
@@ -325,7 +327,7 @@ static int stand(work_t *k, u64 *state) { /* change a state into the one that st
     const alike_t *alike = &k->search->alike;
     if (have_shared(k, state)) {
         const u64 *pair = image_of(alike, state);
-        if (pair[0] == ~(u64)0) return 0;
+        if (EMPTY(pair)) return 0;
         memcpy(state, pair + WORDS, WORDS * sizeof(u64));
         return 1;
     }
@@ -342,7 +344,8 @@ static int stand(work_t *k, u64 *state) { /* change a state into the one that st
 
 /* -- what follows a state ---------------------------------------------------------------------- */
 
-/* Hand over the state that a step leads to, which is k->t: the words that are named may differ from those before. */
+/* Hand over the state that a step leads to, which is k->t: the words that are named may differ from those before. A bit
+   names a word, and every sixty-fourth after it. */
 static void __attribute__((noinline)) emit(work_t *k, u64 named, u64 step) {
     if (k->offered) memcpy(k->offered[k->take], k->t, sizeof k->t);
     k->taken[k->take++] = step;
@@ -353,20 +356,21 @@ static void __attribute__((noinline)) emit(work_t *k, u64 named, u64 step) {
         if (k->misses < MISSES) memcpy(k->missing[k->misses++], k->t, sizeof k->t);
         return;
     }
-    named = ((u64)1 << WORDS) - 1;
+    named = ~(u64)0 >> (WORDS < 64 ? 64 - WORDS : 0);
 #endif
     row_t row = k->row;
     u64 sum = k->sum, changes = 0;
-    for (; named; named &= named - 1) {
-        u64 word = __builtin_ctzll(named), value = k->t[word];
-        if (value == k->s[word]) continue;
-        changes = 1;
-        sum += mix(word, word ? value : value & ~(u64)SPENT) - mix(word, word ? k->s[word] : k->s[word] & ~(u64)SPENT);
-        if (!put(k->search, word, value, &row)) {
-            k->stopped = CROWDED;
-            return;
+    for (; named; named &= named - 1)
+        for (u64 word = __builtin_ctzll(named); word < WORDS; word += 64) {
+            u64 value = k->t[word], was = k->s[word];
+            if (value == was) continue;
+            changes = 1;
+            sum += mix(word, word ? value : value & ~(u64)SPENT) - mix(word, word ? was : was & ~(u64)SPENT);
+            if (!put(k->search, word, value, &row)) {
+                k->stopped = CROWDED;
+                return;
+            }
         }
-    }
     if (changes) {
         u64 owner = (sum ^ sum >> 32) % PARTS;
         k->box[owner][k->fill[owner]++] = row;
@@ -674,7 +678,7 @@ int more_images(search_t *search, u64 places) { /* make room for more images; 0 
     alike->memo_places = places;
 #if ALIKE
     for (u64 i = 0; i < count; i++)
-        if (before[i * 2 * WORDS] != ~(u64)0)
+        if (!EMPTY(before + i * 2 * WORDS))
             memcpy(image_of(alike, before + i * 2 * WORDS), before + i * 2 * WORDS, 2 * WORDS * sizeof(u64));
 #else
     (void)count;
@@ -716,7 +720,8 @@ search_t *begin(u64 threads, u64 classes, u64 bundles, u64 length, const u64 **a
     return 0;
 }
 
-/* Enter states, one after the other, until one finds no code; say whose each is. Returns how many were entered. */
+/* Enter states, one after the other, until one finds no code; say whose each is. Returns how many were entered, or ~0 if
+   there is no memory. */
 u64 add(search_t *search, const u64 *states, u64 count, unsigned char *owners) {
     for (u64 i = 0; i < count; i++, states += WORDS) {
         row_t row = {{0}};
@@ -725,7 +730,7 @@ u64 add(search_t *search, const u64 *states, u64 count, unsigned char *owners) {
         u64 sum = sum_of(states);
         owners[i] = (unsigned char)((sum ^ sum >> 32) % PARTS);
         part_t *part = &search->parts[owners[i]];
-        if (part->count == part->room && !make_room(part, part->count + 1)) return i;
+        if (part->count == part->room && !make_room(part, part->count + 1)) return ~(u64)0;
         enter_all(part, &row, 1);
         part->looked = part->count; /* by whoever found it */
     }
@@ -733,14 +738,14 @@ u64 add(search_t *search, const u64 *states, u64 count, unsigned char *owners) {
 }
 
 /* Enter a state that somebody else found. Returns its owner and, above 8 bits, its number from 1 on; 0 if it is there, -1
-   if it is at less cost, and -2 if there is no room for it. */
+   if it is at less cost, -2 if there is no code for it, and -3 if there is no memory. */
 long offer(search_t *search, const u64 *state) {
     row_t row = {{0}};
     for (u64 word = 0; word < WORDS; word++)
         if (!put(search, word, state[word], &row)) return -2;
     u64 sum = sum_of(state), owner = (sum ^ sum >> 32) % PARTS;
     part_t *part = &search->parts[owner];
-    if (part->count == part->room && !make_room(part, part->count + 1)) return -2;
+    if (part->count == part->room && !make_room(part, part->count + 1)) return -3;
     u64 h = hash_of(&row), at = home(part, h);
     int found = find(part, h, &row, &at);
     if (found <= 0) return found;

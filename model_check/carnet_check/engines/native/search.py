@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -93,9 +93,10 @@ class NativeSearch(PackedSearch):
                 waiting = self.states[self.expanded :]
                 some = waiting[:: 1 + len(waiting) // BEGINNINGS]
                 look_ahead(self.model, self.expanders, [self.states[0], *some], LOOKED_AHEAD)
-            self._machine = self._begun(None) if before is None else before
-            for begin in range(0, len(self.states), CHUNK):
-                self._machine.add(_words(self.states[begin : begin + CHUNK], self._machine.words))
+                before = self._begun(self._enter_states)
+            else:
+                self._enter_states(before)
+            self._machine = before
             self._machine.begin_level(self.levels[-1], self.expanded, self.level_ends)
             self._idle = {number for number in self._idle if number >= self.levels[-1]}
             for number in self._idle:
@@ -104,14 +105,30 @@ class NativeSearch(PackedSearch):
         elif self._machine is None:
             super()._tidy()
 
-    def _begun(self, before: Machine | None, more: int = 0) -> Machine:
-        """Return a machine for the model as it is now; rows of states are as wide as before, or by ``more``."""
-        lowered = Lowering.of(self.model, sample_of(self.found))
-        width = first_width(lowered.words) if before is None else max(first_width(lowered.words), before.width + more)
-        code = ModelCode.of(lowered, width, self.spent, quick=len(self.found) < MANY)
-        machine = self._machine_of(code)
-        self._known.keep(code)
-        return machine
+    def _begun(self, enter: Callable[[Machine], None], least: int = 1) -> Machine:
+        """Return a machine for the model as it is now, with states in rows that are as wide as these need.
+
+        Args:
+            enter: enters the states that were found.
+            least: how many words a row has at least.
+        """
+        while True:
+            lowered = Lowering.of(self.model, sample_of(self.found))
+            width = max(first_width(lowered.words), least)
+            code = ModelCode.of(lowered, width, self.spent, quick=len(self.found) < MANY)
+            machine = self._machine_of(code)
+            try:
+                enter(machine)
+            except TooNarrowError as error:
+                machine.close()
+                least = width + error.more
+            else:
+                self._known.keep(code)
+                return machine
+
+    def _enter_states(self, machine: Machine) -> None:
+        for begin in range(0, len(self.states), CHUNK):
+            machine.add(_words(self.states[begin : begin + CHUNK], machine.words))
 
     def _machine_of(self, code: ModelCode) -> Machine:
         seconds_compiling()
@@ -142,8 +159,7 @@ class NativeSearch(PackedSearch):
         self._rounds = np.concatenate([self._rounds, before.log()])
         near = [self.found[number] for number in self._strays[:BEGINNINGS]]
         look_ahead(self.model, self.expanders, [*near, *sample_of(self.found)], LOOKED_AHEAD // 4)
-        self._machine = self._begun(before, more)
-        self._machine.adopt(before)
+        self._machine = self._begun(lambda machine: machine.adopt(before), before.width + more)
         for number in self._idle:
             self._machine.leave_out(number)
         self.found = self._machine
@@ -257,9 +273,7 @@ class NativeSearch(PackedSearch):
         if saved.items("origins") == saved.items("states"):
             super()._take_states(saved, notes)
             return
-        self._machine = self._begun(None)
-        for each, block in saved.blocks("states", CHUNK):
-            self._machine.add(_widened(block, each, self._machine.words))
+        self._machine = self._begun(lambda machine: _enter_saved(machine, saved))
         self._rounds = np.array(notes["log"], np.uint32).reshape(-1, PARTS, 2)
         self._found_here = {(part, place): number for part, place, number in notes["elsewhere"]}
         self._begin_by_code()
@@ -346,6 +360,11 @@ def question_of(model: Model, dominance: int) -> str:
     relevant = [[name, *map(plain, model.relevance.patterns(name))] for name in model.layout.tables]
     instance, alike = plain(vars(model.layout.instance)), model.canonical is not None
     return json.dumps([model.protocol.digest, instance, sought, relevant, dominance, alike], sort_keys=True)
+
+
+def _enter_saved(machine: Machine, saved: SearchCheckpoint) -> None:
+    for each, block in saved.blocks("states", CHUNK):
+        machine.add(_widened(block, each, machine.words))
 
 
 def _words(states: Iterable[int], words: int) -> Any:

@@ -105,6 +105,12 @@ def require_features(features: Array, rank: int) -> None:
         raise SplitError("expected finite features, and one is infinite or not a number")
 
 
+def require_kernels(kernels: Array, channels: int) -> None:
+    """Insist on finite kernels (outputs, channels, 3, 3). Raises SplitError."""
+    if kernels.shape[1:] != (channels, KERNEL, KERNEL) or not np.isfinite(kernels).all():
+        raise SplitError(f"expected finite kernels of {channels} channels, not of shape {kernels.shape}")
+
+
 def channel_entropy(features: Array) -> float:
     """Return the SVD-channel entropy in bits: −log2 Σ p², where p are the shares of the energy by singular value.
 
@@ -182,8 +188,7 @@ class SplitConvolution:
     def forward(self, features: Array, kernels: Array) -> tuple[Array, Split]:
         """Return the output, and the split that the way back needs."""
         require_features(features, self.rank)
-        if kernels.shape[1:] != (len(features), KERNEL, KERNEL) or not np.isfinite(kernels).all():
-            raise SplitError(f"expected finite kernels of {len(features)} channels, not of shape {kernels.shape}")
+        require_kernels(kernels, len(features))
         parts = split(features, self.rank, self.forward_mechanism)
         merged = np.einsum("mnij,nr->mrij", kernels, parts.basis)
         return convolve(parts.principal, merged) + self.gpu.convolve(parts.residual, kernels), parts
@@ -192,6 +197,7 @@ class SplitConvolution:
     def backward(self, parts: Split, gradient: Array, kernels: Array) -> tuple[Array, Array]:
         """Return the gradients of features and kernels, from that of the output."""
         require_features(gradient, self.rank)
+        require_kernels(kernels, len(parts.residual))
         if gradient.shape != (len(kernels), *parts.residual.shape[1:]):
             raise SplitError(f"expected the gradient of {len(kernels)} channels, not of shape {gradient.shape}")
         there = split(gradient, self.rank, self.backward_mechanism)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from carnet_ref.field import Draw, Field, FieldError, Residues
+from carnet_ref.field import Draw, Field, FieldError, Residues, require_places
 from carnet_ref.marks import enforces
 
 Points = tuple[int, ...]
@@ -46,19 +46,31 @@ class LagrangeCode:
             raise FieldError(f"a worker has the point {min(meeting)} of a block of data, and would be sent the block")
 
     @enforces("REQ-RANDOM-01", "CLAIM-THRESHOLD")
-    def encode(self, data: Residues, draw: Draw) -> Residues:
+    def encode(self, data: Residues, draw: Draw, largest: float) -> Residues:
         """Return what each worker is sent, for data (blocks, values), with random blocks that are drawn now.
 
+        ``largest`` bounds the size of the polynomial's values on the data: one that wraps round is not told from
+        another one when it is decoded.
+
         Raises:
-            FieldError: the data has another shape.
+            FieldError: the data has another shape or is not made of residues, or a value may not fit the field; nothing
+                was drawn.
         """
+        self.field.require_room(largest)
         if data.ndim != 2 or data.shape[0] != len(self.blocks):
             raise FieldError(f"expected data ({len(self.blocks)}, values), and this is {data.shape}")
-        values = np.concatenate([data, draw((len(self.random), data.shape[1]))])
+        blocks = self.field.checked(data, data.shape)
+        values = np.concatenate([blocks, draw((len(self.random), data.shape[1]))])
         return self.field.multiply(lagrange(self.field, self.workers, self.blocks + self.random), values)
 
     def needed(self, degree: int) -> int:
-        """Return how many results a polynomial of this degree needs."""
+        """Return how many results a polynomial of this degree needs.
+
+        Raises:
+            FieldError: the degree is below 1, so that one result would be enough whatever the random blocks are.
+        """
+        if degree < 1:
+            raise FieldError(f"expected a degree from 1 on, and it is {degree}")
         return degree * (len(self.blocks) + len(self.random) - 1) + 1
 
     @enforces("REQ-RESULTS-01", "REQ-POINTS-02", "CLAIM-DECODING")
@@ -66,13 +78,13 @@ class LagrangeCode:
         """Return the polynomial's values on the blocks of data, from results (workers, values) of the workers named.
 
         Raises:
-            FieldError: there are too few of them, one is named twice, or the results have another shape.
+            FieldError: the degree is below 1, there are too few results, a worker is none or is named twice, or the
+                results have another shape.
         """
-        chosen, needed = list(dict.fromkeys(workers)), self.needed(degree)
-        if len(chosen) < needed or len(chosen) < len(workers):
-            raise FieldError(f"expected results of {needed} workers, and these are of {len(chosen)}")
-        given = self.field.checked(results, (len(chosen), *np.shape(results)[1:]))
-        points = tuple(self.workers[each] for each in chosen[:needed])
+        needed = self.needed(degree)
+        require_places(workers, len(self.workers), needed, "workers")
+        given = self.field.checked(results, (len(workers), *np.shape(results)[1:]))
+        points = tuple(self.workers[each] for each in workers[:needed])
         return self.field.multiply(lagrange(self.field, self.blocks, points), given[:needed])
 
 

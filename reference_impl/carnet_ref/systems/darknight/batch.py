@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from carnet_ref.field import Draw, Field, FieldError, Residues
+from carnet_ref.field import Draw, Field, FieldError, Residues, require_places
 from carnet_ref.marks import enforces
 
 
@@ -56,26 +56,30 @@ class CodedBatch:
         return self.inputs + self.noise
 
     @enforces("REQ-NOISE-01", "CLAIM-THRESHOLD", "CLAIM-CRITERION", "CLAIM-ONE-NOISE")
-    def encode(self, batch: Residues, draw: Draw) -> Residues:
+    def encode(self, batch: Residues, draw: Draw, largest: float) -> Residues:
         """Return what each processor is sent, for a batch (inputs, values), with noise that is drawn now.
 
+        ``largest`` bounds the size of what the layer makes of the batch (`Field.largest_product`): a result that wraps
+        round is not told from another one when it is decoded.
+
         Raises:
-            FieldError: the batch has another shape.
+            FieldError: the batch has another shape or is not made of residues, or a result may not fit the field;
+                nothing was drawn.
         """
+        self.field.require_room(largest)
         if batch.ndim != 2 or batch.shape[0] != self.inputs:
             raise FieldError(f"expected a batch ({self.inputs}, values), and this is {batch.shape}")
-        return self.field.multiply(self.factors, np.concatenate([draw((self.noise, batch.shape[1])), batch]))
+        inputs = self.field.checked(batch, batch.shape)
+        return self.field.multiply(self.factors, np.concatenate([draw((self.noise, batch.shape[1])), inputs]))
 
     @enforces("CLAIM-DECODING")
     def decode(self, results: Residues, processors: Sequence[int]) -> Residues:
         """Return the results of the inputs, from those (processors, values) of the processors named.
 
         Raises:
-            FieldError: there are too few of them, one is named twice, or the results have another shape.
+            FieldError: there are too few of them, one is none or is named twice, or the results have another shape.
         """
-        chosen = list(dict.fromkeys(processors))[: self.needed]
-        if len(chosen) < self.needed:
-            raise FieldError(f"expected results of {self.needed} processors, and there are {len(chosen)}")
+        require_places(processors, len(self.points), self.needed, "processors")
         given = self.field.checked(results, (len(processors), *np.shape(results)[1:]))
-        inverse = self.field.inverse(self.factors[chosen])
-        return self.field.multiply(inverse[self.noise :], given[[list(processors).index(each) for each in chosen]])
+        inverse = self.field.inverse(self.factors[list(processors[: self.needed])])
+        return self.field.multiply(inverse[self.noise :], given[: self.needed])

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 from carnet_ref.field import Draw, Field, FieldError, Freivalds, Residues
@@ -47,11 +46,14 @@ class BlindedLayer:
         """Take the weights.
 
         Raises:
-            FieldError: they are no matrix of whole numbers that the field holds, or an empty one.
+            FieldError: they are no matrix of whole numbers that the field holds, or an empty one; or the check is for
+                another field.
         """
         self.field, self.weights = field, field.residues(weights)
         if self.weights.ndim != 2 or not self.weights.size:
             raise FieldError(f"expected a matrix of weights, and this is {self.weights.shape}")
+        if check.field != field:
+            raise FieldError(f"expected a check in the field of {field.prime:,}, and it is in {check.field.prime:,}")
         self._draw, self._check = draw, check
         self._prepared: deque[Blinding] = deque()
 
@@ -86,7 +88,7 @@ class BlindedLayer:
 
     @enforces("REQ-CHECK-01", "CLAIM-FREIVALDS-BOUND", "CLAIM-ONE-PASSING-ENTRY", "REQ-FIELD-02")
     def apply(self, values: npt.ArrayLike, processor: Processor) -> Residues:
-        """Return what the layer makes of whole numbers (inputs, batch), computed by a processor.
+        """Return what the layer makes of whole numbers (inputs, batch), computed by a processor from copies.
 
         Raises:
             FieldError: a result may not fit the field, or the processor returns no residues of the right shape.
@@ -96,7 +98,7 @@ class BlindedLayer:
         residues = self.field.residues(values)
         self.require_room(residues)
         blinded, blinding = self.blind(residues)
-        result = self._check.check(self.weights, blinded, processor(self.weights, blinded))
+        result = self._check.check(self.weights, blinded, processor(self.weights.copy(), blinded.copy()))
         return self.unblind(result, blinding)
 
     @enforces("REQ-FIELD-01")
@@ -108,9 +110,7 @@ class BlindedLayer:
         """
         if residues.ndim != 2 or residues.shape[0] != self.weights.shape[1]:
             raise FieldError(f"expected values ({self.weights.shape[1]}, batch), and these are {residues.shape}")
-        weights, values = (np.abs(self.field.centred(each)) for each in (self.weights, residues))
-        if weights.shape[1] and (weights.astype(np.float64) @ values.astype(np.float64) > self.field.half).any():
-            raise FieldError(f"a result may be larger than {self.field.half:,}: the field overflows")
+        self.field.require_room(self.field.largest_product(self.weights, residues))
 
 
 def honest(field: Field) -> Processor:

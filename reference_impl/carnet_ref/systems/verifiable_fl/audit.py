@@ -7,9 +7,12 @@ A statement is taken in numbered steps, and the first one that does not hold ref
 3. the signature is the exclave's, or the evidence is over this statement;
 4. it is the next of its exclave's log, and names the one before;
 5. each input is one that the claims name as a source, or what a statement gave that was taken before;
-6. the claims have its task, done by this exclave with this code, reading from these tasks.
+6. the claims have its task, done by this exclave with this code, reading from these tasks; or it ends the log, and
+   says no more than that.
 
-After the last one, each log has to be whole. What the claims say of the whole graph is checked then.
+After the last one, each log has to be whole. What the claims say of the whole graph is checked then: how often each
+task was done, in which order, and that the result comes from all that was to go into it. Nothing rests on the epoch
+that a statement names: it is a name that the run draws, so no claim made before could have it.
 
 Source: arXiv 2412.10537v4, abstract; slsa.dev/spec/v1.0/levels (levels that say what may be relied on).
 """
@@ -17,19 +20,25 @@ Source: arXiv 2412.10537v4, abstract; slsa.dev/spec/v1.0/levels (levels that say
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-import networkx
-
 from carnet_ref.crypto.primitives import CryptoError, verify_p256
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.verifiable_fl.claims_file import SOURCE, AuditClaims
+from carnet_ref.systems.verifiable_fl.claims_file import SOURCE, AuditClaims, ResultClaim
 from carnet_ref.systems.verifiable_fl.evidence import KEY, Introduction, Level, appraise, step_binding
-from carnet_ref.systems.verifiable_fl.statements import END, NO_PREDECESSOR, Envelope, Input, StepStatement, pae
+from carnet_ref.systems.verifiable_fl.statements import (
+    END,
+    NO_PREDECESSOR,
+    Envelope,
+    Input,
+    StepStatement,
+    last_statement,
+    pae,
+)
 from carnet_ref.wire import MalformedError
 
 
@@ -129,7 +138,8 @@ class Auditor:
         claims: what is to be shown.
         checks: what it insists on.
         steps: the statements that were taken, in order.
-        graph: their places, with an edge from each statement to those that read from it or follow it in its log.
+        origins: for each of them and each of its inputs the place of the statement that gave it; none for a source.
+        before: for each of them the places of those that it reads from or follows in its log.
         shown: every statement that is there to be taken, by the digest of its envelope, as far as is known: it decides
             nothing, and says who is at fault.
     """
@@ -137,11 +147,14 @@ class Auditor:
     claims: AuditClaims
     checks: Checks = EVERY
     steps: list[StepStatement] = field(default_factory=list)
-    graph: networkx.DiGraph = field(default_factory=networkx.DiGraph)
+    origins: list[tuple[int | None, ...]] = field(default_factory=list)
+    before: list[tuple[int, ...]] = field(default_factory=list)
     shown: Mapping[str, StepStatement] = field(default_factory=dict)
     run: str = ""
     _logs: dict[str, _Log] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
+    _owners: dict[bytes, str] = field(default_factory=dict)
+    """By whom each key was shown."""
 
     @property
     def logs(self) -> dict[str, int]:
@@ -182,6 +195,9 @@ class Auditor:
                 raise RefusedGraphError(Fault.UNATTESTED, shown.name, f"{shown.name} has another key than is claimed")
         else:
             self._appraise(shown, shown.evidence, shown.binding, None)
+        owner = self._owners.setdefault(shown.key, shown.name) if key is not None else shown.name
+        if owner != shown.name:
+            raise RefusedGraphError(Fault.DOUBLED, owner, f"{owner} and {shown.name} show one key", other=shown.name)
         self._logs[shown.name] = _Log(shown, key)
 
     def _appraise(self, shown: Introduction, evidence: bytes, binding: bytes, step: int | None) -> None:
@@ -216,7 +232,9 @@ class Auditor:
         log = self._logs[said.by]
         self._follows(log, envelope)
         sources = self._linked(said)
-        if said.task != END:
+        if said.task == END:
+            _require_end(said)
+        else:
             self._claimed(said, sources)
         return self._enter(log, envelope, sources)
 
@@ -286,7 +304,7 @@ class Auditor:
         given = {each.name: each.digest for each in self.steps[place].gives}
         if given.get(read.name) != read.digest:
             giver = self.steps[place]
-            other = f"which statement {giver.number} of {giver.by} gave not"
+            other = f"which statement {giver.number} of {giver.by} did not give"
             why = f"{said.by} reads {read.name} {read.digest[:16]}…, {other}"
             raise RefusedGraphError(Fault.SWAPPED, said.by, why, said.number)
         return place
@@ -348,9 +366,9 @@ class Auditor:
         place = len(self.steps)
         said = envelope.statement
         self.steps.append(said)
-        self.graph.add_node(place)
+        self.origins.append(tuple(sources))
         before = self._places.get(said.predecessor)
-        self.graph.add_edges_from((each, place) for each in {before, *sources} if each is not None)
+        self.before.append(tuple({each for each in (before, *sources) if each is not None}))
         self._places[envelope.digest] = place
         log.number, log.head = log.number + 1, envelope.digest
         log.ended = said.task == END
@@ -371,6 +389,13 @@ class Auditor:
             if not log.ended and self.checks.insist_on("log-ended"):
                 why = f"the log of {name} has no end: what came after statement {log.number - 1} is not there"
                 raise RefusedGraphError(Fault.MISSING, name, why, log.number)
+
+
+def _require_end(said: StepStatement) -> None:
+    """Insist that what ends a log is a step of no other kind: without code, inputs and outputs of its own."""
+    if said != last_statement(said.by, said.run, said.number, said.predecessor):
+        why = f"statement {said.number} of {said.by}, {END}: it says more than that the log ends"
+        raise RefusedGraphError(Fault.UNCLAIMED, said.by, why, said.number)
 
 
 # -- a whole graph -------------------------------------------------------------------------------------------------
@@ -400,7 +425,7 @@ def audit_statements(auditor: Auditor, envelopes: Sequence[Envelope]) -> AuditRe
 
 def _result_of(auditor: Auditor, checked: tuple[CheckedClaim, ...], refusal: RefusedGraphError | None) -> AuditResult:
     level = auditor.level if refusal is None else Level.NONE
-    return AuditResult(level, len(auditor.steps), auditor.graph.number_of_edges(), auditor.logs, checked, refusal)
+    return AuditResult(level, len(auditor.steps), sum(map(len, auditor.before)), auditor.logs, checked, refusal)
 
 
 def _take_all(auditor: Auditor, envelopes: Sequence[Envelope]) -> None:
@@ -434,10 +459,10 @@ def _counted(auditor: Auditor) -> CheckedClaim:
     for step in auditor.steps:
         counts[step.task] = counts.get(step.task, 0) + 1
     for task, claim in auditor.claims.tasks.items():
-        found = counts.get(task, 0)
-        if claim.count is not None and claim.count != found:
-            why = f"{task} was done {found} times, and {claim.count} times are claimed"
-            fault = Fault.MISSING if found < claim.count else Fault.DOUBLED
+        found, due = counts.get(task, 0), claim.count
+        if found == 0 if due is None else found != due:
+            why = f"{task} was done {found} times, and {'one or more' if due is None else due} times are claimed"
+            fault = Fault.MISSING if due is None or found < due else Fault.DOUBLED
             raise RefusedGraphError(fault, ", ".join(sorted(claim.by)), why)
     told = ", ".join(f"{task} {counts.get(task, 0)}" for task in auditor.claims.tasks)
     return CheckedClaim("tasks", f"every step is a claimed task with claimed code and inputs: {told}")
@@ -451,7 +476,7 @@ def _ordered(auditor: Auditor) -> list[CheckedClaim]:
     ranks: list[int] = []
     found: list[tuple[int, str]] = []
     for place in range(len(auditor.steps)):  # a statement comes after all that it reads from
-        rank = max((ranks[before] for before in auditor.graph.predecessors(place)), default=0)
+        rank = max((ranks[before] for before in auditor.before[place]), default=0)
         if auditor.steps[place].task == order.task:
             rank += 1
             found.append((rank, auditor.steps[place].by))
@@ -475,15 +500,48 @@ def _result(auditor: Auditor) -> list[CheckedClaim]:
     result = auditor.claims.result
     if result is None:
         return []
-    last = next((step for step in reversed(auditor.steps) if step.task == result.task), None)
-    if last is None:
+    places = [place for place, step in enumerate(auditor.steps) if step.task == result.task]
+    if not places:
         why = f"nothing was given by {result.task}"
         raise RefusedGraphError(Fault.MISSING, ", ".join(sorted(auditor.claims.tasks[result.task].by)), why)
-    given = last.gives[0]
+    last, given = auditor.steps[places[-1]], auditor.steps[places[-1]].gives[0]
+    earlier = _leading_to(places[-1], lambda place: auditor.before[place])
+    loose = next((auditor.steps[place] for place in places if place not in earlier), None)
+    if loose is not None:
+        why = f"{result.task} by {last.by} and {result.task} by {loose.by}: nothing says which was the last"
+        raise RefusedGraphError(Fault.REORDERED, last.by, why, last.number, other=loose.by)
+    _made_of_all(auditor, places[-1], result)
     if result.digest and given.digest != result.digest:
         why = f"{result.task} gave {given.name} {given.digest[:16]}…, and {result.digest[:16]}… is claimed"
         raise RefusedGraphError(Fault.SWAPPED, last.by, why, last.number)
     return [CheckedClaim("result", f"{given.name} {given.digest} of {result.task}")]
+
+
+def _made_of_all(auditor: Auditor, place: int, result: ResultClaim) -> None:
+    """Insist that a result comes, over what steps read, from every step whose order is claimed."""
+    order = auditor.claims.order
+    if order is None:
+        return
+
+    def read_from(place: int) -> Iterator[int]:
+        for read, origin in zip(auditor.steps[place].reads, auditor.origins[place], strict=True):
+            if origin is not None and (not result.over or read.name in result.over):
+                yield origin
+
+    leading, last = _leading_to(place, read_from), auditor.steps[place]
+    for each, step in enumerate(auditor.steps):
+        if step.task == order.task and each not in leading:
+            why = f"the result does not come from statement {step.number} of {step.by}, {step.task}"
+            raise RefusedGraphError(Fault.SWAPPED, last.by, why, last.number)
+
+
+def _leading_to(place: int, before: Callable[[int], Iterable[int]]) -> set[int]:
+    """Return a place and all those that lead to it; what comes before a place is smaller."""
+    leading = {place}
+    for each in range(place, -1, -1):
+        if each in leading:
+            leading.update(before(each))
+    return leading
 
 
 def _promised(auditor: Auditor) -> CheckedClaim:
@@ -493,4 +551,7 @@ def _promised(auditor: Auditor) -> CheckedClaim:
         weakest = next(log.shown for log in auditor._logs.values() if log.shown.level == level)
         why = f"level {int(claimed)} is claimed, and {weakest.name} is of level {int(level)}"
         raise RefusedGraphError(Fault.UNATTESTED, weakest.name, why)
-    return CheckedClaim("level", f"level {int(level)}, {level.name.lower()}")
+    weak = sorted(name for name, log in auditor._logs.items() if log.shown.level == level)
+    others = min((log.shown.level for log in auditor._logs.values() if log.shown.level > level), default=level)
+    told = f", because of {', '.join(weak)}; without, level {int(others)}" if others > level else ""
+    return CheckedClaim("level", f"level {int(level)}, {level.name.lower()}{told}")

@@ -6,6 +6,7 @@ or says two things that cannot both be, is refused in one line.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,17 @@ from datetime import UTC, datetime
 from typing import Any, Final, NoReturn
 
 from carnet_ref.attestation.appraisal import Anchors, anchors_from_pem, default_anchors
-from carnet_ref.systems.verifiable_fl.evidence import GPU, KEY, KINDS, TDX, ExpectedExclave, Level
+from carnet_ref.attestation.nvidia.appraisal import DRIVER, VBIOS
+from carnet_ref.systems.verifiable_fl.evidence import (
+    GPU,
+    KEY,
+    KINDS,
+    POINT_BYTES,
+    TDX,
+    ExpectedExclave,
+    Level,
+    public_key_of,
+)
 from carnet_ref.systems.verifiable_fl.statements import CODE, END, LOG, SHA256_DIGITS, SHA384_DIGITS
 from carnet_ref.wire import MalformedError
 
@@ -21,6 +32,7 @@ SOURCE: Final = "source"
 """What an input is read from that no step gave."""
 LARGEST_FILE: Final = 1 << 22
 """Bytes of a claims file at most."""
+_GPU_VERSIONS: Final = re.compile(f"{DRIVER.pattern} {VBIOS.pattern}", re.ASCII)
 _SHA384, _NAME = "a SHA-384, in hexadecimal", "a name"
 
 
@@ -47,7 +59,10 @@ SCHEMA: Final[Mapping[str, Mapping[str, Key]]] = {
     "exclave": {
         "name": Key(_NAME, "what its statements call it"),
         "kind": Key("tdx, nvidia-gpu or key", "what its evidence is; with key there is none"),
-        "measurement": Key("text", "an MRTD in hexadecimal; the versions of driver and VBIOS; the key in hexadecimal"),
+        "measurement": Key(
+            "text",
+            "an MRTD in hexadecimal; the versions of driver and VBIOS, these and no others; the key in hexadecimal",
+        ),
     },
     "source": {
         "name": Key(_NAME, "what steps call it that read it"),
@@ -61,14 +76,19 @@ SCHEMA: Final[Mapping[str, Mapping[str, Key]]] = {
         "gives": Key(_NAME, "what it gives"),
         "digest": Key("a list of SHA-384", "what that may be; anything, if left out", optional=True),
         "reads": Key("a table of lists", "for each input the tasks that it may come from; `source` for a source"),
-        "count": Key("a number", "how often it was done; any number of times, if left out", optional=True),
+        "count": Key("a number", "how often it was done; once or more often, if left out", optional=True),
     },
     "order": {
         "task": Key(_NAME, "the task whose order counts"),
         "by": Key("a list of names", "who did it, in order, each time after the time before"),
     },
     "result": {
-        "task": Key(_NAME, "the task that gave the result, the last time that it was done"),
+        "task": Key(_NAME, "the task that gave the result, the last time that it was done, after all other times"),
+        "over": Key(
+            "a list of names",
+            "the inputs by which the result has to come from every step of the order; any, if left out",
+            optional=True,
+        ),
         "digest": Key(_SHA384, "what it gave; anything, if left out", optional=True),
     },
 }
@@ -97,7 +117,7 @@ class Trust:
 class TaskClaim:
     """What is claimed of a task.
 
-    ``count`` is how often it was done, ``None`` any number of times; an empty ``digest`` lets it give anything.
+    ``count`` is how often it was done, ``None`` once or more often; an empty ``digest`` lets it give anything.
     """
 
     by: frozenset[str]
@@ -118,10 +138,14 @@ class OrderClaim:
 
 @dataclass(frozen=True, slots=True)
 class ResultClaim:
-    """Which task gave the result, and which it is; an empty ``digest`` is any."""
+    """Which task gave the result, and which it is; an empty ``digest`` is any.
+
+    ``over`` has the names of the inputs by which it has to come from every step of the order; any, if it is empty.
+    """
 
     task: str
     digest: str = ""
+    over: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,13 +275,16 @@ def _trust(table: _Table) -> Trust:
     at = table.value["at"]
     if not isinstance(at, datetime) or at.tzinfo is None:
         table.refuse("at", "a time with a zone", at)
-    if "roots" not in table.value:
-        return Trust(at.astimezone(UTC), default_anchors())
     try:
-        return Trust(at.astimezone(UTC), anchors_from_pem(table.text("roots").encode("ascii")))
-    except ClaimsError:
-        raise
-    except (MalformedError, OverflowError) as error:
+        at = at.astimezone(UTC)
+    except OverflowError:
+        table.refuse("at", "a time of the years 1 to 9999, in UTC", at)
+    if "roots" not in table.value:
+        return Trust(at, default_anchors())
+    roots = table.text("roots").encode("ascii")
+    try:
+        return Trust(at, anchors_from_pem(roots))
+    except MalformedError as error:
         table.refuse("roots", "certificates of authorities, PEM", str(error))
 
 
@@ -269,14 +296,25 @@ def _exclaves(tables: list[_Table]) -> dict[str, ExpectedExclave]:
             table.refuse("kind", f"one of {', '.join(KINDS)}", kind)
         if kind == TDX:
             table.digits("measurement", SHA384_DIGITS)
-        if kind == KEY and measurement.strip("0123456789abcdef"):
-            table.refuse("measurement", "hexadecimal digits", measurement)
-        if kind == GPU and len(measurement.split(" ")) != 2:
+        if kind == KEY:
+            _require_key(table, measurement)
+        if kind == GPU and not _GPU_VERSIONS.fullmatch(measurement):
             table.refuse("measurement", "the versions of driver and VBIOS", measurement)
         if name in found:
             table.refuse("name", "each exclave once", name)
+        if kind == KEY and any((kind, measurement) == (each.kind, each.measurement) for each in found.values()):
+            table.refuse("measurement", "each key once", measurement)
         found[name] = ExpectedExclave(name, kind, measurement)
     return found
+
+
+def _require_key(table: _Table, digits: str) -> None:
+    """Insist that the digits are a key, in the one way in which it is written."""
+    point = bytes.fromhex(table.digits("measurement", 2 * POINT_BYTES))
+    try:
+        public_key_of(point)
+    except MalformedError as error:
+        table.refuse("measurement", error.expected, digits)
 
 
 def _sources(tables: list[_Table]) -> dict[tuple[str, str], frozenset[str]]:
@@ -309,7 +347,8 @@ def _order(table: _Table) -> OrderClaim:
 
 def _result(table: _Table) -> ResultClaim:
     digest = table.digits("digest", SHA384_DIGITS) if "digest" in table.value else ""
-    return ResultClaim(table.name("task"), digest)
+    over = frozenset(table.names("over")) if "over" in table.value else frozenset[str]()
+    return ResultClaim(table.name("task"), digest, over)
 
 
 def _agree(claims: AuditClaims) -> None:
@@ -330,8 +369,34 @@ def _agree(claims: AuditClaims) -> None:
             raise ClaimsError("order by", f"exclaves that do {order.task}", stranger)
         if task.count not in {None, len(order.by)}:
             raise ClaimsError("order by", f"{task.count} names, as often as {order.task} is claimed", len(order.by))
-    if result is not None and _task(claims, "result", result.task).count == 0:
+    if result is not None:
+        _can_be_given(claims, result)
+
+
+def _can_be_given(claims: AuditClaims, result: ResultClaim) -> None:
+    """Insist that the result's task is done, and that what each step of the order gives can lead to it."""
+    if _task(claims, "result", result.task).count == 0:
         raise ClaimsError("result task", "a task that is done", result.task)
+    read = {name for task in claims.tasks.values() for name in task.reads}
+    unread = min(result.over - read, default=None)
+    if unread is not None:
+        raise ClaimsError("result over", "inputs that tasks read", unread)
+    if claims.order is None:
+        if result.over:
+            raise ClaimsError("result over", "an order, from whose steps the result comes", "none")
+        return
+    before, leading = {result.task}, set[str]()
+    while before:
+        name = before.pop()
+        leading.add(name)
+        before |= {
+            origin
+            for read, origins in claims.tasks[name].reads.items()
+            if not result.over or read in result.over
+            for origin in origins - {SOURCE} - leading
+        }
+    if claims.order.task not in leading:
+        raise ClaimsError("result task", f"a task that {claims.order.task} leads to", result.task)
 
 
 def _require_known_exclaves(claims: AuditClaims, where: str, names: frozenset[str]) -> None:

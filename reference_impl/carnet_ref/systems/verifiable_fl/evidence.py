@@ -3,12 +3,15 @@
 An exclave introduces itself with a name, the run that it was launched for, and one of these:
 
 * ``key``: nothing but a public key. Whoever audits has to know it.
-* ``tdx`` and ``nvidia-gpu`` with a key: evidence over that key. The key is in memory of software, so a leak of memory
-  lets others speak for the exclave.
-* ``tdx`` and ``nvidia-gpu`` without a key: each step has evidence of its own in place of a signature. Software keeps no
-  secret at all.
+* ``tdx`` with a key: evidence over that key. The key is in memory of software, so a leak of memory lets others speak
+  for the exclave.
+* ``tdx`` without a key: each step has evidence of its own in place of a signature. Software keeps no secret at all.
+* ``nvidia-gpu``, with a key or without one: reports of a GPU. What a TD's quote is over is chosen by the code that runs
+  inside, which the quote measures. What a GPU's report is over is the nonce of the request, which its asker chooses. So
+  a report says that there is a GPU with these versions, and not that it said or did anything.
 
-Source: arXiv 2412.10537v4, abstract (exclaves, and the variant on present hardware).
+Source: arXiv 2412.10537v4, abstract (exclaves, and the variant on present hardware); DMTF DSP0274 1.1.0,
+GET_MEASUREMENTS (the requester's nonce).
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import IntEnum
 from typing import Any, Final, Protocol
@@ -24,7 +27,7 @@ from typing import Any, Final, Protocol
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.attestation.appraisal import Anchors, Appraisal
+from carnet_ref.attestation.appraisal import Anchors, Appraisal, AppraisalStep
 from carnet_ref.attestation.intel.appraisal import Policy as TdPolicy
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.nvidia import appraisal as nvidia
@@ -41,6 +44,8 @@ QUOTE_STEPS: Final = frozenset(
 )
 GPU_STEPS: Final = frozenset(nvidia.STEPS) - {"policy"}
 REPORT_DATA_BYTES: Final = 64
+POINT_BYTES: Final = 65
+"""Bytes of an uncompressed point on P-256."""
 _KEY_LABEL: Final = b"carnet exclave key 1"
 _STEP_LABEL: Final = b"carnet exclave step 1"
 
@@ -51,7 +56,10 @@ class Level(IntEnum):
     NONE = 0
     """Nothing."""
     LINKED = 1
-    """The graph is whole, and signed under keys that the auditor knew before: true if their owners are honest."""
+    """The graph is whole, and each log one signer's: true if the signers are honest.
+
+    They are the owners of keys that the auditor knew before, and for a GPU whoever could ask one for a report.
+    """
     ATTESTED = 2
     """Evidence binds each key to its code: true unless memory of an exclave leaks."""
     EXCLAVE = 3
@@ -81,9 +89,7 @@ class Introduction:
     @property
     def level(self) -> Level:
         """What statements of such an exclave can promise, once everything has been appraised."""
-        if self.kind == KEY:
-            return Level.LINKED
-        return Level.ATTESTED if self.key else Level.EXCLAVE
+        return level_of(self.kind, keyed=bool(self.key))
 
     @property
     def keyid(self) -> str:
@@ -98,10 +104,7 @@ class Introduction:
     @property
     def public_key(self) -> ec.EllipticCurvePublicKey:
         """The key. Raises MalformedError if it is no point on P-256."""
-        try:
-            return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), self.key)
-        except ValueError:
-            raise MalformedError("exclave", "a point on P-256", self.key.hex()[:16]) from None
+        return public_key_of(self.key)
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON values; bytes are in base64."""
@@ -126,6 +129,24 @@ class Introduction:
         return cls(name, kind, run, key, evidence, files)
 
 
+def level_of(kind: str, *, keyed: bool) -> Level:
+    """Return what statements of such an exclave can promise; it signs with a key, or each step has evidence."""
+    if kind != TDX:
+        return Level.LINKED
+    return Level.ATTESTED if keyed else Level.EXCLAVE
+
+
+def public_key_of(point: bytes) -> ec.EllipticCurvePublicKey:
+    """Return a key, so that no two encodings are of one key. Raises MalformedError if it is no uncompressed point."""
+    wrong = MalformedError("exclave", "an uncompressed point on P-256", point.hex()[:16])
+    if len(point) != POINT_BYTES:
+        raise wrong
+    try:
+        return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
+    except ValueError:
+        raise wrong from None
+
+
 def step_binding(signed: bytes) -> bytes:
     """Return what evidence over a single step is bound to, of what a signature would be made over."""
     return join(_STEP_LABEL, signed)
@@ -136,7 +157,7 @@ class ExpectedExclave:
     """What is expected of an exclave: its kind, and the measurement that its evidence has to state.
 
     ``measurement`` is the MRTD of a TD in hexadecimal, the driver and VBIOS versions of a GPU with a space between
-    them, or the key itself in hexadecimal.
+    them, which have to be these very ones, or the key itself in hexadecimal.
     """
 
     name: str
@@ -158,14 +179,24 @@ def appraise(
         data = report_data(binding)
         return appraise_quote(evidence, at=at, policy=policy, anchors=anchors, collateral=collateral, report_data=data)
     if shown.kind == GPU:
-        driver, _, vbios = expected.measurement.partition(" ")
-        modes = frozenset({Mode.SINGLE_GPU})
-        policy_ = nvidia.Policy(GPU_STEPS, minimum_driver=driver, minimum_vbios=vbios, modes=modes)
+        policy_ = nvidia.Policy(GPU_STEPS, modes=frozenset({Mode.SINGLE_GPU}))
         chain = next(iter(files.get("chain", ())), b"")
         given = {"rims": files.get("rims", ()), "ocsp": files.get("ocsp", ())}
         nonce = sha256(binding)
-        return nvidia.appraise_gpu(evidence, chain, at=at, policy=policy_, anchors=anchors, nonce=nonce, **given)
+        found = nvidia.appraise_gpu(evidence, chain, at=at, policy=policy_, anchors=anchors, nonce=nonce, **given)
+        return _of_versions(found, expected.measurement)
     raise LookupError(shown.kind)
+
+
+def _of_versions(found: Appraisal, expected: str) -> Appraisal:
+    """Return the appraisal of a GPU, refused if it has other versions of driver and VBIOS than is expected."""
+    if not found.accepted:
+        return found
+    versions = f"{found.claims['driver_version']} {found.claims['vbios_version']}"
+    if versions.lower() == expected.lower():
+        return found
+    step = AppraisalStep("versions", False, f"driver and VBIOS are {versions}, and not {expected}")
+    return replace(found, steps=(*found.steps, step), claims={})
 
 
 def report_data(binding: bytes) -> bytes:

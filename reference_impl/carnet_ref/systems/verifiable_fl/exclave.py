@@ -12,14 +12,13 @@ from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.verifiable_fl.evidence import KEY, Attester, Introduction, point_of, step_binding
 from carnet_ref.systems.verifiable_fl.statements import (
-    END,
-    LOG,
     NO_PREDECESSOR,
     Artifact,
     Input,
     StepStatement,
     encode_envelope,
     envelope_digest,
+    last_statement,
     pae,
 )
 
@@ -104,8 +103,8 @@ class Exclave:
     @enforces("REQ-STEP-05", "end-final")
     def end(self) -> bytes:
         """Return the last statement of the log; nothing follows it."""
-        last = sha384(bytes.fromhex(self._predecessor)).hex()
-        line = self.attest(END, END, sha384(END.encode("ascii")).hex(), (), (Artifact(LOG, last),))
+        last = last_statement(self.name, self.run, self._number, self._predecessor)
+        line = self.attest(last.task, last.epoch, last.code, last.reads, last.gives)
         self._ended = True
         return line
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from carnet_ref.crypto.primitives import sha256
+from carnet_ref.crypto.primitives import sha256, sha384
 from carnet_ref.wire import MalformedError, bounded_json
 
 STATEMENT: Final = "https://in-toto.io/Statement/v1"
@@ -105,6 +105,12 @@ class StepStatement:
             "predicate": {"buildDefinition": definition, "runDetails": {"builder": {"id": EXCLAVE + self.by}}},
         }
         return json.dumps(statement, separators=(",", ":")).encode("ascii")
+
+
+def last_statement(by: str, run: str, number: int, predecessor: str) -> StepStatement:
+    """Return the only statement that can end a log: it reads nothing, and gives all that came before."""
+    log = Artifact(LOG, sha384(bytes.fromhex(predecessor)).hex())
+    return StepStatement(by, END, run, END, sha384(END.encode("ascii")).hex(), (), (log,), number, predecessor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,8 @@ def test_a_noised_run_prints_its_epsilon_rounded_up_and_the_command_that_does_it
     exact = GaussianAccountant().after(Release(2.0, 2.0), 2).epsilon(1e-3)
     assert exact <= float(said[1]) < exact * 1.01
     assert result.stdout.splitlines()[-1].endswith("--clip 1.0 --noise 2.0 --delta 0.001")
+    many_digits = carnet("--holders", "2", "--rounds", "3", *NOISED, "--delta", "0.00100000049")
+    assert "at δ 0.00100000049, for" in many_digits.stdout, "a smaller δ would be better than true"
     assert json.loads(carnet(*SMALL, "--json").stdout)["privacy"] is None
 
 

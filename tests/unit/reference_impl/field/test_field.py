@@ -78,11 +78,12 @@ def test_a_modulus_that_is_no_prime_or_too_large_is_refused(prime: int) -> None:
         ([np.iinfo(np.int64).min], "the field overflows"),
         (["one"], "expected numbers"),
         ([1j], "expected numbers"),
+        ([[1], [2, 3]], "expected an array"),
     ],
 )
 def test_what_is_no_residue_is_refused(values: list[object], why: str) -> None:
     with pytest.raises(FieldError, match=why):
-        FIELD.residues(np.array(values))
+        FIELD.residues(values)  # type: ignore[arg-type]  # some are no numbers
 
 
 @given(st.lists(st.integers(-FIELD.half, FIELD.half)))
@@ -95,6 +96,30 @@ def test_shapes_that_do_not_fit_are_refused(shapes: tuple[tuple[int, ...], ...])
     left, right = (np.zeros(shape, dtype=np.int64) for shape in shapes)
     with pytest.raises(FieldError, match="matrices that can be multiplied"):
         FIELD.multiply(left, right)
+
+
+@pytest.mark.parametrize("strange", [PRIME, 2**25 + 5, -1, np.iinfo(np.int64).min])
+def test_matrices_of_anything_but_residues_are_not_multiplied(strange: int) -> None:
+    good, bad = np.ones((2, 2), dtype=np.int64), np.array([[1, 1], [strange, 1]])
+    for left, right in ((good, bad), (bad, good)):
+        with pytest.raises(FieldError, match="expected residues below"):
+            FIELD.multiply(left, right)
+
+
+def test_what_is_the_largest_that_a_product_has() -> None:
+    left, right = FIELD.residues([[-3, 2]]), FIELD.residues([[4, 1], [-5, 0]])
+    assert FIELD.largest_product(left, right) == 22
+    assert FIELD.largest_product(left[:, :0], right[:0]) == 0
+    FIELD.require_room(FIELD.half)
+    for size in (FIELD.half + 1, float("nan"), -1):
+        with pytest.raises(FieldError, match="the field overflows"):
+            FIELD.require_room(size)
+
+
+@pytest.mark.parametrize("repetitions", [0, -1])
+def test_a_check_that_checks_nothing_is_refused(repetitions: int) -> None:
+    with pytest.raises(FieldError, match="at least one repetition"):
+        Freivalds(FIELD, KeyStream(bytes(32), FIELD), repetitions)
 
 
 @given(PRIMES, st.integers(1, 5), st.integers(0, 2**32))
@@ -153,7 +178,14 @@ def test_a_wrong_product_passes_as_often_as_the_bound_says(prime: int, repetitio
 
 @pytest.mark.parametrize(
     "given_product",
-    [np.zeros((2, 3)), np.array([[0.5, 0]]), np.array([[PRIME, 0]]), np.array([[np.nan, 0]]), [["a", "b"]]],
+    [
+        np.zeros((2, 3)),
+        np.array([[0.5, 0]]),
+        np.array([[PRIME, 0]]),
+        np.array([[np.nan, 0]]),
+        [["a", "b"]],
+        [[1], [2, 3]],
+    ],
 )
 def test_what_is_no_product_is_refused(given_product: object) -> None:
     check = Freivalds(FIELD, KeyStream(bytes(32), FIELD))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from carnet_ref import privacy
 from carnet_ref.privacy import GaussianAccountant, PrivacyParameterError, Release, clip, deviation_for, upward
+from tests.benchmarks import asymml_pages, neighbours_pages, privacy_accountants
 from tests.benchmarks.privacy_accountants import CASES, exact, recorded
 
 ONE = GaussianAccountant().after(Release(1.0, 1.0))
@@ -39,13 +40,46 @@ def true_delta(mu: Decimal, epsilon: Decimal) -> Decimal:
 
 
 @pytest.mark.parametrize("mu", [2**-4, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("excess", [1.25, 3.5, 17.0])
+@pytest.mark.parametrize("excess", [1.25, 3.5, 17.0, 30.0, 37.0])
 def test_delta_is_the_least_float_above_the_truth(mu: float, excess: float) -> None:
     epsilon = mu * (mu / 2 + excess)
     found = GaussianAccountant(Fraction(mu) ** 2).delta(epsilon)
     true = true_delta(Decimal(mu), Decimal(epsilon))
     assert Decimal(found) >= true
     assert Decimal(found) <= true * (1 + Decimal(2) ** -51)
+
+
+def test_what_is_called_nothing_is_below_the_least_positive_number() -> None:
+    """At 38.25 a true δ is still above it, and at the distance from which on it is not computed no δ is."""
+    mu, excess = 3.0, 38.25
+    epsilon = mu * (mu / 2 + excess)
+    true = true_delta(Decimal(mu), Decimal(epsilon))
+    found = GaussianAccountant(Fraction(mu) ** 2).delta(epsilon)
+    assert privacy.SMALLEST < true <= Decimal(found) <= true + Decimal(privacy.SMALLEST)
+    far = Decimal(privacy._FAR)
+    density = DIGITS.exp(DIGITS.divide(DIGITS.multiply(far, far), Decimal(-2)))
+    assert DIGITS.multiply(density, mills(far)) < Decimal(privacy.SMALLEST)
+
+
+@pytest.mark.parametrize("exponent", [8, 16, 17, 20, 60, 120])
+@pytest.mark.parametrize("times", [1, 7, 56])
+def test_however_large_mu_is_no_delta_is_better_than_true(exponent: int, times: int) -> None:
+    """Around ε = μ²/2, where a float is coarser than the distance that decides: true is Φ there, to 1e-15."""
+    told = GaussianAccountant().after(Release(10.0 ** (exponent / 2), 10.0 ** (-exponent / 2)), times)
+    middle = float(told.squared_mu / 2)
+    decided = set()
+    for step in range(-30, 31):
+        epsilon = middle + step * math.ulp(middle)
+        away = told.squared_mu / 2 - Fraction(epsilon)
+        square = away**2 / told.squared_mu
+        size = min(math.sqrt(square), 50.0)
+        least = math.erfc((-size if away > 0 else size) / math.sqrt(2)) / 2
+        found = told.delta(epsilon)
+        assert least * (1 - 1e-12) - 1e-15 <= found
+        assert found <= 2 * least * (1 + 1e-12) or found == privacy.SMALLEST
+        decided.add(found)
+    assert max(decided) >= 0.5
+    assert told.epsilon(1e-5) > middle
 
 
 def test_the_normal_distribution_is_bounded_from_both_sides() -> None:
@@ -131,7 +165,8 @@ def test_it_agrees_with_the_closed_form_and_the_grid_of_another_library() -> Non
         assert row["RDP above PLD"] == f"{rdp / pld - 1:.1%}"
         if share == 1:
             mine = exact(ratio, releases, delta)
-            assert float(row["Carnet"]) == pytest.approx(mine, abs=1e-6)
+            assert row["Carnet"] == upward(mine, privacy_accountants.DIGITS)
+            assert Fraction(row["Carnet"]) >= Fraction(mine)
             assert mine == pytest.approx(float(row["closed form"]), rel=1e-4)
             assert mine == pytest.approx(pld, rel=0.01)
             assert mine < rdp
@@ -142,6 +177,46 @@ def test_what_is_printed_is_no_better_than_true(value: float, digits: int) -> No
     shown = Fraction(upward(value, digits))
     assert shown >= Fraction(value)
     assert shown <= Fraction(value) * (1 + Fraction(10) ** (1 - digits)) + Fraction(math.ulp(0.0))
+
+
+@given(st.floats(5e-324, 1e-290), st.integers(1, 15))
+def test_that_holds_for_the_least_numbers_too(value: float, digits: int) -> None:
+    shown = Fraction(upward(value, digits))
+    assert Fraction(value) <= shown <= Fraction(value) * (1 + Fraction(10) ** (1 - digits))
+
+
+@given(st.floats(1e-290, 1e300), st.integers(1, 15))
+def test_what_is_printed_looks_like_any_float(value: float, digits: int) -> None:
+    shown = upward(value, digits)
+    assert shown == f"{float(shown):.{digits}g}"
+
+
+def test_the_recorded_noise_has_at_most_the_recorded_epsilon() -> None:
+    """Of the noise and the ε that the pages print, in each row, and no other ε would do with fewer digits."""
+    tables = (
+        (neighbours_pages.recorded(), "ε of a holder", neighbours_pages.DELTA, 3),
+        (asymml_pages.read("privacy"), "ε of an image", asymml_pages.DELTA, 2),
+    )
+    for rows, name, delta, releases in tables:
+        noised = [row for row in rows if row["σ/C"] != "0"]
+        assert len(noised) >= 4
+        for row in noised:
+            said = Fraction(row[name])
+
+            def told(ratio: Fraction, releases: int = releases, delta: float = delta) -> Fraction:
+                return Fraction(GaussianAccountant().after(Release(2.0, float(ratio)), releases).epsilon(delta))
+
+            ratio = Decimal(row["σ/C"])
+            less = ratio - Decimal(1).scaleb(ratio.adjusted() - 2)
+            assert told(Fraction(row["σ/C"])) <= said * (1 + Fraction(1, 10**12)) < told(Fraction(less))
+
+
+def test_the_recorded_designs_are_those_that_are_computed_again() -> None:
+    found = [(name, epsilon, neighbours_pages.ratio_of(noise)) for name, epsilon, noise in neighbours_pages.designs()]
+    assert [(row["an update is"], row["ε of a holder"], row["σ/C"]) for row in neighbours_pages.recorded()] == found
+    layers = [(name, epsilon, ratio) for name, epsilon, ratio, _ in asymml_pages.defences(1.0)]
+    rows = asymml_pages.read("privacy")
+    assert [(row["residuals are"], row["ε of an image"], row["σ/C"]) for row in rows] == layers
 
 
 VECTORS = st.lists(st.floats(-1e200, 1e200), min_size=1, max_size=8)
@@ -155,6 +230,15 @@ def test_what_is_clipped_is_within_its_bound_and_twice_that_apart(one: list[floa
         assert sum(Fraction(value) ** 2 for value in each) <= Fraction(c) ** 2
     apart = sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(left, right, strict=True))
     assert apart <= (2 * Fraction(c)) ** 2
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.int16])
+def test_what_has_fewer_bits_is_clipped_in_double_precision(kind: type) -> None:
+    source = np.random.default_rng(0)
+    for _ in range(5):
+        clipped = clip((source.normal(size=2000) * 9).astype(kind), 1.0)
+        assert clipped.dtype == np.float64
+        assert sum(Fraction(value) ** 2 for value in clipped.tolist()) <= 1
 
 
 def test_clipping_keeps_what_is_short_and_the_direction_of_what_is_long() -> None:

@@ -12,10 +12,10 @@ from carnet_ref.crypto.primitives import sha384
 from carnet_ref.privacy import GaussianAccountant, PrivacyParameterError
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.training import sample_text
-from carnet_ref.training.characters import CharacterModel
+from carnet_ref.training.characters import ALPHABET, MOST_UPDATES, VOCABULARY, CharacterModel
 from carnet_ref.training.private import PrivateTrainer, UpdateNoise, gaussian, weights_of
-from carnet_ref.wire import MalformedError
-from tests.fixtures.worlds import ChainTrainer
+from carnet_ref.wire import MalformedError, join
+from tests.fixtures.worlds import ChainTrainer, world_of
 
 INNER = CharacterModel(hidden=4, steps=2, batch=4)
 TEXTS = [sample_text(name, 256) for name in ("anna", "agnes")]
@@ -98,6 +98,74 @@ def test_the_best_test_between_two_texts_does_as_well_as_the_accountant_allows_a
     allowed = (1 + GaussianAccountant().after(noise.release).delta(0.0)) / 2
     assert 0.6 < expected < allowed
     assert right / 400 == pytest.approx(expected, abs=0.06)
+
+
+def planted(kind: str) -> bytes:
+    """Return a model whose update overflows if the text has a certain letter, always, or that is no number itself."""
+    updates, arrays = INNER.unpack(INNER.first_model())
+    weights = [np.zeros_like(each) for each in arrays]
+    weights[1][:] = 20
+    letter = b"z" if kind == "on z" else b" "
+    for place in range(INNER.context):
+        weights[0][place * VOCABULARY + ALPHABET.index(letter)] = -20
+    weights[2][:] = 1e25 * np.arange(weights[2].shape[1], dtype=np.float32)
+    if kind == "no number":
+        weights[0][:] = np.nan
+    return updates.to_bytes(8, "little") + b"".join(each.tobytes() for each in weights)
+
+
+@pytest.mark.parametrize("kind", ["on z", "always", "no number"])
+def test_no_data_stops_a_round_and_an_update_that_is_no_number_is_noise_alone(kind: str) -> None:
+    model, trainer = (
+        planted(kind),
+        PrivateTrainer(CharacterModel(hidden=4, steps=2, batch=32), UpdateNoise(1.0, 5.0), b"k"),
+    )
+    plain, telling = b"the patient reported a fever. " * 20, b"the patient reported a fever z. " * 20
+    with np.errstate(all="ignore"):
+        finite = [np.isfinite(weights_of(trainer.trainer.train(model, text).model)).all() for text in (plain, telling)]
+    assert finite == [kind == "on z", False]
+    for text in (plain, telling):
+        before, after = weights_of(model), weights_of(trainer.train(model, text).model)
+        assert (np.isfinite(after) == np.isfinite(before)).all()
+        known = np.isfinite(before) & (np.abs(before) < 1e3)
+        secret = join(trainer.key, repr(trainer.noise).encode(), model, text)
+        alone = gaussian(secret, len(before)) * trainer.noise.deviation
+        added = (after - before - alone)[known]
+        assert np.linalg.norm(added) <= 1.001
+        if text is telling:
+            assert np.abs(added).max() < 1e-5
+
+
+def test_a_run_goes_on_whatever_model_it_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = CharacterModel()
+    updates, arrays = inner.unpack(inner.first_model())
+    weights = [np.full_like(each, 3e38) for each in arrays]
+    model = updates.to_bytes(8, "little") + b"".join(each.tobytes() for each in weights)
+    monkeypatch.setattr(CharacterModel, "first_model", lambda _: model)
+    world, _ = world_of(Deployment(holder_names(2), 2, noise=UpdateNoise(1.0, 1000.0)))
+    world.run()
+    assert world.failure == ""
+
+
+def test_two_sizes_of_noise_do_not_cancel() -> None:
+    """Noise of σ and of 2σ on one update: twice the first less the second is the update only if both are one draw."""
+    first = weights_of(INNER.first_model())
+    quiet = update(private(QUIET), TEXTS[0])
+    for other in (UpdateNoise(0.25, 4.0), UpdateNoise(0.5, 2.0)):
+        one, two = update(private(UpdateNoise(0.25, 2.0)), TEXTS[0]), update(private(other), TEXTS[0])
+        scale = other.deviation / 2.0
+        left = (scale * one - two) - (scale * quiet - quiet * (other.bound / 0.25))
+        assert np.linalg.norm(left) > np.sqrt(len(first))
+
+
+@pytest.mark.parametrize("updates", [MOST_UPDATES + 1, 2**64 - 1])
+def test_a_model_of_more_updates_than_can_be_is_refused(updates: int) -> None:
+    head = updates.to_bytes(8, "little")
+    for text in TEXTS:
+        with pytest.raises(MalformedError, match=f"at most {MOST_UPDATES:,} updates"):
+            private(QUIET).train(head + INNER.first_model()[8:], text)
+    most = MOST_UPDATES.to_bytes(8, "little") + INNER.first_model()[8:]
+    assert int.from_bytes(private(QUIET).train(most, TEXTS[0]).model[:8], "little") == MOST_UPDATES + INNER.steps
 
 
 BAD: dict[str, Callable[[], object]] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -22,39 +23,45 @@ from carnet_ref.systems.gpu_travelling.deployment import MADE, Deployment
 from carnet_ref.systems.gpu_travelling.names import DATA, GIVEN_GRANT, GPU, MODEL, ORCHESTRATOR, RAW_DATA, REMAINS
 from carnet_ref.systems.gpu_travelling.roles.gpu import SCRUB_CODE
 from carnet_ref.systems.verifiable_fl.claims_file import SOURCE
-from carnet_ref.systems.verifiable_fl.evidence import Level
+from carnet_ref.systems.verifiable_fl.evidence import level_of
 from carnet_ref.systems.verifiable_fl.exclave import Exclave
 from carnet_ref.systems.verifiable_fl.recording import GraphRecorder
 from carnet_ref.training import SANITISER
 
 RUN_BYTES = 32
+KEY_SEED_BYTES = 32
 
 
-def graph_recorder(deployment: Deployment, random: Random, *, quote_steps: bool) -> GraphRecorder:
+def graph_recorder(deployment: Deployment, run: str, random: Random, *, quote_steps: bool) -> GraphRecorder:
     """Return what records a run: an exclave for each party, launched for this run.
 
-    Each has a key in its memory that evidence binds, or with ``quote_steps`` no key, and evidence for each step.
+    ``run`` names it, 32 bytes in hexadecimal. Each exclave has a key in its memory that evidence binds, or with
+    ``quote_steps`` no key, and evidence for each step.
     """
-    run = random(RUN_BYTES).hex()
     exclaves = {}
     for name, attester in deployment.attesters.items():
-        key = None if quote_steps else derived_key(random(RUN_BYTES), name, ec.SECP256R1())
+        key = None if quote_steps else derived_key(random(KEY_SEED_BYTES), name, ec.SECP256R1())
         exclaves[name] = Exclave(name, run, attester, key)
     return GraphRecorder(exclaves)
 
 
-def write_claims(path: Path, deployment: Deployment, *, quote_steps: bool) -> None:
+def write_claims(path: Path, deployment: Deployment, run: str, *, quote_steps: bool) -> None:
     """Write the claims that the parties of a run agreed on. Raises UsageError if they cannot be written."""
     try:
         with replacing(path) as file:
-            file.write(claims_text(deployment, Level.EXCLAVE if quote_steps else Level.ATTESTED))
+            file.write(claims_text(deployment, run, quote_steps=quote_steps))
     except OSError as error:
         raise UsageError(f"cannot write the claims to {path}: {reason(error)}") from None
 
 
-def claims_text(deployment: Deployment, level: Level) -> str:
-    """Return the claims that the parties agreed on before a run, as the text of a claims file."""
-    return "\n".join([f"level = {int(level)}", "", *_trust(deployment), *_sources(deployment), *_tasks(deployment)])
+def claims_text(deployment: Deployment, run: str, *, quote_steps: bool = False) -> str:
+    """Return the claims that the parties agreed on before a run, as the text of a claims file.
+
+    The level is that of the weakest party's evidence.
+    """
+    level = min(level_of(each.kind, keyed=not quote_steps) for each in deployment.attesters.values())
+    parts = [_trust(deployment), _sources(deployment), _tasks(deployment)]
+    return "\n".join([f"level = {int(level)}", f'run = "{run}"', "", *chain.from_iterable(parts)])
 
 
 def _trust(deployment: Deployment) -> Iterable[str]:
@@ -93,7 +100,7 @@ def _tasks(deployment: Deployment) -> Iterable[str]:
         yield from _table("[[task]]", said)
     turns = [holders[turn % len(holders)] for turn in range(rounds)]
     yield from _table("[order]", {"task": "sanitise", "by": turns})
-    yield from _table("[result]", {"task": "save"})
+    yield from _table("[result]", {"task": "save", "over": [MODEL, DATA]})
 
 
 def _table(head: str, values: Mapping[str, object]) -> Iterable[str]:

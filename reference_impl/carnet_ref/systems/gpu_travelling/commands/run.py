@@ -162,12 +162,12 @@ def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]
 
 
 def _privacy(told: dict[str, Any]) -> str:
-    """Say what the holder with the most updates is promised, rounded up."""
+    """Say what the holder with the most updates is promised: ε rounded up, δ with all its digits."""
     from carnet_ref.privacy import upward
 
     worst = max(told["holders"].values(), key=lambda holder: holder["epsilon"])
     updates = counted(worst["updates"], "update")
-    return f"ε at most {upward(worst['epsilon'])} at δ {told['delta']:g}, for {updates} of a holder"
+    return f"ε at most {upward(worst['epsilon'])} at δ {told['delta']!r}, for {updates} of a holder"
 
 
 def _verdict(fields: dict[str, Any]) -> str:

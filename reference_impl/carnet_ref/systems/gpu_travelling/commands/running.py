@@ -24,7 +24,7 @@ from carnet_ref.journal import BESIDE, Journal, load_or_make_key
 from carnet_ref.keys import ENGINES
 from carnet_ref.privacy import GaussianAccountant, PrivacyParameterError
 from carnet_ref.recorder import Recorder, merge_logs, write_trace
-from carnet_ref.systems.gpu_travelling.commands.attested_graph import graph_recorder, write_claims
+from carnet_ref.systems.gpu_travelling.commands.attested_graph import RUN_BYTES, graph_recorder, write_claims
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.replica_group import FailoverWorld, FaultInjection, ReplicaGroup
@@ -264,9 +264,9 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
         path = _journal_of(plan, folder)(ORCHESTRATOR)
         with contextlib.closing(_opened(deployment, ORCHESTRATOR, path, key)) as journal:
             deployment = deployment.founded(journal, secrets.token_bytes)  # what the holders agree on
-        graph = None
+        graph, run = None, secrets.token_hex(RUN_BYTES)
         if plan.graph is not None:
-            graph = graph_recorder(deployment, secrets.token_bytes, quote_steps=plan.quote_steps)
+            graph = graph_recorder(deployment, run, secrets.token_bytes, quote_steps=plan.quote_steps)
         if plan.processes:
             outcome, lines, carried = _in_processes(plan, deployment, key, folder, say)
         else:
@@ -279,7 +279,7 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
             graph.end()
             graph.write(plan.graph)
         if plan.claims is not None:
-            write_claims(plan.claims, deployment, quote_steps=plan.quote_steps)
+            write_claims(plan.claims, deployment, run, quote_steps=plan.quote_steps)
         write_trace(folder / "trace", header, lines)
         judged = _judged(folder / "trace")
         losses, books = tuple(outcome["losses"]), (outcome["ledger"], outcome["lost"])

@@ -194,6 +194,14 @@ REFUSED: dict[str, tuple[Callable[[Gpu], object], str]] = {
         lambda gpu: _layer(gpu).backward(split(GOOD, 1, unprotected), GOOD[:2] * np.inf, KERNELS),
         "finite features",
     ),
+    "kernels of other channels on the way back": (
+        lambda gpu: _layer(gpu).backward(split(GOOD, 1, unprotected), GOOD[:2], np.ones((2, 7, 3, 3))),
+        "kernels of 4 channels",
+    ),
+    "kernels without a number on the way back": (
+        lambda gpu: _layer(gpu).backward(split(GOOD, 1, unprotected), GOOD[:2], KERNELS * np.nan),
+        "finite kernels",
+    ),
     "a picture of another size": (
         lambda gpu: forward(np.ones((8, 8)), WEIGHTS, [_layer(gpu)] * 2),
         "picture of 16 × 16",

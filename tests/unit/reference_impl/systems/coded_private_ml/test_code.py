@@ -15,6 +15,8 @@ from carnet_ref.systems.coded_private_ml.recovery import block_at_own_point, tog
 FIELD = Field(15_485_863)
 DATA = FIELD.residues(np.random.default_rng(0).integers(0, 256, (2, 40)))
 CODE = LagrangeCode(FIELD, blocks=(0, 1), random=(2, 3), workers=tuple(range(4, 12)))
+LARGEST = 255**2
+"""The largest value of the polynomials here: squares of bytes."""
 
 
 def draw() -> KeyStream:
@@ -26,7 +28,7 @@ def draw() -> KeyStream:
 )
 @pytest.mark.parametrize("degree", [1, 2])
 def test_polynomials_of_shares_decode_to_those_of_the_data(degree: int) -> None:
-    shares = CODE.encode(DATA, draw())
+    shares = CODE.encode(DATA, draw(), LARGEST)
     results = np.array([[pow(int(value), degree, FIELD.prime) for value in share] for share in shares])
     wanted = np.array([[pow(int(value), degree, FIELD.prime) for value in block] for block in DATA])
     assert CODE.needed(degree) == 3 * degree + 1
@@ -41,7 +43,7 @@ def test_polynomials_of_shares_decode_to_those_of_the_data(degree: int) -> None:
     "coded-private-ml-REQ-POINTS-01",
 )
 def test_as_many_as_there_are_random_blocks_see_what_any_data_may_give() -> None:
-    shares, other = CODE.encode(DATA, draw()), FIELD.residues(np.full((2, 40), 9))
+    shares, other = CODE.encode(DATA, draw(), LARGEST), FIELD.residues(np.full((2, 40), 9))
     for chosen in combinations(range(8), 2):
         rows = lagrange(FIELD, tuple(CODE.workers[each] for each in chosen), CODE.blocks + CODE.random)
         wanted = (shares[list(chosen)] - FIELD.multiply(rows[:, :2], other)) % FIELD.prime
@@ -72,21 +74,50 @@ def test_points_that_meet_are_refused(
 
 def test_a_worker_at_a_random_block_is_no_leak() -> None:
     code = LagrangeCode(FIELD, blocks=(0,), random=(1,), workers=(1, 2))
-    shares = code.encode(DATA[:1], draw())
+    shares = code.encode(DATA[:1], draw(), LARGEST)
     assert (shares[0] == draw()((1, 40))[0]).all()
 
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(FieldError, match=r"expected data \(2, values\)"):
-        CODE.encode(DATA[:1], draw())
+        CODE.encode(DATA[:1], draw(), LARGEST)
     results = np.zeros((4, 3), dtype=np.int64)
     for workers in ((0, 1, 2), (0, 1, 2, 2)):
-        with pytest.raises(FieldError, match="expected results of 4 workers, and these are of 3"):
+        with pytest.raises(FieldError, match="expected results of 4 workers, each named once, and these are of 3"):
             CODE.decode(results[: len(workers)], workers, 1)
+    with pytest.raises(FieldError, match="each named once"):
+        CODE.decode(np.zeros((5, 3), dtype=np.int64), (0, 1, 2, 3, 3), 1)
+    for workers in ((0, 1, 2, 8), (5, -1, 2, 3), (0, 1, 2, 99)):
+        with pytest.raises(FieldError, match="expected workers from 0 to 7"):
+            CODE.decode(results, workers, 1)
+    for degree in (0, -1):
+        with pytest.raises(FieldError, match="expected a degree from 1 on"):
+            CODE.decode(results, (0, 1, 2, 3), degree)
     with pytest.raises(FieldError, match="expected the shape"):
         CODE.decode(results, (0, 1, 2, 3, 4), 1)
     with pytest.raises(FieldError, match="expected residues"):
         CODE.decode(results - 1, (0, 1, 2, 3), 1)
+
+
+@pytest.mark.parametrize("strange", [2**25 + 5, -1, FIELD.prime])
+def test_data_of_anything_but_residues_is_refused_before_random_blocks_are_drawn(strange: int) -> None:
+    data = DATA.copy()
+    data[1, 7] = strange
+    with pytest.raises(FieldError, match="expected residues"):
+        CODE.encode(data, never, LARGEST)
+
+
+def test_values_that_may_wrap_round_are_refused_before_random_blocks_are_drawn() -> None:
+    data = FIELD.residues([[3000, 1], [2, 3]])
+    with pytest.raises(FieldError, match="a result may be larger than 7,742,931: the field overflows"):
+        CODE.encode(data, never, 3000**2)
+    shares = CODE.encode(data, draw(), 2780**2)
+    wrapped = CODE.decode((shares * shares % FIELD.prime)[:7], range(7), 2)
+    assert FIELD.centred(wrapped)[0, 0] == 3000**2 - FIELD.prime, "that is what the refusal is for"
+
+
+def never(_shape: tuple[int, ...]) -> np.ndarray:
+    raise AssertionError("nothing is to be drawn")
 
 
 # -- what workers make of it ---------------------------------------------------------------------------------
@@ -96,7 +127,7 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_ranges_around_zero_meet_and_give_blocks_away(data: int, random: int, workers: int) -> None:
     code = centred_ranges(FIELD, data, random, workers)
     blocks = FIELD.residues(np.random.default_rng(data).integers(-9, 9, (data, 6)))
-    shares = code.encode(blocks, draw())
+    shares = code.encode(blocks, draw(), 9)
     found = block_at_own_point(code, shares)
     assert set(found) == set(range(data))
     assert all((found[block] == FIELD.centred(blocks[block])).all() for block in found)
@@ -118,13 +149,13 @@ def test_the_points_read_by_the_authors_decoder_are_those_of_the_blocks_for_few(
 
 def test_one_colluder_too_many_has_the_data_of_one_block() -> None:
     code = LagrangeCode(FIELD, blocks=(0,), random=(1, 2), workers=(3, 4, 5))
-    shares = code.encode(DATA[:1], draw())
+    shares = code.encode(DATA[:1], draw(), LARGEST)
     assert (together(code, shares, [0, 1, 2]) == DATA[:1]).all()
     assert (together(code, shares, [0, 1]) != DATA[:1]).mean() > 0.99
 
 
 def test_a_seed_that_is_known_gives_the_data_to_one_worker_for_each_block() -> None:
-    shares = CODE.encode(DATA, seeded(FIELD))
+    shares = CODE.encode(DATA, seeded(FIELD), LARGEST)
     assert (without_known_noise(CODE, shares, [0, 1], seeded(FIELD)) == DATA).all()
-    shares = CODE.encode(DATA, draw())
+    shares = CODE.encode(DATA, draw(), LARGEST)
     assert (without_known_noise(CODE, shares, [0, 1], seeded(FIELD)) != DATA).mean() > 0.99

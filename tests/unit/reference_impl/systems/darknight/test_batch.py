@@ -14,13 +14,14 @@ FIELD = Field()
 SOURCE = np.random.default_rng(0)
 BATCH = FIELD.residues(SOURCE.integers(0, 256, (2, 50)))
 WEIGHTS = FIELD.residues(SOURCE.integers(-8, 8, (50, 3)))
+LARGEST = FIELD.largest_product(BATCH, WEIGHTS)
 POINTS = (1, 2, 3, 4, 5, 6)
 
 
 @pytest.mark.verifies("darknight-CLAIM-DECODING", "darknight-REQ-RESULTS-01", "darknight-REQ-POINTS-01")
 def test_results_of_any_processors_decode_to_those_of_the_batch() -> None:
     code = CodedBatch(FIELD, inputs=2, noise=2, points=POINTS)
-    shares = code.encode(BATCH, KeyStream(bytes(32), FIELD))
+    shares = code.encode(BATCH, KeyStream(bytes(32), FIELD), LARGEST)
     results = FIELD.multiply(shares, WEIGHTS)
     for chosen in combinations(range(6), 4):
         found = code.decode(results[list(chosen)], chosen)
@@ -37,7 +38,7 @@ def test_results_of_any_processors_decode_to_those_of_the_batch() -> None:
 def test_as_many_as_there_is_noise_see_what_any_batch_may_give() -> None:
     """Noise is solved for that gives two processors the same view of another batch; three have no such noise."""
     code = CodedBatch(FIELD, inputs=2, noise=2, points=POINTS)
-    shares = code.encode(BATCH, KeyStream(bytes(32), FIELD))
+    shares = code.encode(BATCH, KeyStream(bytes(32), FIELD), LARGEST)
     other = FIELD.residues(np.full((2, 50), 7))
     for chosen in combinations(range(6), 2):
         rows = code.factors[list(chosen)]
@@ -51,7 +52,7 @@ def test_as_many_as_there_is_noise_see_what_any_batch_may_give() -> None:
 
 def test_one_colluder_too_many_has_a_sum_of_the_batch() -> None:
     code = CodedBatch(FIELD, inputs=2, noise=1, points=POINTS)
-    shares = code.encode(BATCH, KeyStream(bytes(32), FIELD))
+    shares = code.encode(BATCH, KeyStream(bytes(32), FIELD), LARGEST)
     assert ((shares[1] - shares[0]) % PRIME == (1 * BATCH[0] + 3 * BATCH[1]) % PRIME).all()
 
 
@@ -73,12 +74,36 @@ def test_codes_that_are_none_are_refused(inputs: int, noise: int, points: tuple[
 def test_what_does_not_fit_is_refused() -> None:
     code = CodedBatch(FIELD, inputs=2, noise=1, points=POINTS)
     with pytest.raises(FieldError, match="expected a batch"):
-        code.encode(BATCH[:1], KeyStream(bytes(32), FIELD))
+        code.encode(BATCH[:1], KeyStream(bytes(32), FIELD), LARGEST)
     results = np.zeros((3, 4), dtype=np.int64)
-    for processors in ((0, 1), (0, 0, 1)):
-        with pytest.raises(FieldError, match="expected results of 3 processors"):
+    for processors in ((0, 1), (0, 0, 1), (0, 0, 1, 2)):
+        with pytest.raises(FieldError, match="expected results of 3 processors, each named once"):
+            code.decode(np.zeros((len(processors), 4), dtype=np.int64), processors)
+    for processors in ((0, 1, 6), (-1, 1, 2), (5, -1, 2), (0, 1, 9)):
+        with pytest.raises(FieldError, match="expected processors from 0 to 5"):
             code.decode(results, processors)
     with pytest.raises(FieldError, match="expected the shape"):
         code.decode(results, (0, 1, 2, 3))
     with pytest.raises(FieldError, match="expected residues"):
         code.decode(results - 1, (0, 1, 2))
+
+
+@pytest.mark.parametrize("strange", [2**25 + 5, -1, PRIME])
+def test_a_batch_of_anything_but_residues_is_refused_before_noise_is_drawn(strange: int) -> None:
+    code, batch = CodedBatch(FIELD, inputs=2, noise=1, points=POINTS), BATCH.copy()
+    batch[1, 7] = strange
+    with pytest.raises(FieldError, match="expected residues"):
+        code.encode(batch, never, LARGEST)
+
+
+def test_results_that_may_wrap_round_are_refused_before_noise_is_drawn() -> None:
+    code, batch, weights = CodedBatch(FIELD, 1, 1, POINTS), FIELD.residues([[3000]]), FIELD.residues([[3000]])
+    with pytest.raises(FieldError, match="a result may be larger than 5,242,883: the field overflows"):
+        code.encode(batch, never, FIELD.largest_product(batch, weights))
+    shares = code.encode(batch, KeyStream(bytes(32), FIELD), FIELD.half)
+    wrapped = code.decode(FIELD.multiply(shares, weights)[:2], (0, 1))
+    assert FIELD.centred(wrapped).tolist() == [[-1_485_767]], "that is what the refusal is for"
+
+
+def never(_shape: tuple[int, ...]) -> np.ndarray:
+    raise AssertionError("nothing is to be drawn")

@@ -102,6 +102,34 @@ def test_a_wrong_result_is_refused(error: Residues) -> None:
         found.apply(VALUES, lambda weights, blinded: (FIELD.multiply(weights, blinded) + error) % PRIME)
 
 
+@pytest.mark.verifies("slalom-REQ-CHECK-01", "slalom-CLAIM-FREIVALDS-BOUND")
+def test_a_processor_that_writes_over_what_it_was_sent_changes_nothing_in_the_enclave() -> None:
+    found = layer()
+    found.prepare(batch=5, times=2)
+
+    def zeros(weights: Residues, blinded: Residues) -> Residues:
+        weights[:], blinded[:] = 0, 0
+        return np.zeros((weights.shape[0], blinded.shape[1]), dtype=np.int64)
+
+    with pytest.raises(WrongProductError):
+        found.apply(VALUES, zeros)
+    assert (found.apply(VALUES, honest(FIELD)) == WANTED).all()
+
+
+@pytest.mark.parametrize("answer", [[[1], [2, 3]], None, "x", [[None]]])
+def test_an_answer_that_is_no_matrix_is_refused(answer: object) -> None:
+    found = layer()
+    found.prepare(batch=5)
+    with pytest.raises(FieldError):
+        found.apply(VALUES, lambda *_: answer)
+
+
+def test_a_check_in_another_field_is_refused() -> None:
+    small = Field(3)
+    with pytest.raises(FieldError, match="expected a check in the field of 10,485,767, and it is in 3"):
+        BlindedLayer(FIELD, WEIGHTS, KeyStream(SECRET, FIELD), Freivalds(small, KeyStream(SECRET, small)))
+
+
 def test_an_error_that_a_known_vector_does_not_see_passes() -> None:
     """A vector of ones, as for pointwise convolutions in the authors' code."""
     found, error = layer(check=ones), kernel_error((6, 5), 1000)
