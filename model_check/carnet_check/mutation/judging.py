@@ -5,7 +5,8 @@ the induction is refuted, if a goal or a step is lost, or if an attack on a weak
 it takes the same steps as the original in every state that the invariants allow, or if it drops an axiom that no proof
 needs. It is stronger than what is claimed if all it does is to let the world or the adversary do more, and everything
 is proved even so: nothing can notice that, because what is proved of the mutant implies it of the original. Else it
-survives. What a budget leaves open is unknown, and counts as none of these.
+survives. Where a budget leaves an obligation open, an attack in a small instance kills. What is open even so is
+unknown, and counts as none of these.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source
 from carnet_check.mutation.equivalence import PROVED, Difference, StepEquivalence, step_equivalence, under_every_threat
 from carnet_check.mutation.operators import Mutant, refusal
-from carnet_check.mutation.scenarios import MOST_STATES, Scenario, explore_place, lost_scenarios, places
+from carnet_check.mutation.scenarios import MOST_STATES, Place, Scenario, explore_place, lost_scenarios, places
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated_attacks
 from carnet_check.obligations import layers
 from carnet_check.obligations.reading import Language, language_of
@@ -155,7 +156,8 @@ class Judge:
         if same and same.proved:
             return _equivalent(mutant, same)
         if open_:
-            return Judgement(mutant.key, MutantStatus.UNKNOWN, evidence=open_)
+            fallen = self._fallen(mutant, places(self.source, self.variant, self.threats))
+            return fallen or Judgement(mutant.key, MutantStatus.UNKNOWN, evidence=open_)
         if same is None:
             return Judgement(mutant.key, MutantStatus.EQUIVALENT, evidence="not needed: all is proved without it")
         stronger = same.differs == (Difference.MORE,) and self._is_of_the_world(mutant)
@@ -227,16 +229,20 @@ class Judge:
         """Return that a proof fails, or the attack that is found in the smallest size if one is looked for."""
         said = f"{failing.obligation}{_under(failing)} is refuted"
         killed = Judgement(mutant.key, MutantStatus.KILLED, KilledBy.PROOF, said, refuted=failing.invariant)
-        if not self.hunting:
-            return killed
-        place = places(self.source, self.variant, self.threats)[0]
+        smallest = places(self.source, self.variant, self.threats)[:1] if self.hunting else ()
+        fallen = self._fallen(mutant, smallest)
+        return replace(fallen, refuted=failing.invariant) if fallen else killed
+
+    def _fallen(self, mutant: Mutant, where: Iterable[Place]) -> Judgement | None:
+        """Return that a claim falls in one of these places, if an exploration finds one that does."""
         mutated = mutant.of(self.protocol)
-        claims = [claim for claim in mutated.claims if claim.invariant and place.threat in claim.under]
-        found = explore_place(self.source, mutated, place, claims, (), MOST_STATES, stop_at_first=True)
-        for name, trace in found.violations.items():
-            told = f"{name} falls in {counted(len(trace.steps), 'step')}, in {place.words}"
-            return replace(killed, by=KilledBy.ATTACK, evidence=told)
-        return killed
+        for place in where:
+            claims = [claim for claim in mutated.claims if claim.invariant and place.threat in claim.under]
+            found = explore_place(self.source, mutated, place, claims, (), MOST_STATES, stop_at_first=True)
+            for name, trace in found.violations.items():
+                told = f"{name} falls in {counted(len(trace.steps), 'step')}, in {place.words}"
+                return Judgement(mutant.key, MutantStatus.KILLED, KilledBy.ATTACK, told)
+        return None
 
 
 def _equivalent(mutant: Mutant, same: StepEquivalence) -> Judgement:

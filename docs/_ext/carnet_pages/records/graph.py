@@ -171,7 +171,7 @@ KINDS = (
     _Kind("falls", 4000, 100, _designs(_defences, "defence"), _hunted, ("falls/{}.json", "falls/{}.steps.xz")),
     _Kind("agreement", 240, 5, _variants(_main, _by_variant), _hunted, ("agreement/{}.csv",)),
     _Kind(
-        *("mutants", 3000, 60),
+        *("mutants", 3000, 300),
         _variants(_main, lambda run: _by_variant(run["variants"])),
         _hunted,
         ("mutants/{}.json", "mutants/{}.found.xz"),

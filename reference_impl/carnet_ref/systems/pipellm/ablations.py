@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 from carnet_ref.crypto.primitives import TAG_BYTES, AesGcm
 from carnet_ref.systems.ablation import leaving_out
 from carnet_ref.systems.pipellm.channel import NOP, SCRATCH, Channel, ChannelError, Gpu, Keys, Message, encrypt, iv
-from carnet_ref.systems.pipellm.runtime import FlushingRuntime, Guess, Memory, Predictor, Runtime, Tactics
+from carnet_ref.systems.pipellm.runtime import AheadRuntime, FlushingRuntime, Guess, Memory, Predictor, Runtime, Tactics
 
 
 class GivesAgain(Channel):
@@ -97,6 +97,14 @@ class PadsOverTheLast(Runtime):
         return self._message(encrypt(self._keys, self._due, NOP), self._asked - 1 if self._asked else SCRATCH)
 
 
+class LaunchesAtOnce(AheadRuntime):
+    """Launches kernels on any stream, and waits for no copy."""
+
+    def launch(self, copy: int, counter: int) -> None:
+        """Let a kernel read at any time."""
+        del copy, counter
+
+
 class EncryptsAgain(FlushingRuntime):
     """Forgets under which IVs it encrypted ahead."""
 
@@ -159,6 +167,7 @@ RUNTIMES: Final[Mapping[str, type[Runtime]]] = {
     "pad-advances": _leaving_the_iv("_nop"),
     "pad-discarded": PadsOverTheLast,
     "encrypt-once": EncryptsAgain,
+    "stream-order": LaunchesAtOnce,
 }
 GPUS: Final[Mapping[str, type[Gpu]]] = {
     "implicit-counter": TakesAnyIv,

@@ -309,3 +309,37 @@ class FlushingRuntime(Runtime):
         return self._message(
             channel.encrypt(self._keys, self._due, channel.NOP) if flushed is None else flushed, channel.SCRATCH
         )
+
+
+class AheadRuntime(Runtime):
+    """The tenant's end of a channel whose NOPs go to where the next copy goes, which will overwrite them."""
+
+    def __init__(
+        self, keys: channel.Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None
+    ) -> None:
+        super().__init__(keys, memory, predictor, tactics)
+        self._sent: dict[int, int] = {}
+        """The last message that went to where a copy goes, by the number of the copy."""
+
+    @enforces("REQ-PAD-02", "stream-order")
+    def launch(self, copy: int, counter: int) -> None:
+        """Let a kernel read where a copy goes, if it comes after the copy on its stream.
+
+        Args:
+            copy: the number of the copy.
+            counter: how many messages the GPU has decrypted.
+
+        Raises CopyError if the copy has not come.
+        """
+        pending = any(copy == waiting for waiting, _ in self._pending)
+        if pending or copy not in self._sent or self._sent[copy] >= counter:
+            raise channel.CopyError(copy, "it has not come")
+
+    @enforces("REQ-PAD-02")
+    def _nop(self) -> channel.Message:
+        copy = self._pending[0][0] if self._pending else channel.SCRATCH
+        return self._message(channel.encrypt(self._keys, self._due, channel.NOP), copy)
+
+    def _message(self, ciphertext: bytes, copy: int) -> channel.Message:
+        self._sent[copy] = self._due
+        return super()._message(ciphertext, copy)

@@ -67,6 +67,7 @@ _OUT_OF_STEP = (*_TWO_UNDER_ONE_IV, "no-passed-iv", "counters-agree", "no-gap")
 
 FALLS: Falls = {
     FLUSHED: {},
+    AHEAD: {},
     SHARED: dict.fromkeys(_TWO_UNDER_ONE_IV, THREATS),
     "no-invalidation": dict.fromkeys(("copy-agreement",), THREATS),
     "asynchronous-writes": dict.fromkeys(("copy-agreement",), THREATS),
@@ -84,6 +85,7 @@ _FOLLOWED = ("gone_has_passed", "commands_are_sent", "nothing_is_left_out", "not
 
 UNTRUE: dict[str, tuple[str, ...]] = {
     FLUSHED: (),
+    AHEAD: (),
     SHARED: _PASSED,
     "no-invalidation": ("staged_is_current", "commands_fit"),
     "asynchronous-writes": ("pending_is_current", "commands_fit"),
@@ -128,6 +130,11 @@ def _goals(draft: Draft) -> None:
         return own(a, k) & landed(k, i, r, b) & staged(k, j, source(k, r), c) & (b != c) & (j != i)
 
     _wrong_guesses(draft)
+    if draft.variant == AHEAD:
+
+        @draft.goal(sentence="A NOP goes to where a copy goes, and the copy comes after it.")
+        def nop_overwritten(a: Agent, k: Key, i: Iv, n: Iv, r: Copy, b: Block) -> Formula:
+            return own(a, k) & ahead(k, i, r) & before(i, n) & landed(k, n, r, b) & (b != zeros)
 
     @draft.goal(sentence="The host changes bytes on an honest tenant's channel, which ends.")
     def ended(a: Agent, k: Key, i: Iv, b: Block) -> Formula:

@@ -152,6 +152,9 @@ FAMILY = Family(
         _finding(7, "old-key", "iv-unique")(
             "relinquishing begins again with the old key: the counter comes back, and the IVs with it"
         ),
+        Findings("lone-host", "the prototype, where kernels run on several streams")(
+            8, AHEAD, "copy-agreement", without=("stream-order",)
+        )("a NOP is a byte to where the next copy goes: a kernel on another stream reads it before the copy comes"),
     ),
     default_threat="collusion",
     fresh_sizes=frozenset({"tenant_keys"}),

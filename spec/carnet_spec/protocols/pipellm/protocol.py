@@ -155,7 +155,16 @@ def _runtime(draft: Draft) -> None:
         step.remove(pending(k, r))
         step.set(due(k), j, defence="miss-advances")
 
-    @by_tenant(_RELINQUISHING, "REQ-SEND-04", "REQ-PAD-01")
+    if draft.variant == AHEAD:
+        _pad_ahead(draft)
+    else:
+        _pad(draft, once=once)
+    if once:
+        _flush(draft)
+
+
+def _pad(draft: Draft, *, once: bool) -> None:
+    @draft.action(TENANT, _RELINQUISHING, "REQ-SEND-04", "REQ-PAD-01", actor=honest)
     def pad(step: Step, a: Agent, k: Key, j: Iv) -> None:
         """A copy of a byte to scratch memory: it costs an IV, and does nothing else."""
         step.says("The runtime of {a} sends a NOP on {k}.")
@@ -171,8 +180,20 @@ def _runtime(draft: Draft) -> None:
         _take(step, k, due(k))
         step.set(due(k), j, defence="pad-advances")
 
-    if once:
-        _flush(draft)
+
+def _pad_ahead(draft: Draft) -> None:
+    @draft.action(TENANT, "PipeLLM, pipellm.cpp", "REQ-SEND-04", "REQ-PAD-02", actor=honest)
+    def pad(step: Step, a: Agent, k: Key, r: Copy, j: Iv) -> None:
+        """A copy of a byte to where the next copy goes: it costs an IV, and that copy will overwrite it."""
+        step.says("The runtime of {a} sends a NOP on {k}, to where {r} goes.")
+        step.message("{a} -> host: NOP under {k}, ahead of {r}")
+        step.require("own channel", opened(a, k))
+        step.require("asked for", pending(k, r))
+        step.require("the first that is pending", _first(k, r), defence="in-order")
+        step.require("the counter goes on", follows(due(k), j))
+        step.insert(exposed(k, due(k), zeros), scratch(k, due(k)), ahead(k, due(k), r))
+        _take(step, k, due(k))
+        step.set(due(k), j, defence="pad-advances")
 
 
 def _first(key: Key, copy: Copy) -> Formula:
@@ -212,6 +233,8 @@ def _gpu(draft: Draft) -> None:
     draft.defence("tag-checked", "the GPU verifies the tag")
     draft.defence("command-counted", "the GPU takes the command of the same number")
     draft.defence("fail-closed", "a message that does not verify ends the channel")
+    if draft.variant == AHEAD:
+        _read_ahead(draft)
 
     by_gpu = partial(draft.action, GPU)
 
@@ -253,6 +276,22 @@ def _gpu(draft: Draft) -> None:
         step.set(counter(k), j)
 
 
+def _read_ahead(draft: Draft) -> None:
+    draft.defence("stream-order", "a kernel that reads where a copy goes comes after the copy, on its stream")
+
+    @draft.action(GPU, "Carnet (a NOP that is read)", "REQ-PAD-02", shortcut_of="stream-order")
+    def read_nop(step: Step, k: Key, b: Block, r: Copy, j: Iv) -> None:
+        """A kernel on another stream does not wait for the copy."""
+        step.says("The GPU decrypts a NOP on {k} to where {r} goes, and a kernel on another stream reads {b} there.")
+        step.message("host -> gpu: NOP under {k}, ahead of {r}")
+        step.require("the tag verifies", exposed(k, counter(k), b))
+        step.require("a NOP ahead of it", ahead(k, counter(k), r))
+        step.require("not ended", ~dead(k), defence="fail-closed")
+        step.require("the counter goes on", follows(counter(k), j))
+        step.insert(landed(k, counter(k), r, b))
+        step.set(counter(k), j)
+
+
 # -- adversary ---------------------------------------------------------------------------------------------------------
 # The host, which sees and changes shared memory, and tenants that collude with it.
 
@@ -280,6 +319,8 @@ def _adversary(draft: Draft) -> None:
         step.says("{p} commands on {k} what message {i} is: {r}, or a NOP.")
         step.given("has the key", corrupt(p) & knows(p, k))
         step.insert(command(k, i, r), scratch(k, i))
+        if draft.variant == AHEAD:
+            step.insert(ahead(k, i, r))
 
     @rule("SP 800-38D section 7.1 (counter mode)")
     def change(step: Step, p: Agent, k: Key, i: Iv, c: Block, b: Block) -> None:

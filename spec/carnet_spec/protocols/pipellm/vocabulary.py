@@ -92,6 +92,7 @@ exposed = _message("exposed", Key, Iv, Block, says="the ciphertext of the block 
 changed = _message("changed", Key, Block, says="bytes without their tag decrypt to this")
 command = _message("command", Key, Iv, Copy, says="under the key: the message of that number is the copy")
 scratch = _message("scratch", Key, Iv, says="under the key: the message of that number is a NOP, to be discarded")
+ahead = _message("ahead", Key, Iv, Copy, says="under the key: the NOP of that number goes to where that copy will go")
 
 # -- knowledge ---------------------------------------------------------------------------------------------------------
 
@@ -125,10 +126,11 @@ def own(tenant: Agent, key: Key) -> Formula:
 
 
 # -- designs -----------------------------------------------------------------------------------------------------------
-# PipeLLM, readings of it that would not be safe, and one that stages in shared memory and is.
+# PipeLLM, readings of it that would not be safe, one that stages in shared memory and is, and what its code does.
 
 FLUSHED = "flushed-guesses"
 SHARED = "shared-staging"
+AHEAD = "nops-ahead"
 
 VARIANTS = by_name(
     Variant("private-guesses", "guesses stay in private memory until they are sent, and NOPs move the counter on"),
@@ -136,6 +138,11 @@ VARIANTS = by_name(
         FLUSHED,
         "guesses wait in shared memory, an IV encrypts once, and what was guessed wrong is sent to scratch memory",
         without=("private-staging",),
+    ),
+    Variant(
+        AHEAD,
+        "a NOP is a byte to where the next copy goes, and kernels read there after that copy",
+        without=("pad-discarded",),
     ),
     Variant(SHARED, "guesses wait in shared memory, where they are sent from", without=("private-staging",)),
     Variant("no-invalidation", "a write leaves what was staged of the page", without=("write-invalidates",)),

@@ -47,6 +47,7 @@ def verifiable_fl(variant: str) -> Draft:
 DEFAULTS = {
     "second_step": 0,
     "raw_training": 0,
+    "uncleaned": 0,
     "foreign_source": 0,
     "unclaimed_code": 0,
     "other_run": 0,
@@ -77,6 +78,9 @@ def _cards(size: dict[str, int]) -> Iterator[Card]:
         yield Card("train2", "trainer", "training", (("model0", ""), ("cleaned", "clean1")), "model2", "train1")
     if size["raw_training"]:
         yield Card("train-raw", "trainer", "training", (("records", ""),), "model3")
+    if size["uncleaned"]:
+        yield Card("count1", "provider", "counting", (("records", ""),), "counts")
+        yield Card("train-counts", "trainer", "training", (("counts", "count1"),), "model5")
     if size["foreign_source"]:
         yield Card("clean-other", "provider", "sanitiser", (("poison", ""),), "cleaned")
     if size["unclaimed_code"]:
@@ -96,10 +100,11 @@ def _outsider(size: dict[str, int]) -> str:
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """Build the instance of the given sizes: a provider that sanitises, a trainer, and the statements of one run.
 
-    ``second_step`` adds a second step of training; ``raw_training`` a step that trains on what nobody sanitised,
-    ``foreign_source`` one that reads what the claims do not name, ``unclaimed_code`` one of code that they do not name,
-    ``other_run`` one of another run. An ``outsider`` is an exclave that no vendor certified (1), or one that runs
-    something else (2), and ``relied`` adds training on what it gave.
+    ``second_step`` adds a second step of training; ``raw_training`` a step that trains on a source that nobody
+    sanitised, ``uncleaned`` one that trains on what claimed code gave that cleans nothing, ``foreign_source`` one that
+    reads what the claims do not name, ``unclaimed_code`` one of code that they do not name, ``other_run`` one of
+    another run. An ``outsider`` is an exclave that no vendor certified (1), or one that runs something else (2), and
+    ``relied`` adds training on what it gave.
     """
     size = all_sizes(scale, DEFAULTS, protocol.id)
     cards = tuple(_cards(size))
@@ -109,6 +114,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     reads = [(card.name, each, origin or "start") for card in cards for each, origin in card.reads]
     statements = ("start", *(card.name for card in cards))
     content = {card.name: card for card in cards}
+    vetted = ("sanitiser", "training", *(("counting",) if size["uncleaned"] else ()))
     nothing = Card("start", "provider", "sanitiser", (), "records")
     told = {name: content.get(name, nothing) for name in statements}
     return Instance(
@@ -117,7 +123,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "StepStatement": statements,
             "TrainingRun": ("run", *(("other run",) if size["other_run"] else ())),
             "Data": data,
-            "Code": ("sanitiser", "training", *(("backdoor",) if size["unclaimed_code"] else ())),
+            "Code": (*vetted, *(("backdoor",) if size["unclaimed_code"] else ())),
         },
         relations={
             "sound": unary(("provider", "trainer")),
@@ -127,7 +133,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "reads": frozenset((name, each) for name, each, _ in reads),
             "raw": frozenset((name, each) for name, each, origin in reads if origin == "start"),
             "older": _older(cards),
-            "vetted": unary(("sanitiser", "training")),
+            "vetted": unary(vetted),
             "trains": unary(("training",)),
             "cleans": unary(("sanitiser", "training")),
             "committed": unary(("records", "model0")),
@@ -200,6 +206,7 @@ FAMILY = Family(
         Profile("another run", {"other_run": 1}),
         Profile("a fake", {"outsider": 1, "relied": 1}),
         Profile("another program", {"outsider": 2, "relied": 1}),
+        Profile("code that cleans nothing", {"uncleaned": 1}),
     ),
     findings=(
         _finding(1, SOFTWARE_KEY, "step-taken", threat="leaking", about=PRESENT)(

@@ -167,6 +167,15 @@ def test_an_undecided_obligation_makes_a_mutant_unknown(monkeypatch: pytest.Monk
     assert "step/x/guests-only is not decided (budget)" in found.evidence
 
 
+def test_an_attack_is_looked_for_where_nobody_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = Judge(SOURCE, "main")
+    monkeypatch.setattr(type(INDUCTION), "step_proofs", staticmethod(Undecided))
+    monkeypatch.setattr(judge, "_proofs", [Undecided(None, None)])
+    found = judge.judged(MUTANTS["give_key/guard inside/drop"])
+    assert (found.fate, found.by, found.refuted) == (MutantStatus.KILLED, KilledBy.ATTACK, "")
+    assert found.evidence.startswith("keys-inside falls in 1 step,")
+
+
 def test_what_a_small_budget_leaves_open_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "FIRST_BUDGET", 1)
     found = judged("give_key/guard inside/drop")

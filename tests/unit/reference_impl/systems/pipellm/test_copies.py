@@ -27,6 +27,7 @@ from carnet_ref.systems.pipellm.channel import (
 )
 from carnet_ref.systems.pipellm.exploits import Stepwise
 from carnet_ref.systems.pipellm.runtime import (
+    AheadRuntime,
     Fifo,
     FlushingRuntime,
     Memory,
@@ -93,7 +94,7 @@ class Bench:
         return self.gpu.landed[copy]
 
 
-KINDS = (Runtime, FlushingRuntime)
+KINDS = (Runtime, FlushingRuntime, AheadRuntime)
 
 
 # -- whatever is guessed ----------------------------------------------------------------------------------------------
@@ -494,6 +495,23 @@ def test_a_nop_that_goes_anywhere_overwrites_a_copy() -> None:
         assert isinstance(bench.runtime, Stepwise)
         bench.gpu.receive(bench.runtime.pad())
         assert bench.gpu.landed == {1: first}
+
+
+@pytest.mark.verifies("pipellm-REQ-PAD-02")
+def test_a_kernel_after_the_copy_on_its_stream_does_not_read_the_nop() -> None:
+    bench = Bench(Oracle(1, 2), kind=AheadRuntime)
+    bench.runtime.speculate()
+    copy = bench.ask(2)
+    assert isinstance(bench.runtime, AheadRuntime)
+    nop, block = bench.runtime.send()
+    bench.gpu.receive(nop)
+    assert bench.gpu.landed == {copy: NOP}
+    for counter in (0, bench.gpu.counter):
+        with pytest.raises(CopyError, match="has not come"):
+            bench.runtime.launch(copy, counter)
+    bench.gpu.receive(block)
+    bench.runtime.launch(copy, bench.gpu.counter)
+    assert bench.gpu.landed == {copy: b"page 2"}
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------

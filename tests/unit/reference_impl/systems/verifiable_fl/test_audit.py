@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import sys
 from types import FrameType
 from typing import Any
@@ -14,14 +13,14 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.verifiable_fl import audit
-from carnet_ref.systems.verifiable_fl.audit import Auditor, AuditResult, Fault, RefusedGraphError, audit_statements
+from carnet_ref.systems.verifiable_fl.audit import Auditor, Fault, RefusedGraphError
 from carnet_ref.systems.verifiable_fl.claims_file import OrderClaim, ResultClaim
 from carnet_ref.systems.verifiable_fl.evidence import KEY, TDX, Level
 from carnet_ref.systems.verifiable_fl.exclave import Exclave
 from carnet_ref.systems.verifiable_fl.statements import encode_envelope, parse_envelope
 from tests.fixtures.attested_graphs import (
     OTHER,
-    Graph,
+    audited,
     dependent,
     detached,
     long_graph,
@@ -45,27 +44,6 @@ def test_an_honest_run_is_accepted(rounds: int) -> None:
     told = {each.id: each.detail for each in result.claims}
     assert told["order"] == f"sanitise: {', '.join(turns)}"
     assert told["level"] == "level 1, linked, because of gpu; without, level 2"
-
-
-@functools.cache
-def enlisted(graph_of: int) -> Auditor:
-    """Return an auditor that took the evidence of an honest run, which takes longer than all its statements."""
-    graph = recorded(graph_of)
-    auditor = Auditor(graph.claims)
-    for shown in graph.shown:
-        auditor.enlist(shown)
-    return auditor
-
-
-def audited(graph: Graph) -> AuditResult:
-    """Audit a graph; what its statements and claims say is audited by an auditor that took the evidence before."""
-    honest = recorded(3)
-    if graph.shown != honest.shown:
-        return graph.audited()
-    before = enlisted(3)
-    logs = {name: dataclasses.replace(log) for name, log in before._logs.items()}
-    auditor = dataclasses.replace(before, claims=graph.claims, steps=[], origins=[], before=[], _logs=logs, _places={})
-    return audit_statements(auditor, [parse_envelope(line) for line in graph.lines])
 
 
 @pytest.mark.mends("R502")
