@@ -59,7 +59,7 @@ class Rewriting:
 
     def _some(self, sort: language.Sort, scope: Scope) -> Term:
         """Draw a variable of a sort, or what is there without one."""
-        others = [Member(sort, name) for name in sort.members or ()] or [SOMEBODY, Apply(TURN, ())]
+        others: Sequence[Term] = [Member(sort, name) for name in sort.members or ()] or [SOMEBODY, Apply(TURN, ())]
         return self._one(*(var for var in scope if var.sort == sort), *others)
 
     def place(self, place: Apply, scope: Scope) -> Apply:
@@ -99,12 +99,9 @@ class Rewriting:
         stage = Apply(STAGE, (self._some(PARTY, scope), self._some(PHASE, scope)))
         here = terms.Equal(Apply(WHAT, (self._some(PARTY, scope),)), Member(SOLE, "ONLY"))
         test = self._one(stage, Not(stage), here, SAID_SO)
-        choices: list[Term] = [
-            terms.And((formula, test, here)),
-            terms.Or((formula, test, Not(here))),
-            IfThenElse(test, formula, terms.Truth(self._draw(st.booleans()))),
-        ]
+        choices: list[Term] = [terms.And((formula, test, here)), terms.Or((formula, test, Not(here)))]
         if symbols_of(formula).isdisjoint(DERIVED):
+            choices.append(IfThenElse(test, formula, terms.Truth(self._draw(st.booleans()))))
             choices.append(IfThenElse(formula, test, Not(test)))
         return self._one(*choices)
 
