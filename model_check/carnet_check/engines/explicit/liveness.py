@@ -36,7 +36,6 @@ from carnet_check.semantics.fairness import (
     agree,
     at_each,
     counted_whole,
-    divided,
     divided_instance,
     going_round,
     guards_alone,
@@ -45,6 +44,7 @@ from carnet_check.semantics.fairness import (
     with_rules_as_steps,
 )
 from carnet_spec.language import Eventually, Goal, Instance, Protocol
+from carnet_spec.language.analysis.fair_parts import divided
 from carnet_spec.trace import Trace, TraceStep
 
 RESPONSE = "$response "

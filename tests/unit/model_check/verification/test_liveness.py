@@ -124,10 +124,10 @@ def test_one_property_can_be_asked_for() -> None:
 
 
 def test_engines_that_do_not_judge_liveness_are_not_asked_and_that_is_noted() -> None:
-    ran = carnet("verify", SWINGING, "--claim", "lights-up", "--engine", "kernel", "--json")
+    ran = carnet("verify", SWINGING, "--claim", "lights-up", "--engine", "bmc", "--json")
     assert ran.code == 2
     assert "none of the engines judges liveness" in ran.json["error"]["message"]
-    ran = carnet("verify", SWINGING, "--engine", "kernel", "--json")
+    ran = carnet("verify", SWINGING, "--engine", "bmc", "--json")
     assert any("so nobody looked at lights-up" in note for note in ran.json["notes"])
 
 
