@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from carnet_command.errors import UsageError
+from carnet_command.printable import printable
 from carnet_command.text import counted
 from carnet_ref.pictures import write_picture
 from carnet_ref.systems.verifiable_fl.audit import AuditResult, RefusedGraphError
@@ -193,7 +194,7 @@ def _frame(axes: Axes, lanes: Sequence[str], columns: int, result: AuditResult) 
 
 
 def _verdict(refusal: RefusedGraphError) -> Iterator[str]:
-    yield f"refused, {refusal.fault.value}: {refusal.culprit}"
+    yield _short(f"refused, {refusal.fault.value}: {refusal.culprit}", 100)
     yield _short(str(refusal), 100)
 
 
@@ -208,4 +209,6 @@ def _legend(axes: Axes, explained: Mapping[str, Artist]) -> None:
 
 
 def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    """Return what of a text a picture shows; letters that XML has no place for are named."""
+    shown = printable(text)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"

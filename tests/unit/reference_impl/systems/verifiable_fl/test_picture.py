@@ -111,6 +111,12 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     assert {f"refused, unattested: {name}", name, f"reads {name}", f"a statement of {name}"} <= set(shown)
 
 
+def test_what_no_file_of_xml_can_have_is_named(tmp_path: Path) -> None:
+    refusal = RefusedGraphError(Fault.UNATTESTED, "a\0b", "a\0b: nobody claims it")
+    plot([], AuditResult(Level.NONE, 0, 0, {}, (), refusal), tmp_path / "graph.svg")
+    assert "refused, unattested: a\\x00b" in texts(ElementTree.parse(tmp_path / "graph.svg").getroot())
+
+
 def test_the_picture_of_a_graph_is_the_same_bytes_every_time(tmp_path: Path) -> None:
     drawn(recorded(1), tmp_path / "one.svg")
     drawn(recorded(1), tmp_path / "two.svg")
