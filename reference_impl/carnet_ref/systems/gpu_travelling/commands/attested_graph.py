@@ -60,17 +60,18 @@ def claims_text(deployment: Deployment, run: str, *, quote_steps: bool = False) 
     The level is that of the weakest party's evidence.
     """
     level = min(level_of(each.kind, keyed=not quote_steps) for each in deployment.attesters.values())
-    parts = [_trust(deployment), _sources(deployment), _tasks(deployment)]
+    parts = [_trust(deployment, quote_steps), _sources(deployment), _tasks(deployment)]
     return "\n".join([f"level = {int(level)}", f'run = "{run}"', "", *chain.from_iterable(parts)])
 
 
-def _trust(deployment: Deployment) -> Iterable[str]:
+def _trust(deployment: Deployment, quote_steps: bool) -> Iterable[str]:
     yield from ("[trust]", f"at = {MADE:%Y-%m-%dT%H:%M:%SZ}", 'roots = """')
     yield from (each.public_bytes(Encoding.PEM).decode("ascii").rstrip() for each in deployment.roots)
     yield from ('"""', "")
     for name, measurement in deployment.measurements.items():
         kind = deployment.attesters[name].kind
-        yield from _table("[[exclave]]", {"name": name, "kind": kind, "measurement": measurement})
+        level = int(level_of(kind, keyed=not quote_steps))
+        yield from _table("[[exclave]]", {"name": name, "kind": kind, "measurement": measurement, "level": level})
 
 
 def _sources(deployment: Deployment) -> Iterable[str]:

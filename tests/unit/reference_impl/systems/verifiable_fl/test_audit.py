@@ -122,6 +122,10 @@ def test_steps_with_evidence_of_their_own_and_an_exclave_with_a_key_are_not_mixe
     mixed = dataclasses.replace(graph, shown=(*graph.shown[:-1], keyed.shown[-1])).audited().refusal
     assert mixed is not None
     assert mixed.culprits == ("gpu",)
+    weaker = dataclasses.replace(keyed, claims=graph.claims).audited().refusal
+    assert weaker is not None
+    assert (weaker.fault, weaker.culprits) == (Fault.UNATTESTED, ("orchestrator",))
+    assert "level 3 is claimed of orchestrator" in str(weaker)
 
 
 @pytest.mark.parametrize(
