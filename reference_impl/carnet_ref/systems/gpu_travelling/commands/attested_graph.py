@@ -27,6 +27,7 @@ from carnet_ref.systems.verifiable_fl.evidence import level_of
 from carnet_ref.systems.verifiable_fl.exclave import Exclave
 from carnet_ref.systems.verifiable_fl.recording import GraphRecorder
 from carnet_ref.training import SANITISER
+from carnet_ref.training.private import attested_code
 
 RUN_BYTES = 32
 KEY_SEED_BYTES = 32
@@ -85,11 +86,11 @@ def _sources(deployment: Deployment) -> Iterable[str]:
 
 def _tasks(deployment: Deployment) -> Iterable[str]:
     manifest, holders, rounds = deployment.agreed.manifest, list(deployment.holders), deployment.rounds
-    models = [SOURCE, "train", "save"]
+    models, training = [SOURCE, "train", "save"], attested_code(TRAINING_CODE, deployment.gpu_trainer)
     tasks: list[tuple[str, list[str], bytes, str, Mapping[str, list[str]]]] = [
         ("grant", [ORCHESTRATOR], manifest, GIVEN_GRANT, {MODEL: models, REMAINS: ["scrub"]}),
         ("sanitise", holders, SANITISER, DATA, {GIVEN_GRANT: ["grant"], RAW_DATA: [SOURCE]}),
-        ("train", [GPU], TRAINING_CODE, MODEL, {MODEL: models, DATA: ["sanitise"]}),
+        ("train", [GPU], training, MODEL, {MODEL: models, DATA: ["sanitise"]}),
         ("scrub", [GPU], SCRUB_CODE, REMAINS, {MODEL: models}),
         ("save", [ORCHESTRATOR], manifest, MODEL, {MODEL: ["train"]}),
     ]
