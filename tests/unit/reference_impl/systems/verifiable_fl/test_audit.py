@@ -163,6 +163,7 @@ def test_the_level_is_what_the_weakest_evidence_shows(kind: str, quote_steps: bo
         assert result.level is (level if result.accepted else Level.NONE)
 
 
+@pytest.mark.mends("R510")
 @pytest.mark.parametrize("register", range(5))
 def test_each_register_that_claims_name_is_compared(register: int) -> None:
     graph = long_graph(1, exclaves=1, kind=TDX)
@@ -378,6 +379,7 @@ def test_nothing_rests_on_the_epoch_of_a_step() -> None:
     assert audited(signed_again(graph, last, changed)) == found
 
 
+@pytest.mark.mends("R509")
 def test_claims_of_noised_updates_are_not_met_by_others() -> None:
     """What is added to updates is no code in the GPU's memory, and counts as a part of it."""
     noises = (None, UpdateNoise(1.0, 2.0), UpdateNoise(1.0, 3.0))
