@@ -1,8 +1,7 @@
 (** What happens in the end: fair runs, and what has to be proved of them.
 
     Read the first part to know what a theorem about liveness says. The conditions are those that
-    [carnet_check/obligations/liveness.py] writes, for properties without parameters; [Liveness.v] proves that they
-    suffice. *)
+    [carnet_check/obligations/liveness.py] writes; [Liveness.v] proves that they suffice. *)
 From Coq Require Import List Bool PeanoNat PArith.
 Import ListNotations.
 From Carnet Require Import Logic Checker Protocol Obligations.
@@ -64,6 +63,10 @@ Definition in_the_end (P : protocol) (threat : list formula) (live : liveness) :
   forall s, is_run P M s -> (forall f, In f (fair live) -> fairly P M s f) ->
   forall n, true_now P M (s n) [] (trigger live) ->
   ~ forall i, n <= i -> ~ true_now P M (s i) [] (response live).
+
+(** What is said of every element is said of a constant that the protocol does not mention. *)
+Definition with_constants (P : protocol) (constants : list declaration) : protocol :=
+  Build_protocol (declarations P ++ constants) (enumerations P) (axioms P) (initially P) (actions P).
 
 (** ** Conditions *)
 

@@ -15,11 +15,11 @@ from carnet_check.certificates.production import certificate
 from carnet_check.coq.certificates import Converter, coq_conditions
 from carnet_check.coq.folder import CoqFiles, write_makefile
 from carnet_check.exports.obligation_text import Writer
-from carnet_check.exports.systems import System, system
+from carnet_check.exports.systems import Name, Node, System, system
 from carnet_check.loading.families import registered_families
 from carnet_check.obligations import attempts, layers
 from carnet_spec.language import Axiom, Kind, Protocol, Symbol, Threat
-from carnet_spec.language.terms import TRUE, Apply, IfThenElse
+from carnet_spec.language.terms import TRUE, Apply, IfThenElse, substitute
 from tests.coq.coq_files import compiled
 from tests.fixtures import desk
 
@@ -40,7 +40,17 @@ def under_one_threat(protocol: Protocol) -> Protocol:
     return replace(protocol, threats=(threat,), lemmas=tuple(replace(each, under=()) for each in protocol.lemmas))
 
 
+def of_each(**changed: Any) -> Protocol:
+    """Return the desk with its properties of each person; ``changed`` is what is said of service."""
+    plain = desk.draft.protocol()
+    returned, served = plain.liveness
+    return replace(plain, liveness=(returned, replace(served, **changed)))
+
+
 PROTOCOLS = {
+    "of each": of_each(),
+    "of each, weakly fair": of_each(strong=()),
+    "of each under one threat model": under_one_threat(of_each()),
     "strongly fair": closed(),
     "weakly fair": closed(strong=()),
     "nobody in particular": closed(given=()),
@@ -51,7 +61,7 @@ PROTOCOLS = {
         f"{family.id} {name}": family.protocol(name)
         for family in registered_families()
         for name in family.with_layers(family.main)
-        if any(not live.params for live in family.protocol(name).liveness)
+        if family.protocol(name).liveness
     },
 }
 
@@ -64,7 +74,7 @@ def read(protocol: Protocol) -> System:
 def test_coq_makes_the_conditions_that_the_engines_make(name: str) -> None:
     protocol, whole = PROTOCOLS[name], read(PROTOCOLS[name])
     tried = attempts(layers(protocol))
-    assert [live.name for live in whole.liveness] == [live.name for live in protocol.liveness if not live.params]
+    assert [live.name for live in whole.liveness] == [live.name for live in protocol.liveness]
     for live in whole.liveness:
         assert [tuple(each.action for each in attempt.fair) for attempt in live.attempts if attempt.fair] == [
             attempt.stages for attempt in tried[live.name]
@@ -74,7 +84,9 @@ def test_coq_makes_the_conditions_that_the_engines_make(name: str) -> None:
             assert [each.id for each in theirs] == [each.id for each in ours.obligations]
             for coq, own in zip(theirs, ours.obligations, strict=True):
                 assert coq.hypotheses == tuple(each.name for each in own.hypotheses)
-                assert coq.constants == tuple(each.symbol.result.name for each in own.constants)
+                sorts = tuple(each.symbol.result.name for each in own.constants)
+                assert coq.constants == sorts[len(coq.elements) :]
+                assert len(coq.elements) == len(live.constants)
 
 
 def test_what_coq_has_no_word_for_has_no_theorem_and_the_rest_has() -> None:
@@ -85,7 +97,20 @@ def test_what_coq_has_no_word_for_has_no_theorem_and_the_rest_has() -> None:
         "returned",
         "served",
     ]
-    assert read(desk.draft.protocol()).liveness == ()
+
+
+def test_a_given_value_is_read_where_the_property_stands_and_not_in_its_action() -> None:
+    """Parameters of a property and of an action may have one name."""
+    plain = desk.draft.protocol()
+    (served,) = (live for live in plain.liveness if live.name == "served")
+    (person,) = served.params
+    (given,) = served.given
+    called = replace(person, name=plain.action("lend").params[0].name)
+    trigger, response = (substitute(each, {person: called}) for each in (served.trigger, served.response))
+    other = replace(served, params=(called,), trigger=trigger, response=response, given=(replace(given, value=called),))
+    (live,) = read(replace(plain, liveness=(other,))).liveness
+    (meant,) = (each.meant for each in live.fair if each.meant is not None)
+    assert meant == Node("Equal", (Node("Bound", (0,)), Node("Apply", (Name("symbol", "p of served"), ()))))
 
 
 def certified(protocol: Protocol) -> Certificates:
@@ -132,7 +157,11 @@ def test_a_property_without_some_certificate_has_no_theorem(tmp_path: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("protocol", [closed(), under_one_threat(closed())], ids=["all", "one threat model"])
+@pytest.mark.parametrize(
+    "protocol",
+    [closed(), under_one_threat(closed()), of_each(), under_one_threat(of_each())],
+    ids=["all", "one threat model", "of each", "of each under one threat model"],
+)
 def test_coq_compiles_theorems_about_the_end_that_rest_on_nothing(protocol: Protocol, tmp_path: Path) -> None:
     assert written(protocol, certified(protocol), tmp_path) == 2
     ran = compiled(tmp_path)

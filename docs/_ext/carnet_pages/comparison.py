@@ -71,7 +71,8 @@ class System:
         found: dict[str, Claim | LemmaClaim] = {}
         for design in self.designs:
             stated = (claim for claim in design.claims if claim.invariant is not None)
-            found |= {claim.name: claim for claim in (*stated, *design.lemma_claims)}
+            every: tuple[Claim | LemmaClaim, ...] = (*stated, *design.lemma_claims)
+            found |= {claim.name: claim for claim in every}
         return found
 
     @cached_property

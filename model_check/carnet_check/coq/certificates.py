@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from carnet_check.certificates.file import Certificates, Entry
@@ -30,11 +30,15 @@ MOST_UNKNOWN = 1000
 
 @dataclass(frozen=True, slots=True)
 class CoqObligation:
-    """An obligation that Coq makes: its id without the threat model, and the names of its hypotheses, in order."""
+    """An obligation that Coq makes: its id without the threat model, and the names of its hypotheses, in order.
+
+    ``elements`` are the symbols of what the text has as its first constants: parameters of a liveness property.
+    """
 
     id: str
     constants: tuple[str, ...]
     hypotheses: tuple[str, ...]
+    elements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +71,15 @@ def coq_conditions(system: System, layer: Layer, live: Liveness) -> Iterator[Coq
     stages = "+".join(_part(each.action).replace("+", "%2B") for each in live.fair)
     id = f"live/{_part(live.name)}/by/{stages}"
     meant = {each.action for each in live.fair if each.meant is not None}
+    elements = tuple(name for name, _ in live.constants)
 
     def leads(id: str, action: Action, is_part: bool) -> CoqObligation:
         guards = tuple(f"guard:{guard.name}" for guard in action.guards)
         given = ("guard:given",) if is_part else ()
         hypotheses = (*start, *guards, *given, *action.hypotheses[len(guards) :], GOAL)
-        return CoqObligation(id, tuple(sort.text for sort in action.parameters), hypotheses)
+        return CoqObligation(id, tuple(sort.text for sort in action.parameters), hypotheses, elements)
 
-    yield CoqObligation(f"{id}/possible", (), (*start, GOAL))
+    yield CoqObligation(f"{id}/possible", (), (*start, GOAL), elements)
     for place, own in enumerate(live.fair):
         name = _part(own.action)
         yield leads(f"{id}/stays/{name}", system.actions[own.which], own.meant is not None)
@@ -141,7 +146,8 @@ class Converter:
             for attempt in live.attempts:
                 conditions = list(coq_conditions(self.system, self.system.assumed, attempt))
                 if all(each.id in given for each in conditions):
-                    yield attempt, [self.converted(each, given[each.id]) for each in conditions]
+                    whole = Converter(replace(self.system, symbols=(*self.system.symbols, *live.constants)))
+                    yield attempt, [whole.converted(each, given[each.id]) for each in conditions]
                     break
 
     def converted(self, obligation: CoqObligation, entry: Entry) -> ConvertedCertificate:
@@ -164,6 +170,7 @@ class Converter:
         unknown = [name for step in read for name in _members(step) if name not in self.declared.members]
         if unknown:
             raise CarnetError(f"the certificate of {obligation.id} names {unknown[0]}, which is no member of a sort")
+        read = [_with_elements(step, obligation.elements) for step in read]
         steps = [with_hypotheses(step, lambda number: core[number] if number < len(core) else number) for step in read]
         known = [self._count(step, obligation.constants) for step in steps]
         sizes = sorted({len(members) for members in self.system.enumerations.values()})
@@ -202,6 +209,22 @@ class Converter:
         }
         members = {member: sort for sort, listed in enumerations.items() for member in listed}
         return Obligation(functions, enumerations, members, (), ())
+
+
+def _with_elements(step: Step, elements: Sequence[str]) -> Step:
+    """Return a step in which symbols stand for the first constants, and all further elements are counted without."""
+
+    def term(old: checker.Node) -> checker.Node:
+        kind, name, parts = old
+        if kind != "eigen":
+            return kind, name, tuple(map(term, parts))
+        assert isinstance(name, int)
+        if name < len(elements):
+            return "apply", f"rigid.{elements[name]}", ()
+        return kind, name - len(elements), ()
+
+    rule, places, terms, rewritings = step
+    return (rule, places, tuple(map(term, terms)), rewritings) if elements else step
 
 
 OTHER_END = "a certificate's steps do not end where their branches do"

@@ -122,6 +122,9 @@ class CoqFiles:
         for live, conditions in self._lively:
             name, accepted = (self._text.ids.of(what, live.name) for what in ("conditions", "accepted_of_liveness"))
             yield f"Definition {name} : list refutation := [{'; '.join(map(distinct.__getitem__, conditions))}]."
+            if live.constants:
+                yield f"Theorem {self._claimed_of(live)} : certified {self._layer_of_liveness(live)} = true."
+                yield "Proof. vm_cast_no_check (eq_refl true). Qed."
             yield f"Theorem {accepted} : certified_of_liveness {self._liveness(live)} {name} = true."
             yield "Proof. vm_cast_no_check (eq_refl true). Qed."
 
@@ -190,16 +193,28 @@ class CoqFiles:
 
     def _liveness(self, live: Liveness) -> str:
         text = self._text
-        return f"{text.protocol} {text.claims(self._system.assumed)} {text.ids.of('liveness', live.name)}"
+        return f"{text.protocol_of(live)} {text.claims(self._system.assumed)} {text.ids.of('liveness', live.name)}"
+
+    def _layer_of_liveness(self, live: Liveness) -> str:
+        """Return what is certified of the claims that a property with parameters assumes, in its own protocol."""
+        text, layer = self._text, self._system.assumed
+        parts = (text.protocol_of(live), text.threat(layer.threat), "[]", text.claims(layer))
+        return " ".join((*parts, text.of_layer("certificates", layer)))
+
+    def _claimed_of(self, live: Liveness) -> str:
+        """Return the identifier of the theorem that the claims which a property assumes are certified."""
+        if live.constants:
+            return self._text.ids.of("accepted_of_claims", live.name)
+        return self._text.of_layer("accepted", self._system.assumed)
 
     def _lively_theorem(self, name: str, live: Liveness) -> Iterator[str]:
         """Yield the theorem that a property holds: under every threat model, or, if there is one alone, under it."""
         text, layer = self._text, self._system.assumed
         threat, called = text.threat(layer.threat), text.ids.of("liveness", live.name)
-        known = [text.of_layer(what, layer) for what in ("claimed", "certificates", "accepted")]
+        known = [text.claims(layer), text.of_layer("certificates", layer), self._claimed_of(live)]
         conditions = [text.ids.of(what, live.name) for what in ("conditions", "accepted_of_liveness")]
-        yield f"Theorem {name} : in_the_end {text.protocol} {threat} {called}."
-        given = " ".join((text.protocol, threat, *known, called, *conditions))
+        yield f"Theorem {name} : in_the_end {text.protocol_of(live)} {threat} {called}."
+        given = " ".join((text.protocol_of(live), threat, *known, called, *conditions))
         yield f"Proof. exact (certified_with_its_claims {given}). Qed."
 
 

@@ -93,7 +93,13 @@ def _values(named: Iterable[Named]) -> tuple[Part, ...]:
 RESERVED = frozenset(
     {
         *("Build_action", "Build_declaration", "Build_protocol", "Build_update", "Build_fairness", "Build_liveness"),
-        *("certified_in_general", "certified_under_threat", "certified_with_its_claims", "certified_of_liveness"),
+        *(
+            "certified_in_general",
+            "certified_under_threat",
+            "certified_with_its_claims",
+            "certified_of_liveness",
+            "with_constants",
+        ),
         *("in_the_end", "liveness", "eq_refl", "vm_cast_no_check"),
     }
 )
@@ -218,7 +224,15 @@ class CoqText:
             yield f"Definition {self.claims(layer)} : list formula := {claims}."
 
     def liveness(self, live: Liveness) -> Iterator[str]:
-        """Yield the definitions of a liveness property: what triggers it, the response, what is to be taken fairly."""
+        """Yield the definitions of a liveness property: what triggers it, the response, what is to be taken fairly.
+
+        With parameters it is one of a protocol that declares more: a constant for each, which may be any element.
+        """
+        for number, (name, _) in enumerate(live.constants, 1 + len(self.system.symbols)):
+            yield f"Definition {self.value(Name('symbol', name))} : symbol := {number}%positive."
+        if live.constants:
+            declared = self.value(tuple(declaration for _, declaration in live.constants))
+            yield f"Definition {self.protocol_of(live)} : protocol := with_constants {self.protocol} {declared}."
         name = self.ids.of("liveness", live.name)
         names = [self.ids.of(part, live.name) for part in ("trigger", "response")]
         yield from map(self._formula, names, (live.trigger, live.response))
@@ -227,6 +241,10 @@ class CoqText:
             meant = None if each.meant is None else Node("Some", (each.meant,))
             fair.append(self.value(Node("Build_fairness", (each.which, meant, each.strong))))
         yield f"Definition {name} : liveness := Build_liveness {' '.join(names)} {_list(fair)}."
+
+    def protocol_of(self, live: Liveness) -> str:
+        """Return the identifier of the protocol that a liveness property is of."""
+        return self.ids.of("protocol_of", live.name) if live.constants else self.protocol
 
     def _action(self, action: Action) -> Iterator[str]:
         """Yield the definitions of the guards and the updates by their names, and of the action made of them."""

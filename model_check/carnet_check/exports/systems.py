@@ -15,7 +15,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -94,9 +94,10 @@ class Fairness(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """A liveness property without parameters."""
+    """A liveness property; what its parameters stand for are ``constants``, symbols with a declaration of their own."""
 
     name: str
+    constants: tuple[Named, ...]
     trigger: Node
     response: Node
     fair: tuple[Fairness, ...]
@@ -115,7 +116,7 @@ class System:
     Attributes:
         inhabited: says of each uninterpreted sort that it has an element; these come first among the axioms in Coq.
         stated: for each claim, the name of its invariant and the threat models that it is claimed under.
-        liveness: the liveness properties that have no parameters and that the Coq files have words for.
+        liveness: the liveness properties that the Coq files have words for.
     """
 
     protocol: str
@@ -158,6 +159,8 @@ class _Scope:
 
     place: str
     variables: tuple[tuple[str, str], ...] = ()
+    constants: Mapping[tuple[str, str], Name] = field(default_factory=dict)
+    """What stands for variables, as (name, sort), that are not bound: those of a property's parameters."""
 
     def within(self, bound: tuple[str, str]) -> _Scope:
         return replace(self, variables=(bound, *self.variables))
@@ -191,6 +194,8 @@ class _Document:
     def term(self, json: Any, scope: _Scope) -> Node:
         match json:
             case ["variable", name, sort]:
+                if (name, sort) in scope.constants and name not in (bound for bound, _ in scope.variables):
+                    return Node("Apply", (scope.constants[name, sort], ()))
                 return Node("Bound", (scope.index(name, sort),))
             case ["member", sort, name]:
                 return Node("Member", (self._member(sort, name, scope),))
@@ -344,17 +349,25 @@ class _Document:
         closed = ["forall", json["parameters"], json["body"]]
         return Named(json["name"], self.formula(closed, _Scope(f"invariant {json['name']}")))
 
-    def _closed(self, listed: Iterable[Json]) -> Iterator[Liveness]:
+    def _sayable(self, listed: Iterable[Json]) -> Iterator[Liveness]:
         """Yield the properties that the Coq files have words for."""
         for each in listed:
-            if not each.get("parameters"):
-                with contextlib.suppress(SpecificationError):
-                    yield self.eventually(each)
+            with contextlib.suppress(SpecificationError):
+                yield self.eventually(each)
 
     def eventually(self, json: Json) -> Liveness:
-        scope = _Scope(f"liveness property {json['name']}")
+        scope, params = _Scope(f"liveness property {json['name']}"), _variables(json.get("parameters", ()))
+        named = {(name, sort): Name("symbol", f"{name} of {json['name']}") for name, sort in params}
+        if len(named) < len(params) or not self._symbols.keys().isdisjoint(each.text for each in named.values()):
+            raise scope.refused("two parameters of one name, or one with the name of a symbol")
+        scope = replace(scope, constants=named)
+        declared = []
+        for (_, sort), symbol in named.items():
+            result = Node("Some", (self._sort(sort, scope),))
+            declared.append(Named(symbol.text, Node("Build_declaration", (symbol, (), result, False))))
         trigger, response = (self.formula(json[part], scope) for part in ("trigger", "response"))
-        return Liveness(json["name"], trigger, response, tuple(self._fair(each, scope) for each in json["fair"]))
+        fair = tuple(self._fair(each, scope) for each in json["fair"])
+        return Liveness(json["name"], tuple(declared), trigger, response, fair)
 
     def _fair(self, json: Json | str, scope: _Scope) -> Fairness:
         """Return a fair action; of one of which values are given, those steps are meant that have all of them."""
@@ -362,9 +375,15 @@ class _Document:
         names = [each["name"] for each in self._json["actions"]]
         action = self._json["actions"][names.index(fair["action"])]
         given = {each["parameter"]: each["value"] for each in fair["given"]}
-        equal = [["equal", each, given[each[1]]] for each in action["parameters"] if each[1] in given]
-        inner = replace(scope, variables=_variables(action["parameters"]))
-        meant = self.formula(["and", equal], inner) if equal else None
+        inner = _Scope(scope.place, _variables(action["parameters"]))
+        equal = [
+            Node("Equal", (self.term(each, inner), self.term(given[each[1]], scope)))
+            for each in action["parameters"]
+            if each[1] in given
+        ]
+        meant = (
+            reduce(lambda right, left: Node("And", (left, right)), reversed(equal[:-1]), equal[-1]) if equal else None
+        )
         return Fairness(fair["action"], names.index(fair["action"]), meant, fair.get("strong", False))
 
     # -- layers ---------------------------------------------------------------------------------------------------
@@ -422,7 +441,7 @@ class _Document:
                 claim["name"]: (claim["states"]["name"], tuple(id for id in ids if id in _claimed_under(claim)))
                 for claim in claims
             },
-            liveness=tuple(self._closed(json["liveness"])),
+            liveness=tuple(self._sayable(json["liveness"])),
         )
 
 
