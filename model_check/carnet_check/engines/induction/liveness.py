@@ -33,8 +33,8 @@ from carnet_check.exports.smtlib import statement
 from carnet_check.reserved_symbols import Purpose, stand_in
 from carnet_check.semantics.fairness import divided
 from carnet_check.wording import listed
-from carnet_spec.language import Action, Eventually, Protocol
-from carnet_spec.language.terms import Exists, Term, conjunction, disjunction, negation
+from carnet_spec.language import Action, Eventually, GuardKind, Protocol
+from carnet_spec.language.terms import Exists, Term, Var, conjunction, disjunction, free_variables, negation
 
 
 def by_fairness(
@@ -163,8 +163,17 @@ class _Stages:
 
 
 def _enabled(action: Action) -> Term:
-    guards = conjunction((*(guard.formula for guard in action.guards), drawn_apart(action.fresh)))
-    return Exists(action.params, guards) if action.params else guards
+    """Return that the guards allow the action for some elements.
+
+    Something is always left to draw fresh, so what is drawn need not be asked for, unless another guard speaks of it.
+    """
+    others = (guard.formula for guard in action.guards if guard.kind is not GuardKind.FRESH)
+    spoken = frozenset[Var]().union(*map(free_variables, others))
+    drawn = frozenset(action.fresh) - spoken
+    asked = (guard.formula for guard in action.guards if drawn.isdisjoint(free_variables(guard.formula)))
+    guards = conjunction((*asked, drawn_apart(var for var in action.fresh if var not in drawn)))
+    params = tuple(var for var in action.params if var not in drawn)
+    return Exists(params, guards) if params else guards
 
 
 class _Asked:
