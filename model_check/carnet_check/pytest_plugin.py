@@ -238,7 +238,7 @@ class LivenessItem(_Item):
 
     def runtest(self) -> None:
         """Fail unless it is proved, and say what is missing."""
-        answer = self.prover.liveness(self.protocol, self.live)
+        answer = self.prover.liveness(self.parent.source, self.protocol, self.live)
         if not answer.proved:
             raise NotEstablishedError(f"{self.live.name} is not proved: {'; '.join(answer.open)}")
 

@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from carnet_check.semantics import Env, Interpreter, State
 from carnet_check.semantics.fairness import at_each, fairly, waiting_from, waits_in_vain
-from carnet_command.text import counted
+from carnet_command.text import counted, listed
 from carnet_spec.language import Action, Eventually, Instance, Invariant, Kind, Protocol, Symbol
 from carnet_spec.language.notation import show
 from carnet_spec.language.printing import fair_steps
@@ -33,12 +33,6 @@ def fill_places(template: str, env: Env) -> str:
 def knowledge_symbols(protocol: Protocol) -> tuple[Symbol, ...]:
     """Return the relations that say what an agent knows."""
     return tuple(s for s in protocol.symbols if s.kind is Kind.KNOWLEDGE and s.result == BOOL and s.domain)
-
-
-def listed(words: Iterable[str]) -> str:
-    """Join words as in a sentence."""
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def knower_of(protocol: Protocol, symbol: Symbol) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 RULE_WIDTH = 78
 """The most columns that a command's report takes, and what it takes where there is no terminal."""
 NARROWEST = 40
@@ -40,3 +42,9 @@ def _broken(text: str, width: int, further: str = "") -> list[str]:
 def counted(number: int, what: str) -> str:
     """Write a number of things."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def listed(words: Iterable[str]) -> str:
+    """Join words as in a sentence."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last

@@ -231,7 +231,7 @@ from carnet_ref.systems.verifiable_fl.recording import audit_folder
 folder = Path(sys.argv[1])
 claims = pickle.loads((folder / "claims").read_bytes())
 began = time.process_time()
-result = audit_folder(folder, claims)
+result, _ = audit_folder(folder, claims)
 assert result.accepted, result.refusal
 print(result.steps, time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

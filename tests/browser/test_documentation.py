@@ -13,6 +13,7 @@ PAGES = (
     "specification/gpu-travelling/index.html",
     "specification/gpu-travelling/diagrams.html",
     "specification/verdicts.html",
+    "specification/comparison.html",
     "specification/assurance/requirements.html",
     "specification/assurance/tests.html",
     "specification/gpu-travelling/defences.html",
@@ -77,6 +78,26 @@ def test_the_map_fits_on_a_phone_and_shows_every_threat_model(read: Visit) -> No
     cells = page.locator("table.heat tbody tr").first.locator("td")
     assert cells.count() == 5
     assert all((cells.nth(place).bounding_box() or {"width": 0})["width"] >= 24 for place in range(5))
+
+
+@pytest.mark.parametrize("read", [(390, "light"), (390, "dark"), (1280, "light")], indirect=True, ids=str)
+def test_all_systems_stand_side_by_side_and_each_leads_to_its_details(read: Visit) -> None:
+    page = read.open("specification/comparison.html")
+    picture = page.locator("table.parties")
+    box, width = picture.bounding_box(), page.evaluate("innerWidth")
+    assert box
+    assert (box["x"] >= 0, box["x"] + box["width"] <= width) == (True, True)
+    cut = "(all) => all.filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.innerText)"
+    assert picture.locator("th, td").evaluate_all(cut) == []
+    names = picture.locator("tbody th a")
+    assert names.count() == 12
+    assert picture.locator("tbody td:visible").count() == 12 * 5
+    names.nth(11).click()
+    assert page.url.endswith("#comparison-verifiable-fl")
+    section = page.locator("#comparison-verifiable-fl")
+    assert "an exclave has no secrets" in section.inner_text()
+    section.locator("summary").click()
+    assert "A step that an auditor accepts MUST have been taken by an exclave." in section.inner_text()
 
 
 @pytest.mark.parametrize("read", [(1280, "dark")], indirect=True, ids=str)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from carnet_check.certificates.producing.refutation import NotFound
+from carnet_check.certificates.production import certificate
 from carnet_check.engines.explicit.liveness import lassos
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.exploring.searches import decided_together
 from carnet_check.engines.induction.liveness import LivenessProofs
 from carnet_check.engines.induction.solving import Workers
+from carnet_check.exports.obligation_text import Writer
+from carnet_check.obligations import LivenessObligation, attempts, layers
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_spec.language import (
@@ -245,3 +249,35 @@ def test_what_is_proved_of_random_protocols_fails_in_none_of_their_structures() 
     agrees()
     for least in ("proved by 1", "proved by 2", "weak, True", "strong, True", "both, True", "given for each, True"):
         assert counts[least] >= 3, counts
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_what_certificates_prove_of_random_protocols_is_what_the_solver_proves() -> None:
+    counts: Counter[str] = Counter()
+
+    @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=share(240))
+    @given(questions())
+    def agrees(asked: Questions) -> None:
+        protocol, writer = asked.protocol, Writer()
+        tried = attempts(layers(protocol))
+        with Workers(1) as pool:
+            proofs = LivenessProofs(protocol, (), pool)
+            for live in protocol.liveness:
+                by = proofs.answer(live).fair
+                proved = [each.stages for each in tried[live.name] if all(_certified(writer, each.obligations))]
+                assert (proved or [()])[0] == by, live
+                counts.update([str(len(by)), *(f"{kind}, {bool(by)}" for kind in _kinds(live.fair_to(by)))])
+
+    agrees()
+    assert all(counts[least] for least in ("0", "1", "2", "weak, True", "strong, True", "given for each, True")), counts
+
+
+def _certified(writer: Writer, obligations: Sequence[LivenessObligation]) -> Iterator[bool]:
+    for each in obligations:
+        try:
+            certificate(writer, each, None)
+        except NotFound:
+            yield False
+        else:
+            yield True

@@ -24,6 +24,7 @@ from carnet_spec.language import Profile, Protocol
 from tests.fixtures.thorough import share
 from tests.property.random_protocols import Sample, alike_samples, lengths, samples
 from tests.property.random_protocols import explored as symmetric
+from tests.property.rich_protocols import rich_samples
 from tests.property.test_checkpoints_go_on import in_pieces
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
@@ -34,6 +35,8 @@ TOO_MANY = 5_000
 
 
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(60))
+
+several = st.one_of(samples(), rich_samples())
 
 Room = dict[tuple[object, str], object]
 
@@ -95,7 +98,7 @@ def said(protocol: Protocol, found: Exploration) -> tuple[object, ...]:
 
 
 @relaxed
-@given(samples(), st.sampled_from([{}, TIGHT, APART]))
+@given(several, st.sampled_from([{}, TIGHT, APART]))
 def test_compiled_code_agrees_in_every_number(sample: Sample, room: Room) -> None:
     expected = explored(sample, None, reduction=False)
     assume(expected.complete)
@@ -103,7 +106,7 @@ def test_compiled_code_agrees_in_every_number(sample: Sample, room: Room) -> Non
 
 
 @relaxed
-@given(samples(), st.sampled_from([{}, TIGHT, APART]), st.booleans(), st.sampled_from([2, 3]))
+@given(several, st.sampled_from([{}, TIGHT, APART]), st.booleans(), st.sampled_from([2, 3]))
 def test_any_number_of_threads_finds_the_same(sample: Sample, room: Room, reduction: bool, threads: int) -> None:
     """Traces included: what is found first is found first."""
     expected = explored(sample, room, reduction=reduction)
@@ -118,7 +121,7 @@ def test_any_number_of_threads_finds_the_same(sample: Sample, room: Room, reduct
 
 
 @relaxed
-@given(samples(), st.sampled_from([{}, TIGHT, APART]))
+@given(several, st.sampled_from([{}, TIGHT, APART]))
 def test_with_reductions_compiled_code_agrees_in_what_it_finds(sample: Sample, room: Room) -> None:
     expected = explored(sample, None, reduction=True)
     assume(expected.complete)
@@ -190,7 +193,7 @@ def test_what_is_left_out_of_a_level_stays_so_when_the_model_is_compiled_anew() 
 
 
 @relaxed
-@given(samples(), st.sampled_from([{}, TIGHT, APART]))
+@given(several, st.sampled_from([{}, TIGHT, APART]))
 def test_a_search_that_stops_at_the_first_violation_stops_at_a_shortest_one(sample: Sample, room: Room) -> None:
     expected = explored(sample, None, reduction=False, stop_at_first=True)
     found = explored(sample, room, reduction=False, stop_at_first=True)
@@ -213,7 +216,7 @@ def test_with_symmetry_compiled_code_agrees_in_every_number(sample: Sample, room
 
 
 @relaxed
-@given(st.one_of(samples(), alike_samples()), st.integers(1, 400), st.sampled_from([{}, TIGHT]), st.booleans())
+@given(st.one_of(several, alike_samples()), st.integers(1, 400), st.sampled_from([{}, TIGHT]), st.booleans())
 def test_in_pieces_it_finds_the_same(sample: Sample, more: int, room: Room, reduction: bool) -> None:
     search = functools.partial(
         explore,

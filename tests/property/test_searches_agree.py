@@ -35,6 +35,7 @@ from carnet_spec.language.terms import Exists, conjunction, negation
 from carnet_spec.trace import Trace
 from tests.fixtures.local_places import Here
 from tests.property.random_protocols import Sample, alike_samples, samples
+from tests.property.rich_protocols import rich_samples
 
 COUNT = int(os.environ.get("CARNET_RANDOM_SEARCHES", "40"))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
@@ -148,7 +149,7 @@ def test_everything_that_explores_says_the_same() -> None:
     counts: Counter[str] = Counter()
 
     @drawn
-    @given(st.one_of(samples(), alike_samples()))
+    @given(st.one_of(samples(), alike_samples(), rich_samples()))
     def count(of: Sample) -> None:
         counts.update(compared(richer(of)))
 

@@ -33,6 +33,7 @@ from tests.oracle.compare import judge
 from tests.oracle.protocols import recipes
 from tests.oracle.recipe import Recipe
 from tests.property.random_protocols import Sample, samples
+from tests.property.rich_protocols import rich_samples
 
 COMPILING, SEARCH, WALKING = (
     importlib.import_module(f"carnet_check.engines.native.{name}") for name in ("compiling", "search", "walking")
@@ -239,7 +240,7 @@ def _arguments(step: CompiledStep, state: State, needed: set[str]) -> Iterator[E
 
 @pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
 @relaxed
-@given(samples(), seeds, depths, st.sampled_from([0, 1, 7, 40]), st.booleans())
+@given(st.one_of(samples(), rich_samples()), seeds, depths, st.sampled_from([0, 1, 7, 40]), st.booleans())
 def test_compiled_code_takes_the_same_walks(
     each: Sample, seed: int, depth: int, hand_over_at: int, tight: bool
 ) -> None:

@@ -28,6 +28,8 @@ from .accounts import accounts_page
 from .assurance import VERIFIES, assurance, cases, places, refuse_gaps
 from .bonds import PAGE, compositions_page
 from .claim_pages import claim_pages
+from .comparison import PAGE as COMPARISON
+from .comparison import comparison
 from .counted_mutants import mutants
 from .counted_proofs import proofs
 from .defences import defences
@@ -80,6 +82,7 @@ def _write(app: _Sphinx) -> None:
         "assurance/mutants.md": mutants(families, _recorded(root / "results" / "mutants")).rstrip() + "\n",
     }
     faults["assurance/accounts.md"] = accounts_page(families, attacks)
+    faults[COMPARISON] = comparison(families, results).rstrip() + "\n"
     faults[PAGE] = compositions_page(compositions(), judge).rstrip() + "\n"
     faults["assurance/gallery.md"] = gallery.gallery(families, attacks).rstrip() + "\n"
     gallery.write_diagrams(families, attacks, Path(app.outdir))

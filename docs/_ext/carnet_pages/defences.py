@@ -7,8 +7,7 @@ from typing import Any
 
 from carnet_check.report.html import as_html
 from carnet_check.report.html.views import cell, heat_map, row
-from carnet_check.wording import listed
-from carnet_command.text import counted
+from carnet_command.text import counted, listed
 from carnet_spec.language import Defence, Family, Finding
 
 from .claim_pages import claims_of

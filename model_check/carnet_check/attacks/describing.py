@@ -10,8 +10,8 @@ from itertools import groupby
 from carnet_check.loading.families import Source
 from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.interpreter import NotEnabled
-from carnet_check.wording import Change, changes, fill_places, is_deduction, known, listed, narrate, reasons
-from carnet_command.text import counted, wrapped
+from carnet_check.wording import Change, changes, fill_places, is_deduction, known, narrate, reasons
+from carnet_command.text import counted, listed, wrapped
 from carnet_spec.language import Action, Eventually, Invariant, Protocol, SpecificationError, markup
 from carnet_spec.language.terms import Apply, Var
 from carnet_spec.trace import Trace, TraceStep

@@ -13,7 +13,7 @@ import lzma
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +90,16 @@ LayerKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """All certificates of a family, by variant and threat model."""
+    """All certificates of a family: of layers, by variant and threat model, and of liveness, by variant and id."""
 
     layers: Mapping[LayerKey, LayerCertificates]
+    liveness: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
+
+    @property
+    def every(self) -> Iterator[Entry]:
+        """All of them."""
+        yield from (entry for layer in self.layers.values() for entry in layer.every)
+        yield from (entry for entries in self.liveness.values() for entry in entries.values())
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -100,7 +107,7 @@ class Certificates:
 
 def encoded_certificates(certificates: Certificates) -> bytes:
     """Return the file of ``certificates``; equal ones have equal files."""
-    given = dict.fromkeys(entry for layer in certificates.layers.values() for entry in layer.every)
+    given = dict.fromkeys(certificates.every)
     names = sorted({entry.names[int(number)] for entry in given for _, number in _NAMED.findall(entry.tokens)})
     hypotheses = sorted({name for entry in given for name in entry.hypotheses})
     plain = {entry: _renamed(entry, names) for entry in given}
@@ -124,6 +131,11 @@ def encoded_certificates(certificates: Certificates) -> bytes:
         content["index"].setdefault(variant, {})[threat] = [_index_of(at, entry) for entry in layer.entries]
         content["skipped"].setdefault(variant, {})[threat] = skipped
         content["layout"].setdefault(variant, {})[threat] = layout
+    if certificates.liveness:
+        content["liveness"] = {
+            variant: {id: at[entry] for id, entry in entries.items()}
+            for variant, entries in certificates.liveness.items()
+        }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return lzma.compress(text.encode(), format=lzma.FORMAT_XZ, filters=_FILTERS)
 
@@ -185,7 +197,19 @@ def _certificates(content: Mapping[str, Any]) -> Certificates:
                 tuple(_at(entries, place) for place in places),
                 {str(name): _at(entries, at) for name, at in content["skipped"][variant][threat].items()},
             )
-    return Certificates(layers)
+    liveness = {
+        _text(variant): {_text(id): _there(entries, place) for id, place in found.items()}
+        for variant, found in content.get("liveness", {}).items()
+    }
+    return Certificates(layers, liveness)
+
+
+def _there(listed: Sequence[Entry], place: Any) -> Entry:
+    """Return what has a number."""
+    if place is None:
+        raise ValueError("expected a number")
+    entry: Entry = _at(listed, place)
+    return entry
 
 
 def _at(listed: Sequence[Any], place: Any) -> Any:

@@ -27,9 +27,9 @@ from carnet_check.certificates.file import DIGITS, NAME, Entry, load_certificate
 from carnet_check.certificates.judging import follow
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_index import COLUMNS
-from carnet_check.exports.obligation_text import Known, Writer
+from carnet_check.exports.obligation_text import Known, Provable, Writer
 from carnet_check.kernel.checker import Refused
-from carnet_check.obligations import GOAL, Layer, Obligation, layers, obligations
+from carnet_check.obligations import GOAL, Layer, LivenessAttempt, assumed_of, attempts, layers, obligations
 from carnet_command.files import read_plain, reason
 from carnet_spec.language import Claim, Protocol, SpecificationError, Term
 from carnet_spec.language.decoding import decoded
@@ -67,11 +67,12 @@ class TextVerdict:
 
 @dataclass(frozen=True, slots=True)
 class IndexComparison:
-    """The digest of each variant of a folder, what is wrong with the rows of its index, and what is claimed."""
+    """The digest of each variant of a folder, what is wrong with the rows of its index, and what is to be proved."""
 
     specifications: dict[str, str]
     rows: tuple[RowVerdict, ...]
     stated: tuple[RequiredClaim, ...] = ()
+    lively: tuple[RequiredClaim, ...] = ()
 
 
 def specifications(folder: Path) -> Iterator[tuple[Protocol, str]]:
@@ -117,24 +118,33 @@ def compared(folder: Path, index: bytes) -> IndexComparison:
         for complaint in unsound(protocol, PROOF_SOUNDNESS):
             raise UsageError(f"variant {protocol.variant}: no verdict would mean anything: {complaint}")
     texts: dict[Term, Known] = {}
-    required = {
-        (protocol.variant, layer.threat.id if layer.threat else "", obligation.id): (obligation, writer)
-        for protocol, writer in ((each, Writer(texts)) for each in protocols)
-        for layer in layers(protocol)
-        for obligation in obligations(layer)
-    }
+    required: dict[Named, tuple[Provable, Writer]] = {}
+    conditions: dict[Named, tuple[Provable, Writer]] = {}
+    properties: list[tuple[Layer, Mapping[str, Sequence[LivenessAttempt]]]] = []
+    for protocol in protocols:
+        writer, every = Writer(texts), layers(protocol)
+        required |= {_named(each): (each, writer) for layer in every for each in obligations(layer)}
+        properties.append((assumed_of(every), attempts(every)))
+        tried = (attempt for found in properties[-1][1].values() for attempt in found)
+        conditions |= {_named(each): (each, writer) for attempt in tried for each in attempt.obligations}
     found: list[RowVerdict] = []
     listed: set[Named] = set()
+    known = required | conditions
     for row in rows_of(index, folder):
-        found.append(_compared(row, required, listed))
+        found.append(_compared(row, known, listed))
         listed.add(row.key)
     for variant, _, id in (key for key in required if key not in listed):
         found.append(RowVerdict(variant, id, "", "the index leaves it out", missing=True))
     claims = tuple(each for protocol in protocols for each in stated(protocol))
-    return IndexComparison({each.variant: each.digest for each in protocols}, tuple(found), claims)
+    lively = tuple(each for layer, stated in properties for each in _lively(layer, stated, listed))
+    return IndexComparison({each.variant: each.digest for each in protocols}, tuple(found), claims, lively)
 
 
-def _compared(row: Row, required: Mapping[Named, tuple[Obligation, Writer]], listed: Collection[Named]) -> RowVerdict:
+def _named(obligation: Provable) -> Named:
+    return obligation.variant, obligation.under, obligation.id
+
+
+def _compared(row: Row, required: Mapping[Named, tuple[Provable, Writer]], listed: Collection[Named]) -> RowVerdict:
     """Compare a row with the obligation that it names, unless the index has that already."""
     found, key = RowVerdict(row.variant, row.obligation, row.digest), row.key
     if key not in required:
@@ -161,7 +171,7 @@ def judged(folder: Path, digests: Iterable[str]) -> dict[str, TextVerdict]:
     """
     certificates = load_certificates(folder / NAME)
     entries: dict[str, dict[Entry, None]] = {}
-    for entry in (each for layer in certificates.layers.values() for each in layer.every):
+    for entry in certificates.every:
         entries.setdefault(entry.digest, {})[entry] = None
     return {digest: _verdict_of_text(folder, digest, entries.get(digest[:DIGITS], ())) for digest in digests}
 
@@ -180,7 +190,7 @@ def joined(rows: Iterable[RowVerdict], outcomes: Mapping[str, TextVerdict]) -> I
         yield row._replace(why=outcome.why, missing=outcome.missing) if outcome.why else row
 
 
-def _other_than(row: Row, obligation: Obligation, writer: Writer) -> str:
+def _other_than(row: Row, obligation: Provable, writer: Writer) -> str:
     """Say how a row differs from the obligation of the variant, if it does."""
     try:
         digest = writer.digest(obligation, _names(row.hypotheses))
@@ -289,6 +299,7 @@ def digests(rows: Sequence[Row]) -> list[str]:
 
 OF_NO_LAYER = "no layer has it, so nothing proves it"
 UNDER_NONE = "it is claimed under no threat model"
+NO_CONDITIONS = "the index has not all conditions for any stages"
 GENERAL = ("init/", "step/")
 """How the ids of the obligations begin that are proved under no threat model."""
 
@@ -305,7 +316,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class RequiredClaim:
-    """A pair with what begins the ids of all obligations that it rests on; ``declared`` claims are not stated yet."""
+    """A pair with what begins the ids of all obligations that it rests on.
+
+    What is ``declared`` is a claim that is not stated yet, or a liveness property of which no proof is given.
+    """
 
     pair: Pair
     rests_on: tuple[str, ...] = ()
@@ -343,3 +357,19 @@ def _stated(protocol: Protocol, claim: Claim, threat: str, every: Sequence[Layer
             own = (layer.prefix + kind for kind in GENERAL)
             return RequiredClaim(Pair(protocol.variant, claim.name, threat), tuple(dict.fromkeys((*GENERAL, *own))))
     return RequiredClaim(Pair(protocol.variant, claim.name, threat, OF_NO_LAYER))
+
+
+def _lively(
+    layer: Layer, properties: Mapping[str, Sequence[LivenessAttempt]], listed: Collection[Named]
+) -> Iterator[RequiredClaim]:
+    """Yield each liveness property with the conditions for some stages that an index lists, if it lists all of any.
+
+    Lemmas may use the axioms of a threat model where there is no other one, and the property is proved under it then.
+    """
+    variant, threat = layer.protocol.variant, layer.threat.id if layer.threat else ""
+    for name, tried in properties.items():
+        whole = (each for each in tried if all(_named(one) in listed for one in each.obligations))
+        attempt = next(whole, None)
+        pair = Pair(variant, name, threat, "" if attempt else NO_CONDITIONS)
+        own = tuple(layer.prefix + kind for kind in GENERAL)
+        yield RequiredClaim(pair, (*own, *(each.id for each in attempt.obligations)) if attempt else (), not attempt)

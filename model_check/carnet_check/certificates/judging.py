@@ -8,10 +8,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from carnet_check.certificates.file import DIGITS, Entry, LayerCertificates, LayerKey, Layout, tokens_of
-from carnet_check.exports.obligation_text import NoSuchHypothesisError, Writer, digest
+from carnet_check.exports.obligation_text import NoSuchHypothesisError, Provable, Writer, digest
 from carnet_check.kernel.checker import Refused, Step, check
 from carnet_check.kernel.reader import read_obligation, read_refutation
-from carnet_check.obligations import GOAL, Layer, Obligation, obligations
+from carnet_check.obligations import GOAL, Layer, LivenessAttempt, LivenessObligation, Obligation, obligations
 from carnet_command.worker import Lost
 from carnet_command.workers import Pool
 
@@ -74,8 +74,10 @@ Pair = tuple[str | None, str]
 """An action, none for the first state, and an invariant; a skipped pair has the action ''."""
 
 
-def pair_of(obligation: Obligation) -> Pair:
-    """Return what an obligation is about."""
+def pair_of(obligation: Provable) -> Pair:
+    """Return what an obligation is about; a condition of liveness is about itself."""
+    if isinstance(obligation, LivenessObligation):
+        return None, obligation.id
     if obligation.skipped:
         return "", obligation.invariant.name
     return obligation.action.name if obligation.action else None, obligation.invariant.name
@@ -89,6 +91,14 @@ def by_pair(certificates: LayerCertificates) -> dict[Pair, Entry | None]:
         pairs += [(action, name) for name, mark in zip(layout.invariants, marks, strict=False) if mark == "1"]
     known: dict[Pair, Entry | None] = dict(zip(pairs, certificates.entries, strict=False))
     return known | {("", name): entry for name, entry in certificates.skipped.items()}
+
+
+def certified_conditions(
+    properties: Mapping[str, Sequence[LivenessAttempt]], entries: Mapping[str, Entry]
+) -> Iterator[tuple[LivenessObligation, Entry]]:
+    """Yield the conditions of liveness properties that have a certificate, each once."""
+    every = {each.id: each for tried in properties.values() for attempt in tried for each in attempt.obligations}
+    yield from ((each, entries[id]) for id, each in every.items() if id in entries)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -201,7 +211,7 @@ class Judge:
         self.accepted: Accepted = set() if accepted is None else accepted
         self._most = most
 
-    def why_refused(self, obligation: Obligation, entry: Entry | None) -> str:
+    def why_refused(self, obligation: Provable, entry: Entry | None) -> str:
         """Return why a certificate does not prove an obligation as it is now, or nothing if it does."""
         bound = self.bound(obligation, entry)
         if isinstance(bound, str):
@@ -211,7 +221,7 @@ class Judge:
             self.accepted.add(bound.identity)
         return why
 
-    def bound(self, obligation: Obligation, entry: Entry | None) -> Bound | str:
+    def bound(self, obligation: Provable, entry: Entry | None) -> Bound | str:
         """Return a certificate with the text of an obligation as it is now, or why it is bound to no such text."""
         if entry is None:
             return "there is no certificate"
@@ -229,7 +239,7 @@ class Judge:
         return Bound(full, text, entry.names, entry.tokens)
 
 
-def cut(writer: Writer, obligation: Obligation, steps: list[Step], names: Mapping[int, str]) -> Entry:
+def cut(writer: Writer, obligation: Provable, steps: list[Step], names: Mapping[int, str]) -> Entry:
     """Return the certificate of an obligation, cut to the hypotheses that it uses; raise Refused if the kernel does.
 
     ``names`` has the name of each hypothesis that the refutation refers to by number.
@@ -249,7 +259,7 @@ def with_hypotheses(step: Step, number: Callable[[int], int]) -> Step:
     return (rule, tuple(map(number, places)), terms, rewritings) if rule == "use" else step
 
 
-def adapted(writer: Writer, obligation: Obligation, entry: Entry) -> Entry | None:
+def adapted(writer: Writer, obligation: Provable, entry: Entry) -> Entry | None:
     """Return a certificate of another text as one of this obligation, by the names of hypotheses, if it proves that."""
     if not {each.name for each in obligation.hypotheses}.issuperset(entry.hypotheses):
         return None

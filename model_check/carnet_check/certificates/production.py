@@ -13,11 +13,11 @@ from typing import Any, Self
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
 from carnet_check.certificates.judging import Judge, LayerObligations, Pair, adapted, by_pair, cut, key_of, pair_of
 from carnet_check.certificates.producing.refutation import NotFound, find_refutation
-from carnet_check.exports.obligation_text import Writer, digest
+from carnet_check.exports.obligation_text import Provable, Writer, digest
 from carnet_check.kernel.checker import Refused
 from carnet_check.kernel.reader import read_obligation
 from carnet_check.loading.families import load
-from carnet_check.obligations import GOAL, Layer, Obligation, layers, obligations
+from carnet_check.obligations import GOAL, Layer, LivenessAttempt, attempts, layers, obligations
 from carnet_command.worker import Lost
 from carnet_command.workers import PATIENCE, WorkerPool, only
 
@@ -43,6 +43,13 @@ class ProductionReport:
         """How many obligations there are; a skipped pair counts once for its invariant."""
         return self.kept + self.adapted + self.found + len(self.missing)
 
+    def add(self, other: ProductionReport) -> None:
+        """Count what became of other obligations of the variant, too."""
+        self.kept += other.kept
+        self.adapted += other.adapted
+        self.found += other.found
+        self.missing |= other.missing
+
 
 class Production:
     """Makes the certificates of variants, one after the other; what serves in one is tried in the next."""
@@ -52,6 +59,7 @@ class Production:
         self._workers = workers
         self._progress = progress
         self.layers: dict[LayerKey, LayerCertificates] = dict(before.layers)
+        self.liveness: dict[str, Mapping[str, Entry]] = dict(before.liveness)
         self._like: dict[Pair, list[Entry]] = {}
         for layer in before.layers.values():
             self._remember(by_pair(layer).items())
@@ -59,10 +67,10 @@ class Production:
     @property
     def certificates(self) -> Certificates:
         """What there is now."""
-        return Certificates(self.layers)
+        return Certificates(self.layers, self.liveness)
 
     def make(self, layers: Sequence[Layer], hints: Hints) -> ProductionReport:
-        """Make what is missing or stale of one variant's layers."""
+        """Make what is missing or stale of one variant's layers and of its liveness properties."""
         began, variant = time.monotonic(), layers[0].protocol.variant
         tally = ProductionReport(variant)
         there = set(map(key_of, layers))
@@ -72,54 +80,82 @@ class Production:
         total = sum(len(each.proper) + len(each.skipped) for each in asked)
         for each in asked:
             found: dict[str, Entry] = {}
-            open = self._reused(each, judge, tally, found)
-            self._progress(variant, tally.kept + tally.adapted + tally.found, total)
-            for id, entry in self._searched(each, open, hints, tally):
-                found[id] = entry
+            earlier = each.entries(self.layers.get(key_of(each.layer)))
+            likely = {one.id: hints[id] for one in each if (id := one.id[len(each.layer.prefix) :]) in hints}
+
+            def told() -> None:
                 self._progress(variant, tally.kept + tally.adapted + tally.found, total)
+
+            self._find([*each], earlier, likely, judge, tally, found, told)
             self.layers[key_of(each.layer)] = each.certificates(found)
-            self._remember((pair_of(obligation), found.get(obligation.id)) for obligation in each)
+        if lively := dict(self._lively(layers, judge, tally)):
+            self.liveness[variant] = lively
         tally.seconds = time.monotonic() - began
         return tally
 
-    def _reused(
-        self, asked: LayerObligations, judge: Judge, tally: ProductionReport, found: dict[str, Entry]
-    ) -> list[Obligation]:
-        earlier = asked.entries(self.layers.get(key_of(asked.layer)))
+    def _lively(self, layers: Sequence[Layer], judge: Judge, tally: ProductionReport) -> Iterator[tuple[str, Entry]]:
+        """Yield the certificates of each liveness property, for the first stages of which no condition lacks one."""
+        earlier = dict(self.liveness.pop(tally.variant, {}))
+        for name, tried in attempts(layers).items():
+            last = ProductionReport(tally.variant, missing={name: "the certified language cannot say it"})
+            for attempt in tried:
+                last = ProductionReport(tally.variant)
+                found = self._attempted(attempt, earlier, judge, last)
+                if not last.missing:
+                    yield from found.items()
+                    break
+                earlier |= found
+            tally.add(last)
+
+    def _attempted(
+        self, attempt: LivenessAttempt, earlier: Mapping[str, Entry], judge: Judge, tally: ProductionReport
+    ) -> dict[str, Entry]:
+        """Look for the certificates of conditions; if the first has none, no other is looked for."""
+        found: dict[str, Entry] = {}
+        for listed in (attempt.obligations[:1], attempt.obligations[1:]):
+            if not tally.missing:
+                self._find(listed, earlier, {}, judge, tally, found, lambda: None)
+        return found
+
+    def _find(
+        self,
+        asked: Sequence[Provable],
+        earlier: Mapping[str, Entry | None],
+        hints: Hints,
+        judge: Judge,
+        tally: ProductionReport,
+        found: dict[str, Entry],
+        told: Callable[[], None],
+    ) -> None:
+        """Find the certificates of obligations, and say each time that there are more: what serves still is kept."""
         open = []
-        for obligation in asked:
-            before = earlier.get(obligation.id)
-            if before is not None and not judge.why_refused(obligation, before):
-                found[obligation.id] = before
+        for each in asked:
+            before = earlier.get(each.id)
+            if before is not None and not judge.why_refused(each, before):
+                found[each.id] = before
                 tally.kept += 1
-            elif (other := self._adapted(judge, obligation, before)) is not None:
-                found[obligation.id] = other
+            elif (other := self._adapted(judge, each, before)) is not None:
+                found[each.id] = other
                 tally.adapted += 1
             else:
-                open.append(obligation)
-        return open
-
-    def _adapted(self, judge: Judge, obligation: Obligation, before: Entry | None) -> Entry | None:
-        """Return a certificate of the same action and invariant elsewhere that proves this obligation, too."""
-        like = self._like.get(pair_of(obligation), ())
-        tried = dict.fromkeys((before, *reversed(like)) if before else reversed(like))
-        made = (adapted(judge.writer, obligation, entry) for entry in tried)
-        return next((entry for entry in made if entry is not None), None)
-
-    def _searched(
-        self, asked: LayerObligations, open: Sequence[Obligation], hints: Hints, tally: ProductionReport
-    ) -> Iterator[tuple[str, Entry]]:
-        layer = asked.layer
-        prefix = len(layer.prefix)
-        questions = [
-            Question(self._reference, layer.protocol.variant, each.id, hints.get(each.id[prefix:])) for each in open
-        ]
+                open.append(each)
+        told()
+        questions = [Question(self._reference, tally.variant, each.id, hints.get(each.id)) for each in open]
         for answer in self._workers.answers(questions):
             if answer.entry is None:
                 tally.missing[answer.question.id] = answer.reason
             else:
                 tally.found += 1
-                yield answer.question.id, answer.entry
+                found[answer.question.id] = answer.entry
+                told()
+        self._remember((pair_of(each), found.get(each.id)) for each in asked)
+
+    def _adapted(self, judge: Judge, obligation: Provable, before: Entry | None) -> Entry | None:
+        """Return a certificate of the same action and invariant elsewhere that proves this obligation, too."""
+        like = self._like.get(pair_of(obligation), ())
+        tried = dict.fromkeys((before, *reversed(like)) if before else reversed(like))
+        made = (adapted(judge.writer, obligation, entry) for entry in tried)
+        return next((entry for entry in made if entry is not None), None)
 
     def _remember(self, found: Iterable[tuple[Pair, Entry | None]]) -> None:
         for pair, entry in found:
@@ -150,7 +186,7 @@ def cores(certificates: Certificates, layers: Iterable[Layer]) -> Mapping[tuple[
     return found
 
 
-def _fits(entry: Entry, obligation: Obligation, writer: Writer) -> bool:
+def _fits(entry: Entry, obligation: Provable, writer: Writer) -> bool:
     known = {each.name for each in obligation.hypotheses}
     return known.issuperset(entry.hypotheses) and entry.is_of(digest(writer.text(obligation, entry.hypotheses)))
 
@@ -200,13 +236,16 @@ def answers(question: Question) -> Iterator[Answer]:
 
 
 @functools.cache
-def _obligations_of(reference: str, variant: str) -> tuple[Writer, dict[str, Obligation]]:
+def _obligations_of(reference: str, variant: str) -> tuple[Writer, dict[str, Provable]]:
     """Return the obligations of a variant, with what writes them; a worker is asked for many."""
-    every = (each for layer in layers(load(reference).protocol(variant)) for each in obligations(layer))
+    protocol = load(reference).protocol(variant)
+    made = layers(protocol)
+    every: list[Provable] = [each for layer in made for each in obligations(layer)]
+    every += (each for tried in attempts(made).values() for attempt in tried for each in attempt.obligations)
     return Writer(), {each.id: each for each in every}
 
 
-def certificate(writer: Writer, obligation: Obligation, hint: Sequence[str] | None) -> Entry:
+def certificate(writer: Writer, obligation: Provable, hint: Sequence[str] | None) -> Entry:
     """Return the certificate of an obligation.
 
     Raises:
@@ -222,14 +261,14 @@ def certificate(writer: Writer, obligation: Obligation, hint: Sequence[str] | No
     raise reasons[-1]
 
 
-def _tries(writer: Writer, obligation: Obligation, hint: Sequence[str] | None) -> Iterator[tuple[set[str], float]]:
+def _tries(writer: Writer, obligation: Provable, hint: Sequence[str] | None) -> Iterator[tuple[set[str], float]]:
     """Yield hypotheses that may suffice, each with how many CPU seconds they are worth.
 
     That sorts are not empty is left out at first: it is needed now and then, and brings many instances.
     """
     fresh, sorts = _of(obligation, "fresh:"), _of(obligation, "sort:")
     if hint is None or obligation.skipped:
-        yield fresh | _of(obligation, "guard:", f"inv:{obligation.invariant.name}"), GUESS
+        yield fresh | _of(obligation, *obligation.likely), GUESS
     else:
         hinted = {each.name for each in obligation.hypotheses}.intersection(hint) | fresh
         yield hinted, HINTED
@@ -256,11 +295,11 @@ def _core(text: str) -> set[str]:
     return {str(name).strip("|") for name in solver.unsat_core()}
 
 
-def _of(obligation: Obligation, *kinds: str) -> set[str]:
+def _of(obligation: Provable, *kinds: str) -> set[str]:
     return {each.name for each in obligation.hypotheses if each.name.startswith(kinds)}
 
 
-def _with(writer: Writer, obligation: Obligation, kept: set[str], deadline: float = math.inf) -> Entry:
+def _with(writer: Writer, obligation: Provable, kept: set[str], deadline: float = math.inf) -> Entry:
     """Return the certificate of an obligation that uses no other hypotheses than those that are kept."""
     here, names = read_obligation(writer.text(obligation, kept - {GOAL}))
     return cut(writer, obligation, find_refutation(here, deadline), dict(enumerate(names)))

@@ -10,6 +10,7 @@ import click
 
 from carnet_check.certificates.file import NAME, Certificates, load_certificates, place_of, save_certificates
 from carnet_check.certificates.folder import SYSTEMS
+from carnet_check.certificates.judging import certified_conditions
 from carnet_check.certificates.production import Production, ProductionReport, Workers
 from carnet_check.certificates.production import cores as used
 from carnet_check.commands import common
@@ -18,8 +19,9 @@ from carnet_check.engines.interface import HasProofHints
 from carnet_check.engines.registry import able
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_index import index, rows
+from carnet_check.exports.obligation_text import Provable
 from carnet_check.loading.families import Source, load
-from carnet_check.obligations import Layer, layers
+from carnet_check.obligations import Layer, attempts, layers, obligations
 from carnet_check.wording import as_file_name
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import claimed, make_folder
@@ -94,11 +96,15 @@ def _write_folder(out: Path, every: Sequence[tuple[Layer, ...]], certificates: C
     make_folder(out / SYSTEMS)
     clear_protocols(out / SYSTEMS)
     for variant_layers in every:
-        for row in rows(variant_layers, used(certificates, variant_layers)):
+        protocol = variant_layers[0].protocol
+        entries = certificates.liveness.get(protocol.variant, {})
+        lively = dict(certified_conditions(attempts(variant_layers), entries))
+        kept = {(each.variant, each.id): entry.hypotheses for each, entry in lively.items()}
+        stated: list[Provable] = [each for layer in variant_layers for each in obligations(layer)]
+        for row in rows([*stated, *lively], {**used(certificates, variant_layers), **kept}):
             if row.digest not in folder.files:
                 folder.add(row.digest, row.smtlib)
             cells.append(row.cells())
-        protocol = variant_layers[0].protocol
         write_protocol(out / SYSTEMS / f"{as_file_name(protocol.variant)}.json", protocol.encoded)
     folder.close(index(cells))
 

@@ -47,7 +47,7 @@ TOOLS = (
         "pip install 'carnet[bundle]'",
         ("securesystemslib", "in-toto-attestation", "rfc8785"),
     ),
-    Tool("matplotlib", "carnet datapath --plot", "pip install 'carnet[plot]'", ("matplotlib",)),
+    Tool("matplotlib", "carnet datapath --plot, carnet audit --plot", "pip install 'carnet[plot]'", ("matplotlib",)),
     Tool("joserfc", "signed results, carnet attest --ear", "pip install 'carnet[ear]'", ("joserfc",)),
     Tool("nvidia-ml-py", "GPUs, for carnet attest --live", "pip install 'carnet[live]'", ("nvidia-ml-py",)),
     Tool("torch", "carnet run --trainer torch", "pip install 'carnet[train]'", ("torch",)),

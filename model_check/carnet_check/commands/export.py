@@ -24,7 +24,7 @@ from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
 from carnet_check.loading.extent import available_memory, refuse_instance
 from carnet_check.loading.families import Source, axiom_violations, load, unknown
 from carnet_check.loading.scope import Scope, scope_of
-from carnet_check.obligations import Layer, layers
+from carnet_check.obligations import Layer, layers, obligations
 from carnet_check.semantics import Interpreter
 from carnet_check.wording import as_file_name
 from carnet_command.exit_codes import ExitCode
@@ -465,12 +465,12 @@ def _write_obligations(
     folder = ObligationFolder(out, ENDINGS[form])
     counts = {layer.protocol.variant: [0, 0] for layer in layers}
     cells = []
-    for number, row in enumerate(rows(layers, cores)):
+    for number, row in enumerate(rows((each for layer in layers for each in obligations(layer)), cores)):
         if number % PROGRESS_INTERVAL == 0:
             covered.status(f"writing obligation {number:,}")
         if row.digest not in folder.files:
             folder.add(row.digest, row.smtlib if form == SMTLIB else row.tptp)
-        counts[row.obligation.layer.protocol.variant][row.obligation.skipped] += 1
+        counts[row.obligation.variant][row.obligation.skipped] += 1
         cells.append(row.cells())
     folder.close(index(cells))
     protocols = {layer.protocol.variant: layer.protocol for layer in layers}

@@ -49,10 +49,13 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     verdicts, verified_seconds = verified.answer, verified.seconds
     accepted = None if verdicts is None else all(each.accepted for each in verdicts)
     claims = _judged(compared.answer.stated, every)
-    empty = [name for name in compared.answer.specifications if all(each.variant != name for each in claims)]
-    codes = [*(ExitCode.UNKNOWN for each in claims if each.why), *(ExitCode.VACUOUS for _ in empty)]
+    lively = _judged(compared.answer.lively, every)
+    spoken = {each.variant for each in (*claims, *lively)}
+    empty = [name for name in compared.answer.specifications if name not in spoken]
+    codes = [*(ExitCode.UNKNOWN for each in (*claims, *lively) if each.why), *(ExitCode.VACUOUS for _ in empty)]
     code = deciding([_code(every, verdicts or ()), *codes])
     declared = [each.pair for each in compared.answer.stated if each.declared]
+    open_ = [each.pair for each in compared.answer.lively if each.declared]
     value = {
         "obligations": sum(each.required for each in every),
         "unproved": [
@@ -65,6 +68,10 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
         "verified_by": None if (executable := coq_program.program()) is None else coq_program.identity(executable),
         "claims": [asdict(each) for each in claims],
         "declared": [{"variant": each.variant, "claim": each.claim} for each in declared],
+        "liveness": [
+            {"variant": each.variant, "property": each.claim, "threat": each.threat, "why": each.why}
+            for each in (*lively, *open_)
+        ],
         "rerun": rerun_command(context),
     }
     lines = itertools.chain(
@@ -74,8 +81,9 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
             for line in wrapped("variant", f"{name}, spec digest {digest}")
         ),
         _lines(every, seconds),
-        _in_coq(verified),
+        _in_coq(verified, bool(lively)),
         _claimed(claims, declared),
+        _lively(lively, open_),
         (
             line
             for name in empty
@@ -214,6 +222,16 @@ def _claimed(claims: Sequence[certified.Pair], declared: Sequence[certified.Pair
     yield from wrapped("axioms", NOBODY_LOOKED)
 
 
+def _lively(judged: Sequence[certified.Pair], open_: Sequence[certified.Pair]) -> Iterator[str]:
+    """Say how many liveness properties are proved, and which are not."""
+    for variant in dict.fromkeys(each.variant for each in (*judged, *open_)):
+        mine = [each for each in (*judged, *open_) if each.variant == variant]
+        proved = sum(not each.why for each in mine)
+        yield from wrapped("liveness", f"{variant}: {proved:,} of {len(mine):,} proved")
+        for each in [each for each in mine if each.why][:SHOWN]:
+            yield from wrapped("unproved", f"{variant}, liveness property {each.claim}: {each.why}")
+
+
 def _lines(every: Sequence[certified.RowVerdict], seconds: float) -> Iterator[str]:
     unproved = [each for each in every if each.why]
     texts = counted(len({each.digest for each in every}), "text")
@@ -226,7 +244,7 @@ def _lines(every: Sequence[certified.RowVerdict], seconds: float) -> Iterator[st
         yield from wrapped("unproved", f"and {len(unproved) - SHOWN:,} more")
 
 
-def _in_coq(verified: TimedAnswer[list[in_coq.Verdict] | None]) -> Iterator[str]:
+def _in_coq(verified: TimedAnswer[list[in_coq.Verdict] | None], is_lively: bool) -> Iterator[str]:
     executable = coq_program.program()
     if verified.answer is None or executable is None:
         builds = f"`make -C model_check/coq program` builds the program, and {coq_program.VARIABLE} names it"
@@ -236,6 +254,8 @@ def _in_coq(verified: TimedAnswer[list[in_coq.Verdict] | None]) -> Iterator[str]
     said = "accepts them all"
     if refused:
         said = "refuses some" if any(each.decided for each in refused) else "has no answer about some"
-    yield from wrapped("in Coq", f"{said}, {verified.seconds:.1f} s; asked was {coq_program.identity(executable)}")
+    but = "; it knows no conditions of liveness" if is_lively else ""
+    asked = coq_program.identity(executable)
+    yield from wrapped("in Coq", f"{said}, {verified.seconds:.1f} s; asked was {asked}{but}")
     for each in refused:
         yield from wrapped("in Coq", f"{each.variant}: {'; '.join(each.said[:SHOWN])}")

@@ -18,9 +18,9 @@ from carnet_check.errors import UsageError
 from carnet_check.loading.extent import MOST_OF_ONE, MOST_PAIRS, pairs
 from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_check.loading.importing import specification_errors
-from carnet_check.wording import listed
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
+from carnet_command.text import listed
 from carnet_spec.language import Family, Instance, Profile, Protocol, Sort
 from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceError, TraceEvent
 

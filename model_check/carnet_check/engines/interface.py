@@ -331,7 +331,7 @@ class ProvesLiveness(Engine):
     """Proves that something happens in the end."""
 
     @abstractmethod
-    def liveness(self, protocol: Protocol, live: Eventually) -> LivenessAnswer:
+    def liveness(self, source: Source, protocol: Protocol, live: Eventually) -> LivenessAnswer:
         """Try to prove ``live``, for instances of any size and under every threat model."""
 
 
@@ -658,13 +658,15 @@ class StepProofs(ABC):
 class LivenessAnswer:
     """Whether a liveness property is proved: by whose fairness, from which axioms and lemmas, or why it is not.
 
-    ``believed`` counts the conditions of which a solver is believed, where certificates prove what else there is.
+    ``certified`` counts the conditions that certificates prove, and ``believed`` those of which a solver is believed
+    where certificates prove what else there is.
     """
 
     fair: tuple[str, ...] = ()
     axioms: frozenset[str] = frozenset()
     lemmas: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
+    certified: int = 0
     believed: int = 0
     seconds: float = 0.0
 

@@ -8,9 +8,9 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from carnet_check.exports.obligation_text import Writer, chosen, digest
+from carnet_check.exports.obligation_text import Provable, Writer, chosen, digest
 from carnet_check.exports.tptp import tptp
-from carnet_check.obligations import GOAL, Layer, Obligation, obligations
+from carnet_check.obligations import GOAL
 
 COLUMNS = ("variant", "threat", "obligation", "digest", "hypotheses")
 Cores = Mapping[tuple[str, str], Collection[str]]
@@ -21,7 +21,7 @@ Cores = Mapping[tuple[str, str], Collection[str]]
 class Row:
     """One obligation, and the digest of its SMT-LIB text; equal obligations have equal digests."""
 
-    obligation: Obligation
+    obligation: Provable
     kept: Collection[str] | None
     digest: str
     smtlib: str
@@ -33,21 +33,18 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """Return the row of the index; the names of hypotheses may be any text, so they are a list in JSON."""
-        layer = self.obligation.layer
         names = [each.name for each in chosen(self.obligation, self.kept) if each.name != GOAL]
-        threat = layer.threat.id if layer.threat else ""
         said = json.dumps(names, ensure_ascii=False)
-        return (layer.protocol.variant, threat, self.obligation.id, self.digest, said)
+        return (self.obligation.variant, self.obligation.under, self.obligation.id, self.digest, said)
 
 
-def rows(layers: Iterable[Layer], cores: Cores) -> Iterator[Row]:
-    """Yield the obligations of ``layers`` with the hypotheses of their cores; one without a core has all of its own."""
+def rows(obligations: Iterable[Provable], cores: Cores) -> Iterator[Row]:
+    """Yield obligations with the hypotheses of their cores; one without a core has all of its own."""
     writer = Writer()
-    for layer in layers:
-        for obligation in obligations(layer):
-            kept = cores.get((layer.protocol.variant, obligation.id))
-            text = writer.text(obligation, kept)
-            yield Row(obligation, kept, digest(text), text)
+    for each in obligations:
+        kept = cores.get((each.variant, each.id))
+        text = writer.text(each, kept)
+        yield Row(each, kept, digest(text), text)
 
 
 def index(cells: Iterable[Iterable[str]]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from carnet_check.exports.smtlib import LOGIC, Declarations, quoted, sort_name, symbol_name, with_symbols
-from carnet_check.obligations import GOAL, Hypothesis, Obligation
+from carnet_check.obligations import GOAL, Hypothesis, LivenessObligation, Obligation
 from carnet_check.reserved_symbols import ReservedSymbol
 from carnet_spec.language import Sort, SpecificationError, Symbol, Term
 
@@ -31,6 +31,8 @@ class _HypothesisText:
     functions: Mapping[str, None]
 
 
+Provable = Obligation | LivenessObligation
+"""What has a text, and may have a certificate."""
 Known = tuple[str, tuple[Sort | Symbol, ...]]
 """A formula as text, and what is needed to say it."""
 
@@ -47,7 +49,7 @@ class Writer:
         self._digests: dict[tuple[int, tuple[str, ...]], tuple[Term, str]] = {}
         self._declarations = Declarations()
 
-    def text(self, obligation: Obligation, kept: Collection[str] | None = None) -> str:
+    def text(self, obligation: Provable, kept: Collection[str] | None = None) -> str:
         """Return the file of ``obligation`` with the hypotheses that are ``kept`` and its goal; by default with all.
 
         Raises:
@@ -77,7 +79,7 @@ class Writer:
         ]
         return "\n".join(lines)
 
-    def digest(self, obligation: Obligation, kept: tuple[str, ...]) -> str:
+    def digest(self, obligation: Provable, kept: tuple[str, ...]) -> str:
         """Return the digest of a file. All steps that leave an invariant alone have one file, which is made once.
 
         Raises:
@@ -125,7 +127,7 @@ def _line(line: str) -> str:
     return line
 
 
-def chosen(obligation: Obligation, kept: Collection[str] | None) -> tuple[Hypothesis, ...]:
+def chosen(obligation: Provable, kept: Collection[str] | None) -> tuple[Hypothesis, ...]:
     """Return the hypotheses that are ``kept``, in order, and the goal; if it is ``None``, all of them.
 
     Raises:

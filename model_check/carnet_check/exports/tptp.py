@@ -12,16 +12,16 @@ import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from carnet_check.exports.obligation_text import chosen
+from carnet_check.exports.obligation_text import Provable, chosen
 from carnet_check.exports.smtlib import member_name, sort_name, symbol_name, with_symbols
-from carnet_check.obligations import GOAL, Hypothesis, Obligation
+from carnet_check.obligations import GOAL, Hypothesis
 from carnet_spec.language import Sort, SpecificationError, Symbol, terms
 
 _UNCLEAR = re.compile(r"[^A-Za-z0-9]")
 _Names = Mapping[terms.Var, str]
 
 
-def tptp(obligation: Obligation, kept: Collection[str] | None = None, goal: terms.Term | None = None) -> str:
+def tptp(obligation: Provable, kept: Collection[str] | None = None, goal: terms.Term | None = None) -> str:
     """Return ``obligation`` with the hypotheses that are ``kept`` and its goal; by default with all.
 
     Args:

@@ -6,6 +6,18 @@ Checkers of proofs read these obligations: the kernels, and solvers that are giv
 
 from __future__ import annotations
 
+from carnet_check.obligations.liveness import LivenessAttempt, LivenessObligation, assumed_of, attempts
 from carnet_check.obligations.reading import GOAL, Hypothesis, Layer, Obligation, layers, obligations
 
-__all__ = ["GOAL", "Hypothesis", "Layer", "Obligation", "layers", "obligations"]
+__all__ = [
+    "GOAL",
+    "Hypothesis",
+    "Layer",
+    "LivenessAttempt",
+    "LivenessObligation",
+    "Obligation",
+    "assumed_of",
+    "attempts",
+    "layers",
+    "obligations",
+]

@@ -240,7 +240,7 @@ class Layer:
     @cached_property
     def prefix(self) -> str:
         """What begins the ids of the layer's obligations."""
-        return f"{_part(self.threat.id)}:" if self.threat else ""
+        return f"{part_of_id(self.threat.id)}:" if self.threat else ""
 
     def _statements(self, invariants: Iterable[Invariant]) -> Iterator[Statement]:
         return (self.reading.statements[invariant.name] for invariant in invariants)
@@ -269,6 +269,16 @@ class Obligation:
         return self.statement.invariant
 
     @property
+    def variant(self) -> str:
+        """The variant that it is about."""
+        return self.layer.protocol.variant
+
+    @property
+    def under(self) -> str:
+        """The threat model whose axioms it may use, if any."""
+        return self.layer.threat.id if self.layer.threat else ""
+
+    @property
     def action(self) -> Action | None:
         """The action that is to keep it."""
         return self.steps.action if self.steps else None
@@ -287,6 +297,11 @@ class Obligation:
         if self.steps is None:
             return Hypothesis(GOAL, terms.Not(initially(claim, self.layer.reading.starts)))
         return Hypothesis(GOAL, terms.Not(precondition(claim, self.steps.changes)))
+
+    @property
+    def likely(self) -> tuple[str, ...]:
+        """How the names of hypotheses begin that often suffice."""
+        return ("guard:", f"inv:{self.invariant.name}")
 
     @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
@@ -330,15 +345,15 @@ def _claimed_under(protocol: Protocol, wanted: set[str]) -> Iterator[Invariant]:
 def obligations(layer: Layer) -> Iterator[Obligation]:
     """Yield everything that has to be proved for the claims of ``layer``, pairs with nothing to prove included."""
     for statement in layer.claimed:
-        yield Obligation(f"{layer.prefix}init/{_part(statement.invariant.name)}", layer, statement, None)
+        yield Obligation(f"{layer.prefix}init/{part_of_id(statement.invariant.name)}", layer, statement, None)
     for steps in layer.reading.steps:
-        start = f"{layer.prefix}step/{_part(steps.action.name)}/"
+        start = f"{layer.prefix}step/{part_of_id(steps.action.name)}/"
         for statement in layer.claimed:
             skipped = statement.symbols.isdisjoint(steps.changes)
-            yield Obligation(start + _part(statement.invariant.name), layer, statement, steps, skipped)
+            yield Obligation(start + part_of_id(statement.invariant.name), layer, statement, steps, skipped)
 
 
-def _part(name: str) -> str:
+def part_of_id(name: str) -> str:
     """Return a name as one part of an obligation's id, which no other name is written as."""
     return name.replace("%", "%25").replace("/", "%2F")
 

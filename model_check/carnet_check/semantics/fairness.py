@@ -12,7 +12,8 @@ r"""Fairness: what it means that an action is taken fairly, and which rules nobo
 * A property with parameters is one for each choice of elements (:func:`at_each`): what is fair may depend on them.
 * Where a property says what is *given* of an action, only its steps with these parameters count, as WF_vars(B) of TLA+
   does for ``B == \E x : Act(x) /\ x = value``: a GPU is asked to carry out the orders of the session that is waited
-  for, and may do what it likes in others. Such steps are a :func:`part` of the action.
+  for, and may do what it likes in others. Such steps are a part of
+  the action (:func:`~carnet_spec.language.analysis.fair_parts.part`).
 * A pool, a budget or the number of elements that can be drawn fresh ends a run that would go on in a larger instance.
   An action that only they keep from being taken is *cut short*: it is neither open nor not.
 * A rule is taken at once wherever it can be. That is exact for what may be reached; but nobody has to forge a message
@@ -30,9 +31,10 @@ from dataclasses import replace
 
 from carnet_check.semantics.evaluation import Env, State
 from carnet_check.semantics.interpreter import Interpreter
-from carnet_spec.language import Action, Eventually, Guard, GuardKind, Instance, Protocol, Symbol, Update
+from carnet_spec.language import Action, Eventually, GuardKind, Instance, Protocol, Symbol, Update
+from carnet_spec.language.analysis.fair_parts import part, whole_name
 from carnet_spec.language.analysis.polarity import deduced_symbols
-from carnet_spec.language.terms import TRUE, Exists, Member, Term, conjunction, negation, symbols_of
+from carnet_spec.language.terms import Exists, Member, Term, conjunction, symbols_of
 from carnet_spec.trace import Trace, TraceStep
 
 # -- properties of some elements ------------------------------------------------------------------
@@ -84,33 +86,7 @@ def _read_by(update: Update) -> frozenset[Symbol]:
     return frozenset().union(*map(symbols_of, (*update.args, update.when, *value)))
 
 
-# -- parts of actions -----------------------------------------------------------------------------
-
-OTHERWISE = " otherwise"
-"""Ends the name of what is left of an action."""
-
-
-def part(action: Action, live: Eventually) -> Action:
-    """Return the action with those of its steps alone that ``live`` wants taken fairly."""
-    condition = live.condition(action.name, action.params)
-    return action if condition == TRUE else _limited_to(action, condition)
-
-
-def divided(protocol: Protocol, liveness: Sequence[Eventually]) -> Protocol:
-    """Return the protocol in which what is to be taken fairly is an action, and the rest of it another.
-
-    No two of ``liveness`` say different things of one action (:func:`agree`). :func:`whole` undoes the names.
-    """
-    return replace(protocol, actions=tuple(each for action in protocol.actions for each in _parts(action, liveness)))
-
-
-def _parts(action: Action, liveness: Sequence[Eventually]) -> tuple[Action, ...]:
-    conditions = {live.condition(action.name, action.params) for live in liveness if action.name in live.fair}
-    condition = conditions.pop() if conditions else TRUE
-    if condition == TRUE:
-        return (action,)
-    rest = _limited_to(action, negation(condition))
-    return _limited_to(action, condition), replace(rest, name=action.name + OTHERWISE)
+# -- instances and traces of divided protocols -----------------------------------------------------
 
 
 def divided_instance(instance: Instance, protocol: Protocol) -> Instance:
@@ -119,7 +95,7 @@ def divided_instance(instance: Instance, protocol: Protocol) -> Instance:
         (action.name, var): pool
         for action in protocol.actions
         for (name, var), pool in instance.pools.items()
-        if name == _whole_name(action.name)
+        if name == whole_name(action.name)
     }
     return replace(instance, pools=pools)
 
@@ -132,23 +108,15 @@ def agree(protocol: Protocol, some: Eventually, other: Eventually) -> bool:
 
 def whole(trace: Trace) -> Trace:
     """Return a trace of a divided protocol as one of the protocol."""
-    return replace(trace, steps=tuple(replace(step, action=_whole_name(step.action)) for step in trace.steps))
+    return replace(trace, steps=tuple(replace(step, action=whole_name(step.action)) for step in trace.steps))
 
 
 def counted_whole(counts: Mapping[str, int]) -> dict[str, int]:
     """Return what is counted of each action of a divided protocol as counts of the protocol's."""
     found: dict[str, int] = {}
     for name, count in counts.items():
-        found[_whole_name(name)] = found.get(_whole_name(name), 0) + count
+        found[whole_name(name)] = found.get(whole_name(name), 0) + count
     return found
-
-
-def _whole_name(name: str) -> str:
-    return name.removesuffix(OTHERWISE)
-
-
-def _limited_to(action: Action, condition: Term) -> Action:
-    return replace(action, guards=(*action.guards, Guard("given", condition, GuardKind.GIVEN)))
 
 
 # -- what may cut a run short ---------------------------------------------------------------------

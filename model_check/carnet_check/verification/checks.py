@@ -23,8 +23,7 @@ from carnet_check.loading.meanings import has_model
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.outcome import CampaignOutcome, GoalOutcome
 from carnet_check.verification.planning import Campaign
-from carnet_check.wording import listed
-from carnet_command.text import counted
+from carnet_command.text import counted, listed
 from carnet_spec.language import Action, Claim, Eventually, Goal, LemmaClaim, Protocol, Threat
 from carnet_spec.language.printing import fair_steps
 from carnet_spec.language.terms import TRUE, Term, conjunction
@@ -388,6 +387,7 @@ class _Check:
         verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
         detail = f"by {_fairness(live, answer.fair)}" if answer.proved else "; ".join(answer.open)
         detail += f"; rests on {counted(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
+        detail += f"; {counted(answer.certified, 'condition')} by certificate" if answer.certified else ""
         detail += f"; a solver is believed in {counted(answer.believed, 'condition')}" if answer.believed else ""
         unmet = [self._worlds.why_no_model(threat) for threat in self.plan.threats]
         if not self._may_wait(live):

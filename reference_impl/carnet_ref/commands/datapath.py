@@ -117,7 +117,7 @@ def _published(table: str, samples: int, seed: int, plot_file: Path | None) -> t
 
     made = _table(table, samples, seed)
     if plot_file:
-        _draw(made, plot_file)
+        report.plot(made, plot_file)
     shown = report.as_json(made)
     return shown, report.lines(shown)
 
@@ -128,15 +128,6 @@ def _table(table: str, samples: int, seed: int) -> Table:
     if table == "gpu-travelling":
         return gpu_travelling.table()
     return {"fastrack": fastrack.table, "ddp": ddp.table, "pipellm": pipellm.table}[table](samples, seed)
-
-
-def _draw(table: Table, path: Path) -> None:
-    from carnet_ref.datapath.report import plot
-
-    try:
-        plot(table, path)
-    except OSError as error:
-        raise UsageError(f"cannot write '{path}': {error.strerror}") from None
 
 
 def _capacity(given: dict[str, str | int]) -> dict[str, Any]:

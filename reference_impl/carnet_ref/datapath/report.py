@@ -5,18 +5,18 @@ A picture shows published beside reproduced, as SVG that is the same bytes for t
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
-from carnet_command.errors import UsageError
 from carnet_command.text import RULE_WIDTH, counted, hanging, wrapped
 from carnet_ref.datapath.figures import with_unit
 from carnet_ref.datapath.quantities import Duration, Rate, Size
 from carnet_ref.datapath.tables.model import FigureRole, Table
+from carnet_ref.pictures import write_picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 GAP = 2
 """Columns between two columns of a table."""
@@ -136,7 +136,6 @@ def _columns(texts: Iterable[str], widths: Iterable[int]) -> str:
     return "".join(f"{'':{GAP}}{text:>{width}}" for text, width in zip(texts, widths, strict=True))
 
 
-EXTRA: Final = "the extra 'plot' (pip install 'carnet[plot]')"
 COLOURS = {
     FigureRole.FITTED: "#9aa5b1",
     FigureRole.PREDICTED: "#1f6feb",
@@ -149,58 +148,35 @@ BAR = 0.38
 def plot(table: Table, path: Path) -> None:
     """Write ``table`` to ``path`` as SVG, one pair of bars for each cell, on a logarithmic scale.
 
-    Raises UsageError if Matplotlib is not installed.
+    Raises UsageError if Matplotlib is not installed, or the file cannot be written.
     """
-    try:
-        with _elsewhere():
-            from matplotlib import rc_context, rcdefaults, rcParams
-            from matplotlib.backends.backend_svg import FigureCanvasSVG
-            from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError(f"a picture needs {EXTRA}") from None
+    write_picture(path, table.id, (8, 0.9 + 0.42 * len(table.cells)), lambda axes: _draw(axes, table))
 
-    with rc_context():
-        rcdefaults()
-        rcParams.update({"svg.hashsalt": f"carnet {table.id}", "svg.fonttype": "none", "font.size": 9})
-        figure = Figure(figsize=(8, 0.9 + 0.42 * len(table.cells)), layout="constrained")
-        axes = figure.add_subplot()
-        places = range(len(table.cells))
+
+def _draw(axes: Axes, table: Table) -> None:
+    places = range(len(table.cells))
+    axes.barh(
+        [place - BAR / 2 for place in places],
+        [cell.published for cell in table.cells],
+        BAR,
+        color="white",
+        edgecolor="#3b4754",
+        label="published",
+    )
+    for role, colour in COLOURS.items():
+        chosen = [(place, cell) for place, cell in enumerate(table.cells) if cell.role is role]
+        if not chosen:
+            continue
         axes.barh(
-            [place - BAR / 2 for place in places],
-            [cell.published for cell in table.cells],
+            [place + BAR / 2 for place, _ in chosen],
+            [cell.reproduced for _, cell in chosen],
             BAR,
-            color="white",
-            edgecolor="#3b4754",
-            label="published",
+            color=colour,
+            label=str(role) if role is FigureRole.RECOMPUTED else f"model, {role}",
         )
-        for role, colour in COLOURS.items():
-            chosen = [(place, cell) for place, cell in enumerate(table.cells) if cell.role is role]
-            if not chosen:
-                continue
-            axes.barh(
-                [place + BAR / 2 for place, _ in chosen],
-                [cell.reproduced for _, cell in chosen],
-                BAR,
-                color=colour,
-                label=str(role) if role is FigureRole.RECOMPUTED else f"model, {role}",
-            )
-        axes.set_yticks(list(places), [cell.name for cell in table.cells])
-        axes.invert_yaxis()
-        axes.set_xscale("log")
-        axes.set_xlabel("seconds or ratio")
-        axes.set_title(table.title)
-        axes.legend(loc="best", fontsize=8)
-        FigureCanvasSVG(figure)
-        drawn = BytesIO()
-        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
-    path.write_bytes(drawn.getvalue())
-
-
-@contextlib.contextmanager
-def _elsewhere() -> Iterator[None]:
-    """Work in an empty folder meanwhile: matplotlib reads its settings from the current one as it is imported.
-
-    Source: matplotlib.matplotlib_fname, "$PWD/matplotlibrc".
-    """
-    with tempfile.TemporaryDirectory(prefix="carnet-plot-") as empty, contextlib.chdir(empty):
-        yield
+    axes.set_yticks(list(places), [cell.name for cell in table.cells])
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel("seconds or ratio")
+    axes.set_title(table.title)
+    axes.legend(loc="best", fontsize=8)

@@ -34,7 +34,18 @@ from carnet_spec.language.expressions import (
     used,
     variable,
 )
-from carnet_spec.language.family import Family, Finding, Profile, Scale, Service, Variant, all_sizes
+from carnet_spec.language.family import (
+    Family,
+    Finding,
+    PartyKind,
+    PartyView,
+    Profile,
+    Scale,
+    Service,
+    Variant,
+    Visibility,
+    all_sizes,
+)
 from carnet_spec.language.instance import InLine, Instance, Row
 from carnet_spec.language.lemma_claims import Case, Examination, Hypothesis, LemmaClaim, Means
 from carnet_spec.language.protocol import Protocol
@@ -83,6 +94,8 @@ __all__ = [
     "LemmaClaim",
     "Means",
     "MisuseError",
+    "PartyKind",
+    "PartyView",
     "Profile",
     "Protocol",
     "Relation",
@@ -99,6 +112,7 @@ __all__ = [
     "TwoRuns",
     "Update",
     "Variant",
+    "Visibility",
     "all_of",
     "all_sizes",
     "any_of",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import MisuseError, SpecificationError
@@ -95,6 +96,68 @@ class Service:
         require_fields(self, f"Service {self.id!r}", id=str, title=str, available=str, where=str, needed_by=Set)
 
 
+class PartyKind(Enum):
+    """What a party is, in words that fit every design, so that designs can be compared."""
+
+    OTHERS = "others that take part"
+    TEE = "TEE of a CPU"
+    ACCELERATOR = "accelerators or workers"
+    HOST = "host and network"
+
+
+class Visibility(Enum):
+    """What a party sees of the data of an honest one: the most first."""
+
+    CLEAR = "clear"
+    RESULT = "result"
+    NOISED = "noised"
+    MASKED = "masked"
+    HIDDEN = "hidden"
+    SHAPE = "shape"
+    DIGESTS = "digests"
+
+    @property
+    def meaning(self) -> str:
+        """What the word stands for."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Visibility.CLEAR: "the data themselves",
+    Visibility.RESULT: "what is computed from the data of several, such as a model or a grant",
+    Visibility.NOISED: "a part of the data, clipped and noised",
+    Visibility.MASKED: "values under masks or in a code, which are as likely for any other data",
+    Visibility.HIDDEN: "ciphertext, with its size, its time and its way",
+    Visibility.SHAPE: "ciphertext whose size, time and way are the same for any data",
+    Visibility.DIGESTS: "digests and signatures, and no data",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PartyView:
+    """What one party sees of the data of an honest one, and what it is trusted for."""
+
+    kind: PartyKind
+    party: str
+    """What the design calls it."""
+    sees: Visibility
+    detail: str
+    """What exactly it sees, in words."""
+    limited_by: tuple[str, ...] = ()
+    """The claims that say that it sees no more; without any, nothing that is checked does."""
+    trusted_for: str = ""
+    """What it is relied on for; empty where nothing is."""
+    assumed_in: tuple[str, ...] = ()
+    """The assumptions that take this for granted."""
+
+    def __post_init__(self) -> None:
+        what = f"PartyView {self.party!r}"
+        require_fields(self, what, kind=PartyKind, party=str, sees=Visibility, detail=str, limited_by=(str,))
+        require_fields(self, what, trusted_for=str, assumed_in=(str,))
+        if self.assumed_in and not self.trusted_for:
+            raise MisuseError(f"{what}: 'assumed_in' names assumptions, and 'trusted_for' says nothing")
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """A size of instance for explicit search; without ``budget`` the adversary is unbounded."""
@@ -136,6 +199,7 @@ class Family:
         rounds: the size that bounds how often the protocol goes round, which ``Goal.rounds`` counts; empty: none does.
         options: sizes that have an option of their own on the command line, each with a letter and what it counts.
         services: what its variants ask of parts that nobody can change, such as firmware.
+        views: what each party sees and is trusted for, in the first main variant; of each kind one at most.
         fresh_sizes: the sizes that only say how many values may be drawn fresh: an instance relates none of them to
             each other but in a line, so it grows no faster than the size.
         judged_under: given the actions of a recorded run, returns the threat model that the run is judged under if its
@@ -155,6 +219,7 @@ class Family:
     hunts: tuple[Profile, ...] = ()
     findings: tuple[Finding, ...] = ()
     services: tuple[Service, ...] = ()
+    views: tuple[PartyView, ...] = ()
     default_threat: str = ""
     rounds: str = ""
     options: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -173,7 +238,9 @@ class Family:
         what = f"Family {self.id!r}"
         require_fields(self, what, id=str, title=str, draft=Callable, instance=Callable, variants={str: Variant})
         require_fields(self, what, main=(str,), profiles={str: Profile}, hunts=(Profile,), findings=(Finding,))
-        require_fields(self, what, services=(Service,), default_threat=str, rounds=str, options={str: (str,)})
+        require_fields(
+            self, what, services=(Service,), views=(PartyView,), default_threat=str, rounds=str, options={str: (str,)}
+        )
         require_fields(self, what, fresh_sizes=Set, judged_under=Callable | None, round_goal=str, text=NormativeText)
         if not self.variants:
             raise MisuseError(f"{what} has no variants: leave them out, and there is one called 'main'")

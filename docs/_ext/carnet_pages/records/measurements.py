@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
     "asymml": (*(120, ("asymml/*",)), "OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.asymml_pages"),
+    "audit": (*(10, ("audit/*",)), "python -m tests.benchmarks.audit_pages"),
     "coding": (*(60, ("coding/*",)), "python -m tests.benchmarks.coding_pages"),
     "neighbours": (*(120, ("neighbours/*",)), "OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.neighbours_pages"),
     "accountants": (*(60, ("privacy/accountants.csv",)), "python -m tests.benchmarks.privacy_accountants"),

@@ -36,7 +36,6 @@ from carnet_check.semantics.fairness import (
     agree,
     at_each,
     counted_whole,
-    divided,
     divided_instance,
     going_round,
     guards_alone,
@@ -45,6 +44,7 @@ from carnet_check.semantics.fairness import (
     with_rules_as_steps,
 )
 from carnet_spec.language import Eventually, Goal, Instance, Protocol
+from carnet_spec.language.analysis.fair_parts import divided
 from carnet_spec.trace import Trace, TraceStep
 
 RESPONSE = "$response "
@@ -82,21 +82,21 @@ def lassos(
 
 
 Stated = tuple[str, Eventually]
-"""The name of a property, and the property of some elements, which is called after these, too."""
+"""The name of a property, and the property of some elements, which is called as no other one is."""
 
 
 def _together(protocol: Protocol, instance: Instance, liveness: Sequence[Eventually]) -> list[list[Stated]]:
     """Return the properties of elements in groups that want the same steps taken fairly, so that a graph serves all."""
     groups: list[list[Stated]] = []
-    for live in liveness:
-        for env, each in at_each(live, instance):
-            named = replace(each, name=" ".join((live.name, *env.values())))
-            for group in groups:
-                if all(agree(protocol, named, other) for _, other in group):
-                    group.append((live.name, named))
-                    break
-            else:
-                groups.append([(live.name, named)])
+    every = ((live.name, each) for live in liveness for _, each in at_each(live, instance))
+    for number, (name, each) in enumerate(every):
+        named = replace(each, name=f"{number} {name}")
+        for group in groups:
+            if all(agree(protocol, named, other) for _, other in group):
+                group.append((name, named))
+                break
+        else:
+            groups.append([(name, named)])
     return groups
 
 

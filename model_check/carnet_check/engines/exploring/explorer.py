@@ -45,8 +45,7 @@ from carnet_check.loading.extent import Explored, available_memory, fixed_in_wor
 from carnet_check.loading.families import axiom_violations
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.semantics import Interpreter
-from carnet_check.wording import listed
-from carnet_command.text import counted
+from carnet_command.text import counted, listed
 from carnet_command.worker import Lost, tell
 from carnet_command.workers import WorkerPool
 from carnet_spec.language import Goal, Instance, Invariant, Profile, Protocol

@@ -21,8 +21,7 @@ from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, Replays
 from carnet_check.semantics.fairness import agree, objection, rules_as_steps, with_rules_as_steps
-from carnet_check.wording import listed
-from carnet_command.text import counted
+from carnet_command.text import counted, listed
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Profile, Protocol
 from carnet_spec.language.printing import fair_steps
 from carnet_spec.trace import Trace

@@ -161,7 +161,7 @@ class Induction(
                         proof = tried.claims[claim.name, threat.id]
                         rows.append(self.row(task, plan, proof, threat, seconds, _detail(proof)))
                         bases[rows[-1].key] = ProofBasis(proof.layer, proof.satisfiable)
-                asked = LivenessProofs(plan.protocol, proofs, workers, design.composition if design else None)
+                asked = LivenessProofs(plan.protocol, proofs, workers, design)
                 for live in plan.liveness:
                     listener.status(f"{plan.protocol.variant}: {live.name}, what happens in the end")
                     lively[plan.protocol.variant, live.name] = asked.answer(live)
@@ -191,6 +191,10 @@ class Induction(
                 more = ", …" if len(refused) > SHOWN else ""
                 told = f"{counted(len(refused), 'obligation')} without a certificate that fits, so Z3 was asked"
                 remarks += (f"{variant}: {told}: {first}{more}",)
+            if design.spoilt:
+                id, why = min(design.spoilt.items())
+                told = f"{counted(len(design.spoilt), 'certificate')} of conditions of liveness proves nothing"
+                remarks += (f"{variant}: {told}, so Z3 was asked: {id} ({why})",)
         return designs, remarks
 
     def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
@@ -303,7 +307,7 @@ class Induction(
         """Return the name and the version of the solver."""
         return solver_version()
 
-    def liveness(self, protocol: Protocol, live: Eventually) -> LivenessAnswer:
+    def liveness(self, source: Source, protocol: Protocol, live: Eventually) -> LivenessAnswer:
         """Try to prove ``live`` by fairness of one action that it names, or of all of them."""
         return by_fairness(protocol, live)
 
@@ -420,16 +424,20 @@ def _proof_counts(
 ) -> Mapping[str, int]:
     """Count the obligations that certificates prove, and those that the solver was asked: once, where proofs share one.
 
-    The conditions of liveness are counted apart, if there are any, since none has a certificate.
+    The conditions of liveness are counted apart, if there are any.
 
     What is proved without either, because a step leaves an invariant as it is, is not counted.
     """
     certified = sum(len(design.composition.obligations) - len(design.refused) for design in designs)
     answers = (answer for proof in proofs for answer in proof.answers.values())
     asked = {id(answer) for answer in answers if answer.attempt >= 0 and not answer.certified}
-    believed = sum(answer.believed for answer in lively)
-    more = {"conditions of liveness by Z3": believed} if believed else {}
-    return {"obligations by certificate": certified, "by Z3": len(asked), **more}
+    every = [*lively]
+    more = {
+        "conditions of liveness by certificate": sum(answer.certified for answer in every),
+        "conditions of liveness by Z3": sum(answer.believed for answer in every),
+    }
+    counts = {"obligations by certificate": certified, "by Z3": len(asked)}
+    return counts | {what: number for what, number in more.items() if number}
 
 
 INDUCTION = Induction()

@@ -14,13 +14,13 @@ in obligations under one of these.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar, cast
 
 from carnet_check.exports.smtlib import Declarations, Statement, script, statement
+from carnet_check.obligations.liveness import drawn_apart
 from carnet_check.reserved_symbols import Purpose, stand_in, switch
 from carnet_spec.language import (
     Action,
@@ -54,7 +54,6 @@ from carnet_spec.language.terms import (
     disjunction,
     negation,
     rebuild,
-    sort_of,
     substitute,
     symbols_of,
 )
@@ -278,12 +277,6 @@ def _part(name: str) -> str:
 def fresh_values_differ(action: Action) -> Term:
     """Two values that one step draws fresh are not the same."""
     return drawn_apart([stand_in(Purpose.PARAMETER, var) for var in action.fresh])
-
-
-def drawn_apart(drawn: Iterable[Term]) -> Term:
-    """What one step draws fresh differs, where it is of one sort."""
-    pairs = itertools.combinations(drawn, 2)
-    return conjunction(tuple(negation(Equal(a, b)) for a, b in pairs if sort_of(a) == sort_of(b)))
 
 
 def instance_of(invariant: Invariant) -> Term:

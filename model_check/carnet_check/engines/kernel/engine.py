@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 from carnet_check.certificates.file import BadCertificateFile, Certificates, Entry, load_certificates, place_of
 from carnet_check.certificates.judging import (
@@ -16,25 +16,45 @@ from carnet_check.certificates.judging import (
     Identity,
     Judge,
     LayerObligations,
+    certified_conditions,
     in_turn,
     in_workers,
     key_of,
 )
-from carnet_check.engines.interface import AnswersObligations, EngineResult, ObligationAnswer, Plan, ProofBasis, Task
-from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, Unbounded
+from carnet_check.engines.interface import (
+    AnswersObligations,
+    EngineResult,
+    LivenessAnswer,
+    ObligationAnswer,
+    Plan,
+    ProofBasis,
+    ProvesLiveness,
+    Task,
+)
+from carnet_check.engines.proving.composition import (
+    ClaimProof,
+    Composition,
+    SolverAnswer,
+    SolverOutcome,
+    Unbounded,
+    liveness_of,
+)
 from carnet_check.engines.runner import Listener
+from carnet_check.exports.obligation_text import Provable
 from carnet_check.loading.families import Source
-from carnet_check.obligations import Layer, Obligation, layers, obligations
+from carnet_check.obligations import Layer, Obligation, attempts, layers, obligations
 from carnet_check.results import Result
 from carnet_command.text import counted
 from carnet_command.workers import WorkerPool
-from carnet_spec.language import Profile, Protocol, SpecificationError
+from carnet_spec.language import Claim, Eventually, Profile, Protocol, SpecificationError, Threat
 
 MOST_TOKENS = 1_000_000
+NOT_ALL = "not all conditions for any stages, and what they rest on, have a certificate that is accepted"
+_P = TypeVar("_P", bound=Provable)
 
 
 @dataclass(frozen=True)
-class Kernel(Unbounded, AnswersObligations):
+class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
     """Has the kernel follow every certificate that a claim rests on; ``most`` is how many tokens one may have."""
 
     name: ClassVar = "kernel"
@@ -60,9 +80,15 @@ class Kernel(Unbounded, AnswersObligations):
         accepted: Accepted = set()
         with WorkerPool(task.jobs) as pool:
             follow = in_workers(pool)
-            told = [each for plan in task.plans for each in self._checked(task, plan, accepted, follow, listener)]
-        bases = {row.key: ProofBasis(proof.layer) for row, proof in told}
-        return EngineResult(self.name, tuple(row for row, _ in told), bases=bases)
+            told = [self._checked(task, plan, accepted, follow, listener) for plan in task.plans]
+        rows = [each for found, _ in told for each in found]
+        bases = {row.key: ProofBasis(proof.layer) for row, proof in rows}
+        lively = {about: answer for _, answers in told for about, answer in answers.items()}
+        return EngineResult(self.name, tuple(row for row, _ in rows), bases=bases, liveness=lively)
+
+    def liveness(self, source: Source, protocol: Protocol, live: Eventually) -> LivenessAnswer:
+        """Judge the certificates of the conditions of ``live``, and of all that the lemmas rest on which these use."""
+        return _judged(source, protocol, {each.id for each in protocol.threats}, Judge(self.most), in_turn).answer(live)
 
     def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
         """Judge the certificate of every obligation of every layer; one that is not accepted decides nothing."""
@@ -86,35 +112,60 @@ class Kernel(Unbounded, AnswersObligations):
 
     def _checked(
         self, task: Task, plan: Plan, accepted: Accepted, follow: Follow, listener: Listener
-    ) -> Iterator[tuple[Result, ClaimProof]]:
-        wanted = plan.to_prove
-        if not wanted:
-            return
-        began, variant = time.monotonic(), plan.protocol.variant
+    ) -> tuple[list[tuple[Result, ClaimProof]], dict[tuple[str, str], LivenessAnswer]]:
+        wanted, variant = plan.to_prove, plan.protocol.variant
+        if not (wanted or plan.liveness):
+            return [], {}
+        began = time.monotonic()
         listener.status(f"{variant}: checking certificates")
-        proofs = _proofs(task.source, plan, Judge(self.most, accepted), follow)
+        needed = {threat.id for _, threat in wanted}
+        found = _judged(task.source, plan.protocol, needed, Judge(self.most, accepted), follow)
         seconds = time.monotonic() - began
+        proofs = [found.claim(claim, threat) for claim, threat in wanted]
         held = sum(proof.proved for proof in proofs)
-        listener.line(f"{variant}: {self.name} accepts {held} of {len(wanted)} in {seconds:.1f} s")
+        if wanted:
+            listener.line(f"{variant}: {self.name} accepts {held} of {len(wanted)} in {seconds:.1f} s")
+        rows = []
         for (_, threat), proof in zip(wanted, proofs, strict=True):
             rests = f"any number of everything, by certificates; rests on {counted(len(proof.lemmas), 'lemma')}"
-            yield self.row(task, plan, proof, threat, seconds, rests if proof.proved else proof.reason), proof
+            detail = rests if proof.proved else proof.reason
+            rows.append((self.row(task, plan, proof, threat, seconds, detail), proof))
+        return rows, {(variant, live.name): found.answer(live) for live in plan.liveness}
 
 
-def _proofs(source: Source, plan: Plan, judge: Judge, follow: Follow) -> list[ClaimProof]:
-    """Return the proof of each claim, by certificates."""
-    wanted = plan.to_prove
-    needed = {threat.id for _, threat in wanted}
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What certificates prove of a design, or why none is believed."""
+
+    composition: Composition | None
+    liveness: Mapping[str, LivenessAnswer]
+    why: str = ""
+
+    def claim(self, claim: Claim, threat: Threat) -> ClaimProof:
+        if self.composition is None:
+            return ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=self.why)
+        return self.composition.claim(claim, threat)
+
+    def answer(self, live: Eventually) -> LivenessAnswer:
+        return self.liveness.get(live.name) or LivenessAnswer(open=(self.why or NOT_ALL,))
+
+
+def _judged(source: Source, protocol: Protocol, threats: Collection[str], judge: Judge, follow: Follow) -> _Judged:
+    """Judge the certificates of a design under no threat model and under some."""
     place = place_of(source)
     try:
         certificates = load_certificates(place) if place else Certificates({})
         if not certificates.layers:
             raise BadCertificateFile(f"no certificates: expected '{place or 'a file'}'; `carnet certify` makes it")
-        every = [each for each in layers(plan.protocol) if each.threat is None or each.threat.id in needed]
+        every = layers(protocol)
     except (BadCertificateFile, SpecificationError) as error:
-        return [ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=str(error)) for claim, _ in wanted]
-    composed = composed_of(every, certificates, judge, follow)
-    return [composed.claim(claim, threat) for claim, threat in wanted]
+        return _Judged(None, {}, str(error))
+    made = [each for each in every if each.threat is None or each.threat.id in threats]
+    composed, properties = composed_of(made, certificates, judge, follow), attempts(every)
+    lively = dict(certified_conditions(properties, certificates.liveness.get(protocol.variant, {})))
+    answers = _answers(lively, judge, follow).values()
+    accepted = {answer.id: answer.core for answer in answers if answer.outcome is SolverOutcome.PROVED}
+    return _Judged(composed, liveness_of(composed, properties, accepted))
 
 
 def composed_of(
@@ -125,7 +176,12 @@ def composed_of(
     The skipped pairs of an invariant have one text, so the certificate of the first stands for all of them.
     """
     asked = {each: entry for layer in layers for each, entry in _entries(layer, certificates)}
-    bound: dict[Obligation, Bound | str] = {}
+    return Composition(layers, tuple(asked), _answers(asked, judge, follow))
+
+
+def _answers(asked: Mapping[_P, Entry | None], judge: Judge, follow: Follow) -> dict[str, SolverAnswer]:
+    """Judge certificates; return what they say of obligations, by their ids."""
+    bound: dict[_P, Bound | str] = {}
 
     def unknown() -> Iterator[Bound]:
         seen: set[Identity] = set(judge.accepted)
@@ -147,10 +203,10 @@ def composed_of(
         else:
             why = whys.get(each.identity, "nobody judged its certificate")
         answers[obligation.id] = _answer(obligation, entry, why)
-    return Composition(layers, tuple(asked), answers)
+    return answers
 
 
-def _answer(obligation: Obligation, entry: Entry | None, why: str) -> SolverAnswer:
+def _answer(obligation: Provable, entry: Entry | None, why: str) -> SolverAnswer:
     if why or entry is None:
         return SolverAnswer(obligation.id, SolverOutcome.UNKNOWN, reason=why)
     return SolverAnswer(obligation.id, SolverOutcome.PROVED, entry.hypotheses)

@@ -14,17 +14,25 @@ import functools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from carnet_check.certificates.file import BadCertificateFile, LayerCertificates, load_certificates, place_of
-from carnet_check.certificates.judging import Accepted, Judge, LayerObligations, key_of
-from carnet_check.engines.interface import InvariantStatus, Plan, Status
-from carnet_check.engines.proving.composition import Composition, SolverAnswer, SolverOutcome
-from carnet_check.exports.obligation_text import Writer
+from carnet_check.certificates.file import (
+    BadCertificateFile,
+    Certificates,
+    Entry,
+    LayerCertificates,
+    load_certificates,
+    place_of,
+)
+from carnet_check.certificates.judging import Accepted, Judge, LayerObligations, certified_conditions, key_of
+from carnet_check.engines.interface import InvariantStatus, LivenessAnswer, Plan, Status
+from carnet_check.engines.proving.composition import Composition, SolverAnswer, SolverOutcome, liveness_of
+from carnet_check.exports.obligation_text import Provable, Writer
 from carnet_check.loading.families import Source, load
-from carnet_check.obligations import layers
+from carnet_check.obligations import LivenessAttempt, attempts, layers
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
 from carnet_spec.language import SpecificationError
@@ -43,11 +51,16 @@ FRESH = "fresh:values differ"
 class CertifiedDesign:
     """What certificates prove of one design: an answer to each obligation of the layers that were asked for.
 
-    ``seconds`` is how long it took to judge the certificates of all designs that were asked for.
+    Attributes:
+        seconds: how long it took to judge the certificates of all designs that were asked for.
+        liveness: the properties that certificates prove, lemmas included.
+        spoilt: the certificates of conditions of liveness that prove nothing, and why.
     """
 
     composition: Composition
     seconds: float
+    liveness: Mapping[str, LivenessAnswer]
+    spoilt: Mapping[str, str]
 
     @property
     def refused(self) -> Mapping[str, str]:
@@ -111,6 +124,9 @@ class _Part:
     number: int
     of: int
 
+    def __contains__(self, id: str) -> bool:
+        return crc32(id.encode()) % self.of == self.number
+
 
 @dataclass(frozen=True, slots=True)
 class _Judgement:
@@ -146,10 +162,16 @@ def certified(source: Source, plans: Sequence[Plan], jobs: int) -> tuple[dict[st
     asked = tuple(design for design, _ in needed.values())
     for said in _in_workers(place, asked, 0 if sum(map(_number, found.values())) < FEW else jobs):
         judged[said.variant][said.obligation] = said
-    return {
-        variant: CertifiedDesign(_composition(listed, judged[variant]), time.monotonic() - began)
-        for variant, (_, listed) in needed.items()
-    }, ()
+    seconds = time.monotonic() - began
+    return {variant: _put_together(listed, judged[variant], seconds) for variant, (_, listed) in needed.items()}, ()
+
+
+def _put_together(listed: _Listed, judged: Mapping[str, _Judgement], seconds: float) -> CertifiedDesign:
+    composition = _composition(listed.layers, judged)
+    accepted = {id: said.hypotheses for id, said in judged.items() if not said.why}
+    conditions = {each.id for every in listed.lively.values() for attempt in every for each in attempt.obligations}
+    spoilt = {id: judged[id].why for id in conditions & judged.keys() if judged[id].why}
+    return CertifiedDesign(composition, seconds, liveness_of(composition, listed.lively, accepted), spoilt)
 
 
 def _number(layer: LayerCertificates) -> int:
@@ -174,28 +196,38 @@ def _judged(part: _Part) -> Iterator[list[_Judgement]]:
     judge = Judge(MOST_TOKENS, accepted)
     for design in part.designs:
         judge.writer = Writer(judge.writer.known)
-        batch: list[_Judgement] = []
-        for each in _obligations(design):
-            entries = each.entries(certificates.layers.get(key_of(each.layer)))
-            for obligation in each:
-                if crc32(obligation.id.encode()) % part.of != part.number:
-                    continue
-                entry = entries.get(obligation.id)
-                try:
-                    why = judge.why_refused(obligation, entry)
-                except SpecificationError as error:
-                    why = str(error)
-                used = entry.hypotheses if entry and not why else ()
-                batch.append(_Judgement(design.variant, obligation.id, why, used))
-                if len(batch) == BATCH:
-                    yield batch
-                    batch = []
-        yield batch
+        mine = (each for each in _certificates_of(design, certificates) if each[0].id in part)
+        while batch := [_judgement(design, judge, *each) for each in islice(mine, BATCH)]:
+            yield batch
+
+
+def _certificates_of(design: _Design, certificates: Certificates) -> Iterator[tuple[Provable, Entry | None]]:
+    """Yield the obligations of a design with their certificates, and what has one of its liveness properties."""
+    listed = _obligations(design)
+    for each in listed.layers:
+        entries = each.entries(certificates.layers.get(key_of(each.layer)))
+        yield from ((obligation, entries.get(obligation.id)) for obligation in each)
+    yield from certified_conditions(listed.lively, certificates.liveness.get(design.variant, {}))
+
+
+def _judgement(design: _Design, judge: Judge, obligation: Provable, entry: Entry | None) -> _Judgement:
+    try:
+        why = judge.why_refused(obligation, entry)
+    except SpecificationError as error:
+        why = str(error)
+    return _Judgement(design.variant, obligation.id, why, entry.hypotheses if entry and not why else ())
+
+
+class _Listed(NamedTuple):
+    """What is to be proved of a design: of the layers that are asked for, and of liveness properties."""
+
+    layers: tuple[LayerObligations, ...]
+    lively: Mapping[str, tuple[LivenessAttempt, ...]]
 
 
 @functools.lru_cache(maxsize=8)
-def _obligations(design: _Design) -> tuple[LayerObligations, ...]:
-    """Return the obligations of a design; a forked worker has those that its parent listed.
+def _obligations(design: _Design) -> _Listed:
+    """Return what is to be proved of a design; a forked worker has what its parent listed.
 
     Raises:
         SpecificationError: something in it cannot be certified, or it has changed.
@@ -203,8 +235,9 @@ def _obligations(design: _Design) -> tuple[LayerObligations, ...]:
     protocol = load(design.reference).protocol(design.variant)
     if protocol.digest != design.digest:
         raise SpecificationError(f"{design.variant} changed while it was checked")
-    wanted = (each for each in layers(protocol) if each.threat is None or each.threat.id in design.threats)
-    return tuple(map(LayerObligations.of, wanted))
+    every = layers(protocol)
+    wanted = (each for each in every if each.threat is None or each.threat.id in design.threats)
+    return _Listed(tuple(map(LayerObligations.of, wanted)), attempts(every))
 
 
 def _composition(listed: Sequence[LayerObligations], judged: Mapping[str, _Judgement]) -> Composition:

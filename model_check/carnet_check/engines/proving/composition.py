@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
-from carnet_check.engines.interface import Engine, EngineResult, Plan, Task
-from carnet_check.obligations import Layer, Obligation
+from carnet_check.engines.interface import Engine, EngineResult, LivenessAnswer, Plan, Task
+from carnet_check.obligations import Layer, LivenessAttempt, Obligation
 from carnet_check.results import Result, Verdict
 from carnet_command.text import counted
 from carnet_spec.language import Claim, GuardKind, Profile, Threat
@@ -184,6 +184,38 @@ class Composition:
 def _of_threat(layer: Layer) -> str | None:
     """Return the threat model that a layer is proved under; the general layer has none, not one without a name."""
     return layer.threat.id if layer.threat else None
+
+
+def liveness_of(
+    composition: Composition,
+    properties: Mapping[str, Sequence[LivenessAttempt]],
+    accepted: Mapping[str, Sequence[str]],
+) -> dict[str, LivenessAnswer]:
+    """Return the liveness properties that are proved for some stages: each condition, and the lemmas that these use.
+
+    Args:
+        composition: what is proved of invariants.
+        properties: what may be proved of each property.
+        accepted: the hypotheses that accepted certificates use, by the ids of conditions.
+    """
+    tried = ((name, _proved(composition, every, accepted)) for name, every in properties.items())
+    return {name: answer for name, answer in tried if answer}
+
+
+def _proved(
+    composition: Composition, tried: Iterable[LivenessAttempt], accepted: Mapping[str, Sequence[str]]
+) -> LivenessAnswer | None:
+    for attempt in tried:
+        ids = [each.id for each in attempt.obligations]
+        if not accepted.keys() >= {*ids}:
+            continue
+        used = {name for id in ids for name in accepted[id]}
+        lemmas = composition.everywhere(name.removeprefix("inv:") for name in used if name.startswith("inv:"))
+        if lemmas is not None:
+            axioms = {name.removeprefix("axiom:") for name in used if name.startswith("axiom:")}
+            names, more = lemmas
+            return LivenessAnswer(attempt.stages, more | axioms, tuple(sorted(names)), certified=len(ids))
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,8 @@ from carnet_spec.trace import Header
 HOLDER_NAMES: Final = ("alice", "anna", "anton", "agnes")
 MADE: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """When the simulated hardware was made, and the time that simulated verifiers appraise at."""
+NOTHING_LATER: Final = (bytes(48),) * 4
+"""RTMR0 to RTMR3 of a TD that loads nothing after its launch."""
 GPU_NAME: Final = "gpu1"
 LEAST_SLOTS: Final = 6
 """Counter values that the orders of one epoch take."""
@@ -284,8 +286,9 @@ class Deployment:
     @property
     def measurements(self) -> Mapping[str, str]:
         """What the evidence of each party has to state, as a claims file has it."""
-        holders = dict.fromkeys(self.holders, self._holder_measurement.hex())
-        return {ORCHESTRATOR: self._measurement.hex(), **holders, GPU: f"{CURRENT.driver} {CURRENT.vbios}"}
+        images = {ORCHESTRATOR: self._measurement, **dict.fromkeys(self.holders, self._holder_measurement)}
+        tds = {name: " ".join(each.hex() for each in (image, *NOTHING_LATER)) for name, image in images.items()}
+        return {**tds, GPU: f"{CURRENT.driver} {CURRENT.vbios}"}
 
     @property
     def roots(self) -> tuple[x509.Certificate, ...]:

@@ -304,7 +304,7 @@ class Auditor:
         given = {each.name: each.digest for each in self.steps[place].gives}
         if given.get(read.name) != read.digest:
             giver = self.steps[place]
-            other = f"which statement {giver.number} of {giver.by} gave not"
+            other = f"which statement {giver.number} of {giver.by} did not give"
             why = f"{said.by} reads {read.name} {read.digest[:16]}…, {other}"
             raise RefusedGraphError(Fault.SWAPPED, said.by, why, said.number)
         return place

@@ -20,6 +20,7 @@ from carnet_ref.systems.verifiable_fl.evidence import (
     KEY,
     KINDS,
     POINT_BYTES,
+    TD_REGISTERS,
     TDX,
     ExpectedExclave,
     Level,
@@ -32,6 +33,8 @@ SOURCE: Final = "source"
 """What an input is read from that no step gave."""
 LARGEST_FILE: Final = 1 << 22
 """Bytes of a claims file at most."""
+_REGISTER: Final = f"[0-9a-f]{{{SHA384_DIGITS}}}"
+_TD_REGISTERS: Final = re.compile(f"{_REGISTER}( {_REGISTER}){{0,{len(TD_REGISTERS) - 1}}}")
 _GPU_VERSIONS: Final = re.compile(f"{DRIVER.pattern} {VBIOS.pattern}", re.ASCII)
 _SHA384, _NAME = "a SHA-384, in hexadecimal", "a name"
 
@@ -61,7 +64,7 @@ SCHEMA: Final[Mapping[str, Mapping[str, Key]]] = {
         "kind": Key("tdx, nvidia-gpu or key", "what its evidence is; with key there is none"),
         "measurement": Key(
             "text",
-            "an MRTD in hexadecimal; the versions of driver and VBIOS, these and no others; the key in hexadecimal",
+            "an MRTD, and RTMR0 to RTMR3 if they count; the versions of driver and VBIOS, these and no others; a key",
         ),
     },
     "source": {
@@ -290,20 +293,22 @@ def _trust(table: _Table) -> Trust:
 
 def _exclaves(tables: list[_Table]) -> dict[str, ExpectedExclave]:
     found: dict[str, ExpectedExclave] = {}
+    keys = set[str]()
     for table in tables:
         name, kind, measurement = table.name("name"), table.text("kind"), table.text("measurement")
         if kind not in KINDS:
             table.refuse("kind", f"one of {', '.join(KINDS)}", kind)
-        if kind == TDX:
-            table.digits("measurement", SHA384_DIGITS)
+        if kind == TDX and not _TD_REGISTERS.fullmatch(measurement):
+            table.refuse("measurement", f"up to {len(TD_REGISTERS)} times {SHA384_DIGITS} digits", measurement)
         if kind == KEY:
             _require_key(table, measurement)
         if kind == GPU and not _GPU_VERSIONS.fullmatch(measurement):
             table.refuse("measurement", "the versions of driver and VBIOS", measurement)
         if name in found:
             table.refuse("name", "each exclave once", name)
-        if kind == KEY and any((kind, measurement) == (each.kind, each.measurement) for each in found.values()):
+        if kind == KEY and measurement in keys:
             table.refuse("measurement", "each key once", measurement)
+        keys |= {measurement}
         found[name] = ExpectedExclave(name, kind, measurement)
     return found
 

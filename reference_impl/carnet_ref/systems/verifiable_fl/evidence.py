@@ -28,8 +28,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_ref.attestation.appraisal import Anchors, Appraisal, AppraisalStep
+from carnet_ref.attestation.intel.appraisal import DEFAULT_STEPS, appraise_quote
 from carnet_ref.attestation.intel.appraisal import Policy as TdPolicy
-from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.nvidia import appraisal as nvidia
 from carnet_ref.attestation.nvidia.report import Mode
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
@@ -39,9 +39,9 @@ from carnet_ref.wire import MalformedError, join
 
 KEY, TDX, GPU = "key", "tdx", "nvidia-gpu"
 KINDS: Final = (KEY, TDX, GPU)
-QUOTE_STEPS: Final = frozenset(
-    {"pck-chain", "quote-signature", "report-data", "measurements", "tcb-status", "revocation"}
-)
+QUOTE_STEPS: Final = DEFAULT_STEPS | {"report-data", "measurements", "tcb-status", "revocation"}
+TD_REGISTERS: Final = ("mrtd", "rtmr0", "rtmr1", "rtmr2", "rtmr3")
+"""What is compared of a TD, in the order of a claims file: what it was launched with, and what it measured since."""
 GPU_STEPS: Final = frozenset(nvidia.STEPS) - {"policy"}
 REPORT_DATA_BYTES: Final = 64
 POINT_BYTES: Final = 65
@@ -156,7 +156,8 @@ def step_binding(signed: bytes) -> bytes:
 class ExpectedExclave:
     """What is expected of an exclave: its kind, and the measurement that its evidence has to state.
 
-    ``measurement`` is the MRTD of a TD in hexadecimal, the driver and VBIOS versions of a GPU with a space between
+    ``measurement`` is the MRTD of a TD in hexadecimal and, after spaces, as many of RTMR0 to RTMR3 as are compared, the
+    driver and VBIOS versions of a GPU with a space between
     them, which have to be these very ones, or the key itself in hexadecimal.
     """
 
@@ -174,7 +175,8 @@ def appraise(
     """
     files = shown.endorsements
     if shown.kind == TDX:
-        policy = TdPolicy(QUOTE_STEPS, measurements=(("mrtd", frozenset({bytes.fromhex(expected.measurement)})),))
+        values = (frozenset({bytes.fromhex(each)}) for each in expected.measurement.split(" "))
+        policy = TdPolicy(QUOTE_STEPS, measurements=tuple(zip(TD_REGISTERS, values, strict=False)))
         collateral = next(iter(files.get("collateral", ())), None)
         data = report_data(binding)
         return appraise_quote(evidence, at=at, policy=policy, anchors=anchors, collateral=collateral, report_data=data)

@@ -83,13 +83,16 @@ def require_graph_folder(folder: Path) -> None:
         raise UsageError(f"expected a folder for the graph, and '{folder.parent}' does not exist")
 
 
-def audit_folder(folder: Path, claims: AuditClaims) -> AuditResult:
-    """Audit the graph in a folder. Raises UsageError if its files cannot be read."""
+def audit_folder(folder: Path, claims: AuditClaims) -> tuple[AuditResult, list[Envelope]]:
+    """Audit the graph in a folder; return its statements, too, and none if one of them is malformed.
+
+    Raises UsageError if its files cannot be read.
+    """
     try:
         shown, envelopes = read_graph(folder)
     except RefusedGraphError as error:
-        return AuditResult(Level.NONE, 0, 0, {}, (), error)
-    return audit_graph(shown, envelopes, claims)
+        return AuditResult(Level.NONE, 0, 0, {}, (), error), []
+    return audit_graph(shown, envelopes, claims), envelopes
 
 
 def read_graph(folder: Path) -> tuple[list[Introduction], list[Envelope]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from carnet_spec.language.family import Family, Finding, Profile
-from carnet_spec.language.lints.common import Findings, one_of
+from carnet_spec.language.family import Family, Finding, PartyView, Profile
+from carnet_spec.language.lints.common import Findings, one_of, repeated
 from carnet_spec.language.naming import did_you_mean
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.requirements import NormativeText, cited
@@ -31,6 +31,8 @@ def parts(family: Family) -> Findings:
     for service in family.services:
         for name in sorted(service.needed_by - set(family.variants)):
             yield f"service {service.id}", f"no variant '{name}': {one_of(family.variants, name)}"
+    for kind in repeated([view.kind.value for view in family.views]):
+        yield f"family {family.id}", f"two views of '{kind}': tell what differs in one of them"
     sizes = _sizes(family)
     if family.rounds and family.rounds not in sizes:
         yield f"family {family.id}", f"no size '{family.rounds}' for its rounds: {one_of(sizes, family.rounds)}"
@@ -55,6 +57,10 @@ def designs(family: Family, wholes: Mapping[str, Protocol]) -> Findings:
         for what, name, known in _named_by(finding):
             if protocol is not None and name not in known(protocol):
                 yield f"finding {finding.id}", f"no {what} '{name}': {one_of(known(protocol), name)}"
+    for view, what, name, known in _of_views(family):
+        protocol = wholes.get(family.main[0])
+        if protocol is not None and name not in known(protocol):
+            yield f"view of {view.party}", f"no {what} '{name}': {one_of(known(protocol), name)}"
     for name, variant in family.variants.items():
         for id in variant.without:
             if id not in _defences(wholes[name]):
@@ -96,6 +102,8 @@ def _named(family: Family) -> Iterator[tuple[str, str, str, str, _Known]]:
     for finding in family.findings:
         for what, name, known in _named_by(finding):
             yield f"finding {finding.id}", finding.variant or first, what, name, known
+    for view, what, name, known in _of_views(family):
+        yield f"view of {view.party}", first, what, name, known
     for variant, design in family.variants.items():
         for name in design.without:
             yield f"variant {variant}", variant, "removable defence", name, _defences
@@ -112,12 +120,29 @@ def _named_by(finding: Finding) -> Iterator[tuple[str, str, _Known]]:
         yield "removable defence", name, _defences
 
 
+def _of_views(family: Family) -> Iterator[tuple[PartyView, str, str, _Known]]:
+    for view in family.views:
+        for name in view.limited_by:
+            yield view, "claim", name, _all_claims
+        for id in view.assumed_in:
+            yield view, "assumption", id, _assumptions
+
+
 def _threats(protocol: Protocol) -> list[str]:
     return [threat.id for threat in protocol.threats]
 
 
 def _claims(protocol: Protocol) -> list[str]:
     return [claim.name for claim in protocol.claims]
+
+
+def _all_claims(protocol: Protocol) -> list[str]:
+    """Return the names of claims, lemma claims among them."""
+    return [*_claims(protocol), *(claim.name for claim in protocol.lemma_claims)]
+
+
+def _assumptions(protocol: Protocol) -> list[str]:
+    return [assumption.id for assumption in protocol.assumptions]
 
 
 def _defences(protocol: Protocol) -> list[str]:

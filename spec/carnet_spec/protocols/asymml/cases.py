@@ -88,7 +88,8 @@ def composition_counted(left_out: str) -> Iterator[Case]:
             moved = sum(factor * distance for factor, distance in zip(factors, distances, strict=True))
             noise = sum(factor**2 * variance for factor, variance in zip(factors, variances, strict=True))
             noise += 2 * factors[0] * factors[1] * shared
-            told = (*_details(bounds, variances, distances, shared), ("combined as", factors))
+            counted = (("combined as", factors), ("counted", str(Fraction(*allowed))))
+            told = (*_details(bounds, variances, distances, shared), *counted)
             yield Case(max(bounds), told, moved**2 * allowed[1] <= allowed[0] * noise)
 
 
@@ -105,7 +106,8 @@ def composition_calculated(left_out: str) -> Iterator[Case]:
             further = int(left_out == "always-clipped")
             for far in product(*((-2 * bound - further, bound, 2 * bound) for bound in bounds)):
                 best = sum(d * x for d, x in zip(far, _solution(covariance, far), strict=True))
-                told = (("bounds", bounds), ("variances", variances), ("distances", far), ("squared ratio", str(best)))
+                ratios = (("squared ratio", str(best)), ("counted", str(promised)))
+                told = (("bounds", bounds), ("variances", variances), ("distances", far), *ratios)
                 yield Case(max(bounds), told, best <= promised)
 
 

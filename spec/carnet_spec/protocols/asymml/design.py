@@ -44,6 +44,33 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     )
 
 
+VIEWS = (
+    PartyView(
+        PartyKind.TEE,
+        "TEE",
+        Visibility.CLEAR,
+        "pictures, labels and the principal channels",
+        trusted_for="keeping the principal channels, clipping the rest, and adding the noise",
+    ),
+    PartyView(
+        PartyKind.ACCELERATOR,
+        "GPU",
+        Visibility.NOISED,
+        "the rest of each picture, clipped and noised, and the same of the gradient",
+        limited_by=("clipped-sensitivity", "composed-releases"),
+        trusted_for="computing right, which nothing checks",
+    ),
+    PartyView(
+        PartyKind.HOST,
+        "who has the link to the GPU",
+        Visibility.NOISED,
+        "what the GPU is given",
+        limited_by=("clipped-sensitivity", "composed-releases"),
+    ),
+)
+"""What each party sees of an honest one's data, and what it is trusted for."""
+
+
 FAMILY = Family(
     id=ID,
     title=TITLE,
@@ -54,5 +81,6 @@ FAMILY = Family(
         Profile("ci", {"modulus": 5, "farthest": 4}, title="five tensors and five residuals"),
     ),
     default_threat=CURIOUS,
+    views=VIEWS,
     text=TEXT,
 )

@@ -25,4 +25,28 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     return Instance(elements={}, relations={}, functions={})
 
 
-FAMILY = Family(id=ID, title=TITLE, draft=coded_private_ml, instance=instance, default_threat=COLLUDING, text=TEXT)
+VIEWS = (
+    PartyView(
+        PartyKind.ACCELERATOR,
+        "workers",
+        Visibility.MASKED,
+        "values of a polynomial with random blocks, while no more of them work together than there are random blocks",
+        limited_by=("threshold",),
+        trusted_for="computing right, and not working together in larger numbers",
+    ),
+    PartyView(
+        PartyKind.HOST,
+        "network",
+        Visibility.MASKED,
+        "what it reads on the way to workers: each link that is read counts as a worker",
+        limited_by=("threshold",),
+        trusted_for="not reading what workers are sent",
+        assumed_in=("A1",),
+    ),
+)
+"""What each party sees of an honest one's data, and what it is trusted for."""
+
+
+FAMILY = Family(
+    id=ID, title=TITLE, draft=coded_private_ml, instance=instance, default_threat=COLLUDING, views=VIEWS, text=TEXT
+)

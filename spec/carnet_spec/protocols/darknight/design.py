@@ -38,6 +38,34 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     )
 
 
+VIEWS = (
+    PartyView(
+        PartyKind.TEE,
+        "enclave",
+        Visibility.CLEAR,
+        "the batch, and the noise",
+        trusted_for="drawing noise anew for each batch",
+    ),
+    PartyView(
+        PartyKind.ACCELERATOR,
+        "processors",
+        Visibility.MASKED,
+        "sums of inputs and noise, while no more of them work together than there are values of noise",
+        limited_by=("criterion", "threshold", "one-noise"),
+        trusted_for="computing right, and not working together in larger numbers",
+    ),
+    PartyView(
+        PartyKind.HOST,
+        "who has links to processors",
+        Visibility.MASKED,
+        "what these processors are sent: each link that is read counts as a processor",
+        limited_by=("criterion", "threshold"),
+        trusted_for="reading no more links than there are values of noise",
+    ),
+)
+"""What each party sees of an honest one's data, and what it is trusted for."""
+
+
 FAMILY = Family(
     id=ID,
     title=TITLE,
@@ -48,5 +76,6 @@ FAMILY = Family(
         Profile("ci", {"modulus": 5}, title="the field of five elements"),
     ),
     default_threat=COLLUDING,
+    views=VIEWS,
     text=TEXT,
 )

@@ -100,6 +100,40 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 STOCK = "the stock protocol"
 _finding = Findings("collusion", "the abstract of the paper, read literally")
 
+VIEWS = (
+    PartyView(
+        PartyKind.OTHERS,
+        "other users",
+        Visibility.HIDDEN,
+        "what passes on links that they share with the host",
+        limited_by=("confidentiality",),
+    ),
+    PartyView(
+        PartyKind.TEE,
+        "CPU TEE",
+        Visibility.HIDDEN,
+        "chunks under a key that it never has",
+        limited_by=("confidentiality", "key-isolation"),
+    ),
+    PartyView(
+        PartyKind.ACCELERATOR,
+        "GPU",
+        Visibility.CLEAR,
+        "what it decrypts after the tags verify",
+        trusted_for="keeping keys and data from the host, and the mode that it reported",
+        assumed_in=("A3", "A4", "A5"),
+    ),
+    PartyView(
+        PartyKind.HOST,
+        "host and network",
+        Visibility.HIDDEN,
+        "chunks, their places and when they pass",
+        limited_by=("confidentiality",),
+    ),
+)
+"""What each party sees of an honest one's data, and what it is trusted for."""
+
+
 FAMILY = Family(
     id=ID,
     title=TITLE,
@@ -142,5 +176,6 @@ FAMILY = Family(
     default_threat="collusion",
     fresh_sizes=frozenset({"user_keys"}),
     round_goal="answer-taken",
+    views=VIEWS,
     text=TEXT,
 )

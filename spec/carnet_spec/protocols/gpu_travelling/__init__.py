@@ -9,7 +9,16 @@ large it is where states are counted (instances).
 from __future__ import annotations
 
 from carnet_spec.language.family import Family
-from carnet_spec.protocols.gpu_travelling.design import FINDINGS, ID, MAIN, SERVICES, TITLE, VARIANTS, gpu_travelling
+from carnet_spec.protocols.gpu_travelling.design import (
+    FINDINGS,
+    ID,
+    MAIN,
+    SERVICES,
+    TITLE,
+    VARIANTS,
+    VIEWS,
+    gpu_travelling,
+)
 from carnet_spec.protocols.gpu_travelling.instances import FRESH_SIZES, HUNTS, PROFILES, instance, judged_under
 from carnet_spec.protocols.gpu_travelling.vocabulary import TEXT
 
@@ -24,6 +33,7 @@ FAMILY = Family(
     hunts=HUNTS,
     findings=FINDINGS,
     services=SERVICES,
+    views=VIEWS,
     default_threat="collusion",
     rounds="rounds",
     options={"holders": ("N", "Data holders."), "rounds": ("R", "Hand-overs and returns.")},

@@ -8,7 +8,7 @@ from functools import partial
 
 from carnet_spec.language import *
 from carnet_spec.language.authoring import assumptions_from, by_name
-from carnet_spec.language.family import Finding, Profile, Service, Variant
+from carnet_spec.language.family import Finding, PartyKind, PartyView, Profile, Service, Variant, Visibility
 from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, Hardware, specify_adversary
 from carnet_spec.protocols.gpu_travelling.claims import (
     CONFINED,
@@ -285,6 +285,41 @@ def _service(
         if schedules(schedule_of(VARIANTS[name].over or name)) and not {*VARIANTS[name].without} & {*unless}
     )
     return lambda where: Service(id, title, available, where, needed_by)
+
+
+VIEWS = (
+    PartyView(
+        PartyKind.OTHERS,
+        "other holders",
+        Visibility.RESULT,
+        "the model, which is made of the data; no dataset",
+        limited_by=("confidentiality",),
+    ),
+    PartyView(
+        PartyKind.TEE,
+        "orchestrator",
+        Visibility.CLEAR,
+        "it has the secret of the session, from which the link keys of its GPU are drawn",
+        trusted_for="opening sessions, ordering rotations and scrubs, and a journal that is not rolled back",
+        assumed_in=("A5", "A14"),
+    ),
+    PartyView(
+        PartyKind.ACCELERATOR,
+        "travelling GPU",
+        Visibility.CLEAR,
+        "the dataset of the holder that it is lent to, until the scrub",
+        trusted_for="firmware that keeps keys, carries orders out and scrubs every byte",
+        assumed_in=("A3", "A8", "A11", "A16", "A20"),
+    ),
+    PartyView(
+        PartyKind.HOST,
+        "platform and network",
+        Visibility.HIDDEN,
+        "chunks and orders on the link, and when they pass",
+        limited_by=("confidentiality", "key-isolation"),
+    ),
+)
+"""What each party sees of an honest one's data, and what it is trusted for."""
 
 
 SERVICES = (

@@ -113,6 +113,41 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 
 _finding = Findings("lone-host", "the abstract of the paper, read literally")
 
+VIEWS = (
+    PartyView(
+        PartyKind.OTHERS,
+        "other tenants",
+        Visibility.HIDDEN,
+        "what passes on links that they share with the host",
+        limited_by=("confidentiality",),
+    ),
+    PartyView(
+        PartyKind.TEE,
+        "runtime in a confidential VM",
+        Visibility.CLEAR,
+        "the pages of its own tenant",
+        trusted_for="sealing each block under the IV that will be due, and seeing each write to a staged page first",
+        assumed_in=("A3", "A5"),
+    ),
+    PartyView(
+        PartyKind.ACCELERATOR,
+        "GPU",
+        Visibility.CLEAR,
+        "the blocks that it decrypts",
+        trusted_for="memory that the host does not reach, and commands under the key of the channel",
+        assumed_in=("A3", "A4"),
+    ),
+    PartyView(
+        PartyKind.HOST,
+        "host",
+        Visibility.HIDDEN,
+        "messages in order, those that were guessed among them",
+        limited_by=("confidentiality", "iv-unique"),
+    ),
+)
+"""What each party sees of an honest one's data, and what it is trusted for."""
+
+
 FAMILY = Family(
     id=ID,
     title=TITLE,
@@ -159,5 +194,6 @@ FAMILY = Family(
     default_threat="collusion",
     fresh_sizes=frozenset({"tenant_keys"}),
     round_goal="hit-after-a-nop",
+    views=VIEWS,
     text=TEXT,
 )

@@ -163,6 +163,33 @@ CHOICE = "a choice that the abstract leaves open"
 
 _finding = Findings("tenants", CHOICE)
 
+VIEWS = (
+    PartyView(
+        PartyKind.OTHERS,
+        "other tenants' GPUs",
+        Visibility.HIDDEN,
+        "what passes on links between ranks",
+        limited_by=("confidentiality", "hop-isolation"),
+    ),
+    PartyView(
+        PartyKind.ACCELERATOR,
+        "ranks, which are GPU TEEs",
+        Visibility.CLEAR,
+        "the contribution of the rank before it, then sums that come by",
+        trusted_for="staying in the mode and with the trainer that they reported",
+        assumed_in=("A2", "A3", "A4", "A5", "A6"),
+    ),
+    PartyView(
+        PartyKind.HOST,
+        "hosts, links and network",
+        Visibility.HIDDEN,
+        "sums on each hop, and when they pass",
+        limited_by=("confidentiality", "hop-isolation"),
+    ),
+)
+"""What each party sees of an honest one's data, and what it is trusted for."""
+
+
 FAMILY = Family(
     id=ID,
     title=TITLE,
@@ -221,5 +248,6 @@ FAMILY = Family(
     default_threat="tenants",
     fresh_sizes=frozenset({"hop_keys", "own_keys", "vectors", "own_vectors"}),
     round_goal="iteration-finished",
+    views=VIEWS,
     text=TEXT,
 )

@@ -131,6 +131,41 @@ HAND_OVER = "a hand-over of GPU Travelling that nobody pads"
 
 _finding = Findings("watching", "the abstract of the paper, read literally")
 
+VIEWS = (
+    PartyView(
+        PartyKind.TEE,
+        "enclave",
+        Visibility.CLEAR,
+        "the data of the holder that it works for",
+        trusted_for="showing nothing of what it computes inside a tick",
+        assumed_in=("A2",),
+    ),
+    PartyView(
+        PartyKind.HOST,
+        "host",
+        Visibility.SHAPE,
+        "frames of one size, at fixed ticks, about the same blocks",
+        limited_by=(
+            "size",
+            "count",
+            "order",
+            "time",
+            "address",
+            "revisits",
+            "equality",
+            "refusal",
+            "end",
+            "error",
+            "result",
+            "hand-over-count",
+            "hand-over-end",
+            "hand-over-size",
+        ),
+    ),
+)
+"""What each party sees of an honest one's data, and what it is trusted for."""
+
+
 FAMILY = Family(
     id=ID,
     title=TITLE,
@@ -171,5 +206,6 @@ FAMILY = Family(
     ),
     default_threat="meddling",
     round_goal="whole-run",
+    views=VIEWS,
     text=TEXT,
 )

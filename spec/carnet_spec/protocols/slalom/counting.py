@@ -23,9 +23,9 @@ def blinding(left_out: str) -> Iterator[Case]:
         for name, masks in _masks(modulus, left_out):
             for one, other in combinations(range(modulus), 2):
                 seen = [Counter(_blinded(x, r, modulus, left_out) for r in masks[x]) for x in (one, other)]
-                yield Case(
-                    modulus, (("modulus", modulus), ("values", (one, other)), ("masks", name)), seen[0] == seen[1]
-                )
+                told = ("modulus", modulus), ("values", (one, other)), ("masks", name)
+                as_seen = tuple(tuple(sorted(each.elements())) for each in seen)
+                yield Case(modulus, (*told, ("seen as", as_seen)), seen[0] == seen[1])
 
 
 def _blinded(value: int, mask: int, modulus: int, left_out: str) -> int:

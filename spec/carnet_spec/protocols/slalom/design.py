@@ -44,6 +44,32 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     )
 
 
+VIEWS = (
+    PartyView(
+        PartyKind.TEE,
+        "enclave",
+        Visibility.CLEAR,
+        "the values, and the masks",
+        trusted_for="drawing masks that it uses once, and checking with vectors that nobody knows",
+    ),
+    PartyView(
+        PartyKind.ACCELERATOR,
+        "processor",
+        Visibility.MASKED,
+        "values under masks that are used once",
+        limited_by=("blinding-hides", "one-mask", "some-mask"),
+    ),
+    PartyView(
+        PartyKind.HOST,
+        "who has the link to the processor",
+        Visibility.MASKED,
+        "what the processor is sent",
+        limited_by=("blinding-hides", "one-mask", "some-mask"),
+    ),
+)
+"""What each party sees of an honest one's data, and what it is trusted for."""
+
+
 FAMILY = Family(
     id=ID,
     title=TITLE,
@@ -54,5 +80,6 @@ FAMILY = Family(
         Profile("ci", {"modulus": 5}, title="the field of five elements"),
     ),
     default_threat=CURIOUS,
+    views=VIEWS,
     text=TEXT,
 )

@@ -175,6 +175,32 @@ TEECHAN = "Teechan's counters, carried over to custody"
 
 _finding = Findings("platform", TEECHAIN)
 
+VIEWS = (
+    PartyView(
+        PartyKind.OTHERS,
+        "holders",
+        Visibility.RESULT,
+        "grants that are made to them",
+    ),
+    PartyView(
+        PartyKind.TEE,
+        "replicas",
+        Visibility.CLEAR,
+        "the log of custody",
+        trusted_for="a primary that holds, and with it a member that any two quorums share",
+        assumed_in=("A6", "A7"),
+    ),
+    PartyView(
+        PartyKind.HOST,
+        "platform, network and storage",
+        Visibility.HIDDEN,
+        "entries that replicas send each other, and when",
+        limited_by=("log-secret",),
+    ),
+)
+"""What each party sees of an honest one's data, and what it is trusted for."""
+
+
 FAMILY = Family(
     id=ID,
     title=TITLE,
@@ -219,5 +245,6 @@ FAMILY = Family(
     ),
     default_threat="platform",
     round_goal="custody-taken",
+    views=VIEWS,
     text=TEXT,
 )

@@ -97,6 +97,41 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 
 _finding = Findings("bus", "the abstract of the paper, read literally")
 
+VIEWS = (
+    PartyView(
+        PartyKind.OTHERS,
+        "other jobs",
+        Visibility.HIDDEN,
+        "what lies in memory that they share with the host",
+        limited_by=("confidentiality", "key-isolation"),
+    ),
+    PartyView(
+        PartyKind.TEE,
+        "enclave on the CPU",
+        Visibility.CLEAR,
+        "the lines that it computes with",
+        trusted_for="keys, tables and lines that stay on the chip",
+        assumed_in=("A3", "A4"),
+    ),
+    PartyView(
+        PartyKind.ACCELERATOR,
+        "enclave on the NPU",
+        Visibility.CLEAR,
+        "the tensors that it computes with",
+        trusted_for="keys and tables that stay on the chip, and knowing what each result was made from",
+        assumed_in=("A3", "A6"),
+    ),
+    PartyView(
+        PartyKind.HOST,
+        "host, memory and bus",
+        Visibility.HIDDEN,
+        "lines in memory, their addresses and when they are written",
+        limited_by=("confidentiality", "iv-unique"),
+    ),
+)
+"""What each party sees of an honest one's data, and what it is trusted for."""
+
+
 FAMILY = Family(
     id=ID,
     title=TITLE,
@@ -148,5 +183,6 @@ FAMILY = Family(
     default_threat="neighbour",
     fresh_sizes=frozenset({"job_keys"}),
     round_goal="there-and-back",
+    views=VIEWS,
     text=TEXT,
 )

@@ -178,6 +178,31 @@ def _older(cards: tuple[Card, ...]) -> frozenset[Row]:
 PRESENT = "the variant on present hardware, as Carnet reads the abstract"
 _finding = Findings("sealed", "the abstract of the paper, read literally")
 
+VIEWS = (
+    PartyView(
+        PartyKind.OTHERS,
+        "auditor",
+        Visibility.DIGESTS,
+        "statements about each step: digests of code and data, and evidence",
+    ),
+    PartyView(
+        PartyKind.TEE,
+        "exclave",
+        Visibility.CLEAR,
+        "the data of the step that it takes",
+        trusted_for="running the code that its evidence names, and letting nobody change its state",
+        assumed_in=("A2", "A3"),
+    ),
+    PartyView(
+        PartyKind.HOST,
+        "owner of an exclave's platform",
+        Visibility.CLEAR,
+        "an exclave has no secrets: its memory may leak, and no claim is about secrecy",
+    ),
+)
+"""What each party sees of an honest one's data, and what it is trusted for."""
+
+
 FAMILY = Family(
     id=ID,
     title=TITLE,
@@ -228,5 +253,6 @@ FAMILY = Family(
     ),
     default_threat="sealed",
     round_goal="trained",
+    views=VIEWS,
     text=TEXT,
 )

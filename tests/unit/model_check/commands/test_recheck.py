@@ -574,3 +574,53 @@ def test_certificates_lie_in_a_file_that_is_one_or_in_a_folder(spec: Path) -> No
     assert ran.code == 2
     assert "is no file of certificates" in ran.err
     assert certify("no-such-protocol").code == 2
+
+
+@pytest.fixture(scope="module")
+def lively(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of a protocol of which two liveness properties are proved."""
+    folder = tmp_path_factory.mktemp("lively") / "out"
+    assert certify(str(FIXTURES / "desk.py"), "--out", str(folder)).code == 0
+    return folder
+
+
+def properties(folder: Path) -> tuple[int, dict[str, str]]:
+    ran = carnet("recheck", str(folder), "--json")
+    return ran.code, {each["property"]: each["why"] for each in ran.json["liveness"]}
+
+
+def test_liveness_is_proved_by_a_folder_that_has_all_its_conditions(lively: Path) -> None:
+    assert properties(lively) == (0, {"returned": "", "served": ""})
+    assert "liveness main: 2 of 2 proved" in " ".join(carnet("recheck", str(lively)).out.split())
+
+
+def test_a_liveness_property_needs_all_its_conditions(lively: Path, tmp_path: Path) -> None:
+    rows = (lively / "index.csv").read_text().splitlines()
+    conditions = [row for row in rows if ",live/" in row]
+    assert len(conditions) == 11
+    for row in conditions:
+        folder = Path(shutil.copytree(lively, tmp_path / "out", dirs_exist_ok=True))
+        (folder / "index.csv").write_text("".join(f"{each}\n" for each in rows if each != row))
+        property = row.split("/")[1]
+        code, whys = properties(folder)
+        assert {name: bool(why) for name, why in whys.items()} == {
+            "returned": property == "returned",
+            "served": property == "served",
+        }
+        assert "not all conditions" in whys[property]
+        digest = row.split(",")[3]
+        (folder / "index.csv").write_text("".join(f"{each}\n" for each in rows))
+        (folder / "obligations" / f"{digest}.smt2").unlink()
+        code, whys = properties(folder)
+        assert (code, "are not proved" in whys[property]) == (3, True)
+        shutil.copy(lively / "obligations" / f"{digest}.smt2", folder / "obligations")
+
+
+def test_liveness_rests_on_the_lemmas_of_its_layer(lively: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(lively, tmp_path / "out"))
+    rows = (folder / "index.csv").read_text().splitlines()
+    (row,) = (each for each in rows if "step/lend/one_drill" in each)
+    (folder / "index.csv").write_text("".join(f"{each}\n" for each in rows if each != row))
+    code, whys = properties(folder)
+    assert code == 3
+    assert all("are not proved" in why for why in whys.values())

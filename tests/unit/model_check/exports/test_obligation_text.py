@@ -127,7 +127,7 @@ def test_a_name_that_no_text_can_hold_is_refused(name: str, said: str) -> None:
 
 def test_the_index_has_a_row_for_each_obligation() -> None:
     cores = {("main", "step/end/owned"): ("inv:owned",)}
-    listed = list(rows(layers(LENDING), cores))
+    listed = list(rows(EVERY, cores))
     cells = {row.obligation.id: row.cells() for row in listed}
     assert list(cells) == [each.id for each in EVERY]
     text = Writer().text(obligation(LENDING, "step/end/owned"), {"inv:owned"})

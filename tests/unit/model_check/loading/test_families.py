@@ -127,13 +127,22 @@ def test_a_field_that_holds_something_else_is_named(field: str, given: str, said
         ('Profile("tiny", 2)', "Profile 'tiny': 'scale' takes a mapping from strings to numbers, not 2"),
         ('Profile("tiny", {}, budget="2")', "Profile 'tiny': 'budget' takes a number or None, not '2'"),
         ('Service("s", "…", "yes", "there", "open")', "Service 's': 'needed_by' takes a set, not 'open'"),
+        (
+            'PartyView(PartyKind.HOST, "host", "hidden", "…")',
+            "PartyView 'host': 'sees' takes a Visibility, not 'hidden'",
+        ),
+        (
+            'PartyView(PartyKind.HOST, "host", Visibility.HIDDEN, "…", assumed_in=("A1",))',
+            "PartyView 'host': 'assumed_in' names assumptions, and 'trusted_for' says nothing",
+        ),
         ('Instance({"Party": "ann"})', "Instance: 'elements' takes a mapping from strings to tuples"),
         ('Instance({}, {"corrupt": "ann"})', "Instance: 'relations' takes a mapping from strings to sets"),
         ('Instance({}, functions={"first": "ann"})', "Instance: 'functions' takes a mapping from strings to mappings"),
     ],
 )
 def test_so_are_those_of_what_a_family_holds(value: str, said: str, tmp_path: Path) -> None:
-    imported = "Service" if value.startswith("Service") else "Draft"
+    imported = "PartyKind, PartyView, Visibility" if value.startswith("PartyView") else "Draft"
+    imported = "Service" if value.startswith("Service") else imported
     file = saved(tmp_path, f"from carnet_spec.language import {imported}\n{OPENING}wrong = {value}\n")
     ran = carnet("verify", file)
     assert (ran.code, ran.out) == (2, "")

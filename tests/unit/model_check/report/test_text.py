@@ -27,9 +27,9 @@ from carnet_check.semantics import Interpreter, State
 from carnet_check.verification.checks import disagreements
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Request, planned
-from carnet_check.wording import fill_places, knowers, known, listed
+from carnet_check.wording import fill_places, knowers, known
 from carnet_command import files as artefacts
-from carnet_command.text import wrapped
+from carnet_command.text import listed, wrapped
 from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, constant, relation
 from carnet_spec.trace import Trace, TraceStep
 from carnet_spec.trace import TraceStep as Taken

@@ -9,6 +9,7 @@ import pytest
 
 from carnet_check.semantics import Interpreter, fairness
 from carnet_spec.language import Instance, Protocol, SpecificationError, Step
+from carnet_spec.language.analysis.fair_parts import divided, part
 from carnet_spec.trace import Trace, TraceStep
 from tests.unit.model_check.small import *
 from tests.unit.model_check.steps import ask, back, learn, see, serve_one, swing
@@ -114,7 +115,7 @@ def test_fairness_of_a_property_for_each_element_is_that_for_some() -> None:
     draft.eventually("seen", lambda a: ~seen(a), seen, each=(Party,), sentence="It comes.", fair=("see",))
     protocol = draft.protocol()
     with pytest.raises(SpecificationError, match="seen asks for fairness of no steps but those for some elements"):
-        fairness.part(protocol.action("see"), protocol.liveness[0])
+        part(protocol.action("see"), protocol.liveness[0])
 
 
 MEANT: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -218,7 +219,7 @@ def test_an_action_is_divided_into_what_is_meant_and_the_rest() -> None:
     live, other = whole_one.liveness
     assert not fairness.agree(whole_one, live, other)
     assert fairness.agree(whole_one, live, live)
-    parts = fairness.divided(whole_one, [live])
+    parts = divided(whole_one, [live])
     assert [action.name for action in parts.actions] == ["see", "see otherwise", "finish"]
     instance = Instance({"Party": ("p", "q", "r")}, pools={("see", "a"): ("p", "q")})
     judge = Interpreter(parts, fairness.divided_instance(instance, parts))
@@ -233,7 +234,7 @@ def test_what_is_open_is_what_is_meant() -> None:
     protocol = draft.protocol()
     judge = Interpreter(protocol, Instance({"Party": ("p", "q")}))
     whole_action, start = protocol.action("see"), judge.initial()
-    meant = fairness.part(whole_action, protocol.liveness[0])
+    meant = part(whole_action, protocol.liveness[0])
     after = judge.step(start, whole_action, {"a": "p"})
     assert fairness.is_open(judge, whole_action, after)
     assert fairness.is_open(judge, meant, start)

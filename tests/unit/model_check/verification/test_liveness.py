@@ -31,6 +31,7 @@ from carnet_check.verification.checks import disagreements
 from carnet_check.verification.planning import Request, planned
 from carnet_check.wording import reasons
 from carnet_spec.language import Eventually, Instance, Protocol
+from carnet_spec.language.terms import FALSE, Member
 from carnet_spec.trace import Trace
 from tests.unit.model_check.command import FASTEST, FIXTURES, carnet
 
@@ -123,10 +124,10 @@ def test_one_property_can_be_asked_for() -> None:
 
 
 def test_engines_that_do_not_judge_liveness_are_not_asked_and_that_is_noted() -> None:
-    ran = carnet("verify", SWINGING, "--claim", "lights-up", "--engine", "kernel", "--json")
+    ran = carnet("verify", SWINGING, "--claim", "lights-up", "--engine", "bmc", "--json")
     assert ran.code == 2
     assert "none of the engines judges liveness" in ran.json["error"]["message"]
-    ran = carnet("verify", SWINGING, "--engine", "kernel", "--json")
+    ran = carnet("verify", SWINGING, "--engine", "bmc", "--json")
     assert any("so nobody looked at lights-up" in note for note in ran.json["notes"])
 
 
@@ -301,3 +302,18 @@ def test_properties_are_told_in_the_order_in_which_they_are_stated() -> None:
     turned = replace(outcome, results=tuple(reversed(outcome.results)))
     told = [[line.split()[0] for line in matrices(each) if "PROVED" in line] for each in (outcome, turned)]
     assert told == [["returned", "served"]] * 2
+
+
+def test_a_property_may_be_called_as_another_one_of_some_element() -> None:
+    """Each is judged by what it says itself: one fails, and what the other waits after never happens."""
+    desk = load(DESK)
+    protocol = desk.protocol()
+    instance = desk.instance(protocol, "none", desk.profile("tiny"))
+    (person, *_) = instance.elements["Person"]
+    served = replace(protocol.liveness[1], fair=(), strong=(), given=())
+    empty = replace(served, trigger=FALSE)
+    of_one = replace(served.at([Member(served.params[0].sort, person)]), name=f"{served.name} {person}")
+    of_nobody = replace(of_one, trigger=FALSE)
+    for asked, fails in ([empty, of_one], of_one), ([of_one, empty], of_one), ([of_nobody, served], served):
+        found = lassos(protocol, instance, asked)
+        assert (found.complete, [*found.violations]) == (True, [fails.name])

@@ -48,9 +48,26 @@ def test_a_tampered_run_is_refused_with_its_culprit(graph: tuple[Path, Path], tm
     result = carnet("audit", tmp_path, "--claims", claims)
     assert result.exit_code == 1
     assert "refused      missing: gpu, statement 1" in result.stdout
-    fields = json.loads(carnet("audit", tmp_path, "--claims", claims, "--json").stdout)
+    picture = tmp_path / "graph.svg"
+    fields = json.loads(carnet("audit", tmp_path, "--claims", claims, "--plot", picture, "--json").stdout)
     assert fields["refusal"]["culprit"] == "gpu"
     assert fields["level"] == 0
+    assert 'id="not-there-gpu-1"' in picture.read_text("utf-8")
+
+
+def test_a_picture_of_what_cannot_be_read_says_so_and_one_that_cannot_be_written_is_an_error(
+    graph: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run, claims = graph
+    for name in (each.name for each in run.iterdir()):
+        (tmp_path / name).write_bytes((run / name).read_bytes())
+    (tmp_path / STEPS).write_bytes(b"{}\n")
+    result = carnet("audit", tmp_path, "--claims", claims, "--plot", tmp_path / "graph.svg")
+    assert result.exit_code == 1
+    assert f"refused, malformed: line 1 of {STEPS}" in (tmp_path / "graph.svg").read_text("utf-8")
+    result = carnet("audit", run, "--claims", claims, "--plot", tmp_path / "no" / "graph.svg")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cannot write" in result.stderr
 
 
 def test_a_bad_claims_file_is_one_clear_error(graph: tuple[Path, Path], tmp_path: Path) -> None:

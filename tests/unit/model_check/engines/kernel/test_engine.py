@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.certificates.file import Certificates, load_certificates, place_of
+from carnet_check.certificates.file import Certificates, encoded_certificates, load_certificates, place_of
 from carnet_check.certificates.judging import Judge, LayerObligations
 from carnet_check.engines.interface import Possibilities
-from carnet_check.engines.kernel.engine import composed_of
+from carnet_check.engines.kernel.engine import KERNEL, composed_of
 from carnet_check.engines.registry import chosen
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers
@@ -176,3 +176,31 @@ def test_it_does_not_run_by_default() -> None:
     (kernel,) = chosen(["kernel"])
     assert not kernel.by_default
     assert kernel not in chosen([])
+
+
+def test_liveness_is_proved_without_a_solver_by_certificates_of_all_conditions(tmp_path: Path) -> None:
+    desk = tmp_path / "desk.py"
+    desk.write_text((FIXTURES / "desk.py").read_text("utf-8"), "utf-8")
+
+    def rows() -> dict[str, tuple[str, str]]:
+        ran = carnet("verify", str(desk), "--engine", "kernel", "--json")
+        lively = [row for row in ran.json["results"] if row["kind"] == "liveness"]
+        return {row["claim"]: (row["verdict"], row["detail"]) for row in lively}
+
+    assert {verdict for verdict, _ in rows().values()} == {"UNKNOWN"}
+    assert carnet("certify", str(desk), "--jobs", "1").code == 0
+    assert {verdict for verdict, _ in rows().values()} == {"PROVED"}
+    assert "rests on 1 lemma; 6 conditions by certificate" in rows()["served"][1]
+    (place,) = tmp_path.glob("*.xz")
+    whole = load_certificates(place)
+    ((variant, entries),) = whole.liveness.items()
+    proved: set[str] = set()
+    for id in entries:
+        left = {name: entry for name, entry in entries.items() if name != id}
+        place.write_bytes(encoded_certificates(replace(whole, liveness={variant: left})))
+        proved = {name for name, (verdict, _) in rows().items() if verdict == "PROVED"}
+        assert proved == {"returned", "served"} - {id.split("/")[1]}
+    source = load(str(desk))
+    protocol = source.protocol()
+    answers = {live.name: KERNEL.liveness(source, protocol, live) for live in protocol.liveness}
+    assert [name for name, answer in answers.items() if answer.proved] == [*proved]

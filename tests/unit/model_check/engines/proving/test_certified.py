@@ -173,7 +173,7 @@ def test_a_proof_by_axioms_of_the_only_threat_model_is_none_without_them() -> No
         each.id: SolverAnswer(each.id, SolverOutcome.PROVED, (axiom,) if each is using else (), certified=True)
         for each in every
     }
-    found = CertifiedDesign(Composition(made, every, answers), 0.0)
+    found = CertifiedDesign(Composition(made, every, answers), 0.0, {}, {})
     ids = {each.id.removeprefix(each.layer.prefix) for each in every}
     assert set(found.answers(none.id)) == ids
     assert set(found.answers("")) == ids - {using.id.removeprefix(using.layer.prefix)}
@@ -196,31 +196,110 @@ def test_lemmas_of_liveness_count_only_if_all_they_rest_on_is_certified() -> Non
     assert found.composition.everywhere(["nothing of this name"]) is None
 
 
-def test_a_row_says_in_how_many_conditions_of_liveness_the_solver_is_believed(tmp_path: Path) -> None:
-    """Certificates prove the lemma of the desk, and none says that somebody is served."""
-    desk = tmp_path / "desk.py"
-    desk.write_text((FIXTURES / "desk.py").read_text("utf-8"), "utf-8")
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """Return a copy of the desk with certificates of all that is said of it beside it."""
+    copy = tmp_path / "desk.py"
+    copy.write_text((FIXTURES / "desk.py").read_text("utf-8"), "utf-8")
+    assert carnet("certify", str(copy), "--jobs", "1").code == 0
+    return copy
 
-    def said(*options: str) -> tuple[dict[str, str], str]:
-        ran = carnet("verify", str(desk), "--jobs", "1", "--json", *options)
-        rows = {row["claim"]: row["detail"] for row in ran.json["results"] if row["kind"] == "liveness"}
-        return rows, ran.json["run"]["strength"]
 
-    assert not any("believed" in text for text in (*said()[0].values(), said()[1]))
-    assert carnet("certify", str(desk), "--jobs", "1").code == 0
-    rows, strength = said()
-    assert "bring_back with p = who; a solver is believed in 5 conditions)" in rows["returned"]
-    assert "rests on 1 lemma; a solver is believed in 6 conditions)" in rows["served"]
-    assert "by certificate, 0 by Z3, 11 conditions of liveness by Z3)" in strength
-    rows, strength = said("--engine", "induction")
-    assert not any("believed" in text for text in (*rows.values(), strength))
+def lively(ran: Ran) -> dict[str, dict[str, Any]]:
+    return {row["claim"]: row for row in ran.json["results"] if row["kind"] == "liveness"}
+
+
+def test_liveness_is_proved_by_certificates_and_a_row_says_by_how_many(desk: Path, asked: list[str]) -> None:
+    ran = verified(desk)
+    assert asked == []
+    rows = lively(ran)
+    assert {row["verdict"] for row in rows.values()} == {"PROVED"}
+    assert "bring_back with p = who; 5 conditions by certificate)" in rows["returned"]["detail"]
+    assert "rests on 1 lemma; 6 conditions by certificate)" in rows["served"]["detail"]
+    assert ", 0 by Z3, 11 conditions of liveness by certificate)" in ran.json["run"]["strength"]
+    by_solver = verified(desk, "--engine", "induction")
+    assert asked
+    same = ("verdict", "assumptions", "lemmas", "threat")
+    assert {name: [row.get(each) for each in same] for name, row in lively(by_solver).items()} == {
+        name: [row.get(each) for each in same] for name, row in rows.items()
+    }
+    assert not any("certificate" in row["detail"] or "believed" in row["detail"] for row in lively(by_solver).values())
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_every_condition_of_liveness_needs_its_certificate(how: str, desk: Path, asked: list[str]) -> None:
+    change, why = SPOILT[how]
+    (place,) = desk.parent.glob("*.xz")
+    whole = load_certificates(place)
+    ((variant, entries),) = whole.liveness.items()
+    conditions = set(entries)
+    assert len(conditions) == 11
+    for id in sorted(conditions):
+        changed = {name: change(entry) if name == id else entry for name, entry in entries.items()}
+        left = {name: entry for name, entry in changed.items() if entry is not None}
+        place.write_bytes(encoded_certificates(replace(whole, liveness={variant: left})))
+        asked.clear()
+        ran = verified(desk)
+        property = id.split("/")[1]
+        assert {each.split("/")[1] for each in asked} == {property}
+        believed = {name for name, row in lively(ran).items() if "a solver is believed in" in row["detail"]}
+        assert believed == {property}
+        assert {row["verdict"] for row in lively(ran).values()} == {"PROVED"}
+        notes = [note for note in ran.json["notes"] if "conditions of liveness proves nothing" in note]
+        assert [id in note and why in note for note in notes] == ([] if how == "gone" else [True])
+
+
+GIVES_UP = """@draft.action(by=CLERK, says="{p} gives up", source="example")
+def give_up(step: Step, p: Person) -> None:
+    step.require("waits", waiting(p))
+    step.remove(waiting(p))
+
+
+@draft.lemma"""
+WEAKENED = {
+    "lend is treated weakly fairly": ('    strong=("lend",),\n', "", "served"),
+    "nobody is lent to in particular": ('    given={"lend": {"p": lambda who: who}},\n', "", "served"),
+    "the drill is lost": (
+        "has_it(p))\n    step.remove(has_it(p))",
+        "has_it(p))\n    step.remove(waiting(p))",
+        "returned",
+    ),
+    "who waits may give up": ("@draft.lemma", GIVES_UP, "served"),
+}
+
+
+@pytest.mark.parametrize("what", WEAKENED)
+def test_what_is_not_true_any_more_is_not_proved_by_old_certificates(what: str, desk: Path, asked: list[str]) -> None:
+    old, new, property = WEAKENED[what]
+    text = desk.read_text("utf-8")
+    assert text.count(old) == 1
+    other = desk.with_name("other.py")
+    other.write_text(text.replace(old, new), "utf-8")
+    (place,) = desk.parent.glob("*.xz")
+    shutil.copy(place, desk.with_name(place.name.replace("desk", "other")))
+    row = lively(verified(other))[property]
+    assert asked
+    assert row["verdict"] != "PROVED"
+    by_solver = lively(verified(other, "--engine", "induction"))[property]
+    assert row["verdict"] == by_solver["verdict"]
+
+
+def test_lemmas_of_liveness_are_proved_too(desk: Path, asked: list[str]) -> None:
+    (place,) = desk.parent.glob("*.xz")
+    whole = load_certificates(place)
+    layers = {key: replace(layer, entries=(None,) * len(layer.entries)) for key, layer in whole.layers.items()}
+    place.write_bytes(encoded_certificates(replace(whole, layers=layers)))
+    rows = lively(verified(desk))
+    assert {name for name, row in rows.items() if "by certificate" in row["detail"]} == {"returned"}
+    assert {row["verdict"] for row in rows.values()} == {"PROVED"}
 
 
 @pytest.mark.slow
 def test_liveness_says_the_same_with_certificates_as_without() -> None:
     protocol, found = design("gpu-travelling")
+    assert set(found.liveness) == {live.name for live in protocol.liveness}
     with Workers(2) as workers:
         for live in protocol.liveness[:2]:
-            with_them = LivenessProofs(protocol, (), workers, found.composition).answer(live)
+            with_them = LivenessProofs(protocol, (), workers, found).answer(live)
             without = LivenessProofs(protocol, (), workers).answer(live)
             assert (with_them.fair, with_them.open) == (without.fair, without.open)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -14,21 +14,25 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.verifiable_fl import audit
-from carnet_ref.systems.verifiable_fl.audit import Auditor, AuditResult, Fault, RefusedGraphError, audit_statements
+from carnet_ref.systems.verifiable_fl.audit import Auditor, Fault, RefusedGraphError
 from carnet_ref.systems.verifiable_fl.claims_file import OrderClaim, ResultClaim
-from carnet_ref.systems.verifiable_fl.evidence import KEY, TDX, Level
+from carnet_ref.systems.verifiable_fl.evidence import KEY, TDX, Level, TdAttester
 from carnet_ref.systems.verifiable_fl.exclave import Exclave
-from carnet_ref.systems.verifiable_fl.statements import encode_envelope, parse_envelope
+from carnet_ref.systems.verifiable_fl.statements import Input, encode_envelope, parse_envelope
 from tests.fixtures.attested_graphs import (
+    MEASUREMENT,
     OTHER,
-    Graph,
+    PLATFORM,
+    Wiring,
+    audited,
     dependent,
-    detached,
+    every_wiring,
     long_graph,
     recorded,
     recorder_of,
     signed_again,
     tamperings,
+    wired,
 )
 
 LEAST_TAMPERINGS = 600
@@ -45,27 +49,6 @@ def test_an_honest_run_is_accepted(rounds: int) -> None:
     told = {each.id: each.detail for each in result.claims}
     assert told["order"] == f"sanitise: {', '.join(turns)}"
     assert told["level"] == "level 1, linked, because of gpu; without, level 2"
-
-
-@functools.cache
-def enlisted(graph_of: int) -> Auditor:
-    """Return an auditor that took the evidence of an honest run, which takes longer than all its statements."""
-    graph = recorded(graph_of)
-    auditor = Auditor(graph.claims)
-    for shown in graph.shown:
-        auditor.enlist(shown)
-    return auditor
-
-
-def audited(graph: Graph) -> AuditResult:
-    """Audit a graph; what its statements and claims say is audited by an auditor that took the evidence before."""
-    honest = recorded(3)
-    if graph.shown != honest.shown:
-        return graph.audited()
-    before = enlisted(3)
-    logs = {name: dataclasses.replace(log) for name, log in before._logs.items()}
-    auditor = dataclasses.replace(before, claims=graph.claims, steps=[], origins=[], before=[], _logs=logs, _places={})
-    return audit_statements(auditor, [parse_envelope(line) for line in graph.lines])
 
 
 @pytest.mark.mends("R502")
@@ -175,6 +158,25 @@ def test_the_level_is_what_the_weakest_evidence_shows(kind: str, quote_steps: bo
         assert result.level is (level if result.accepted else Level.NONE)
 
 
+@pytest.mark.parametrize("register", range(5))
+def test_each_register_that_claims_name_is_compared(register: int) -> None:
+    graph = long_graph(1, exclaves=1, kind=TDX)
+    measured = [MEASUREMENT.hex(), *[bytes(48).hex()] * 4]
+    honest = " ".join(measured[: register + 1])
+    for other, accepted in ((honest, True), (" ".join([*measured[:register], OTHER]), False)):
+        expected = {"p0": dataclasses.replace(graph.claims.exclaves["p0"], measurement=other)}
+        claims = dataclasses.replace(graph.claims, exclaves=expected)
+        assert dataclasses.replace(graph, claims=claims).audited().accepted is accepted
+
+
+def test_a_td_whose_host_may_read_it_is_refused() -> None:
+    graph = long_graph(1, exclaves=1, kind=TDX)
+    watched = Exclave("p0", graph.claims.run, TdAttester(PLATFORM.td(MEASUREMENT, debug=True)), graph.keys["p0"])
+    with pytest.raises(RefusedGraphError, match="evidence of p0: debug") as caught:
+        Auditor(graph.claims).enlist(watched.introduction)
+    assert caught.value.fault is Fault.UNATTESTED
+
+
 def test_evidence_of_one_step_is_none_of_another() -> None:
     graph = long_graph(4, exclaves=2, kind=TDX, quote_steps=True)
     assert graph.audited().accepted
@@ -268,10 +270,43 @@ def test_a_key_has_one_encoding() -> None:
 @pytest.mark.parametrize(("by_grants", "left_out"), [(False, "anna"), (True, "alice")])
 def test_a_result_that_has_not_seen_what_a_holder_gave_is_refused(by_grants: bool, left_out: str) -> None:
     """That a grant names a model, and data names a grant, brings nothing of one holder into what the next one gave."""
-    refusal = detached(by_grants=by_grants).audited().refusal
+
+    def pick(task: str, name: str, there: Sequence[Input]) -> Input:
+        """Train from the first model each time, and save what came out for the last holder, or for the first one."""
+        models = {"train": there[0], "grant": there[-1 if by_grants else 0], "save": there[-1 if by_grants else 0]}
+        return models.get(task, there[-1]) if name == "model" else there[-1]
+
+    refusal = audited(wired(3, pick).graph, 3, job=True).refusal
     assert refusal is not None
     assert (refusal.fault, refusal.culprits) == (Fault.SWAPPED, ("orchestrator",))
     assert f"does not come from statement 0 of {left_out}, sanitise" in str(refusal)
+
+
+def seen(wiring: Wiring, place: int) -> set[str]:
+    """Return whose data the model or the data that a step gave is made of."""
+    said, reads = wiring.graph.steps[place], wiring.reads[place]
+    own = {said.by} if said.task == "sanitise" else set[str]()
+    return own.union(*(seen(wiring, reads[name]) for name in ("model", "data") if name in reads))
+
+
+def earlier(wiring: Wiring, place: int) -> set[int]:
+    """Return the steps that were certainly taken before one: those that it read from, and those of the same party."""
+    own = {at for at in range(place) if wiring.graph.steps[at].by == wiring.graph.steps[place].by}
+    direct = own | set(wiring.reads[place].values())
+    return direct.union(*(earlier(wiring, at) for at in direct))
+
+
+def test_of_every_way_in_which_data_could_flow_those_are_accepted_that_are_as_claimed() -> None:
+    """Exclaves do what their code says with inputs that the host chose; all its choices in two rounds are tried."""
+    accepted = count = 0
+    for wiring in every_wiring(2):
+        steps = wiring.graph.steps[: len(wiring.reads)]
+        first, second = (at for at, said in enumerate(steps) if said.task == "sanitise")
+        as_claimed = seen(wiring, len(steps) - 1) == {"alice", "anna"} and first in earlier(wiring, second)
+        assert audited(wiring.graph, 2, job=True).accepted is as_claimed, wiring.reads
+        accepted, count = accepted + as_claimed, count + 1
+    assert count == 2 * 2 * 2 * 2 * 2 * 2 * 3 * 2
+    assert 0 < accepted < count / 4
 
 
 def test_without_names_of_inputs_any_input_leads_to_the_result() -> None:

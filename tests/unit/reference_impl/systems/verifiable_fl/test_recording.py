@@ -27,7 +27,7 @@ def test_a_graph_is_read_as_it_was_written(tmp_path: Path) -> None:
     shown, envelopes = read_graph(tmp_path / "graph")
     assert tuple(shown) == graph.shown
     assert tuple(each.statement for each in envelopes) == graph.steps
-    assert audit_folder(tmp_path / "graph", graph.claims).accepted
+    assert audit_folder(tmp_path / "graph", graph.claims)[0].accepted
 
 
 def test_a_truncated_file_is_refused_with_the_line_and_nothing_is_written(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_truncated_file_is_refused_with_the_line_and_nothing_is_written(tmp_pa
     whole = (tmp_path / STEPS).read_bytes()
     for cut in (len(whole) // 2, len(whole) - 3):
         (tmp_path / STEPS).write_bytes(whole[:cut])
-        refusal = audit_folder(tmp_path, graph.claims).refusal
+        refusal = audit_folder(tmp_path, graph.claims)[0].refusal
         assert refusal is not None
         assert refusal.fault is Fault.MALFORMED
         number = len(whole[:cut].splitlines())

@@ -152,6 +152,8 @@ def test_the_main_variants_of_every_registered_protocol_are_in_order(id: str) ->
         assert not errors(id, lint(family.protocol(name)))
 
 
+_VIEW = PartyView(PartyKind.HOST, "host", Visibility.HIDDEN, "what passes", limited_by=("secrecy",))
+
 FAMILIES: dict[str, tuple[Callable[[], Family], str]] = {
     "an unknown main variant": (lambda: replace(toy.FAMILY, main=("main", "best")), "main variant 'best'"),
     "a variant of two names": (
@@ -166,8 +168,21 @@ FAMILIES: dict[str, tuple[Callable[[], Family], str]] = {
     "a finding under an unknown threat": (lambda: _with_finding(threat="war"), "no threat model 'war'"),
     "a finding in an unknown variant": (lambda: _with_finding(variant="best"), "no variant 'best'"),
     "a finding without an unknown defence": (lambda: _with_finding(without=("wall",)), "defence 'wall'"),
+    "a view limited by an unknown claim": (lambda: _with_views(limited_by=("peace",)), "no claim 'peace'"),
+    "a view that rests on an unknown assumption": (
+        lambda: _with_views(trusted_for="calm", assumed_in=("A9",)),
+        "no assumption 'A9'",
+    ),
+    "two views of one kind of party": (
+        lambda: replace(toy.FAMILY, views=(_VIEW, replace(_VIEW, party="another host"))),
+        "two views of 'host and network'",
+    ),
     "a defence of an unknown base": (lambda: replace(toy.FAMILY, draft=_based), "no base variant 'castle'"),
 }
+
+
+def _with_views(**changes: Any) -> Family:
+    return replace(toy.FAMILY, views=(replace(_VIEW, **changes),))
 
 
 def _with_finding(**changes: Any) -> Family:

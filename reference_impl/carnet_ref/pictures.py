@@ -1,0 +1,56 @@
+"""Pictures as SVG files that are the same bytes for the same figure, whatever settings Matplotlib finds."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from carnet_command.errors import UsageError
+from carnet_command.files import reason, replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EXTRA: Final = "the extra 'plot' (pip install 'carnet[plot]')"
+
+
+def write_picture(path: Path, name: str, inches: tuple[float, float], draw: Callable[[Axes], None]) -> None:
+    """Write what ``draw`` puts on a pair of axes to ``path``, as SVG of this width and height.
+
+    ``name`` salts the ids in the file. Raises UsageError if Matplotlib is not installed, or the file cannot be written.
+    """
+    try:
+        with _elsewhere():
+            from matplotlib import rc_context, rcdefaults, rcParams
+            from matplotlib.backends.backend_svg import FigureCanvasSVG
+            from matplotlib.figure import Figure
+    except ImportError:
+        raise UsageError(f"a picture needs {EXTRA}") from None
+
+    with rc_context():
+        rcdefaults()
+        rcParams.update({"svg.hashsalt": f"carnet {name}", "svg.fonttype": "none", "font.size": 9})
+        figure = Figure(figsize=inches, layout="constrained")
+        draw(figure.add_subplot())
+        FigureCanvasSVG(figure)
+        drawn = BytesIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    try:
+        with replacing(path) as file:
+            file.write(drawn.getvalue().decode("utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {reason(error)}") from None
+
+
+@contextlib.contextmanager
+def _elsewhere() -> Iterator[None]:
+    """Work in an empty folder meanwhile: matplotlib reads its settings from the current one as it is imported.
+
+    Source: matplotlib.matplotlib_fname, "$PWD/matplotlibrc".
+    """
+    with tempfile.TemporaryDirectory(prefix="carnet-plot-") as empty, contextlib.chdir(empty):
+        yield

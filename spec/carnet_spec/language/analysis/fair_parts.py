@@ -1,0 +1,46 @@
+"""Parts of actions: the steps that a liveness property wants taken fairly, and the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from carnet_spec.language.actions import Action, Guard, GuardKind
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.statements import Eventually
+from carnet_spec.language.terms import TRUE, Term, negation
+
+OTHERWISE = " otherwise"
+"""Ends the name of what is left of an action."""
+
+
+def part(action: Action, live: Eventually) -> Action:
+    """Return the action with those of its steps alone that ``live`` wants taken fairly."""
+    condition = live.condition(action.name, action.params)
+    return action if condition == TRUE else _limited_to(action, condition)
+
+
+def divided(protocol: Protocol, liveness: Sequence[Eventually]) -> Protocol:
+    """Return the protocol in which what is to be taken fairly is an action, and the rest of it another.
+
+    No two of ``liveness`` say different things of one action (:func:`agree`). :func:`whole_name` undoes the names.
+    """
+    return replace(protocol, actions=tuple(each for action in protocol.actions for each in _parts(action, liveness)))
+
+
+def _parts(action: Action, liveness: Sequence[Eventually]) -> tuple[Action, ...]:
+    conditions = {live.condition(action.name, action.params) for live in liveness if action.name in live.fair}
+    condition = conditions.pop() if conditions else TRUE
+    if condition == TRUE:
+        return (action,)
+    rest = _limited_to(action, negation(condition))
+    return _limited_to(action, condition), replace(rest, name=action.name + OTHERWISE)
+
+
+def whole_name(name: str) -> str:
+    """Return the name of the action that one is a part of."""
+    return name.removesuffix(OTHERWISE)
+
+
+def _limited_to(action: Action, condition: Term) -> Action:
+    return replace(action, guards=(*action.guards, Guard("given", condition, GuardKind.GIVEN)))
