@@ -74,9 +74,11 @@ def clip(vector: Vector, bound: float) -> Vector:
     Any two results are at most 2·``bound`` apart, whatever the vectors were: that is the sensitivity of what is
     clipped, if one subject's input is replaced.
 
-    Raises PrivacyParameterError if ``bound`` is not between `LEAST` and `MOST`, or an entry is not finite.
+    Raises PrivacyParameterError if ``bound`` is not between `LEAST` and `MOST`, or an entry is no finite real number.
     """
     _require_size("clipping bound", bound)
+    if np.asarray(vector).dtype.kind not in "iuf":
+        raise PrivacyParameterError(f"expected real numbers, and these are {np.asarray(vector).dtype}")
     vector = np.asarray(vector, np.float64)
     if not np.isfinite(vector).all():
         raise PrivacyParameterError("expected finite entries, and one is infinite or not a number")

@@ -35,6 +35,7 @@ TRUSTED: Mapping[str, Mapping[str, str]] = {
     "To believe a theorem": {
         "model_check/coq/Logic.v": "formulas, and when a structure satisfies one",
         "model_check/coq/Protocol.v": "protocols, steps, reachable states, and what a theorem says",
+        "model_check/coq/Fairness.v": "fair runs, and what a theorem about them says; the rest is proved right",
         "spec/carnet_spec/language": "how Python text becomes a protocol and its canonical JSON; or read `spec_….v`",
         "model_check/carnet_check/exports/systems.py": "the same protocol with numbers for names",
         "model_check/carnet_check/exports/coq_data.py": "its text in Coq",

@@ -16,11 +16,13 @@ from functools import cached_property
 from carnet_check.certificates.file import Certificates, Entry
 from carnet_check.certificates.judging import with_hypotheses
 from carnet_check.errors import CarnetError
-from carnet_check.exports.systems import Action, Layer, Name, Node, Part, System
+from carnet_check.exports.systems import Action, Layer, Liveness, Name, Node, Part, System
 from carnet_check.kernel import checker
 from carnet_check.kernel.checker import Obligation, Refused, Step
 from carnet_check.kernel.reader import read_refutation
 from carnet_check.obligations import GOAL
+from carnet_check.obligations.liveness import BEFORE
+from carnet_spec.language.analysis.fair_parts import OTHERWISE
 
 MOST_UNKNOWN = 1000
 """In how many cases of a certificate the number of branches may be left open."""
@@ -56,6 +58,34 @@ def coq_obligations(system: System, layer: Layer) -> Iterator[CoqObligation]:
             if not changed.isdisjoint(read[claim.name]):
                 id = f"step/{_part(action.name)}/{_part(claim.name)}"
                 yield CoqObligation(id, sorts, (*before, *action.hypotheses, GOAL))
+
+
+def coq_conditions(system: System, layer: Layer, live: Liveness) -> Iterator[CoqObligation]:
+    """Yield the conditions of a liveness property in Coq's order, the claims of a layer being assumed."""
+    start = (*(f"sort:{name}" for name, _ in system.inhabited), *(f"axiom:{name}" for name, _ in system.axioms))
+    start = (*start, *(f"inv:{name}" for name, _ in layer.claims), BEFORE)
+    stages = "+".join(_part(each.action).replace("+", "%2B") for each in live.fair)
+    id = f"live/{_part(live.name)}/by/{stages}"
+    meant = {each.action for each in live.fair if each.meant is not None}
+
+    def leads(id: str, action: Action, is_part: bool) -> CoqObligation:
+        guards = tuple(f"guard:{guard.name}" for guard in action.guards)
+        given = ("guard:given",) if is_part else ()
+        hypotheses = (*start, *guards, *given, *action.hypotheses[len(guards) :], GOAL)
+        return CoqObligation(id, tuple(sort.text for sort in action.parameters), hypotheses)
+
+    yield CoqObligation(f"{id}/possible", (), (*start, GOAL))
+    for place, own in enumerate(live.fair):
+        name = _part(own.action)
+        yield leads(f"{id}/stays/{name}", system.actions[own.which], own.meant is not None)
+        for action in system.actions if place and not own.strong else ():
+            parts = [(action.name, action.name in meant)]
+            parts += [(action.name + OTHERWISE, True)] if action.name in meant else []
+            for part, is_part in parts:
+                if part != own.action:
+                    yield leads(f"{id}/back/{name}/{_part(part)}", action, is_part)
+    for action in system.actions:
+        yield leads(f"live/{_part(live.name)}/waits/{_part(action.name)}", action, False)
 
 
 def _changed_by(action: Action) -> frozenset[str]:
@@ -103,6 +133,16 @@ class Converter:
             raise CarnetError(f"{where}: {len(missing)} obligations have no certificate, first {missing[0]}")
         pairs = zip(obligations, given.entries, strict=True)
         return [self.converted(obligation, entry) for obligation, entry in pairs if entry is not None]
+
+    def liveness(self, certificates: Certificates) -> Iterator[tuple[Liveness, list[ConvertedCertificate]]]:
+        """Yield each liveness property for the first stages of which all conditions have certificates, with these."""
+        given = certificates.liveness.get(self.system.variant, {})
+        for live in self.system.liveness:
+            for attempt in live.attempts:
+                conditions = list(coq_conditions(self.system, self.system.assumed, attempt))
+                if all(each.id in given for each in conditions):
+                    yield attempt, [self.converted(each, given[each.id]) for each in conditions]
+                    break
 
     def converted(self, obligation: CoqObligation, entry: Entry) -> ConvertedCertificate:
         """Convert a certificate, of which nothing is known.

@@ -17,12 +17,14 @@ from carnet_check.coq.certificates import ConvertedCertificate, Converter, coq_t
 from carnet_check.coq.program import run_program
 from carnet_check.errors import CarnetError, UsageError
 from carnet_check.exports.coq_data import CoqText, numbers, program_text, word
-from carnet_check.exports.systems import Layer, System, system
+from carnet_check.exports.systems import Layer, Liveness, System, system
 from carnet_command.files import reason
 from carnet_spec.language import SpecificationError
 
 Certificates = Mapping[str, Sequence[ConvertedCertificate]]
 """For each layer, by its threat model, a certificate for each of its obligations, in Coq's order."""
+Lively = Sequence[tuple[Liveness, Sequence[ConvertedCertificate]]]
+"""Liveness properties, each with a certificate for each of its conditions, in Coq's order."""
 
 WIDTH = 120
 IMPORTS = "From Coq Require Import String List PArith.\nImport ListNotations."
@@ -31,7 +33,7 @@ COQC = coqc -q -R $(COQ) Carnet -R . Certified
 THEOREMS = {theorems}
 
 all: $(THEOREMS:.v=.assumptions)
-spec_%.vo: spec_%.v $(COQ)/Induction.vo
+spec_%.vo: spec_%.v $(COQ)/Liveness.vo
 	$(COQC) $<
 certificates_%.vo: certificates_%.v spec_%.vo
 	$(COQC) $<
@@ -67,10 +69,11 @@ class ProvedClaim(NamedTuple):
 class CoqFiles:
     """The Coq files of one system."""
 
-    def __init__(self, system: System) -> None:
-        self._system = system
+    def __init__(self, system: System, lively: Lively = ()) -> None:
+        self._system, self._lively = system, lively
         self._text = CoqText(system)
         self._definitions = list(self._text.definitions())
+        self._definitions += [line for live, _ in lively for line in self._text.liveness(live)]
 
     @property
     def name(self) -> str:
@@ -84,18 +87,18 @@ class CoqFiles:
             How many theorems there are.
         """
         parts = {"spec": self.specification(), "certificates": self.certificates(certificates)}
-        if self._proved:
+        if self._proved or self._lively:
             parts["theorems"] = self.theorems()
         for what, lines in parts.items():
             _write(folder / f"{what}_{self.name}.v", "".join(f"{each}\n" for each in lines))
-        return len(self._proved)
+        return len(self._proved) + len(self._lively)
 
     def specification(self) -> Iterator[str]:
         """Yield the lines of the specification."""
         system = self._system
         yield f"(** {_plain(system.protocol)}, variant {_plain(system.variant)}{_without(system)}."
         yield f"    SHA-256 of its canonical JSON: {system.digest} *)"
-        yield from self._head("Logic Protocol")
+        yield from self._head("Logic Protocol Fairness" if self._lively else "Logic Protocol")
         yield f'Definition {self._of("digest")} : string := "{system.digest}".'
         yield from map(_broken, self._definitions)
 
@@ -104,8 +107,9 @@ class CoqFiles:
 
         A certificate that serves several obligations is stated once.
         """
-        yield from self._head("Logic Checker Protocol Obligations", "spec")
+        yield from self._head("Logic Checker Protocol Obligations Fairness", "spec")
         every = [each for layer in self._system.layers for each in certificates[layer.threat]]
+        every += [each for _, conditions in self._lively for each in conditions]
         yield from (f"Definition n{n} : nat := {n}." for n in range(1 + max(map(largest_number, every), default=0)))
         distinct = {each: f"c{number}" for number, each in enumerate(dict.fromkeys(every))}
         for certificate, called in distinct.items():
@@ -115,18 +119,26 @@ class CoqFiles:
             yield f"Definition {self._text.of_layer('certificates', layer)} : list refutation := [{listed}]."
             yield f"Theorem {self._text.of_layer('accepted', layer)} : certified {self._layer(layer)} = true."
             yield "Proof. vm_cast_no_check (eq_refl true). Qed."
+        for live, conditions in self._lively:
+            name, accepted = (self._text.ids.of(what, live.name) for what in ("conditions", "accepted_of_liveness"))
+            yield f"Definition {name} : list refutation := [{'; '.join(map(distinct.__getitem__, conditions))}]."
+            yield f"Theorem {accepted} : certified_of_liveness {self._liveness(live)} {name} = true."
+            yield "Proof. vm_cast_no_check (eq_refl true). Qed."
 
     def theorems(self) -> Iterator[str]:
         """Yield the lines of the theorems, and at the end the question what all of them rest on.
 
         To ask it of each by itself takes as many times as long as there are theorems.
         """
-        yield from self._head("Logic Protocol Obligations Induction", "spec", "certificates")
+        yield from self._head("Logic Protocol Obligations Induction Fairness Liveness", "spec", "certificates")
         names = []
         for claim, threat, invariant, layer, place in self._proved:
             said = f"{claim}_under_{threat}" if threat else claim
             names.append(self._text.ids.whole("always", said, claim, threat))
             yield from self._theorem(names[-1], invariant, threat, layer, place)
+        for live, _ in self._lively:
+            names.append(self._text.ids.of("in_the_end", live.name))
+            yield from self._lively_theorem(names[-1], live)
         yield f"Definition {self._of('theorems')} := ({', '.join(names)})."
         yield f"Print Assumptions {self._of('theorems')}."
 
@@ -175,6 +187,20 @@ class CoqFiles:
             parts += f" {text.known(layer)} {text.claims(layer)} {more}"
         yield f"Theorem {name} : always {statement}."
         yield f"Proof. exact ({lemma} {first} {parts} {place} {text.invariant(invariant)} eq_refl). Qed."
+
+    def _liveness(self, live: Liveness) -> str:
+        text = self._text
+        return f"{text.protocol} {text.claims(self._system.assumed)} {text.ids.of('liveness', live.name)}"
+
+    def _lively_theorem(self, name: str, live: Liveness) -> Iterator[str]:
+        """Yield the theorem that a property holds: under every threat model, or, if there is one alone, under it."""
+        text, layer = self._text, self._system.assumed
+        threat, called = text.threat(layer.threat), text.ids.of("liveness", live.name)
+        known = [text.of_layer(what, layer) for what in ("claimed", "certificates", "accepted")]
+        conditions = [text.ids.of(what, live.name) for what in ("conditions", "accepted_of_liveness")]
+        yield f"Theorem {name} : in_the_end {text.protocol} {threat} {called}."
+        given = " ".join((text.protocol, threat, *known, called, *conditions))
+        yield f"Proof. exact (certified_with_its_claims {given}). Qed."
 
 
 def write_makefile(folder: Path, names: Iterable[str]) -> None:
@@ -244,6 +270,15 @@ def certificates_of(whole: System, folder: Path) -> Certificates:
     return {layer.threat: convert.layer(layer, given) for layer in whole.layers}
 
 
+def lively_of(whole: System, folder: Path) -> Lively:
+    """Return the liveness properties of a variant whose conditions are all certified for some stages, in Coq's terms.
+
+    Raises:
+        CarnetError: a certificate cannot be converted, or the file of certificates cannot be read.
+    """
+    return [*Converter(whole).liveness(load_certificates(folder / NAME))]
+
+
 def check_certificates(folder: Path, program: Path) -> Iterator[Verdict]:
     """Have the program judge every variant of a folder.
 
@@ -296,7 +331,7 @@ def write_theorems(folder: Path, out: Path) -> Iterator[tuple[str, int]]:
     written: dict[str, str] = {}
     stated: list[str] = []
     for whole in variants(folder):
-        given, files = certificates_of(whole, folder), CoqFiles(whole)
+        given, files = certificates_of(whole, folder), CoqFiles(whole, lively_of(whole, folder))
         if files.name in written:
             raise UsageError(f"variants '{written[files.name]}' and '{whole.variant}' are both '{files.name}' in Coq")
         try:

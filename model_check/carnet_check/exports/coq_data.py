@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
-from carnet_check.exports.systems import Action, Layer, Name, Named, Node, Part, System
+from carnet_check.exports.systems import Action, Layer, Liveness, Name, Named, Node, Part, System
 
 GENERAL = "*"
 """What the program calls the layer of what holds under every threat model."""
@@ -92,8 +92,9 @@ def _values(named: Iterable[Named]) -> tuple[Part, ...]:
 
 RESERVED = frozenset(
     {
-        *("Build_action", "Build_declaration", "Build_protocol", "Build_update"),
-        *("certified_in_general", "certified_under_threat", "eq_refl", "vm_cast_no_check"),
+        *("Build_action", "Build_declaration", "Build_protocol", "Build_update", "Build_fairness", "Build_liveness"),
+        *("certified_in_general", "certified_under_threat", "certified_with_its_claims", "certified_of_liveness"),
+        *("in_the_end", "liveness", "eq_refl", "vm_cast_no_check"),
     }
 )
 """Names of Coq that the files use, as far as a name of a specification could take their place."""
@@ -215,6 +216,17 @@ class CoqText:
         for layer in system.layers:
             claims = _list(self.invariant(claim.name) for claim in layer.claims)
             yield f"Definition {self.claims(layer)} : list formula := {claims}."
+
+    def liveness(self, live: Liveness) -> Iterator[str]:
+        """Yield the definitions of a liveness property: what triggers it, the response, what is to be taken fairly."""
+        name = self.ids.of("liveness", live.name)
+        names = [self.ids.of(part, live.name) for part in ("trigger", "response")]
+        yield from map(self._formula, names, (live.trigger, live.response))
+        fair = []
+        for each in live.fair:
+            meant = None if each.meant is None else Node("Some", (each.meant,))
+            fair.append(self.value(Node("Build_fairness", (each.which, meant, each.strong))))
+        yield f"Definition {name} : liveness := Build_liveness {' '.join(names)} {_list(fair)}."
 
     def _action(self, action: Action) -> Iterator[str]:
         """Yield the definitions of the guards and the updates by their names, and of the action made of them."""

@@ -10,10 +10,11 @@ refused, with its place: no specification is translated in part.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -82,6 +83,31 @@ class Layer:
     claims: tuple[Named, ...]
 
 
+class Fairness(NamedTuple):
+    """An action that is to be taken fairly, and, if only some steps are meant, which: a formula over its parameters."""
+
+    action: str
+    which: int
+    meant: Node | None
+    strong: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Liveness:
+    """A liveness property without parameters."""
+
+    name: str
+    trigger: Node
+    response: Node
+    fair: tuple[Fairness, ...]
+
+    @property
+    def attempts(self) -> tuple[Liveness, ...]:
+        """The same property by fairness of each action alone, and then of all of them: any of these suffices."""
+        alone = tuple(replace(self, fair=(each,)) for each in self.fair)
+        return (*alone, self) if len(alone) > 1 else alone
+
+
 @dataclass(frozen=True, slots=True)
 class System:
     """One specification, with all that is proved of it.
@@ -89,6 +115,7 @@ class System:
     Attributes:
         inhabited: says of each uninterpreted sort that it has an element; these come first among the axioms in Coq.
         stated: for each claim, the name of its invariant and the threat models that it is claimed under.
+        liveness: the liveness properties that have no parameters and that the Coq files have words for.
     """
 
     protocol: str
@@ -104,6 +131,12 @@ class System:
     threats: Mapping[str, tuple[Named, ...]]
     layers: tuple[Layer, ...]
     stated: Mapping[str, tuple[str, tuple[str, ...]]]
+    liveness: tuple[Liveness, ...]
+
+    @property
+    def assumed(self) -> Layer:
+        """The layer whose claims proofs of liveness may use: the first one that has any."""
+        return next((each for each in self.layers if each.claims), self.layers[0])
 
 
 def system(text: str) -> System:
@@ -311,6 +344,31 @@ class _Document:
         closed = ["forall", json["parameters"], json["body"]]
         return Named(json["name"], self.formula(closed, _Scope(f"invariant {json['name']}")))
 
+    def _closed(self, listed: Iterable[Json]) -> Iterator[Liveness]:
+        """Yield the properties that the Coq files have words for."""
+        for each in listed:
+            if not each.get("parameters"):
+                with contextlib.suppress(SpecificationError):
+                    yield self.eventually(each)
+
+    def eventually(self, json: Json) -> Liveness:
+        scope = _Scope(f"liveness property {json['name']}")
+        trigger, response = (self.formula(json[part], scope) for part in ("trigger", "response"))
+        return Liveness(json["name"], trigger, response, tuple(self._fair(each, scope) for each in json["fair"]))
+
+    def _fair(self, json: Json | str, scope: _Scope) -> Fairness:
+        """Return a fair action; of one of which values are given, those steps are meant that have all of them."""
+        fair: Json = {"action": json, "given": []} if isinstance(json, str) else json
+        names = [each["name"] for each in self._json["actions"]]
+        action = self._json["actions"][names.index(fair["action"])]
+        if any(guard["kind"] == "fresh" for guard in action["guards"]):
+            raise SpecificationError(f"{fair['action']} draws something fresh, and in Coq nothing says that it is there")
+        given = {each["parameter"]: each["value"] for each in fair["given"]}
+        equal = [["equal", each, given[each[1]]] for each in action["parameters"] if each[1] in given]
+        inner = replace(scope, variables=_variables(action["parameters"]))
+        meant = self.formula(["and", equal], inner) if equal else None
+        return Fairness(fair["action"], names.index(fair["action"]), meant, fair.get("strong", False))
+
     # -- layers ---------------------------------------------------------------------------------------------------
 
     def layers(self) -> tuple[Layer, ...]:
@@ -366,6 +424,7 @@ class _Document:
                 claim["name"]: (claim["states"]["name"], tuple(id for id in ids if id in _claimed_under(claim)))
                 for claim in claims
             },
+            liveness=tuple(self._closed(json["liveness"])),
         )
 
 

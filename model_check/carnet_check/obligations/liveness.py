@@ -25,6 +25,7 @@ from carnet_check.obligations.reading import (
     Language,
     Layer,
     Steps,
+    joined,
     language_of,
     part_of_id,
     steps_of,
@@ -33,7 +34,7 @@ from carnet_check.reserved_symbols import Purpose, stand_in
 from carnet_command.text import listed
 from carnet_spec.language import Action, Eventually, GuardKind, Protocol, SpecificationError, terms
 from carnet_spec.language.analysis.fair_parts import divided
-from carnet_spec.language.terms import Exists, Term, Var, conjunction, disjunction, free_variables, negation, sort_of
+from carnet_spec.language.terms import Exists, Term, Var, conjunction, free_variables, sort_of
 
 BEFORE = "before"
 """The name of what a condition assumes of the state before a step."""
@@ -43,7 +44,7 @@ BEFORE = "before"
 class Condition:
     """One condition of the rule: where ``before`` holds, a step of ``action`` leads to where ``after`` holds.
 
-    Without an action both speak of one state.
+    Without an action both speak of one state. The formulas are those of ``model_check/coq/Liveness.v``, part by part.
 
     Attributes:
         id: ``live/PROPERTY/waits/ACTION``, or ``live/PROPERTY/by/STAGES/…`` for what depends on the stages.
@@ -64,7 +65,7 @@ class Rule:
         self.protocol = protocol
         self.constants = tuple(stand_in(Purpose.SKOLEM, var) for var in live.params)
         self._live = live.at(self.constants)
-        self._waiting = conjunction((self._live.trigger, negation(self._live.response)))
+        self._waiting = _all((self._live.trigger, terms.Not(self._live.response)))
 
     @property
     def attempts(self) -> tuple[tuple[str, ...], ...]:
@@ -75,7 +76,7 @@ class Rule:
     @property
     def waits(self) -> tuple[Condition, ...]:
         """Whatever the stages are: no step ends the waiting without what is waited for."""
-        waited_on = disjunction((self._live.trigger, self._live.response))
+        waited_on = _any((self._live.trigger, self._live.response))
         return tuple(
             Condition(
                 self._id("waits", each.name),
@@ -118,7 +119,7 @@ class Stages:
         lacking = f"there are times at which none of {listed(names)} is possible"
         if len(names) == 1:
             lacking = f"{names[0]} is not always possible meanwhile"
-        return Condition(f"{self._id}/possible", None, self._waiting, disjunction(tuple(self._possible)), lacking)
+        return Condition(f"{self._id}/possible", None, self._waiting, _any(self._possible), lacking)
 
     @property
     def moves(self) -> tuple[Condition, ...]:
@@ -143,12 +144,11 @@ class Stages:
 
     def _at(self, place: int) -> Term:
         """Return that it is waited for, and which stage it is at: the last one whose action is possible."""
-        after = (negation(each) for each in self._possible[place + 1 :])
-        return conjunction((self._waiting, self._possible[place], *after))
+        return _all((self._waiting, self._possible[place], *map(terms.Not, self._possible[place + 1 :])))
 
     def _beyond(self, place: int) -> Term:
         """Return that it is there, or that this stage or a later one is possible."""
-        return disjunction((self._live.response, *self._possible[place:]))
+        return _any((self._live.response, *self._possible[place:]))
 
 
 def _enabled(action: Action) -> Term:
@@ -160,15 +160,27 @@ def _enabled(action: Action) -> Term:
     spoken = frozenset[Var]().union(*map(free_variables, others))
     drawn = frozenset(action.fresh) - spoken
     asked = (guard.formula for guard in action.guards if drawn.isdisjoint(free_variables(guard.formula)))
-    guards = conjunction((*asked, drawn_apart(var for var in action.fresh if var not in drawn)))
+    guards = _all((*asked, *_differing(var for var in action.fresh if var not in drawn)))
     params = tuple(var for var in action.params if var not in drawn)
     return Exists(params, guards) if params else guards
 
 
 def drawn_apart(drawn: Iterable[Term]) -> Term:
     """What one step draws fresh differs, where it is of one sort."""
+    return conjunction(tuple(_differing(drawn)))
+
+
+def _differing(drawn: Iterable[Term]) -> Iterator[Term]:
     pairs = itertools.combinations(drawn, 2)
-    return conjunction(tuple(negation(terms.Equal(a, b)) for a, b in pairs if sort_of(a) == sort_of(b)))
+    return (terms.Not(terms.Equal(a, b)) for a, b in pairs if sort_of(a) == sort_of(b))
+
+
+def _all(parts: Sequence[Term]) -> Term:
+    return joined(terms.And, [*parts], terms.TRUE)
+
+
+def _any(parts: Sequence[Term]) -> Term:
+    return joined(terms.Or, [*parts], terms.FALSE)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -253,6 +253,8 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "an infinite clipping bound": (lambda: clip(np.ones(2), math.inf), "clipping bound"),
     "an entry that is not a number": (lambda: clip(np.array([1.0, math.nan]), 1.0), "finite entries"),
     "an infinite entry": (lambda: clip(np.array([math.inf]), 1.0), "finite entries"),
+    "a complex entry": (lambda: clip(np.array([1j]), 1.0), "expected real numbers, and these are complex128"),
+    "a word": (lambda: clip(np.array(["1"]), 1.0), "expected real numbers"),
     "no noise": (lambda: Release(1.0, 0.0), "standard deviation"),
     "noise that is not a number": (lambda: Release(1.0, math.nan), "standard deviation"),
     "a negative sensitivity": (lambda: Release(-1.0, 1.0), "sensitivity"),

@@ -1,0 +1,166 @@
+"""Liveness in Coq: the conditions are those of the engines, and theorems are compiled of certificates alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_check.certificates.file import Certificates, Entry
+from carnet_check.certificates.judging import LayerObligations, key_of
+from carnet_check.certificates.production import certificate
+from carnet_check.coq.certificates import Converter, coq_conditions
+from carnet_check.coq.folder import CoqFiles, write_makefile
+from carnet_check.exports.obligation_text import Writer
+from carnet_check.exports.systems import System, system
+from carnet_check.loading.families import registered_families
+from carnet_check.obligations import attempts, layers
+from carnet_spec.language import Axiom, Kind, Protocol, Symbol, Threat
+from carnet_spec.language.terms import TRUE, Apply, IfThenElse
+from tests.coq.coq_files import compiled
+from tests.fixtures import desk
+
+
+def closed(**changed: Any) -> Protocol:
+    """Return the desk with its properties of one person, whoever that is; ``changed`` is what is said of service."""
+    plain = desk.draft.protocol()
+    returned, served = plain.liveness
+    (person,) = served.params
+    who = Symbol("who", (), person.sort, Kind.TRUTH, mutable=False)
+    mine = [replace(each.at([Apply(who, ())]), sentence="Said of one.") for each in (returned, served)]
+    return replace(plain, symbols=(*plain.symbols, who), liveness=(mine[0], replace(mine[1], **changed)))
+
+
+def under_one_threat(protocol: Protocol) -> Protocol:
+    """Return the protocol under one threat model, whose axiom may be used for everything."""
+    threat = Threat("alone", "Alone", (Axiom("true", TRUE),))
+    return replace(protocol, threats=(threat,), lemmas=tuple(replace(each, under=()) for each in protocol.lemmas))
+
+
+PROTOCOLS = {
+    "strongly fair": closed(),
+    "weakly fair": closed(strong=()),
+    "nobody in particular": closed(given=()),
+    "by one alone": closed(fair=("lend",)),
+    "by nobody": closed(fair=(), given=(), strong=()),
+    "under one threat model": under_one_threat(closed()),
+    **{
+        f"{family.id} {name}": family.protocol(name)
+        for family in registered_families()
+        for name in family.with_layers(family.main)
+        if any(not live.params for live in family.protocol(name).liveness)
+    },
+}
+
+
+def read(protocol: Protocol) -> System:
+    return system(protocol.encoded)
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_coq_makes_the_conditions_that_the_engines_make(name: str) -> None:
+    protocol, whole = PROTOCOLS[name], read(PROTOCOLS[name])
+    tried = attempts(layers(protocol))
+    assert [live.name for live in whole.liveness] == [live.name for live in protocol.liveness if not live.params]
+    for live in whole.liveness:
+        assert [tuple(each.action for each in attempt.fair) for attempt in live.attempts if attempt.fair] == [
+            attempt.stages for attempt in tried[live.name]
+        ]
+        for attempt, ours in zip(live.attempts, tried[live.name], strict=False):
+            theirs = list(coq_conditions(whole, whole.assumed, attempt))
+            assert [each.id for each in theirs] == [each.id for each in ours.obligations]
+            for coq, own in zip(theirs, ours.obligations, strict=True):
+                assert coq.hypotheses == tuple(each.name for each in own.hypotheses)
+                assert coq.constants == tuple(each.symbol.result.name for each in own.constants)
+
+
+def test_what_coq_has_no_word_for_has_no_theorem_and_the_rest_has() -> None:
+    plain = closed()
+    _, served = plain.liveness
+    strange = replace(served, name="strange", response=IfThenElse(served.trigger, served.response, served.response))
+    assert [live.name for live in read(replace(plain, liveness=(strange, *plain.liveness))).liveness] == [
+        "returned",
+        "served",
+    ]
+    assert read(desk.draft.protocol()).liveness == ()
+
+
+def certified(protocol: Protocol) -> Certificates:
+    """Return the certificates of all that can be proved of a small protocol."""
+    writer, every = Writer(), layers(protocol)
+
+    def found(asked: Any) -> Iterator[tuple[str, Entry]]:
+        yield from ((each.id, certificate(writer, each, None)) for each in asked)
+
+    made = {}
+    for layer in every:
+        asked = LayerObligations.of(layer)
+        made[key_of(layer)] = asked.certificates(dict(found(asked)))
+    proved: dict[str, Entry] = {}
+    for name, tried in attempts(every).items():
+        proved |= dict(found(tried[-1].obligations)) if name in ("returned", "served") else {}
+    return Certificates(made, {protocol.variant: proved})
+
+
+def written(protocol: Protocol, certificates: Certificates, folder: Path) -> int:
+    """Write the Coq files of a protocol and its certificates; return how many theorems there are."""
+    whole, convert = read(protocol), Converter(read(protocol))
+    files = CoqFiles(whole, [*convert.liveness(certificates)])
+    theorems = files.written(folder, {layer.threat: convert.layer(layer, certificates) for layer in whole.layers})
+    write_makefile(folder, [files.name])
+    return theorems
+
+
+def test_a_property_without_some_certificate_has_no_theorem(tmp_path: Path) -> None:
+    protocol, whole = closed(), certified(closed())
+    ((variant, entries),) = whole.liveness.items()
+    assert len(entries) == 5 + 6
+    for number, id in enumerate(entries):
+        left = {name: entry for name, entry in entries.items() if name != id}
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert written(protocol, replace(whole, liveness={variant: left}), folder) == 1
+        text = (folder / "theorems_variant_main.v").read_text("utf-8")
+        assert ("in_the_end_returned :" in text, "in_the_end_served :" in text) == (
+            "/served/" in id,
+            "/returned/" in id,
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("protocol", [closed(), under_one_threat(closed())], ids=["all", "one threat model"])
+def test_coq_compiles_theorems_about_the_end_that_rest_on_nothing(protocol: Protocol, tmp_path: Path) -> None:
+    assert written(protocol, certified(protocol), tmp_path) == 2
+    ran = compiled(tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    said = (tmp_path / "theorems_variant_main.assumptions").read_text("utf-8")
+    assert said.splitlines() == ["Closed under the global context"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("spec_variant_main.v", "(Apply sym_who []))) true)]", "(Apply sym_who []))) false)]"),
+        ("spec_variant_main.v", "(Some (Equal (Bound 0) (Apply sym_who [])))", "None"),
+        ("spec_variant_main.v", "Definition response_served", "Definition response_served_before"),
+        ("certificates_variant_main.v", "Definition conditions_served : list refutation := [", "[c0; "),
+        (
+            "theorems_variant_main.v",
+            "in_the_end variant_main [] liveness_served",
+            "in_the_end variant_main [] liveness_x",
+        ),
+    ],
+)
+def test_coq_compiles_nothing_about_the_end_that_is_not_proved(tmp_path: Path, file: str, old: str, new: str) -> None:
+    written(closed(), certified(closed()), tmp_path)
+    text = (tmp_path / file).read_text("utf-8")
+    assert old in text, text
+    (tmp_path / file).write_text(text.replace(old, new), "utf-8")
+    assert compiled(tmp_path).returncode != 0
+    assert not (tmp_path / "theorems_variant_main.assumptions").exists()
