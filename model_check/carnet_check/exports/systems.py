@@ -362,7 +362,9 @@ class _Document:
         names = [each["name"] for each in self._json["actions"]]
         action = self._json["actions"][names.index(fair["action"])]
         if any(guard["kind"] == "fresh" for guard in action["guards"]):
-            raise SpecificationError(f"{fair['action']} draws something fresh, and in Coq nothing says that it is there")
+            raise SpecificationError(
+                f"{fair['action']} draws something fresh, and in Coq nothing says that it is there"
+            )
         given = {each["parameter"]: each["value"] for each in fair["given"]}
         equal = [["equal", each, given[each[1]]] for each in action["parameters"] if each[1] in given]
         inner = replace(scope, variables=_variables(action["parameters"]))
