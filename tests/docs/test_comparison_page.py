@@ -82,6 +82,9 @@ def test_each_system_is_on_the_page_in_words(id: str) -> None:
     proofs = [row for row, _ in system.rows if row["verdict"] == "PROVED" and row["claim"] in system.claims]
     used = {name for row in proofs for name in row["assumptions"]}
     used |= {name for view in system.family.views for name in view.assumed_in}
+    for claim in system.designs[0].lemma_claims:
+        for each in claim.hypotheses:
+            assert each.name not in used or f"{prose(each.sentence)} (hypothesis {{ref}}`{each.name} <" in part
     for assumed, sentence in sentences.items():
         assert (f"{sentence} ({{ref}}`{assumed} <" in part) == (assumed in used)
 

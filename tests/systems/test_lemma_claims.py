@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations, product
 
 import pytest
@@ -14,6 +15,7 @@ from carnet_check.results import Kind
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.checks import shortcomings
 from carnet_check.verification.planning import Request, planned
+from carnet_spec.protocols.darknight import cases
 from carnet_spec.protocols.registry import registered
 from carnet_spec.theories.shares import Share, dot, hides_by_rank, lagrange, leaking, learns_nothing, powers, rank
 
@@ -69,6 +71,16 @@ def test_what_is_first_order_is_certified(id: str) -> None:
     outcome = verify(planned(Request(load(id), engines=("kernel",))))
     assert {row.claim for row in outcome.results} == {claim.name for claim in load(id).protocol().claims}
     assert all(row.as_expected for row in outcome.results)
+
+
+def test_counts_of_darknight_go_through_the_sizes_that_their_rows_name() -> None:
+    """Every shape modulo each prime; all shares, but for two processors with two values of noise modulo five."""
+    told = [dict(case.values) for case in cases.threshold_counted("")]
+    shapes = {(each["modulus"], (each["inputs"], each["noise"])) for each in told}
+    assert shapes == {*product(cases.SMALL, cases.SHAPES)}
+    counted = Counter(case.size for case in cases.criterion_counted(""))
+    everywhere = {modulus: modulus**2 + modulus**3 + modulus**4 for modulus in cases.SMALL}
+    assert counted == {each: number + (each < 5) * each**6 for each, number in everywhere.items()}
 
 
 # -- shares of a code -------------------------------------------------------------------------------------------------

@@ -368,8 +368,13 @@ def _assumed(system: System, view: PartyView) -> str:
 
 
 def _assumption(system: System, id: str) -> str:
-    """Return the sentence of an assumption, and the id that leads to it."""
-    (found,) = (each for each in system.designs[0].assumptions if each.id == id)
+    """Return the sentence of an assumption or of a hypothesis, and the name that leads to it."""
+    design = system.designs[0]
+    for claim in design.lemma_claims:
+        if sentence := next((each.sentence for each in claim.hypotheses if each.name == id), ""):
+            where = f"{{ref}}`{id} <{label(system.family.id, 'claim', claim.name)}>`"
+            return f"{prose(sentence)} (hypothesis {where} of {prose(claim.name)})"
+    (found,) = (each for each in design.assumptions if each.id == id)
     link = f"{{ref}}`{id} <{label(system.family.id, 'requirement', id)}>`" if system.family.text.text else code(id)
     return f"{prose(found.sentence)} ({link})"
 

@@ -86,6 +86,11 @@ class PrivateTrainer:
         return TrainingResult(noised, outcome.loss, outcome.residue)
 
 
+def attested_code(code: bytes, trainer: Trainer) -> bytes:
+    """Return what an attestation of training calls its code: that in memory, and the noise that updates get, if any."""
+    return join(code, repr(trainer.noise).encode()) if isinstance(trainer, PrivateTrainer) else code
+
+
 def weights_of(model: bytes) -> Vector:
     """Return the weights of a model. Raises MalformedError if it is not eight bytes and three equal parts."""
     size, rest = divmod(len(model) - _HEAD, 4 * _PARTS)

@@ -148,7 +148,7 @@ class PartyView:
     trusted_for: str = ""
     """What it is relied on for; empty where nothing is."""
     assumed_in: tuple[str, ...] = ()
-    """The assumptions that take this for granted."""
+    """The assumptions, or hypotheses of lemma claims, that take this for granted."""
 
     def __post_init__(self) -> None:
         what = f"PartyView {self.party!r}"

@@ -434,18 +434,19 @@ class Machine(Sequence[int]):
         """Work out what stands for the states of which that is not known."""
         canonical = self._canonical
         assert canonical is not None
-        states = np.zeros((MISSES, self.words), np.uint64)
+        states, size = np.zeros((MISSES, self.words), np.uint64), 8 * self.words
         for part in range(PARTS):
             count = self._library.missing(self._search, _u(part), _pointer(states))
+            self._images += count
+            while 2 * self._images > self._image_places:
+                self._image_places *= 4
+                if not self._library.more_images(self._search, _u(self._image_places)):
+                    raise MemoryError
+            pairs = bytearray()
             for row in states[:count]:
-                state = int.from_bytes(row.tobytes(), "little")
-                pair = np.concatenate([row, row_of(canonical(state), self.words)])
-                self._images += 1
-                if 2 * self._images > self._image_places:
-                    self._image_places *= 4
-                    if not self._library.more_images(self._search, _u(self._image_places)):
-                        raise MemoryError
-                self._library.image(self._search, _pointer(pair))
+                state = row.tobytes()
+                pairs += state + canonical(int.from_bytes(state, "little")).to_bytes(size, "little")
+            self._library.images(self._search, _u(count), _pointer(np.frombuffer(pairs, np.uint64)))
 
     def sighted(
         self, wanted: Iterable[int], elsewhere: Mapping[int, tuple[int, int]]

@@ -764,11 +764,12 @@ u64 strays(search_t *search, u64 number, u64 *states) { /* the states to be expa
     return count;
 }
 
-void image(search_t *search, const u64 *pair) { /* tell what stands for a state; there has to be room for it */
+void images(search_t *search, u64 count, const u64 *pairs) { /* tell what stands for states; there has to be room */
 #if ALIKE
-    memcpy(image_of(&search->alike, pair), pair, 2 * WORDS * sizeof(u64));
+    for (const u64 *pair = pairs; pair < pairs + count * 2 * WORDS; pair += 2 * WORDS)
+        memcpy(image_of(&search->alike, pair), pair, 2 * WORDS * sizeof(u64));
 #else
-    (void)search, (void)pair;
+    (void)search, (void)count, (void)pairs;
 #endif
 }
 

@@ -13,6 +13,7 @@ from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.names import DATA, MODEL
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR as OWNER
 from carnet_ref.training import Trainer, TrainingResult
+from carnet_ref.training.private import attested_code
 from carnet_ref.transport.frames import FrameKind, ProtocolError
 from carnet_ref.wire import MalformedError
 
@@ -111,9 +112,10 @@ class Device:
 
     @property
     def digests(self) -> tuple[bytes, tuple[tuple[str, bytes], ...]]:
-        """The digest of the code in memory, and those of what it would train: the model and the data."""
+        """The digest of the code that would train, and those of what it would read: the model and the data."""
+        code = attested_code(self.memory.content(device.Region.CODE), self._trainer)
         data = sha384(self.memory.content(device.Region.BUFFER))
-        return sha384(self.memory.content(device.Region.CODE)), ((MODEL, sha384(self.model)), (DATA, data))
+        return sha384(code), ((MODEL, sha384(self.model)), (DATA, data))
 
     @property
     def remains(self) -> bytes:

@@ -184,6 +184,9 @@ class Auditor:
         if expected is None or expected.kind != shown.kind:
             why = "nobody claims it" if expected is None else f"it is {shown.kind}, and not {expected.kind}"
             raise RefusedGraphError(Fault.UNATTESTED, shown.name, f"{shown.name}: {why}")
+        if shown.level < expected.level:
+            why = f"level {int(expected.level)} is claimed of {shown.name}, and it is of level {int(shown.level)}"
+            raise RefusedGraphError(Fault.UNATTESTED, shown.name, why)
         self.run = self.run or shown.run
         self._same_run(shown.run, shown.name)
         try:

@@ -24,6 +24,7 @@ from carnet_ref.systems.verifiable_fl.evidence import (
     TDX,
     ExpectedExclave,
     Level,
+    level_of,
     public_key_of,
 )
 from carnet_ref.systems.verifiable_fl.statements import CODE, END, LOG, SHA256_DIGITS, SHA384_DIGITS
@@ -50,7 +51,7 @@ class Key:
 
 SCHEMA: Final[Mapping[str, Mapping[str, Key]]] = {
     "": {
-        "level": Key("1, 2 or 3", "the level that the audit has to reach"),
+        "level": Key("1, 2 or 3", "the level that each exclave has to reach"),
         "run": Key("32 bytes, in hexadecimal", "the run that it is about; any, if left out", optional=True),
     },
     "trust": {
@@ -66,6 +67,7 @@ SCHEMA: Final[Mapping[str, Mapping[str, Key]]] = {
             "text",
             "an MRTD, and RTMR0 to RTMR3 if they count; the versions of driver and VBIOS, these and no others; a key",
         ),
+        "level": Key("1, 2 or 3", "the level that this exclave has to reach, if that is higher", optional=True),
     },
     "source": {
         "name": Key(_NAME, "what steps call it that read it"),
@@ -309,8 +311,15 @@ def _exclaves(tables: list[_Table]) -> dict[str, ExpectedExclave]:
         if kind == KEY and measurement in keys:
             table.refuse("measurement", "each key once", measurement)
         keys |= {measurement}
-        found[name] = ExpectedExclave(name, kind, measurement)
+        found[name] = ExpectedExclave(name, kind, measurement, _reachable_level(table, kind))
     return found
+
+
+def _reachable_level(table: _Table, kind: str) -> Level:
+    """Return the level that an exclave has to reach, which its kind can reach."""
+    if "level" not in table.value:
+        return Level.LINKED
+    return Level(table.number("level", 1, level_of(kind, keyed=False)))
 
 
 def _require_key(table: _Table, digits: str) -> None:

@@ -154,7 +154,7 @@ def step_binding(signed: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedExclave:
-    """What is expected of an exclave: its kind, and the measurement that its evidence has to state.
+    """What is expected of an exclave: its kind, the measurement that its evidence states, and the level it reaches.
 
     ``measurement`` is the MRTD of a TD in hexadecimal and, after spaces, as many of RTMR0 to RTMR3 as are compared, the
     driver and VBIOS versions of a GPU with a space between
@@ -164,6 +164,7 @@ class ExpectedExclave:
     name: str
     kind: str
     measurement: str
+    level: Level = Level.LINKED
 
 
 def appraise(

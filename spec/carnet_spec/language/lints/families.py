@@ -125,7 +125,7 @@ def _of_views(family: Family) -> Iterator[tuple[PartyView, str, str, _Known]]:
         for name in view.limited_by:
             yield view, "claim", name, _all_claims
         for id in view.assumed_in:
-            yield view, "assumption", id, _assumptions
+            yield view, "assumption or hypothesis", id, _taken_for_granted
 
 
 def _threats(protocol: Protocol) -> list[str]:
@@ -141,8 +141,10 @@ def _all_claims(protocol: Protocol) -> list[str]:
     return [*_claims(protocol), *(claim.name for claim in protocol.lemma_claims)]
 
 
-def _assumptions(protocol: Protocol) -> list[str]:
-    return [assumption.id for assumption in protocol.assumptions]
+def _taken_for_granted(protocol: Protocol) -> list[str]:
+    """Return the ids of assumptions, and the names of hypotheses of lemma claims."""
+    hypotheses = (each.name for claim in protocol.lemma_claims for each in claim.hypotheses)
+    return [*(assumption.id for assumption in protocol.assumptions), *dict.fromkeys(hypotheses)]
 
 
 def _defences(protocol: Protocol) -> list[str]:

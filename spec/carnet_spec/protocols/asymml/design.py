@@ -51,6 +51,7 @@ VIEWS = (
         Visibility.CLEAR,
         "pictures, labels and the principal channels",
         trusted_for="keeping the principal channels, clipping the rest, and adding the noise",
+        assumed_in=("always-clipped", "noise-of-its-own", "every-release-counted"),
     ),
     PartyView(
         PartyKind.ACCELERATOR,

@@ -33,6 +33,7 @@ VIEWS = (
         "values of a polynomial with random blocks, while no more of them work together than there are random blocks",
         limited_by=("threshold",),
         trusted_for="computing right, and not working together in larger numbers",
+        assumed_in=("few-together",),
     ),
     PartyView(
         PartyKind.HOST,

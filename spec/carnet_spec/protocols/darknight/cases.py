@@ -52,7 +52,7 @@ def criterion_calculated(left_out: str) -> Iterator[Case]:
 
 
 def _coalitions(modulus: int) -> Iterator[Sequence[Share]]:
-    """Yield all shares of one input and up to two values of noise; modulo five, of one colluder with two."""
+    """Yield all shares of one input and up to two values of noise, of up to two; not of two with two modulo five."""
     for workers, noise in ((1, 1), (1, 2), (2, 1), (2, 2)):
         if modulus < SMALL[-1] or workers + noise < MANY_SHARES:
             for rows in product(product(range(modulus), repeat=1 + noise), repeat=workers):
@@ -78,7 +78,7 @@ def _draws(modulus: int, left_out: str) -> Iterator[tuple[str, Draws]]:
 def threshold_counted(left_out: str) -> Iterator[Case]:
     """Yield, for processors at points of small fields, whether what those together see is as likely for any inputs."""
     for modulus in SMALL:
-        for inputs, noise in SHAPES if modulus < SMALL[-1] else SHAPES[:2]:
+        for inputs, noise in SHAPES:
             for points in _together(range(modulus), noise, left_out):
                 shares = [powers(point, noise, inputs, modulus) for point in points]
                 for name, draws in _draws(modulus, left_out):

@@ -41,6 +41,10 @@ _INDEPENDENT = Hypothesis("independent-noise", "Each value of the noise is drawn
 _DISTINCT = Hypothesis("distinct-points", "No two processors have one point.", "REQ-POINTS-01")
 _FEW = Hypothesis("few-together", "No more processors work together than there are values of noise.", "REQ-NOISE-02")
 _ENOUGH = Hypothesis("enough-results", "There are as many results as inputs and values of noise.", "REQ-RESULTS-01")
+_SHARES = (
+    "all shares of one input and one or two values of noise, of one or two processors, modulo 2 and 3, and modulo 5 "
+    "but for two processors with two values"
+)
 
 
 def lemma_claims(draft: Draft) -> None:
@@ -51,11 +55,11 @@ def lemma_claims(draft: Draft) -> None:
         (_UNIFORM, _INDEPENDENT),
         Examination(
             Means.COUNTING,
-            "all shares of one input and up to two values of noise modulo 2, 3 and 5, by how often each view is seen",
+            f"{_SHARES}, by how often each view is seen",
             cases.criterion_counted,
             ("uniform-noise", "independent-noise"),
         ),
-        Examination(Means.CALCULATION, "the same shares, by ranks", cases.criterion_calculated, ()),
+        Examination(Means.CALCULATION, f"{_SHARES}, by ranks", cases.criterion_calculated, ()),
     )
     _state(
         draft,
@@ -63,7 +67,8 @@ def lemma_claims(draft: Draft) -> None:
         (_UNIFORM, _INDEPENDENT, _FEW),
         Examination(
             Means.COUNTING,
-            "all coalitions of up to as many processors as there are values of noise, modulo 2, 3 and 5",
+            "all coalitions of up to as many processors as there are values of noise, for up to three inputs and "
+            "values of noise together, modulo 2, 3 and 5",
             cases.threshold_counted,
             ("uniform-noise", "independent-noise", "few-together"),
         ),

@@ -45,6 +45,7 @@ VIEWS = (
         Visibility.CLEAR,
         "the batch, and the noise",
         trusted_for="drawing noise anew for each batch",
+        assumed_in=("uniform-noise", "independent-noise"),
     ),
     PartyView(
         PartyKind.ACCELERATOR,
@@ -53,6 +54,7 @@ VIEWS = (
         "sums of inputs and noise, while no more of them work together than there are values of noise",
         limited_by=("criterion", "threshold", "one-noise"),
         trusted_for="computing right, and not working together in larger numbers",
+        assumed_in=("few-together",),
     ),
     PartyView(
         PartyKind.HOST,
@@ -61,6 +63,7 @@ VIEWS = (
         "what these processors are sent: each link that is read counts as a processor",
         limited_by=("criterion", "threshold"),
         trusted_for="reading no more links than there are values of noise",
+        assumed_in=("few-together",),
     ),
 )
 """What each party sees of an honest one's data, and what it is trusted for."""

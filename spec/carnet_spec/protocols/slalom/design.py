@@ -51,6 +51,7 @@ VIEWS = (
         Visibility.CLEAR,
         "the values, and the masks",
         trusted_for="drawing masks that it uses once, and checking with vectors that nobody knows",
+        assumed_in=("uniform-mask", "independent-mask", "secret-vector"),
     ),
     PartyView(
         PartyKind.ACCELERATOR,

@@ -41,6 +41,22 @@ def carnet(*args: str) -> Result:
     return CliRunner().invoke(main, ["run", *args])
 
 
+def test_a_loss_that_is_no_number_is_null_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that somebody planted may make it so; JSON has no word for it."""
+
+    def overflowing(*asked: Any) -> running.Result:
+        return replace(carried_out(*asked), losses=(float("nan"), float("inf")))
+
+    carried_out = running.carried_out
+    monkeypatch.setattr(running, "carried_out", overflowing)
+
+    def constant(name: str) -> None:
+        raise AssertionError(name)
+
+    assert json.loads(carnet(*SMALL, "--json").stdout, parse_constant=constant)["loss"] == [None, None]
+    assert "loss         no number to no number" in carnet(*SMALL).stdout
+
+
 def test_json_has_the_shape_that_callers_rely_on(tmp_path: Path) -> None:
     trace = tmp_path / "trace.ndjson"
     result = carnet(*SMALL, "--trace", str(trace), "--json")

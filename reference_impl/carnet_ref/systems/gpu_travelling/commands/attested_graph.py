@@ -27,6 +27,7 @@ from carnet_ref.systems.verifiable_fl.evidence import level_of
 from carnet_ref.systems.verifiable_fl.exclave import Exclave
 from carnet_ref.systems.verifiable_fl.recording import GraphRecorder
 from carnet_ref.training import SANITISER
+from carnet_ref.training.private import attested_code
 
 RUN_BYTES = 32
 KEY_SEED_BYTES = 32
@@ -60,17 +61,18 @@ def claims_text(deployment: Deployment, run: str, *, quote_steps: bool = False) 
     The level is that of the weakest party's evidence.
     """
     level = min(level_of(each.kind, keyed=not quote_steps) for each in deployment.attesters.values())
-    parts = [_trust(deployment), _sources(deployment), _tasks(deployment)]
+    parts = [_trust(deployment, quote_steps), _sources(deployment), _tasks(deployment)]
     return "\n".join([f"level = {int(level)}", f'run = "{run}"', "", *chain.from_iterable(parts)])
 
 
-def _trust(deployment: Deployment) -> Iterable[str]:
+def _trust(deployment: Deployment, quote_steps: bool) -> Iterable[str]:
     yield from ("[trust]", f"at = {MADE:%Y-%m-%dT%H:%M:%SZ}", 'roots = """')
     yield from (each.public_bytes(Encoding.PEM).decode("ascii").rstrip() for each in deployment.roots)
     yield from ('"""', "")
     for name, measurement in deployment.measurements.items():
         kind = deployment.attesters[name].kind
-        yield from _table("[[exclave]]", {"name": name, "kind": kind, "measurement": measurement})
+        level = int(level_of(kind, keyed=not quote_steps))
+        yield from _table("[[exclave]]", {"name": name, "kind": kind, "measurement": measurement, "level": level})
 
 
 def _sources(deployment: Deployment) -> Iterable[str]:
@@ -84,11 +86,11 @@ def _sources(deployment: Deployment) -> Iterable[str]:
 
 def _tasks(deployment: Deployment) -> Iterable[str]:
     manifest, holders, rounds = deployment.agreed.manifest, list(deployment.holders), deployment.rounds
-    models = [SOURCE, "train", "save"]
+    models, training = [SOURCE, "train", "save"], attested_code(TRAINING_CODE, deployment.gpu_trainer)
     tasks: list[tuple[str, list[str], bytes, str, Mapping[str, list[str]]]] = [
         ("grant", [ORCHESTRATOR], manifest, GIVEN_GRANT, {MODEL: models, REMAINS: ["scrub"]}),
         ("sanitise", holders, SANITISER, DATA, {GIVEN_GRANT: ["grant"], RAW_DATA: [SOURCE]}),
-        ("train", [GPU], TRAINING_CODE, MODEL, {MODEL: models, DATA: ["sanitise"]}),
+        ("train", [GPU], training, MODEL, {MODEL: models, DATA: ["sanitise"]}),
         ("scrub", [GPU], SCRUB_CODE, REMAINS, {MODEL: models}),
         ("save", [ORCHESTRATOR], manifest, MODEL, {MODEL: ["train"]}),
     ]

@@ -121,7 +121,7 @@ def _say(text: str, on_standard_error: bool) -> None:
 
 
 def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]) -> None:
-    loss = fields["loss"]
+    first, *_, last = ("no number" if loss is None else f"{loss:.3f}" for loss in (*fields["loss"], fields["loss"][-1]))
     where = f"{counted(fields['rounds'], 'round')} among {counted(fields['holders'], 'holder')}"
     say(f"hand-offs    {fields['handoffs']:,} in {where}")
     say(f"provisioned  {fields['bytes_provisioned']:,} bytes; keys: {fields['keys']}, sessions: {fields['sessions']}")
@@ -138,7 +138,7 @@ def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]
         say(f"used         {counted(len(used), 'count')} of AES keys, the largest {which}; past their limit: {past}")
     if cost := fields["cost_of_a_handoff"]:
         say("a hand-off   " + ", ".join(f"{amount:,} {unit}" for unit, amount in cost.items()))
-    say(f"loss         {loss[0]:.3f} to {loss[-1]:.3f}")
+    say(f"loss         {first} to {last}")
     say(f"model        SHA-384 {fields['model'][:32]}…")
     if told := fields["privacy"]:
         say(f"privacy      {_privacy(told)}")

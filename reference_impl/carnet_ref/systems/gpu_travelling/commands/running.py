@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import secrets
 import shlex
 import tempfile
@@ -190,7 +191,7 @@ class Result:
             "conforms": self.judged.get("conforms"),
             "threat": self.judged.get("threat"),
             "ignored": self.judged.get("ignored"),
-            "loss": list(self.losses),
+            "loss": [loss if math.isfinite(loss) else None for loss in self.losses],
             "model": self.model,
             "kept": self.model,
             "ledger": list(self.ledger),

@@ -19,6 +19,7 @@ from carnet_ref.systems.verifiable_fl.claims_file import OrderClaim, ResultClaim
 from carnet_ref.systems.verifiable_fl.evidence import KEY, TDX, Level, TdAttester
 from carnet_ref.systems.verifiable_fl.exclave import Exclave
 from carnet_ref.systems.verifiable_fl.statements import Input, encode_envelope, parse_envelope
+from carnet_ref.training.private import UpdateNoise
 from tests.fixtures.attested_graphs import (
     MEASUREMENT,
     OTHER,
@@ -122,6 +123,10 @@ def test_steps_with_evidence_of_their_own_and_an_exclave_with_a_key_are_not_mixe
     mixed = dataclasses.replace(graph, shown=(*graph.shown[:-1], keyed.shown[-1])).audited().refusal
     assert mixed is not None
     assert mixed.culprits == ("gpu",)
+    weaker = dataclasses.replace(keyed, claims=graph.claims).audited().refusal
+    assert weaker is not None
+    assert (weaker.fault, weaker.culprits) == (Fault.UNATTESTED, ("orchestrator",))
+    assert "level 3 is claimed of orchestrator" in str(weaker)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +163,7 @@ def test_the_level_is_what_the_weakest_evidence_shows(kind: str, quote_steps: bo
         assert result.level is (level if result.accepted else Level.NONE)
 
 
+@pytest.mark.mends("R510")
 @pytest.mark.parametrize("register", range(5))
 def test_each_register_that_claims_name_is_compared(register: int) -> None:
     graph = long_graph(1, exclaves=1, kind=TDX)
@@ -371,6 +377,18 @@ def test_nothing_rests_on_the_epoch_of_a_step() -> None:
     last = max(place for place, said in enumerate(graph.steps) if said.task == "scrub")
     changed = dataclasses.replace(graph.steps[last], epoch="another epoch")
     assert audited(signed_again(graph, last, changed)) == found
+
+
+@pytest.mark.mends("R509")
+def test_claims_of_noised_updates_are_not_met_by_others() -> None:
+    """What is added to updates is no code in the GPU's memory, and counts as a part of it."""
+    noises = (None, UpdateNoise(1.0, 2.0), UpdateNoise(1.0, 3.0))
+    graphs = [recorded(1, noise=noise) for noise in noises]
+    for at, graph in enumerate(graphs):
+        for claimed, other in enumerate(graphs):
+            refusal = dataclasses.replace(graph, claims=other.claims).audited().refusal
+            found = None if refusal is None else (refusal.fault, refusal.culprit, refusal.step)
+            assert found == (None if at == claimed else (Fault.UNCLAIMED, "gpu", 1))
 
 
 @pytest.mark.mends("R506")

@@ -23,6 +23,7 @@ at = 2026-01-01T00:00:00Z
 name = "a"
 kind = "tdx"
 measurement = "{D}"
+level = 3
 
 [[exclave]]
 name = "b"
@@ -72,6 +73,7 @@ def test_claims_are_read_as_they_are_written() -> None:
     claims = parse_claims(GOOD.encode())
     assert claims.level is Level.LINKED
     assert list(claims.exclaves) == ["a", "b"]
+    assert [each.level for each in claims.exclaves.values()] == [Level.EXCLAVE, Level.LINKED]
     assert claims.sources == {("a", "raw"): {D}}
     assert claims.tasks["clean"].count == 2
     assert claims.tasks["train"].reads == {"data": {"clean"}}
@@ -96,10 +98,12 @@ BAD: dict[str, str | bytes] = {
     "a level that is none": GOOD.replace("level = 1", "level = 4"),
     "a level that promises nothing": GOOD.replace("level = 1", "level = 0"),
     "no level": GOOD.replace("level = 1", ""),
+    "a level that no GPU reaches": GOOD.replace("96.00.9F.00.01", '96.00.9F.00.01"\nlevel = 2 #"'),
+    "a level of an exclave that is none": GOOD.replace("level = 3", "level = 4"),
     "a time without a zone": GOOD.replace("00:00Z", "00:00"),
     "roots that are none": GOOD.replace("00:00Z", '00:00Z\nroots = "x"'),
     "no trust": GOOD.replace("[trust]", "[result2]"),
-    "no exclave": re.sub(r"\[\[exclave\]\](\n.+){3}", "", GOOD),
+    "no exclave": re.sub(r"\[\[exclave\]\](\n.+)+", "", GOOD),
     "no task": re.sub(r"\[\[task\]\](\n.+)+", "", GOOD),
     "an exclave twice": GOOD.replace('name = "b"', 'name = "a"'),
     "a kind that is none": GOOD.replace('"tdx"', '"sgx"'),

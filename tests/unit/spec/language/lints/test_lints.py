@@ -171,7 +171,7 @@ FAMILIES: dict[str, tuple[Callable[[], Family], str]] = {
     "a view limited by an unknown claim": (lambda: _with_views(limited_by=("peace",)), "no claim 'peace'"),
     "a view that rests on an unknown assumption": (
         lambda: _with_views(trusted_for="calm", assumed_in=("A9",)),
-        "no assumption 'A9'",
+        "no assumption or hypothesis 'A9'",
     ),
     "two views of one kind of party": (
         lambda: replace(toy.FAMILY, views=(_VIEW, replace(_VIEW, party="another host"))),
