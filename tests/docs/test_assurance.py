@@ -115,6 +115,23 @@ WITH_MORE = replace(toy.FAMILY, text=MORE, draft=of_another_design)
 SLOW: dict[str, tuple[str, ...]] = {"toy-REQ-TOY-7": ("tests/test_toy.py::test_long",)}
 
 
+def of_progress(variant: str) -> Draft:
+    """Write the toy protocol down, with what happens in the end."""
+    draft, away = toy.draft(variant), toy.phase == toy.Phase.AWAY
+    draft.eventually("leaves", ~away, away, sentence="", fair=("lend",), requirement="REQ-TOY-7")
+    return draft
+
+
+def test_what_happens_in_the_end_is_an_obligation() -> None:
+    (case,) = (
+        each
+        for each in cases([replace(WITH_MORE, draft=of_progress)], TESTS, {"toy": CODE})
+        if each.requirement.id == "REQ-TOY-7"
+    )
+    assert [*case.claims] == ["liveness-toy-leaves"]
+    assert case.main
+
+
 def with_more(slow: dict[str, tuple[str, ...]]) -> dict[str, Case]:
     return {case.requirement.id: case for case in cases([WITH_MORE], TESTS, {"toy": CODE}, slow=slow)}
 
@@ -216,7 +233,7 @@ def test_no_requirement_can_lose_anything_unnoticed(what: str) -> None:
 
 def test_no_sentence_can_be_lost_unnoticed() -> None:
     def less(text: NormativeText) -> NormativeText:
-        return replace(text, text=re.sub(r"\*\*((REQ|CLAIM)-[A-Z0-9-]+)\*\*", "", text.text))
+        return replace(text, text=re.sub(r"\*\*((REQ|CLAIM|LIVE)-[A-Z0-9-]+)\*\*", "", text.text))
 
     with pytest.raises(SpecificationError) as refused:
         recorded_cases([replace(family, text=less(family.text)) for family in registered_families()])

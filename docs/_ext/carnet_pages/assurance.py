@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from carnet_spec.language import Action, Claim, Family, LemmaClaim, Protocol, SpecificationError
+from carnet_spec.language import Action, Claim, Eventually, Family, LemmaClaim, Protocol, SpecificationError
+from carnet_spec.language.printing import fair_steps
 from carnet_spec.language.requirements import Level, Requirement, cited
 
 from . import citations
@@ -25,6 +26,8 @@ VERIFIES = "verifies"
 """A slow test carries ``@pytest.mark.verifies("toy-REQ-ONE")`` when it verifies what no recorded run does."""
 Places = Mapping[str, Sequence[str]]
 """Requirements, and the places in code that enforce each."""
+Stated = Claim | LemmaClaim | Eventually
+"""What states a requirement: a claim, one that speaks of no step, or one of what happens in the end."""
 Recorded = Mapping[str, Any]
 """What a hunt came to, as :mod:`record` keeps it."""
 
@@ -38,7 +41,7 @@ class Case:
     requirement: Requirement
     steps: Mapping[str, tuple[str, Protocol, Action]] = field(default_factory=dict)
     """By its need's id: the family, the protocol and the action that enforces it."""
-    claims: Mapping[str, tuple[str, Protocol, Claim | LemmaClaim]] = field(default_factory=dict)
+    claims: Mapping[str, tuple[str, Protocol, Stated]] = field(default_factory=dict)
     """By its need's id: the family, the protocol and the claim that states it."""
     tests: tuple[Ran, ...] = ()
     """Those that passed."""
@@ -158,7 +161,7 @@ def _used(protocol: Protocol) -> list[str]:
 def _case(family: str, requirement: Requirement, drafts: Iterable[Protocol], ran: TestRun, code: Places | None) -> Case:
     id = requirement.id
     steps: dict[str, tuple[str, Protocol, Action]] = {}
-    claims: dict[str, tuple[str, Protocol, Claim | LemmaClaim]] = {}
+    claims: dict[str, tuple[str, Protocol, Stated]] = {}
     assumed: dict[str, None] = {}
     for protocol in drafts:
         for action in protocol.actions:
@@ -170,6 +173,9 @@ def _case(family: str, requirement: Requirement, drafts: Iterable[Protocol], ran
         for lemma_claim in protocol.lemma_claims:
             if id in lemma_claim.cites:
                 claims.setdefault(label("claim", family, lemma_claim.name), (family, protocol, lemma_claim))
+        for live in protocol.liveness:
+            if live.requirement == id:
+                claims.setdefault(label("liveness", family, live.name), (family, protocol, live))
         assumed |= {f"axiom {axiom.name}": None for axiom in protocol.axioms if axiom.assumption == id}
         if any(each.id == id and each.built_in for each in protocol.assumptions):
             assumed["the shape of every step"] = None
@@ -292,7 +298,9 @@ def _obligations(found: Iterable[Case]) -> Lines:
         yield from _plain("obligation", id, f"claim {claim.name}", _obliged(protocol, claim), _of(family, protocol))
 
 
-def _obliged(protocol: Protocol, claim: Claim | LemmaClaim) -> str:
+def _obliged(protocol: Protocol, claim: Stated) -> str:
+    if isinstance(claim, Eventually):
+        return f"Its waiting goes on or ends so, and fair steps end it: {', '.join(map(code, fair_steps(claim)))}."
     if isinstance(claim, LemmaClaim):
         needed = ", ".join(code(each.name) for each in claim.hypotheses)
         return f"Every case of each means, and a case in which it fails without each of {needed}."

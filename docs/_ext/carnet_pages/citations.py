@@ -23,7 +23,7 @@ NO_ENFORCEMENT: Final = frozenset({"ablations", "exploits", "enforcement"})
 """Modules and packages that enforce nothing: ablations, the attacker, and the words that lines cite with."""
 CHECKS: Final = frozenset({"require", "expect", "passes", "verify"})
 MARK: Final = "enforces"
-_REQUIREMENT: Final = re.compile(r"(REQ|CLAIM)-[A-Z0-9-]+")
+_REQUIREMENT: Final = re.compile(r"(REQ|CLAIM|LIVE)-[A-Z0-9-]+")
 _DEFENCE: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 

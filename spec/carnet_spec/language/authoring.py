@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from carnet_spec.language.draft import Draft
-from carnet_spec.language.expressions import Formula
+from carnet_spec.language.expressions import Formula, Individual
 from carnet_spec.language.family import Finding, Profile, Scale, Variant, all_sizes
 from carnet_spec.language.instance import Row
 from carnet_spec.language.requirements import Level, NormativeText, text_beside
@@ -23,6 +23,7 @@ __all__ = [
     "Claims",
     "Falls",
     "Findings",
+    "Promises",
     "StateLemma",
     "amounts_in_words",
     "assumptions_from",
@@ -79,6 +80,32 @@ class Claims:
             under=self.threats if under is None else under,
             fails_under=fails_under,
         )
+
+
+Chosen = Mapping[str, Mapping[str, Callable[..., Individual]]]
+"""For each action that is to be taken fairly, what some of its parameters are in these steps."""
+
+
+@dataclass(frozen=True)
+class Promises:
+    """States liveness: the sentence of ``sum-begun`` is that of ``LIVE-SUM-BEGUN`` in ``text``."""
+
+    draft: Draft
+    text: NormativeText
+
+    def __call__(
+        self,
+        name: str,
+        when: Callable[..., Formula],
+        then: Callable[..., Formula],
+        *,
+        each: tuple[type[Individual], ...],
+        given: Chosen,
+    ) -> None:
+        """State that ``then`` follows ``when``, for each choice of elements, if what is ``given`` is taken fairly."""
+        id, fair = f"LIVE-{name.upper()}", tuple(given)
+        sentence = self.text.sentence(id)
+        self.draft.eventually(name, when, then, sentence=sentence, each=each, fair=fair, given=given, requirement=id)
 
 
 StateLemma = Callable[[Callable[..., Formula]], Invariant]

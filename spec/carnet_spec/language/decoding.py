@@ -272,6 +272,7 @@ class Decoder:
             given=tuple(one for _, values, _ in fair for one in values),
             params=self._variables(each.get("parameters", [])),
             strong=tuple(name for name, _, strongly in fair if strongly),
+            requirement=_text(each.get("requirement", "")),
         )
 
     def _fair(self, value: Json) -> tuple[str, tuple[statements.Given, ...], bool]:

@@ -336,12 +336,14 @@ class Draft:
         fair: tuple[str, ...] = (),
         strong: tuple[str, ...] = (),
         given: Mapping[str, Mapping[str, Individual | Callable[..., Individual]]] | None = None,
+        requirement: str = "",
     ) -> None:
         """State a liveness property under fairness of the actions ``fair``, in the order in which they are due.
 
         With ``each`` there is one for each element of these sorts, and what is said may be functions of the elements.
         Fairness is weak, and of the actions among them that ``strong`` names it is strong. For an action, ``given``
-        says what some parameters are in the steps that are to be taken fairly.
+        says what some parameters are in the steps that are to be taken fairly. ``requirement`` is the id of the
+        normative sentence that the property states, if there is one.
 
         Raises:
             MisuseError: a function takes other elements than ``each`` names, ``fair`` or ``strong`` is no tuple,
@@ -355,7 +357,7 @@ class Draft:
         params = tuple(map(variable_of, elements))
         strongly = fair_names(name, strong, "strong", fair)
         ordered = tuple(action for action in dict.fromkeys(fair) if action in strongly)
-        self._liveness.append(Eventually(name, before, after, sentence, fair, values, params, ordered))
+        self._liveness.append(Eventually(name, before, after, sentence, fair, values, params, ordered, requirement))
         self.stated_at["liveness", name] = called_from()
 
     def axiom(self, name: str, formula: Formula, *, assumption: str = "", says: str = "") -> None:

@@ -273,8 +273,9 @@ class Encoder:
         }
 
     def eventually(self, live: statements.Eventually) -> Json:
-        """Return a liveness property; one without parameters has none."""
+        """Return a liveness property; one without parameters has none, and so it is with the id of a sentence."""
         more: dict[str, Json] = {"parameters": self._terms(live.params)} if live.params else {}
+        more |= {"requirement": live.requirement} if live.requirement else {}
         return {
             "name": live.name,
             "trigger": self.term(live.trigger),

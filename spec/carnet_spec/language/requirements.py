@@ -114,11 +114,12 @@ def _requirements(text: NormativeText) -> Mapping[str, Requirement]:
 
 
 def cited(protocol: Protocol) -> dict[str, tuple[str, ...]]:
-    """Return the ids that ``protocol`` refers to, each with the actions, claims and assumptions that do."""
+    """Return the ids that ``protocol`` refers to, each with what does: actions, claims, liveness, assumptions."""
     pairs = [
         *((id, action.name) for action in protocol.actions for id in action.enforces),
         *((id, claim.name) for claim in protocol.claims for id in _ids(claim.requirement)),
         *((id, claim.name) for claim in protocol.lemma_claims for id in claim.cites),
+        *((live.requirement, live.name) for live in protocol.liveness if live.requirement),
         *((assumption.id, assumption.id) for assumption in protocol.assumptions),
     ]
     found: dict[str, list[str]] = {}

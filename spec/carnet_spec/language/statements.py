@@ -171,7 +171,7 @@ class Eventually:
 
     Fairness is weak, but for actions that ``strong`` names, too. Of an action that ``given`` speaks of, only the steps
     with these values are to be taken fairly. With ``params`` it is one property for each choice of elements, of which
-    trigger, response and what is given may speak.
+    trigger, response and what is given may speak. ``requirement`` is the id of the sentence that it states, if any.
     """
 
     name: str
@@ -182,6 +182,7 @@ class Eventually:
     given: tuple[Given, ...] = ()
     params: tuple[Var, ...] = ()
     strong: tuple[str, ...] = ()
+    requirement: str = ""
 
     def __post_init__(self) -> None:
         require_name("a liveness property", self.name)

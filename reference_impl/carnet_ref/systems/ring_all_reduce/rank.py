@@ -128,7 +128,7 @@ class Rank:
         if outgoing == incoming:
             raise TurnError(self._place, "one key for both of its hops")
 
-    @enforces("REQ-SEND-03", "REQ-REDUCE-01", "iteration-once")
+    @enforces("REQ-SEND-03", "REQ-REDUCE-01", "LIVE-SUM-BEGUN", "iteration-once")
     def begin(self, iteration: int, gradients: Vector, buckets: int = 1) -> None:
         """Begin an iteration with this rank's contribution, cut into as many chunks as ranks in each bucket.
 
@@ -170,6 +170,7 @@ class Rank:
         if chunk not in ready:
             raise TurnError(self._place, f"chunk {chunk} has not come")
 
+    @enforces("LIVE-PARTIAL-SUM-PASSED-ON", "LIVE-SUM-PASSED-ON")
     def receive(self, bucket: int, phase: Phase, step: int, message: bytes) -> None:
         """Take the message of the rank before: add to the partial sum in it, or keep the sum.
 
@@ -213,6 +214,7 @@ class Rank:
         if chunk % self._ranks == (self._place + 1) % self._ranks:
             self._settled.add(chunk)
 
+    @enforces("LIVE-FINISHED")
     def finish(self) -> Vector:
         """Return the sum of all ranks' gradients.
 
@@ -232,7 +234,7 @@ class Rank:
         if missing:
             raise TurnError(self._place, f"the sums of {missing} of {len(self._chunks)} chunks are missing")
 
-    @enforces("REQ-ALARM-01")
+    @enforces("REQ-ALARM-01", "LIVE-RANK-ENDS")
     def raise_alarm(self, reason: str) -> NoReturn:
         """Raise the alarm and drop what there is.
 

@@ -200,7 +200,7 @@ class Holder:
     policy: Policy
     checks: Checks = EVERY
 
-    @enforces("REQ-HOLDER-01", "REQ-HOLDER-02", "grant-holder", "holder-check")
+    @enforces("REQ-HOLDER-01", "REQ-HOLDER-02", "LIVE-GRANT-TAKEN", "grant-holder", "holder-check")
     def take(self, granted: bytes) -> int:
         """Return the epoch that a grant is for.
 

@@ -85,7 +85,7 @@ class Primary:
         """Return what asks a member of the chain before for its vote."""
         return join(FREEZE, self.plan.encode())
 
-    @enforces("REQ-TAKE-04", "REQ-TAKE-05", "from-the-chain", "vote-bound")
+    @enforces("REQ-TAKE-04", "REQ-TAKE-05", "LIVE-VOTE-POLLED", "from-the-chain", "vote-bound")
     def poll(self, vote: bytes) -> None:
         """Take a vote for this chain, and the log that comes with it.
 
@@ -107,7 +107,7 @@ class Primary:
             check_word(before.listed(before.plan.head), logged.proposed, chain, before.plan.head, at, logged.entry)
         self._polled[member], self._ends[member] = log, ends
 
-    @enforces("REQ-TAKE-06", "REQ-TAKE-07", "quorum", "newest-log")
+    @enforces("REQ-TAKE-06", "REQ-TAKE-07", "LIVE-CHAIN-OPENED", "quorum", "newest-log")
     def take_over(self) -> None:
         """Open the chain with the votes of a quorum, after the newest log among them.
 
@@ -206,7 +206,7 @@ class Primary:
         self.replica.count(self.plan.name)
         return self.pass_on(at)
 
-    @enforces("REQ-ISSUE-04", "every-member")
+    @enforces("REQ-ISSUE-04", "LIVE-EPOCH-GRANTED", "every-member")
     def issue(self, update: bytes) -> int:
         """Take the acknowledgement of the tail and the words of all others; only now does the entry count.
 

@@ -167,6 +167,7 @@ class Replica:
         return self.pass_on(message)
 
     @enforces("REQ-ISSUE-02", "REQ-ISSUE-03", "REQ-TAKE-02", "chain-order", "log-grows", "freeze")
+    @enforces("LIVE-ENTRY-LOGGED")
     def log(self, message: bytes) -> None:
         """Log an entry that every member before this one passed on.
 
@@ -213,7 +214,7 @@ class Replica:
         self.tee.advance(chain, version)
         self._counted[chain] = version
 
-    @enforces("REQ-STORE-01", "increment-first")
+    @enforces("REQ-STORE-01", "LIVE-ENTRY-PASSED-ON", "increment-first")
     def pass_on(self, message: bytes) -> bytes:
         """Return an update with the replica's own word that it logged the entry.
 

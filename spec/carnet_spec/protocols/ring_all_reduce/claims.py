@@ -67,6 +67,8 @@ def state_properties(draft: Draft) -> None:
 
     _goals(draft)
     _lemmas(draft)
+    if draft.variant == MAIN:
+        _progress(draft)
     expect_falls(draft, THREATS, FALLS, UNTRUE)
 
 
@@ -335,6 +337,99 @@ def _lemmas(draft: Draft) -> None:
     def contributions_are_under_hop_keys(k: Key, v: Vector, i: Iteration, c: Chunk, r: Endpoint) -> Formula:
         """No contribution is in what was sealed under a key that the adversary has."""
         return implies(ciphertext(k, v) & part(v, i, c, r), answered(k) & ~exposed(k))
+
+
+# -- progress ----------------------------------------------------------------------------------------------------------
+# What happens in the end, if ranks go on as they can and links let through what was sent. Whoever has a link can keep
+# everything back for ever: then the alarm is what happens.
+#
+# The argument: a rank that begins sums does so. What a rank has added to, the next one adds to, and so on along the
+# line of the chunk, up to the last. What that one has, the next one takes, round the ring. So every rank has every sum.
+
+
+def _progress(draft: Draft) -> None:
+    """Add what happens in the end to ``draft``, and the lemmas that it rests on."""
+    _what_is_there(draft)
+    promise = Promises(draft, TEXT)
+    promise(
+        "sum-begun",
+        lambda g, i, c: sound(g) & (first(c) == g),
+        lambda g, i, c: added(g, i, c) | alarmed(g),
+        each=(Endpoint, Iteration, Chunk),
+        given={"contribute": {"g": lambda g, i, c: g, "i": lambda g, i, c: i, "c": lambda g, i, c: c}},
+    )
+    hop = {
+        "sender": {"g": lambda f, g, i, c: f, "h": lambda f, g, i, c: g},
+        "receiver": {"g": lambda f, g, i, c: g, "f": lambda f, g, i, c: f},
+        "chunk": {"i": lambda f, g, i, c: i, "c": lambda f, g, i, c: c},
+    }
+    sending, taking = hop["sender"] | hop["chunk"], hop["receiver"] | hop["chunk"]
+    promise(
+        "partial-sum-passed-on",
+        lambda f, g, i, c: _attested(f, g) & added(f, i, c) & (first(c) != g),
+        lambda f, g, i, c: added(g, i, c) | alarmed(f) | alarmed(g),
+        each=(Endpoint, Endpoint, Iteration, Chunk),
+        given={"send_partial": sending, "add": taking},
+    )
+    promise(
+        "sum-passed-on",
+        lambda f, g, i, c: _attested(f, g) & settled(f, i, c) & (last(c) != g),
+        lambda f, g, i, c: settled(g, i, c) | alarmed(f) | alarmed(g),
+        each=(Endpoint, Endpoint, Iteration, Chunk),
+        given={"send_total": sending, "gather": taking},
+    )
+    promise(
+        "finished",
+        lambda g, i: sound(g) & forall(lambda c: settled(g, i, c), Chunk),
+        lambda g, i: finished(g, i) | alarmed(g),
+        each=(Endpoint, Iteration),
+        given={"finish": {"g": lambda g, i: g, "i": lambda g, i: i}},
+    )
+    promise(
+        "rank-ends",
+        lambda g, i: sound(g),
+        lambda g, i: finished(g, i) | alarmed(g),
+        each=(Endpoint, Iteration),
+        given={"raise_alarm": {"g": lambda g, i: g}},
+    )
+
+
+def _attested(f: Endpoint, g: Endpoint) -> Formula:
+    """Whether the hop between two ranks is attested at both ends."""
+    return exists(lambda k: outgoing(f, k, g), Key)
+
+
+def _what_is_there(draft: Draft) -> None:
+
+    @draft.lemma
+    def who_added_has_a_partial(g: Endpoint, i: Iteration, c: Chunk) -> Formula:
+        """Where the mark is that a rank added, there is its partial sum."""
+        return implies(added(g, i, c), exists(lambda v: partial(g, i, c, v), Vector))
+
+    @draft.lemma
+    def who_settled_has_a_sum(g: Endpoint, i: Iteration, c: Chunk) -> Formula:
+        """Where the mark is that a chunk is settled, there is its sum."""
+        return implies(settled(g, i, c), exists(lambda v: total(g, i, c, v), Vector))
+
+    @draft.lemma
+    def the_last_settles_by_adding(i: Iteration, c: Chunk) -> Formula:
+        """At the last rank of a chunk, what is added is settled."""
+        return (settled(last(c), i, c) >> added(last(c), i, c)) & (added(last(c), i, c) >> settled(last(c), i, c))
+
+    @draft.lemma
+    def sent_partial_sums_are_there(g: Endpoint, k: Key, i: Iteration, c: Chunk, v: Vector) -> Formula:
+        """A rank that sealed a chunk in reduce-scatter added to it, and its partial sum is on the link."""
+        there = tag(k, i, Phase.REDUCE, turn(Phase.REDUCE, c, g), c, v)
+        return implies(spent(g, k, i, Phase.REDUCE, c), added(g, i, c) & implies(partial(g, i, c, v), there))
+
+    @draft.lemma
+    def sent_sums_are_there(g: Endpoint, k: Key, i: Iteration, c: Chunk, v: Vector) -> Formula:
+        """A rank that sealed a chunk in all-gather has its sum, which is on the link."""
+        there = tag(k, i, Phase.GATHER, turn(Phase.GATHER, c, g), c, v)
+        return implies(spent(g, k, i, Phase.GATHER, c), settled(g, i, c) & implies(total(g, i, c, v), there))
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
 
 
 def _partly(g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:

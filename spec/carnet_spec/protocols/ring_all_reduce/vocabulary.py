@@ -147,10 +147,11 @@ def upto(chunk: Chunk, rank: Endpoint, here: Endpoint) -> Formula:
 # -- designs -----------------------------------------------------------------------------------------------------------
 # Ring all-reduce among GPU TEEs, and readings of the paper's abstract that would not be safe.
 
+MAIN = "attested-hops"
 CERTIFICATE_ONLY = "certificate-only"
 
 VARIANTS = by_name(
-    Variant("attested-hops", "a key for each hop from an attested exchange, and messages that say where they belong"),
+    Variant(MAIN, "a key for each hop from an attested exchange, and messages that say where they belong"),
     Variant("group-key", "one key for the whole ring, which each rank hands on to the next", without=("hop-key",)),
     Variant(
         "unattested",

@@ -68,6 +68,8 @@ def state_properties(draft: Draft) -> None:
 
     _goals(draft)
     _lemmas(draft)
+    if draft.variant == MAIN:
+        _progress(draft)
     expect_falls(draft, THREATS, FALLS, UNTRUE)
 
 
@@ -318,3 +320,124 @@ def _lemmas(draft: Draft) -> None:
     def who_granted(c: Chain, e: Epoch, h: Holder) -> Formula:
         """A sound head makes the grants of its chain, once it is open."""
         return implies(issued(c, e, h), opened(head(c), c)) & implies(grant(c, e, h) & sound(head(c)), issued(c, e, h))
+
+
+# -- progress ----------------------------------------------------------------------------------------------------------
+# What happens in the end, if replicas go on as they can and the platform delivers what it holds. It may keep everything
+# back for ever, and nobody has to freeze a chain: so no chain is said to end by itself.
+#
+# The argument: what was passed on to a replica it logs, what it logged it passes on, and so on down the chain. What all
+# have passed on is granted. Who starts again loses what was not counted, and is passed it on again. A replica that
+# froze logs nothing more: then a quorum of votes that all name one next chain opens it.
+
+
+def _progress(draft: Draft) -> None:
+    """Add what happens in the end to ``draft``, and that what replicas said is there for others to take."""
+    _what_was_said(draft)
+    promise = Promises(draft, TEXT)
+    entry = {"c": lambda r, c, e, h: c, "e": lambda r, c, e, h: e, "h": lambda r, c, e, h: h}
+    promise(
+        "entry-logged",
+        _passed_to,
+        lambda r, c, e, h: logged(r, c, e, h) | frozen(r, c) | upto(e, last(r, c)),
+        each=(Replica, Chain, Epoch, Holder),
+        given={"log": {"r": lambda r, c, e, h: r, **entry}},
+    )
+    promise(
+        "entry-passed-on",
+        lambda r, c, e, h: joined(r, c) & logged(r, c, e, h),
+        lambda r, c, e, h: acknowledged(r, c, e, h) | ~logged(r, c, e, h),
+        each=(Replica, Chain, Epoch, Holder),
+        given={
+            "increment": {"r": lambda r, c, e, h: r, "c": lambda r, c, e, h: c},
+            "pass_on": {"r": lambda r, c, e, h: r, **entry},
+        },
+    )
+    promise(
+        "epoch-granted",
+        lambda c, e, h: opened(head(c), c) & _passed_by_all(c, e, h),
+        issued,
+        each=(Chain, Epoch, Holder),
+        given={
+            "issue": {
+                "p": lambda c, e, h: head(c),
+                "c": lambda c, e, h: c,
+                "e": lambda c, e, h: e,
+                "h": lambda c, e, h: h,
+            }
+        },
+    )
+    promise(
+        "grant-taken",
+        lambda h, c, e: issued(c, e, h) & credible(head(c)),
+        accepted,
+        each=(Holder, Chain, Epoch),
+        given={"accept": {"h": lambda h, c, e: h, "c": lambda h, c, e: c, "e": lambda h, c, e: e}},
+    )
+    _take_over_progress(promise)
+
+
+def _what_was_said(draft: Draft) -> None:
+
+    @draft.goal(sentence="A backup itself passes an epoch on.")
+    def acknowledged_by_a_backup(r: Replica, c: Chain, e: Epoch, h: Holder) -> Formula:
+        return acknowledged(r, c, e, h) & (r != head(c))
+
+    @draft.goal(sentence="A replica itself votes for another one's chain.")
+    def vote_cast(m: Replica, b: Chain, d: Chain, f: Epoch) -> Formula:
+        return voted(m, b, d, f) & (m != head(d))
+
+    @draft.lemma
+    def acknowledgements_are_there(r: Replica, c: Chain, e: Epoch, h: Holder) -> Formula:
+        """What a replica itself passed on was passed on."""
+        return implies(acknowledged(r, c, e, h), passed(r, c, e, h))
+
+    @draft.lemma
+    def votes_are_there(m: Replica, b: Chain, d: Chain, f: Epoch) -> Formula:
+        """A vote that a replica itself cast is there to be counted."""
+        return implies(voted(m, b, d, f), vote(m, b, d, f))
+
+    @draft.lemma
+    def grants_are_there(c: Chain, e: Epoch, h: Holder) -> Formula:
+        """A grant that a head made is there to be taken."""
+        return implies(issued(c, e, h), grant(c, e, h))
+
+
+def _passed_to(r: Replica, c: Chain, e: Epoch, h: Holder) -> Formula:
+    """Whether every replica before a backup has passed an entry on, the head among them."""
+    member = joined(r, c) & listed(c, r) & (r != head(c))
+    there = listed(c, head(c)) & acknowledged(head(c), c, e, h)
+    return member & there & forall(lambda q: implies(ahead(c, q, r), listed(c, q) & acknowledged(q, c, e, h)), Replica)
+
+
+def _passed_by_all(c: Chain, e: Epoch, h: Holder) -> Formula:
+    """Whether every member of a chain has passed an entry on."""
+    ends = acknowledged(head(c), c, e, h) & listed(c, tail(c)) & acknowledged(tail(c), c, e, h)
+    return ends & forall(lambda r: implies(belongs(c, r), listed(c, r) & acknowledged(r, c, e, h)), Replica)
+
+
+def _take_over_progress(promise: Promises) -> None:
+    def may_lead(b: Chain, d: Chain) -> Formula:
+        return follows(b, d) & joined(head(d), b) & listed(b, head(d))
+
+    promise(
+        "vote-polled",
+        lambda b, d, m, f: may_lead(b, d) & listed(b, m) & voted(m, b, d, f),
+        lambda b, d, m, f: polled(d, m) | opened(head(d), d),
+        each=(Chain, Chain, Replica, Epoch),
+        given={
+            "poll": {
+                "p": lambda b, d, m, f: head(d),
+                "b": lambda b, d, m, f: b,
+                "d": lambda b, d, m, f: d,
+                "m": lambda b, d, m, f: m,
+            }
+        },
+    )
+    promise(
+        "chain-opened",
+        lambda b, d, q: may_lead(b, d) & quorum(b, q) & forall(lambda m: implies(within(q, m), polled(d, m)), Replica),
+        lambda b, d, q: opened(head(d), d),
+        each=(Chain, Chain, Quorum),
+        given={"take_over": {"b": lambda b, d, q: b, "d": lambda b, d, q: d}},
+    )

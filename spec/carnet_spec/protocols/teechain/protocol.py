@@ -134,6 +134,8 @@ def _issuing(draft: Draft) -> None:
         step.require("logged", joined(r, c) & logged(r, c, e, h))
         step.require("counted", upto(e, counter(r, c)), defence="increment-first")
         step.insert(passed(r, c, e, h))
+        if draft.variant == MAIN:
+            step.insert(acknowledged(r, c, e, h))
 
     @by_replica(_CHAIN, "REQ-ISSUE-04")
     def issue(step: Step, p: Replica, c: Chain, e: Epoch, h: Holder) -> None:
@@ -196,6 +198,8 @@ def _taking_over(draft: Draft) -> None:
         step.insert(frozen(r, b))
         step.set(counter(r, b), last(r, b))
         step.insert(vote(r, b, d, last(r, b)))
+        if draft.variant == MAIN:
+            step.insert(voted(r, b, d, last(r, b)))
 
     @by_replica(_FREEZE, "REQ-TAKE-04", "REQ-TAKE-05", "REQ-TAKE-06")
     def poll(step: Step, p: Replica, b: Chain, d: Chain, m: Replica, x: Chain, f: Epoch) -> None:

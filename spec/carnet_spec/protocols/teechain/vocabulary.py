@@ -118,6 +118,8 @@ over = _history("over", Chain, says="the chain was taken over")
 ousted = function("ousted", Chain, to=Quorum, kind=Kind.GHOST, says="the quorum by which the chain was taken over")
 bar = function("bar", Chain, to=Epoch, kind=Kind.GHOST, says="the epoch after which the next chain started")
 leaked = _history("leaked", Chain, says="the adversary read in the log of the chain")
+acknowledged = _history("acknowledged", Replica, Chain, Epoch, Holder, says="the replica itself passed the epoch on")
+voted = _history("voted", Replica, Chain, Chain, Epoch, says="the replica itself froze the chain for that next one")
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
@@ -141,10 +143,11 @@ def own(chain: Chain, replica: Replica) -> Formula:
 # -- designs -----------------------------------------------------------------------------------------------------------
 # Teechain for custody, and readings of the published designs that would not be safe.
 
+MAIN = "committee-chain"
 TAIL_ALONE = "tail-alone"
 
 VARIANTS = by_name(
-    Variant("committee-chain", "every member passes an epoch on, a quorum of frozen members takes a chain over"),
+    Variant(MAIN, "every member passes an epoch on, a quorum of frozen members takes a chain over"),
     Variant(
         TAIL_ALONE, "the acknowledgement of the tail is enough, as in chain replication", without=("every-member",)
     ),

@@ -210,6 +210,7 @@ def test_what_a_host_spoils_ends_in_alarms_and_no_wrong_sum(what: str) -> None:
     no_wrong_sum(outcome)
 
 
+@pytest.mark.verifies("ring-all-reduce-LIVE-RANK-ENDS")
 @pytest.mark.verifies("ring-all-reduce-REQ-ALARM-01")
 def test_a_rank_that_waits_in_vain_raises_the_alarm() -> None:
     outcome = all_reduce(GIVEN, patience=1, carry=lambda parcel: () if parcel.kind is Kind.MESSAGE else (parcel,))

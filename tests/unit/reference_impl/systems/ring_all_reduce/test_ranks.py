@@ -34,6 +34,12 @@ KEY = bytes(range(32))
 # -- sums --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.verifies(
+    "ring-all-reduce-LIVE-SUM-BEGUN",
+    "ring-all-reduce-LIVE-PARTIAL-SUM-PASSED-ON",
+    "ring-all-reduce-LIVE-SUM-PASSED-ON",
+    "ring-all-reduce-LIVE-FINISHED",
+)
 @given(st.integers(2, 7), st.integers(1, 4), st.integers(0, 40), st.integers(1, 3))
 def test_all_ranks_have_the_sum(ranks: int, buckets: int, size: int, iterations: int) -> None:
     members = rings.ring(ranks)

@@ -78,6 +78,7 @@ class Cluster:
         return take_over(Primary(self.replicas[head], backups, recovery_quorum, before), before, self.carry)
 
 
+@pytest.mark.verifies("teechain-LIVE-ENTRY-LOGGED", "teechain-LIVE-ENTRY-PASSED-ON", "teechain-LIVE-EPOCH-GRANTED")
 @pytest.mark.verifies("teechain-REQ-ISSUE-02", "teechain-REQ-ISSUE-04", "teechain-REQ-SETUP-01")
 def test_an_entry_counts_once_every_member_logged_it() -> None:
     cluster = Cluster("a", "b", "c")
@@ -91,6 +92,7 @@ def test_an_entry_counts_once_every_member_logged_it() -> None:
         assert sorted(cluster.replicas[name].seat(log.chain).log) == [1, 2, 3]
 
 
+@pytest.mark.verifies("teechain-LIVE-VOTE-POLLED", "teechain-LIVE-CHAIN-OPENED")
 @pytest.mark.verifies("teechain-REQ-TAKE-06", "teechain-REQ-SETUP-06")
 def test_a_backup_goes_on_with_all_that_counted() -> None:
     cluster = Cluster("a", "b", "c", "d")
@@ -448,6 +450,7 @@ def test_a_changed_vote_is_refused() -> None:
     after.poll(vote)
 
 
+@pytest.mark.verifies("teechain-LIVE-GRANT-TAKEN")
 @pytest.mark.verifies("teechain-REQ-HOLDER-01", "teechain-REQ-HOLDER-02", "teechain-CLAIM-ONE-HOLDER")
 def test_a_holder_takes_its_own_grant_of_the_program() -> None:
     _, log = two()
