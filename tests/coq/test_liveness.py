@@ -21,7 +21,7 @@ from carnet_check.obligations import attempts, layers
 from carnet_spec.language import Axiom, Kind, Protocol, Symbol, Threat
 from carnet_spec.language.terms import TRUE, Apply, IfThenElse, substitute
 from tests.coq.coq_files import compiled
-from tests.fixtures import desk, toy
+from tests.fixtures import desk
 
 
 def closed(**changed: Any) -> Protocol:
@@ -111,15 +111,6 @@ def test_a_given_value_is_read_where_the_property_stands_and_not_in_its_action()
     (live,) = read(replace(plain, liveness=(other,))).liveness
     (meant,) = (each.meant for each in live.fair if each.meant is not None)
     assert meant == Node("Equal", (Node("Bound", (0,)), Node("Apply", (Name("symbol", "p of served"), ()))))
-
-
-def test_a_property_by_a_step_that_draws_something_fresh_has_no_theorem() -> None:
-    """Coq's conditions ask for an unused element, and those of the engines do not."""
-    for variant, names in (("main", []), ("forgetful", ["leaves"])):
-        draft, away = toy.draft(variant), toy.phase == toy.Phase.AWAY
-        draft.eventually("leaves", ~away, away, sentence="It leaves.", fair=("lend",))
-        without = ("fresh-key",) if variant == "forgetful" else ()
-        assert [live.name for live in read(draft.protocol(without)).liveness] == names
 
 
 def certified(protocol: Protocol) -> Certificates:

@@ -374,10 +374,6 @@ class _Document:
         fair: Json = {"action": json, "given": []} if isinstance(json, str) else json
         names = [each["name"] for each in self._json["actions"]]
         action = self._json["actions"][names.index(fair["action"])]
-        if any(guard["kind"] == "fresh" for guard in action["guards"]):
-            raise SpecificationError(
-                f"{fair['action']} draws something fresh, and in Coq nothing says that it is there"
-            )
         given = {each["parameter"]: each["value"] for each in fair["given"]}
         inner = _Scope(scope.place, _variables(action["parameters"]))
         equal = [

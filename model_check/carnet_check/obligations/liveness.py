@@ -32,9 +32,9 @@ from carnet_check.obligations.reading import (
 )
 from carnet_check.reserved_symbols import Purpose, stand_in
 from carnet_command.text import listed
-from carnet_spec.language import Action, Eventually, GuardKind, Protocol, SpecificationError, terms
+from carnet_spec.language import Action, Eventually, Protocol, SpecificationError, terms
 from carnet_spec.language.analysis.fair_parts import divided
-from carnet_spec.language.terms import Exists, Term, Var, conjunction, free_variables, sort_of
+from carnet_spec.language.terms import Exists, Term, conjunction, sort_of
 
 BEFORE = "before"
 """The name of what a condition assumes of the state before a step."""
@@ -152,17 +152,8 @@ class Stages:
 
 
 def _enabled(action: Action) -> Term:
-    """Return that the guards allow the action for some elements.
-
-    Something is always left to draw fresh, so what is drawn need not be asked for, unless another guard speaks of it.
-    """
-    others = (guard.formula for guard in action.guards if guard.kind is not GuardKind.FRESH)
-    spoken = frozenset[Var]().union(*map(free_variables, others))
-    drawn = frozenset(action.fresh) - spoken
-    asked = (guard.formula for guard in action.guards if drawn.isdisjoint(free_variables(guard.formula)))
-    guards = _all((*asked, *_differing(var for var in action.fresh if var not in drawn)))
-    params = tuple(var for var in action.params if var not in drawn)
-    return Exists(params, guards) if params else guards
+    guards = _all((*(guard.formula for guard in action.guards), *_differing(action.fresh)))
+    return Exists(action.params, guards) if action.params else guards
 
 
 def drawn_apart(drawn: Iterable[Term]) -> Term:

@@ -354,7 +354,7 @@ def _progress(draft: Draft) -> None:
     promise(
         "sum-begun",
         lambda g, i, c: sound(g) & (first(c) == g),
-        lambda g, i, c: added(g, i, c) | alarmed(g),
+        lambda g, i, c: added(g, i, c) | alarmed(g) | _all_drawn(),
         each=(Endpoint, Iteration, Chunk),
         given={"contribute": {"g": lambda g, i, c: g, "i": lambda g, i, c: i, "c": lambda g, i, c: c}},
     )
@@ -367,7 +367,7 @@ def _progress(draft: Draft) -> None:
     promise(
         "partial-sum-passed-on",
         lambda f, g, i, c: _attested(f, g) & added(f, i, c) & (first(c) != g),
-        lambda f, g, i, c: added(g, i, c) | alarmed(f) | alarmed(g),
+        lambda f, g, i, c: added(g, i, c) | alarmed(f) | alarmed(g) | _all_drawn(),
         each=(Endpoint, Endpoint, Iteration, Chunk),
         given={"send_partial": sending, "add": taking},
     )
@@ -397,6 +397,11 @@ def _progress(draft: Draft) -> None:
 def _attested(f: Endpoint, g: Endpoint) -> Formula:
     """Whether the hop between two ranks is attested at both ends."""
     return exists(lambda k: outgoing(f, k, g), Key)
+
+
+def _all_drawn() -> Formula:
+    """Whether no vector is left that was never drawn: then nobody can make a new one."""
+    return ~exists(lambda v: ~used(v), Vector)
 
 
 def _what_is_there(draft: Draft) -> None:

@@ -30,7 +30,7 @@ from carnet_check.engines.proving import solver
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.loading.families import load
 from carnet_command.workers import WorkerPool
-from carnet_spec.language import Claim, Draft, Formula, Individual, Invariant, Protocol, Step, rigid_relation
+from carnet_spec.language import Claim, Draft, Formula, Invariant, Protocol, Step
 from carnet_spec.language.terms import FALSE
 from tests.unit.model_check.command import FIXTURES
 from tests.unit.model_check.engines.induction import lessons
@@ -496,36 +496,6 @@ def test_steps_may_lead_back_from_a_strongly_fair_stage_alone() -> None:
     assert answer("prepare", "finish").proved
     for strong in ((), ("prepare",)):
         assert "undo may lead back from where finish is possible" in answer(*strong).open
-
-
-class Key(Individual, fresh=True):
-    """What is drawn."""
-
-
-GOOD = rigid_relation("good", Key, says="the key is a good one")
-
-
-def test_something_is_always_left_to_draw_but_for_what_another_guard_speaks_of() -> None:
-    def draw_any(step: Step, a: Party, k: Key) -> None:
-        step.fresh(k)
-        step.insert(seen(a))
-
-    def draw_a_good_one(step: Step, a: Party, k: Key) -> None:
-        step.fresh(k)
-        step.require("a good one", GOOD(k))
-        step.insert(seen(a))
-
-    def answer(body: Body) -> LivenessAnswer:
-        draft = drafted(body)
-        given = {body.__name__: {"a": lambda a: a}}
-        draft.eventually(
-            "seen", lambda a: ~seen(a), seen, each=(Party,), sentence="It comes.", fair=tuple(given), given=given
-        )
-        protocol = draft.protocol()
-        return by_fairness(protocol, protocol.liveness[0])
-
-    assert answer(draw_any).fair == ("draw_any",)
-    assert answer(draw_a_good_one).open == ("draw_a_good_one is not always possible meanwhile",)
 
 
 def test_a_property_of_each_element_is_proved_of_any() -> None:
