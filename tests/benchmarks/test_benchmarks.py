@@ -184,7 +184,7 @@ def test_the_table_has_what_both_sides_took(tmp_path: Path) -> None:
     assert float(ratio[2]) <= float(ratio[1]) <= float(ratio[3])
     assert (
         min(
-            float(row[name])
+            float(row[name].replace(",", ""))
             for name in ("Carnet, CPU s", "ratio with reductions", "Carnet, MiB", "Spin, MiB", "Spin, bytes a state")
         )
         > 0
