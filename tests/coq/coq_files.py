@@ -189,3 +189,20 @@ def to_be_proved(protocol: Protocol) -> Iterator[tuple[str, str]]:
             for threat in claim.under:
                 if threat not in claim.fails_under:
                     yield threat, claim.name
+
+
+def require_theorems(folder: Path, name: str) -> None:
+    """Compile the theorems in a folder, and require that they rest on nothing."""
+    ran = compiled(folder)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    said = (folder / f"theorems_{name}.assumptions").read_text("utf-8")
+    assert said.splitlines() == ["Closed under the global context"]
+
+
+def require_refusal(folder: Path, name: str, file: str, old: str, new: str) -> None:
+    """Change a file of theorems in a folder, and require that Coq does not compile them any more."""
+    text = (folder / file).read_text("utf-8")
+    assert old in text, text
+    (folder / file).write_text(text.replace(old, new), "utf-8")
+    assert compiled(folder).returncode != 0
+    assert not (folder / f"theorems_{name}.assumptions").exists()

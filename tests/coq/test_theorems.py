@@ -26,7 +26,7 @@ from carnet_check.exports.systems import System, system
 from carnet_check.loading.families import registered_families
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Protocol, SpecificationError
-from tests.coq.coq_files import compiled, program, shared, to_be_proved
+from tests.coq.coq_files import compiled, program, require_refusal, require_theorems, shared, to_be_proved
 from tests.coq.flagging import converted, flagging, protocol
 from tests.fixtures import toy
 
@@ -164,10 +164,7 @@ def test_coq_compiles_theorems_that_rest_on_nothing(tmp_path: Path) -> None:
     whole = flagging()
     CoqFiles(whole).written(tmp_path, converted(whole))
     write_makefile(tmp_path, ["variant_main"])
-    ran = compiled(tmp_path)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    said = (tmp_path / "theorems_variant_main.assumptions").read_text("utf-8")
-    assert said.splitlines() == ["Closed under the global context"]
+    require_theorems(tmp_path, "variant_main")
 
 
 @pytest.mark.slow
@@ -190,11 +187,7 @@ def test_coq_compiles_nothing_that_is_not_proved(tmp_path: Path, file: str, old:
     whole = flagging()
     CoqFiles(whole).written(tmp_path, converted(whole))
     write_makefile(tmp_path, ["variant_main"])
-    text = (tmp_path / file).read_text("utf-8")
-    assert old in text
-    (tmp_path / file).write_text(text.replace(old, new), "utf-8")
-    assert compiled(tmp_path).returncode != 0
-    assert not (tmp_path / "theorems_variant_main.assumptions").exists()
+    require_refusal(tmp_path, "variant_main", file, old, new)
 
 
 # -- every name in the Coq files of a system stands for one thing ----------------------------------------
