@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from carnet_check.certificates.judging import LayerObligations, key_of
 from carnet_check.certificates.production import certificate
 from carnet_check.coq.certificates import Converter, coq_conditions
 from carnet_check.coq.folder import CoqFiles, write_makefile
-from carnet_check.exports.obligation_text import Writer
+from carnet_check.exports.obligation_text import Provable, Writer
 from carnet_check.exports.systems import Name, Node, System, system
 from carnet_check.loading.families import registered_families
 from carnet_check.obligations import attempts, layers
@@ -25,7 +25,7 @@ from tests.fixtures import desk
 
 
 def closed(**changed: Any) -> Protocol:
-    """Return the desk with its properties of one person, whoever that is; ``changed`` is what is said of service."""
+    """Return the desk with its properties of one person, who may be any; ``changed`` is what is said of service."""
     plain = desk.draft.protocol()
     returned, served = plain.liveness
     (person,) = served.params
@@ -117,16 +117,16 @@ def certified(protocol: Protocol) -> Certificates:
     """Return the certificates of all that can be proved of a small protocol."""
     writer, every = Writer(), layers(protocol)
 
-    def found(asked: Any) -> Iterator[tuple[str, Entry]]:
-        yield from ((each.id, certificate(writer, each, None)) for each in asked)
+    def entries(obligations: Iterable[Provable]) -> dict[str, Entry]:
+        return {each.id: certificate(writer, each, None) for each in obligations}
 
     made = {}
     for layer in every:
         asked = LayerObligations.of(layer)
-        made[key_of(layer)] = asked.certificates(dict(found(asked)))
+        made[key_of(layer)] = asked.certificates(entries(asked))
     proved: dict[str, Entry] = {}
     for name, tried in attempts(every).items():
-        proved |= dict(found(tried[-1].obligations)) if name in ("returned", "served") else {}
+        proved |= entries(tried[-1].obligations) if name in ("returned", "served") else {}
     return Certificates(made, {protocol.variant: proved})
 
 

@@ -15,7 +15,7 @@ from carnet_check.loading.families import load
 from carnet_ref.systems.transfer_costs import WAYS
 from carnet_spec.language import Family, PartyKind, PartyView, Visibility
 from carnet_spec.protocols.registry import registered
-from docs._ext.carnet_pages.comparison import Standing, System, comparison, picture
+from docs._ext.carnet_pages.comparison import ClaimStatus, System, comparison, picture
 from docs._ext.carnet_pages.markdown import label, prose
 from tests.fixtures import toy
 from tests.repo.tracked import ROOT
@@ -126,13 +126,13 @@ def processor(run: dict[str, Any]) -> tuple[str, str]:
 
 def test_a_changed_verdict_changes_the_picture_and_the_page() -> None:
     assert processor(recorded(SLALOM)) == ("masked counted", "5 proved 4 counted")
-    for verdict, standing in (("VIOLATED", "falls"), ("UNKNOWN", "open"), ("SAMPLED", "open")):
+    for verdict, status in (("VIOLATED", "falls"), ("UNKNOWN", "open"), ("SAMPLED", "open")):
         run = changed(verdict, claim="blinding-hides", engine="lemma-count")
-        assert processor(run) == (f"masked {standing}", f"5 proved 3 counted 1 {standing}")
+        assert processor(run) == (f"masked {status}", f"5 proved 3 counted 1 {status}")
         page = comparison([family(SLALOM)], run)
         sentence = prose(System(family(SLALOM), ()).claims["blinding-hides"].sentence)
-        assert f"**4 proved, 2 counted, 1 {standing}**. {standing.capitalize()}: {sentence}" in page
-        assert f"blinding-hides <slalom-claim-blinding-hides>` ({standing})" in page
+        assert f"**4 proved, 2 counted, 1 {status}**. {status.capitalize()}: {sentence}" in page
+        assert f"blinding-hides <slalom-claim-blinding-hides>` ({status})" in page
     assert "fallen-4" in "\n".join(picture([System(family(SLALOM), [changed("VIOLATED")[SLALOM]])]))
 
 
@@ -178,13 +178,13 @@ def test_the_worst_threat_model_counts() -> None:
     system = System(family("gpu-travelling"), list(recorded("gpu-travelling").values()))
     found = {threat.id: system.under("model-confidentiality", threat.id) for threat in system.threats}
     assert found == {
-        "outsider": Standing.PROVED,
-        "holder": Standing.FALLS,
-        "hypervisor": Standing.PROVED,
-        "collusion": Standing.FALLS,
+        "outsider": ClaimStatus.PROVED,
+        "holder": ClaimStatus.FALLS,
+        "hypervisor": ClaimStatus.PROVED,
+        "collusion": ClaimStatus.FALLS,
         "past-keys": None,
     }
-    assert system.standing("model-confidentiality") is Standing.FALLS
+    assert system.status("model-confidentiality") is ClaimStatus.FALLS
 
 
 def test_what_a_reader_chooses_by_follows_from_the_views() -> None:

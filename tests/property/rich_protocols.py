@@ -120,14 +120,16 @@ class Rewriting:
         params = (*action.params, *phase)
         kinds = st.sampled_from((language.GuardKind.REQUIRE, language.GuardKind.GIVEN))
 
-        def asked(guard: Guard) -> Guard:
+        def rewritten_guard(guard: Guard) -> Guard:
             if guard.kind is language.GuardKind.FRESH:
                 return guard
             return replace(guard, formula=self.term(guard.formula, params), kind=self._draw(kinds))
 
         updates = tuple(self.update(each, params) if self._rewrites(each) else each for each in action.updates)
         cost = action.cost * self._draw(st.sampled_from((1, 1, 2, 3)))
-        return replace(action, params=params, guards=tuple(map(asked, action.guards)), updates=updates, cost=cost)
+        return replace(
+            action, params=params, guards=tuple(map(rewritten_guard, action.guards)), updates=updates, cost=cost
+        )
 
     @staticmethod
     def _rewrites(update: Update) -> bool:

@@ -39,7 +39,7 @@ def handing_over_at(states: int) -> Packed:
     return functools.partial(NATIVE.NativeSearch, hand_over_at=states)
 
 
-def said(found: Exploration, protocol: Protocol, compiled: bool) -> tuple[object, ...]:
+def outcome_of(found: Exploration, protocol: Protocol, compiled: bool) -> tuple[object, ...]:
     """Return everything that has to be the same however often a search was stopped.
 
     Of several shortest ways compiled code may show another one once it goes on: it knows more places then, so it finds
@@ -92,7 +92,7 @@ def test_in_pieces_it_finds_the_same(
     ):
         found, _ = in_pieces(explored, Path(folder), more)
         again, runs = in_pieces(explored, Path(folder), found.states)
-    whole, *parts = (said(each, sample.protocol, hand_over_at is not None) for each in (expected, found, again))
+    whole, *parts = (outcome_of(each, sample.protocol, hand_over_at is not None) for each in (expected, found, again))
     assert parts == [whole, whole]
     assert runs == 0
 
@@ -124,6 +124,6 @@ def test_a_budget_is_followed_as_far_in_pieces(hand_over_at: int | None, holders
     found, runs = in_pieces(explored, tmp_path, expected.states // 4)
     assert runs > 2
     compiled = hand_over_at is not None
-    assert said(found, protocol, compiled) == said(expected, protocol, compiled)
+    assert outcome_of(found, protocol, compiled) == outcome_of(expected, protocol, compiled)
     assert found.reduction["states_dominated"] > 0
     assert found.reduction.get("permutations", 1) == holders

@@ -24,7 +24,7 @@ Values = Mapping[str, Any]
 PAGE = "comparison.md"
 
 
-class Standing(Enum):
+class ClaimStatus(Enum):
     """What is recorded of a claim, the worst first."""
 
     FALLS = "falls"
@@ -35,11 +35,11 @@ class Standing(Enum):
 
 
 _MEANINGS = {
-    Standing.PROVED: "for any number of everything",
-    Standing.COUNTED: "all cases that were gone through, up to a size that the page of the claims names",
-    Standing.STALE: "the specification has changed since the run",
-    Standing.OPEN: "no recorded run decided it",
-    Standing.FALLS: "an attack is known",
+    ClaimStatus.PROVED: "for any number of everything",
+    ClaimStatus.COUNTED: "all cases that were gone through, up to a size that the page of the claims names",
+    ClaimStatus.STALE: "the specification has changed since the run",
+    ClaimStatus.OPEN: "no recorded run decided it",
+    ClaimStatus.FALLS: "an attack is known",
 }
 
 
@@ -86,7 +86,7 @@ class System:
             if row["protocol"] == self.family.id and row["variant"] in names
         ]
 
-    def under(self, name: str, threat: str) -> Standing | None:
+    def under(self, name: str, threat: str) -> ClaimStatus | None:
         """Return what stands of a claim under a threat model; nothing where nothing is claimed."""
         claim = self.claims[name]
         fails = claim.fails_under if isinstance(claim, Claim) else ()
@@ -95,14 +95,14 @@ class System:
         found = [(row, now) for row, now in self.rows if (row["claim"], row["threat"]) == (name, threat)]
         verdicts = {row["verdict"] for row, _ in found}
         if "VIOLATED" in verdicts:
-            return Standing.FALLS
+            return ClaimStatus.FALLS
         if not found or verdicts - {"PROVED", "EXHAUSTED"}:
-            return Standing.OPEN
+            return ClaimStatus.OPEN
         if not all(now for _, now in found):
-            return Standing.STALE
-        return Standing.PROVED if "PROVED" in verdicts else Standing.COUNTED
+            return ClaimStatus.STALE
+        return ClaimStatus.PROVED if "PROVED" in verdicts else ClaimStatus.COUNTED
 
-    def standing(self, name: str) -> Standing:
+    def status(self, name: str) -> ClaimStatus:
         """Return the worst of what stands of a claim, under any threat model under which it is claimed."""
         found = [each for threat in self.threats if (each := self.under(name, threat.id))]
         return worst(found)
@@ -111,14 +111,14 @@ class System:
         """Return what is declared of a kind of party."""
         return next((view for view in self.family.views if view.kind is kind), None)
 
-    def limits(self, view: PartyView) -> Standing | None:
+    def limits(self, view: PartyView) -> ClaimStatus | None:
         """Return what stands of the claims that a party sees no more; nothing where there is none."""
-        return worst(self.standing(name) for name in view.limited_by) if view.limited_by else None
+        return worst(self.status(name) for name in view.limited_by) if view.limited_by else None
 
 
-def worst(found: Iterable[Standing]) -> Standing:
+def worst(found: Iterable[ClaimStatus]) -> ClaimStatus:
     """Return the worst of these, open if there are none."""
-    return min(found, key=list(Standing).index, default=Standing.OPEN)
+    return min(found, key=list(ClaimStatus).index, default=ClaimStatus.OPEN)
 
 
 _ABOUT = (
@@ -173,7 +173,7 @@ def picture(systems: Sequence[System]) -> Lines:
         anchor = label("comparison", system.family.id)
         cells = "".join(_cell(system, system.view(kind)) for kind in PartyKind)
         named = f'<th scope="row"><a href="#{anchor}">{_breakable(system.name)}</a></th>'
-        tally = "<br>".join(_tally([system.standing(name) for name in system.claims]))
+        tally = "<br>".join(_tally([system.status(name) for name in system.claims]))
         yield f"<tr>{named}{cells}<td>{tally}</td></tr>"
     yield "</tbody>"
     yield "</table>"
@@ -198,7 +198,7 @@ def _cell(system: System, view: PartyView | None) -> str:
     shade = _SHADES.get(view.sees, "stands")
     if view.trusted_for and view.sees is Visibility.CLEAR:
         shade = "fallen-2"
-    if limits in (Standing.FALLS, Standing.OPEN, Standing.STALE):
+    if limits in (ClaimStatus.FALLS, ClaimStatus.OPEN, ClaimStatus.STALE):
         shade = "fallen-4"
     said = [limits.value] if limits else []
     said += ["trusted"] if view.trusted_for else []
@@ -207,16 +207,16 @@ def _cell(system: System, view: PartyView | None) -> str:
     return f'<td class="{shade}" title="{title}">{view.sees.value}{small}</td>'
 
 
-def _tally(found: Collection[Standing]) -> list[str]:
+def _tally(found: Collection[ClaimStatus]) -> list[str]:
     """Return how many claims stand in which way, the best first."""
-    numbers = {each: list(found).count(each) for each in reversed(Standing)}
-    return [f"{number} {standing.value}" for standing, number in numbers.items() if number]
+    numbers = {each: list(found).count(each) for each in reversed(ClaimStatus)}
+    return [f"{number} {status.value}" for status, number in numbers.items() if number]
 
 
 def _legend() -> Lines:
     for what, words in (
         ("A party sees", [(each.value, each.meaning) for each in Visibility]),
-        ("A claim", [(each.value, _MEANINGS[each]) for each in reversed(Standing)]),
+        ("A claim", [(each.value, _MEANINGS[each]) for each in reversed(ClaimStatus)]),
     ):
         yield from (f"{what}: {'; '.join(f'**{word}** ({meaning})' for word, meaning in words)}.", "")
     yield from (_TRUSTED, "")
@@ -247,9 +247,9 @@ def _wishes(systems: Sequence[System]) -> Iterator[tuple[str, list[System]]]:
         "that no more than digests or ciphertext of one shape leaves",
         [each for each in systems if _at_most(each, {Visibility.SHAPE, Visibility.DIGESTS})],
     )
-    for standing in (Standing.PROVED, Standing.COUNTED):
-        words = "every claim proved" if standing is Standing.PROVED else "every claim at least counted"
-        yield words, [each for each in systems if _all_at_least(each, standing)]
+    for status in (ClaimStatus.PROVED, ClaimStatus.COUNTED):
+        words = "every claim proved" if status is ClaimStatus.PROVED else "every claim at least counted"
+        yield words, [each for each in systems if _all_at_least(each, status)]
 
 
 def _singular(kind: PartyKind) -> str:
@@ -261,9 +261,9 @@ def _at_most(system: System, allowed: set[Visibility]) -> bool:
     return host is not None and host.sees in allowed
 
 
-def _all_at_least(system: System, standing: Standing) -> bool:
-    order = list(Standing)
-    return all(order.index(system.standing(name)) >= order.index(standing) for name in system.claims)
+def _all_at_least(system: System, status: ClaimStatus) -> bool:
+    order = list(ClaimStatus)
+    return all(order.index(system.status(name)) >= order.index(status) for name in system.claims)
 
 
 def _named(systems: Iterable[System]) -> str:
@@ -285,8 +285,8 @@ def _threat_models(systems: Sequence[System]) -> Lines:
 
 def _of_threat(system: System, threat: Threat) -> str:
     """Return how many claims stand under a threat model, and in words what does not."""
-    found = {name: standing for name in system.claims if (standing := system.under(name, threat.id))}
-    not_so = (name for name, each in found.items() if each not in (Standing.PROVED, Standing.COUNTED))
+    found = {name: status for name in system.claims if (status := system.under(name, threat.id))}
+    not_so = (name for name, each in found.items() if each not in (ClaimStatus.PROVED, ClaimStatus.COUNTED))
     told = "".join(
         f" {found[name].value.capitalize()}: {prose(system.claims[name].sentence)} ({_claim_link(system, name)})"
         for name in not_so
@@ -355,7 +355,7 @@ def _whole(family: Family) -> str:
 
 
 def _party(system: System, view: PartyView) -> Lines:
-    claims = ", ".join(f"{_claim_link(system, name)} ({system.standing(name).value})" for name in view.limited_by)
+    claims = ", ".join(f"{_claim_link(system, name)} ({system.status(name).value})" for name in view.limited_by)
     limits = f"That it sees no more is claimed: {claims}." if claims else "No claim says that it sees no more."
     yield from (f"**{prose(view.party)}** ({view.kind.value})", "")
     yield from (f": Sees *{view.sees.value}*: {prose(view.detail)}. {limits}", "")
@@ -381,8 +381,8 @@ def _assumption(system: System, id: str) -> str:
 
 
 def _claim(system: System, name: str) -> list[str]:
-    standings = (system.under(name, threat.id) for threat in system.threats)
-    cells = (each.value if each else "" for each in standings)
+    statuses = (system.under(name, threat.id) for threat in system.threats)
+    cells = (each.value if each else "" for each in statuses)
     return [f"{_claim_link(system, name)}: {prose(system.claims[name].sentence)}", *cells]
 
 

@@ -83,10 +83,10 @@ class Production:
             earlier = each.entries(self.layers.get(key_of(each.layer)))
             likely = {one.id: hints[id] for one in each if (id := one.id[len(each.layer.prefix) :]) in hints}
 
-            def told() -> None:
+            def report() -> None:
                 self._progress(variant, tally.kept + tally.adapted + tally.found, total)
 
-            self._find([*each], earlier, likely, judge, tally, found, told)
+            self._find([*each], earlier, likely, judge, tally, found, report)
             self.layers[key_of(each.layer)] = each.certificates(found)
         if lively := dict(self._lively(layers, judge, tally)):
             self.liveness[variant] = lively
@@ -125,7 +125,7 @@ class Production:
         judge: Judge,
         tally: ProductionReport,
         found: dict[str, Entry],
-        told: Callable[[], None],
+        report: Callable[[], None],
     ) -> None:
         """Find the certificates of obligations, and say each time that there are more: what serves still is kept."""
         open = []
@@ -139,7 +139,7 @@ class Production:
                 tally.adapted += 1
             else:
                 open.append(each)
-        told()
+        report()
         questions = [Question(self._reference, tally.variant, each.id, hints.get(each.id)) for each in open]
         for answer in self._workers.answers(questions):
             if answer.entry is None:
@@ -147,7 +147,7 @@ class Production:
             else:
                 tally.found += 1
                 found[answer.question.id] = answer.entry
-                told()
+                report()
         self._remember((pair_of(each), found.get(each.id)) for each in asked)
 
     def _adapted(self, judge: Judge, obligation: Provable, before: Entry | None) -> Entry | None:

@@ -182,7 +182,7 @@ def _any(parts: Sequence[Term]) -> Term:
 class LivenessObligation:
     """A condition of the rule as an obligation: no values of the constants make all hypotheses true.
 
-    What holds in every state may be assumed, as it is stated; whoever uses it has to prove it.
+    Invariants may be assumed, as they are stated; a proof that uses one needs a proof of that invariant, too.
     """
 
     id: str

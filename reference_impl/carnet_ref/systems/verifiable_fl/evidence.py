@@ -58,7 +58,7 @@ class Level(IntEnum):
     LINKED = 1
     """The graph is whole, and each log one signer's: true if the signers are honest.
 
-    They are the owners of keys that the auditor knew before, and for a GPU whoever could ask one for a report.
+    They are the owners of keys that the auditor knew before, and for a GPU any party that could ask it for a report.
     """
     ATTESTED = 2
     """Evidence binds each key to its code: true unless memory of an exclave leaks."""
@@ -157,8 +157,8 @@ class ExpectedExclave:
     """What is expected of an exclave: its kind, the measurement that its evidence states, and the level it reaches.
 
     ``measurement`` is the MRTD of a TD in hexadecimal and, after spaces, as many of RTMR0 to RTMR3 as are compared, the
-    driver and VBIOS versions of a GPU with a space between
-    them, which have to be these very ones, or the key itself in hexadecimal.
+    driver and VBIOS versions of a GPU with a space between them, which have to be these very ones, or the key itself in
+    hexadecimal.
     """
 
     name: str

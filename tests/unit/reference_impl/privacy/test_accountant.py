@@ -203,12 +203,12 @@ def test_the_recorded_noise_has_at_most_the_recorded_epsilon() -> None:
         for row in noised:
             said = Fraction(row[name])
 
-            def told(ratio: Fraction, releases: int = releases, delta: float = delta) -> Fraction:
+            def epsilon_at(ratio: Fraction, releases: int = releases, delta: float = delta) -> Fraction:
                 return Fraction(GaussianAccountant().after(Release(2.0, float(ratio)), releases).epsilon(delta))
 
             ratio = Decimal(row["σ/C"])
             less = ratio - Decimal(1).scaleb(ratio.adjusted() - 2)
-            assert told(Fraction(row["σ/C"])) <= said * (1 + Fraction(1, 10**12)) < told(Fraction(less))
+            assert epsilon_at(Fraction(row["σ/C"])) <= said * (1 + Fraction(1, 10**12)) < epsilon_at(Fraction(less))
 
 
 def test_the_recorded_designs_are_those_that_are_computed_again() -> None:

@@ -288,11 +288,11 @@ def test_a_result_that_has_not_seen_what_a_holder_gave_is_refused(by_grants: boo
     assert f"does not come from statement 0 of {left_out}, sanitise" in str(refusal)
 
 
-def seen(wiring: Wiring, place: int) -> set[str]:
+def holders_of(wiring: Wiring, place: int) -> set[str]:
     """Return whose data the model or the data that a step gave is made of."""
     said, reads = wiring.graph.steps[place], wiring.reads[place]
     own = {said.by} if said.task == "sanitise" else set[str]()
-    return own.union(*(seen(wiring, reads[name]) for name in ("model", "data") if name in reads))
+    return own.union(*(holders_of(wiring, reads[name]) for name in ("model", "data") if name in reads))
 
 
 def earlier(wiring: Wiring, place: int) -> set[int]:
@@ -308,7 +308,7 @@ def test_of_every_way_in_which_data_could_flow_those_are_accepted_that_are_as_cl
     for wiring in every_wiring(2):
         steps = wiring.graph.steps[: len(wiring.reads)]
         first, second = (at for at, said in enumerate(steps) if said.task == "sanitise")
-        as_claimed = seen(wiring, len(steps) - 1) == {"alice", "anna"} and first in earlier(wiring, second)
+        as_claimed = holders_of(wiring, len(steps) - 1) == {"alice", "anna"} and first in earlier(wiring, second)
         assert audited(wiring.graph, 2, job=True).accepted is as_claimed, wiring.reads
         accepted, count = accepted + as_claimed, count + 1
     assert count == 2 * 2 * 2 * 2 * 2 * 2 * 3 * 2
