@@ -197,9 +197,12 @@ def test_liveness_is_proved_without_a_solver_by_certificates_of_all_conditions(t
     proved: set[str] = set()
     for id in entries:
         left = {name: entry for name, entry in entries.items() if name != id}
-        place.write_bytes(encoded_certificates(replace(whole, liveness={variant: left})))
-        proved = {name for name, (verdict, _) in rows().items() if verdict == "PROVED"}
-        assert proved == {"returned", "served"} - {id.split("/")[1]}
+        of_another_text = replace(entries[id], digest=entries[id].digest[::-1])
+        cut_short = replace(entries[id], tokens=entries[id].tokens.rpartition(" x ")[0] or "c")
+        for spoilt in ({}, {id: of_another_text}, {id: cut_short}):
+            place.write_bytes(encoded_certificates(replace(whole, liveness={variant: left | spoilt})))
+            proved = {name for name, (verdict, _) in rows().items() if verdict == "PROVED"}
+            assert proved == {"returned", "served"} - {id.split("/")[1]}
     source = load(str(desk))
     protocol = source.protocol()
     answers = {live.name: KERNEL.liveness(source, protocol, live) for live in protocol.liveness}
