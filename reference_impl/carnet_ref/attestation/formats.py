@@ -164,6 +164,9 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
     "snp": RegisteredFormat(
         "carnet_ref.attestation.amd.format:FORMAT", "Appraise the report of an AMD SEV-SNP virtual machine."
     ),
+    "nitro": RegisteredFormat(
+        "carnet_ref.attestation.nitro.format:FORMAT", "Appraise the document of an AWS Nitro enclave or NitroTPM."
+    ),
     "ear": RegisteredFormat("carnet_ref.attestation.ear:FORMAT", "Check a signed attestation result of a verifier."),
 }
 """Every format, by the name of its subcommand; adding one is a module and a line here."""

@@ -19,6 +19,8 @@ NVIDIA_REPORT: Final = "the report of an NVIDIA device"
 NVIDIA_EVIDENCE: Final = "a document with evidence of NVIDIA devices"
 QUOTE_DOCUMENT: Final = "a document with a quote"
 SNP_REPORT: Final = "an AMD SEV-SNP report"
+NITRO_DOCUMENT: Final = "the document of an AWS Nitro enclave"
+NITROTPM_DOCUMENT: Final = "the document of an EC2 instance with NitroTPM"
 JWT: Final = re.compile(rb"eyJ[\w-]+\.[\w-]+\.[\w-]*")
 OTHER_TEXT: Final = "other text"
 SNP_BYTES: Final = 1184
@@ -106,11 +108,18 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (SNP_REPORT, _is_snp_report),
     ("a quote of a TPM", lambda data: data[:4] == b"\xffTCG"),
     ("an event log", lambda data: b"Spec ID Event03\0" in data[:64]),
-    ("a COSE document, such as that of an AWS Nitro enclave", lambda data: data[:2] in (b"\x84\x44", b"\xd2\x84")),
+    (NITROTPM_DOCUMENT, lambda data: _is_nitro(data) and b"\x6dnitrotpm_pcrs" in data),
+    (NITRO_DOCUMENT, lambda data: _is_nitro(data) and b"\x64pcrs" in data),
+    ("a COSE document of no known kind", lambda data: data[:2] in (b"\x84\x44", b"\xd2\x84")),
     ("DER, such as a certificate", lambda data: data[:2] in (b"\x30\x81", b"\x30\x82")),
     ("XML, such as NVIDIA's reference values", lambda data: data.lstrip()[:1] == b"<"),
     ("PEM, such as certificates", lambda data: data[:11] == PEM),
 )
+
+
+def _is_nitro(data: bytes) -> bool:
+    """Return whether ``data`` begins like a COSE_Sign1, tagged or not, with ES384 and a module of AWS's system."""
+    return data.removeprefix(b"\xd2")[:7] == b"\x84\x44\xa1\x01\x38\x22\xa0" and b"\x69module_id" in data[:64]
 
 
 def kind_of_value(value: object) -> str:
