@@ -19,6 +19,7 @@ NVIDIA_REPORT: Final = "the report of an NVIDIA device"
 NVIDIA_EVIDENCE: Final = "a document with evidence of NVIDIA devices"
 QUOTE_DOCUMENT: Final = "a document with a quote"
 SNP_REPORT: Final = "an AMD SEV-SNP report"
+AZURE_SNP: Final = "Azure's evidence of an AMD SEV-SNP virtual machine"
 JWT: Final = re.compile(rb"eyJ[\w-]+\.[\w-]+\.[\w-]*")
 OTHER_TEXT: Final = "other text"
 SNP_BYTES: Final = 1184
@@ -28,12 +29,14 @@ LONGEST_NAME: Final = 40
 
 _JSON_KINDS: Final = (
     (("tpm_quote", "hcl_report", "td_quote"), "Azure's evidence of a TDX virtual machine"),
-    (("hcl_report", "vcek"), "Azure's evidence of an AMD SEV-SNP virtual machine"),
+    (("hcl_report", "vcek"), AZURE_SNP),
+    (("quote", "report", "vcek"), AZURE_SNP),
     (("attestation_report",), "a document with an AMD SEV-SNP report"),
     (("intel_quote",), QUOTE_DOCUMENT),
     (("quote",), QUOTE_DOCUMENT),
     (("vm_attestation_quote",), QUOTE_DOCUMENT),
     (("evidence_list",), NVIDIA_EVIDENCE),
+    (("device_evidence_list",), NVIDIA_EVIDENCE),
     (("nvidia_payload",), NVIDIA_EVIDENCE),
     (("gpus",), NVIDIA_EVIDENCE),
     (("gpu",), NVIDIA_EVIDENCE),
