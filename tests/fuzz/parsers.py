@@ -23,7 +23,7 @@ from carnet_ref.attestation.amd.report import Product, parse_tcb
 from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
 from carnet_ref.attestation.documents import decode, decode_pem
-from carnet_ref.attestation.ear import parse_claims, parse_token, verification_key
+from carnet_ref.attestation.ear import parse_claims
 from carnet_ref.attestation.intel.appraisal import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.certificates import parse_issuer_chain, parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
@@ -36,6 +36,7 @@ from carnet_ref.attestation.intel.collateral import (
 from carnet_ref.attestation.intel.event_log import parse_event_log
 from carnet_ref.attestation.intel.format import quote_evidence
 from carnet_ref.attestation.intel.quote import parse_quote
+from carnet_ref.attestation.jose import parse_token, verification_key
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.live.collection import parse_driver_statement
 from carnet_ref.attestation.nvidia.appraisal import parse_node_policy
