@@ -25,6 +25,7 @@ from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_e
 from carnet_ref.attestation.cose import parse_cbor
 from carnet_ref.attestation.documents import decode, decode_pem
 from carnet_ref.attestation.ear import parse_claims
+from carnet_ref.attestation.event_logs import parse_agile_log
 from carnet_ref.attestation.intel.appraisal import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.certificates import parse_issuer_chain, parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
@@ -49,6 +50,10 @@ from carnet_ref.attestation.nvidia.report import device_evidence, parse_device_m
 from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.revocation_lists import parse_crl, parse_crl_file
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, gpu_request
+from carnet_ref.attestation.tpm.appraisal import parse_policy as parse_tpm_policy
+from carnet_ref.attestation.tpm.evidence import parse_evidence as parse_tpm_evidence
+from carnet_ref.attestation.tpm2 import parse_key, parse_public, parse_signature
+from carnet_ref.attestation.tpm2 import parse_quote as parse_tpm_quote
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.device import TRAINING_CODE, parse_program
 from carnet_ref.keys import H100KeySchedule, OrderRefusedError
@@ -85,7 +90,7 @@ from carnet_ref.systems.verifiable_fl.statements import parse_envelope as parse_
 from carnet_ref.transport.frames import FrameKind, ProtocolError, parse_frame
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.wire import MalformedError, join, number
-from tests.fixtures import ear_tokens, nitro_documents
+from tests.fixtures import ear_tokens, nitro_documents, tpm_quotes
 from tests.fixtures.attested_graphs import recorded
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_snp import certificate_table, der, endorsement
@@ -304,6 +309,16 @@ def _nitro_documents() -> list[bytes]:
     return [nitro_documents.document(), nitro_documents.document(nitro_documents.fields(tpm=True), tagged=True)]
 
 
+def _tpm_signatures() -> list[bytes]:
+    message = tpm_quotes.quote()
+    return [tpm_quotes.signature(message, tpm_quotes.ec_key(), "ecdsa"), tpm_quotes.signature(message)]
+
+
+def _tpm_documents() -> list[bytes]:
+    made = [json.dumps(each).encode() for each in (tpm_quotes.google(), tpm_quotes.azure(), tpm_quotes.azure(tdx=True))]
+    return [*made, *_evidence("10*/**/az_snp/*.json", 1), *_evidence("19*/**/*.json", 1)]
+
+
 def _tcb(data: bytes) -> object:
     """Read a TCB as a processor's of the line that the first byte chooses."""
     return parse_tcb(data[1:], tuple(Product)[(data[0] if data else 0) % len(Product)])
@@ -432,6 +447,13 @@ PARSERS: Final = {
         Parser("nitro-document", parse_nitro_document, _nitro_documents, heavy=True),
         Parser("nitro-policy", parse_nitro_policy, lambda: [NITRO_POLICY], heavy=True),
         Parser("cbor", lambda data: parse_cbor(data, "input"), lambda: [b"\xa1\x01\x82\x41a\x61b"], heavy=True),
+        Parser("tpm-quote", parse_tpm_quote, lambda: [tpm_quotes.quote()]),
+        Parser("tpm-signature", parse_signature, _tpm_signatures),
+        Parser("tpm-public", parse_public, lambda: [tpm_quotes.public_area(tpm_quotes.ec_key())]),
+        Parser("tpm-key", parse_key, lambda: [tpm_quotes.pem(tpm_quotes.ec_key())], heavy=True),
+        Parser("tpm-evidence", lambda data: parse_tpm_evidence(data, None, None), _tpm_documents, heavy=True),
+        Parser("tpm-policy", parse_tpm_policy, lambda: [NITRO_POLICY.replace(b"maximum_age", b"snp")], heavy=True),
+        Parser("agile-log", lambda data: parse_agile_log(data, 24), lambda: [tpm_quotes.log()]),
         Parser("driver-words", parse_driver_statement, lambda: [DRIVER_WORDS], heavy=True),
         Parser("result-token", parse_token, lambda: [ear_tokens.token()], heavy=True),
         Parser("result-claims", parse_claims, lambda: [json.dumps(ear_tokens.RESULT).encode()], heavy=True),

@@ -35,6 +35,7 @@ class AnchorRole(StrEnum):
     INTEL_SGX = "intel-sgx"
     AMD_SEV = "amd-sev"
     AWS_NITRO = "aws-nitro"
+    TPM_KEY = "tpm-attestation-key"
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,6 +216,11 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         "Appraise the document of an AWS Nitro enclave or NitroTPM.",
         (kinds.NITRO_DOCUMENT, kinds.NITROTPM_DOCUMENT),
     ),
+    "tpm": RegisteredFormat(
+        "carnet_ref.attestation.tpm.format:FORMAT",
+        "Appraise the quote of a TPM, and of the virtual TPMs of clouds.",
+        (kinds.TPM_QUOTE, kinds.TPM_DOCUMENT, kinds.AZURE_SNP, kinds.AZURE_TDX),
+    ),
     "ear": RegisteredFormat(
         "carnet_ref.attestation.ear:FORMAT", "Check a signed attestation result of a verifier.", (kinds.JWT_TOKEN,)
     ),

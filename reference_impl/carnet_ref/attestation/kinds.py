@@ -31,6 +31,7 @@ AZURE_SNP: Final = "Azure's evidence of an AMD SEV-SNP virtual machine"
 HCL_SNP: Final = "Azure's wrapping of an AMD SEV-SNP report (HCL)"
 HCL: Final = "Azure's wrapping of a report (HCL)"
 TPM_QUOTE: Final = "a quote of a TPM"
+TPM_DOCUMENT: Final = "a document with quotes of a TPM"
 COSE: Final = "a COSE document of no known kind"
 XML: Final = "XML, such as NVIDIA's reference values"
 JWT_TOKEN: Final = "an attestation token (JWT)"
@@ -88,6 +89,8 @@ _JSON_KINDS: Final = (
     (("evidences",), NVIDIA_EVIDENCE),
     (("gpu_evidence",), NVIDIA_EVIDENCE),
     (("evidence", "certificate"), NVIDIA_EVIDENCE),
+    (("quotes", "akPub"), TPM_DOCUMENT),
+    (("quotes", "ak_pub"), TPM_DOCUMENT),
     (("tcbInfo",), TCB_INFO),
     (("enclaveIdentity",), ENCLAVE_IDENTITY),
     (("tcb_info", "qe_identity"), COLLATERAL),

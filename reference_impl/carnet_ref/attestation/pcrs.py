@@ -19,6 +19,15 @@ AcceptedPcrs = Mapping[int, frozenset[bytes]]
 NO_PCRS: Final = "measurements not compared"
 
 
+def required_steps(document: Document, keys: tuple[str, ...], steps: tuple[str, ...]) -> frozenset[str]:
+    """Return the steps that a policy asks for. Raises MalformedError if it has other keys, or asks for other steps."""
+    for words, allowed in ((document.names(), keys), (document.texts("require"), steps)):
+        wrong = next((word for word in words if word not in allowed), None)
+        if wrong is not None:
+            raise MalformedError("policy", f"words out of {', '.join(allowed)}", ascii(wrong[:100]))
+    return frozenset(document.texts("require"))
+
+
 def parse_accepted(document: Document, name: str, count: int, sizes: frozenset[int]) -> AcceptedPcrs:
     """Read which values a policy accepts: an object with lists of hexadecimal by register, from 0 to ``count`` - 1.
 

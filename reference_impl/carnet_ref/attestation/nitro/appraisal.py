@@ -32,10 +32,9 @@ from carnet_ref.attestation.appraisal import (
 from carnet_ref.attestation.cose import verify_sign1
 from carnet_ref.attestation.documents import Document
 from carnet_ref.attestation.nitro.document import PCR_COUNT, PCR_SIZES, NitroDocument, Source
-from carnet_ref.attestation.pcrs import AcceptedPcrs, check_pcrs, parse_accepted, shown_pcrs
+from carnet_ref.attestation.pcrs import AcceptedPcrs, check_pcrs, parse_accepted, required_steps, shown_pcrs
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, fingerprint, name, validity
 from carnet_ref.crypto.primitives import AuthenticationError
-from carnet_ref.wire import MalformedError
 
 STEPS: Final = (
     "parse",
@@ -88,12 +87,8 @@ def parse_policy(data: bytes) -> Policy:
     Raises MalformedError if it is something else.
     """
     document = Document.parse(data, "policy")
-    for words, allowed in ((document.names(), KEYS), (document.texts("require"), STEPS)):
-        wrong = next((word for word in words if word not in allowed), None)
-        if wrong is not None:
-            raise MalformedError("policy", f"words out of {', '.join(allowed)}", ascii(wrong[:100]))
     return Policy(
-        require=frozenset(document.texts("require")),
+        require=required_steps(document, KEYS, STEPS),
         allow_debug=document.flag("allow_debug", default=False),
         pcrs=parse_accepted(document, "pcrs", PCR_COUNT, PCR_SIZES),
         maximum_age=document.number("maximum_age") if document.has("maximum_age") else None,
