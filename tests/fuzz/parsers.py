@@ -21,9 +21,11 @@ from carnet_ref.attestation.amd.certificates import parse_certificates, parse_en
 from carnet_ref.attestation.amd.evidence import parse_evidence as parse_snp_evidence
 from carnet_ref.attestation.amd.report import Product, parse_tcb
 from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
+from carnet_ref.attestation.appraisal import Anchors
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
 from carnet_ref.attestation.documents import decode, decode_pem
 from carnet_ref.attestation.ear import parse_claims
+from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionValues, appraise_files
 from carnet_ref.attestation.intel.appraisal import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.certificates import parse_issuer_chain, parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
@@ -36,7 +38,7 @@ from carnet_ref.attestation.intel.collateral import (
 from carnet_ref.attestation.intel.event_log import parse_event_log
 from carnet_ref.attestation.intel.format import quote_evidence
 from carnet_ref.attestation.intel.quote import parse_quote
-from carnet_ref.attestation.jose import parse_token, verification_key
+from carnet_ref.attestation.jose import parse_token, verification_key, verification_keys
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.live.collection import parse_driver_statement
 from carnet_ref.attestation.nvidia.appraisal import parse_node_policy
@@ -45,6 +47,7 @@ from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
 from carnet_ref.attestation.nvidia.report import device_evidence, parse_device_mode, parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.revocation_lists import parse_crl, parse_crl_file
+from carnet_ref.attestation.services.tokens import parse_result as parse_service_result
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, gpu_request
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.device import TRAINING_CODE, parse_program
@@ -82,7 +85,7 @@ from carnet_ref.systems.verifiable_fl.statements import parse_envelope as parse_
 from carnet_ref.transport.frames import FrameKind, ProtocolError, parse_frame
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.wire import MalformedError, join, number
-from tests.fixtures import ear_tokens
+from tests.fixtures import ear_tokens, service_tokens
 from tests.fixtures.attested_graphs import recorded
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_snp import certificate_table, der, endorsement
@@ -357,6 +360,33 @@ def _composite() -> list[bytes]:
     return [CompositeEvidence(binding, bytes(20), bytes(20), bytes(20)).encode()]
 
 
+def _kinds() -> list[bytes]:
+    return [*_gpu_documents(), *_quote_documents(), *_quotes(), *map(service_tokens.token, service_tokens.CLAIMS)]
+
+
+def _key_sets() -> list[bytes]:
+    certified, _ = service_tokens.certified(service_tokens.EC_KEY)
+    with_certificates = {"kty": "EC", "kid": "a key", "x5c": certified}
+    return [
+        service_tokens.key_set(),
+        service_tokens.key_set(with_certificates),
+        service_tokens.pem(service_tokens.EC_KEY),
+    ]
+
+
+def _service_claims(claims: bytes) -> object:
+    """Appraise claims that a service really signed."""
+    token = service_tokens.signed(service_tokens.HEADERS["NVIDIA"], claims, service_tokens.EC_KEY)
+    form = FORMATS["result"].load()
+    values = {"key": service_tokens.key_set(), "issuer": None, "audience": "x", "nonce": service_tokens.NONCE}
+    against = AppraisalContext(service_tokens.NOW, form.default_policy, Anchors({}))
+    return appraise_files("result", [token.encode()], OptionValues(values), against)
+
+
+def _claims_of_services() -> list[bytes]:
+    return [json.dumps(claims).encode() for claims in service_tokens.CLAIMS.values()]
+
+
 def _certificate(data: bytes) -> object:
     """Read the steps of a certificate of an obligation of the tests."""
     return read_refutation(data.decode("utf-8", "replace"), NAMES, read_obligation(PROVED).obligation.functions)
@@ -415,7 +445,7 @@ PARSERS: Final = {
         Parser("pem-form", lambda data: decode_pem(data, "input"), _pem),
         Parser("gpu-document", device_evidence, _gpu_documents, heavy=True),
         Parser("quote-document", quote_evidence, _quote_documents, heavy=True),
-        Parser("kind", kind_of, lambda: [*_gpu_documents(), *_quote_documents(), *_quotes()], heavy=True),
+        Parser("kind", kind_of, _kinds, heavy=True),
         Parser("composite", parse_evidence, _composite),
         Parser("gpu-policy", parse_gpu_policy, lambda: [GPU_POLICY], heavy=True),
         Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),
@@ -425,6 +455,9 @@ PARSERS: Final = {
         Parser("result-token", parse_token, lambda: [ear_tokens.token()], heavy=True),
         Parser("result-claims", parse_claims, lambda: [json.dumps(ear_tokens.RESULT).encode()], heavy=True),
         Parser("result-key", verification_key, lambda: [ear_tokens.public_pem()], (UsageError,), heavy=True),
+        Parser("key-set", verification_keys, _key_sets, (UsageError,), heavy=True),
+        Parser("service-result", parse_service_result, lambda: [service_tokens.bundle()], heavy=True),
+        Parser("service-claims", _service_claims, _claims_of_services, heavy=True),
         Parser("spdm-message", message_under_a_layout, messages_under_layouts),
         Parser("spdm-record", SecuredRecord.parse, records),
         Parser("spdm-chain", Chain.parse, lambda: [encode_chain(chain())], heavy=True),

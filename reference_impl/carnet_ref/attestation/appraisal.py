@@ -34,6 +34,8 @@ class AnchorRole(StrEnum):
     NVIDIA_RIM = "nvidia-rim"
     INTEL_SGX = "intel-sgx"
     AMD_SEV = "amd-sev"
+    RESULT_SIGNER = "result-signer"
+    """Of attestation services; there is no default, since nobody's result counts without being asked for."""
 
 
 @dataclass(frozen=True, slots=True)

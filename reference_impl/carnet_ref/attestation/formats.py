@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _Parsed = TypeVar("_Parsed")
 Policy = TypeVar("Policy")
-Value = bytes | int | tuple[bytes, ...] | None
+Value = bytes | int | str | tuple[bytes, ...] | None
 
 
 class OptionKind(Enum):
@@ -32,6 +32,7 @@ class OptionKind(Enum):
     FILES = "a file, or a folder of files; the option may be repeated"
     HEX = "bytes in hexadecimal"
     NUMBER = "a number from 0"
+    TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,12 @@ class OptionValues:
         """Return the contents of the files of an option that may be repeated."""
         value = self.values[name]
         assert isinstance(value, tuple), name
+        return value
+
+    def text(self, name: str) -> str | None:
+        """Return text."""
+        value = self.values[name]
+        assert value is None or isinstance(value, str), name
         return value
 
     def number(self, name: str) -> int | None:
@@ -212,7 +219,14 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         (kinds.SNP_REPORT, kinds.SNP_DOCUMENT, kinds.AZURE_SNP, kinds.HCL_SNP),
     ),
     "ear": RegisteredFormat(
-        "carnet_ref.attestation.ear:FORMAT", "Check a signed attestation result of a verifier.", (kinds.JWT_TOKEN,)
+        "carnet_ref.attestation.ear:FORMAT",
+        "Check a signed attestation result of a verifier.",
+        (kinds.EAR_TOKEN, kinds.JWT_TOKEN),
+    ),
+    "result": RegisteredFormat(
+        "carnet_ref.attestation.services.format:FORMAT",
+        "Check what an attestation service of others signed.",
+        (kinds.NRAS_TOKEN, kinds.GOOGLE_TOKEN, kinds.INTEL_TOKEN, kinds.AZURE_TOKEN, kinds.JWT_TOKEN),
     ),
 }
 """Every format, by the name of its subcommand; adding one is a module and a line here."""
