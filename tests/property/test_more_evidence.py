@@ -89,7 +89,7 @@ def of_format(kind: str, evidence: bytes, anchors: Anchors, at: datetime) -> App
 
     def appraise(given: Mapping[str, Any], policy: Any) -> Appraisal:
         against = AppraisalContext(at, form.default_policy if policy is None else policy, anchors)
-        return appraise_files(form, [evidence], OptionValues({**nothing, **given}), against)
+        return appraise_files(kind, [evidence], OptionValues({**nothing, **given}), against)
 
     return appraise
 

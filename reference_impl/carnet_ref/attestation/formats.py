@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from carnet_command.errors import UsageError
+from carnet_ref.attestation import kinds
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.appraisal import Anchors, Appraisal
@@ -117,32 +120,66 @@ class Format(Generic[_Parsed, Policy]):
         return None if self.policy is None else self.policy.default_policy
 
 
-def appraise_files(
-    form: Format[_Parsed, Policy], files: Sequence[bytes], given: OptionValues, against: AppraisalContext[Policy]
-) -> Appraisal:
-    """Appraise evidence out of files, of which there are several only where the format combines them.
+def appraise_files(name: str, files: Sequence[bytes], given: OptionValues, against: AppraisalContext[Any]) -> Appraisal:
+    """Appraise evidence of the format called ``name``, of several files only where the format combines them.
 
-    What cannot be parsed is refused.
+    What cannot be parsed is refused. If that is because it is of a kind that another format reads, or that none does,
+    the reason says so.
 
     Raises UsageError if something that the evidence needs was not given.
     """
     from carnet_ref.attestation.appraisal import unparsable
     from carnet_ref.wire import MalformedError
 
+    form = FORMATS[name].load()
     try:
         recognised = [form.recognise(data, given) for data in files]
         evidence = recognised[0] if form.combine is None else form.combine(recognised)
     except MalformedError as error:
-        return unparsable(str(error))
-    return form.appraise(evidence, given, against)
+        return unparsable(_with_advice(name, files, str(error)))
+    except UsageError:
+        if advice := _with_advice(name, files, ""):
+            return unparsable(advice)
+        raise
+    appraisal: Appraisal = form.appraise(evidence, given, against)
+    if appraisal.failed_step != "parse":
+        return appraisal
+    *before, parse = appraisal.steps
+    return replace(appraisal, steps=(*before, replace(parse, detail=_with_advice(name, files, parse.detail))))
+
+
+def _with_advice(name: str, files: Sequence[bytes], detail: str) -> str:
+    """Return why files cannot be parsed, with what is to be done where one is of a kind that is not the format's."""
+    for data in files:
+        found = kinds.kinds_of(data)
+        advice = next(filter(None, map(advice_on, found)), "")
+        if advice and not set(found) & set(FORMATS[name].kinds):
+            return f"{detail}: {advice}" if found[0] in detail else f"this is {found[0]}: {advice}"
+    return detail
+
+
+def readers(kind: str) -> tuple[str, ...]:
+    """Return the names of the formats that read evidence of a kind, in the order in which they are tried."""
+    return tuple(name for name, registered in FORMATS.items() if kind in registered.kinds)
+
+
+def advice_on(kind: str) -> str:
+    """Return which command reads evidence of a kind, or else what it goes with; nothing where that is not known."""
+    names = readers(kind)
+    return f"carnet attest {names[0]} FILE" if names else kinds.COMPANIONS.get(kind, "")
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredFormat:
-    """Where a format is, as ``module:name``, and what its subcommand does, in one line."""
+    """Where a format is, as ``module:name``; what its subcommand does, in one line; which kinds of evidence it reads.
+
+    The kinds are words of `carnet_ref.attestation.kinds`. Of several formats that read a kind, the first counts to
+    which nothing is missing.
+    """
 
     place: str
     summary: str
+    kinds: tuple[str, ...]
 
     def load(self) -> Format[Any, Any]:
         """Import the format."""
@@ -153,20 +190,32 @@ class RegisteredFormat:
 
 FORMATS: Final[dict[str, RegisteredFormat]] = {
     "gpu": RegisteredFormat(
-        "carnet_ref.attestation.nvidia.format:DEVICE_FORMAT", "Appraise the report of an NVIDIA GPU or NVSwitch."
+        "carnet_ref.attestation.nvidia.format:DEVICE_FORMAT",
+        "Appraise the report of an NVIDIA GPU or NVSwitch.",
+        (kinds.NVIDIA_REPORT, kinds.NVIDIA_EVIDENCE),
     ),
     "node": RegisteredFormat(
-        "carnet_ref.attestation.nvidia.format:NODE_FORMAT", "Appraise every NVIDIA GPU and NVSwitch of a node."
+        "carnet_ref.attestation.nvidia.format:NODE_FORMAT",
+        "Appraise every NVIDIA GPU and NVSwitch of a node.",
+        (kinds.NVIDIA_REPORT, kinds.NVIDIA_EVIDENCE),
     ),
     "rim": RegisteredFormat(
-        "carnet_ref.attestation.nvidia.format:RIM_FORMAT", "Appraise NVIDIA's reference values by themselves."
+        "carnet_ref.attestation.nvidia.format:RIM_FORMAT",
+        "Appraise NVIDIA's reference values by themselves.",
+        (kinds.XML,),
     ),
     "tdx": RegisteredFormat(
-        "carnet_ref.attestation.intel.format:FORMAT", "Appraise the quote of an Intel TDX virtual machine."
+        "carnet_ref.attestation.intel.format:FORMAT",
+        "Appraise the quote of an Intel TDX virtual machine.",
+        (kinds.TDX_QUOTE, kinds.QUOTE_DOCUMENT, kinds.AZURE_TDX),
     ),
     "snp": RegisteredFormat(
-        "carnet_ref.attestation.amd.format:FORMAT", "Appraise the report of an AMD SEV-SNP virtual machine."
+        "carnet_ref.attestation.amd.format:FORMAT",
+        "Appraise the report of an AMD SEV-SNP virtual machine.",
+        (kinds.SNP_REPORT, kinds.SNP_DOCUMENT, kinds.AZURE_SNP, kinds.HCL_SNP),
     ),
-    "ear": RegisteredFormat("carnet_ref.attestation.ear:FORMAT", "Check a signed attestation result of a verifier."),
+    "ear": RegisteredFormat(
+        "carnet_ref.attestation.ear:FORMAT", "Check a signed attestation result of a verifier.", (kinds.JWT_TOKEN,)
+    ),
 }
 """Every format, by the name of its subcommand; adding one is a module and a line here."""

@@ -402,7 +402,7 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
         require_apart({"--ear": ear}, [*paths, *_files(words.values()), *_files((policy_file, trust_anchor))])
         issuer = issuer_given(ear, key)
         against = AppraisalContext(time, policy_given(form, policy_file), anchors_given(trust_anchor))
-        appraisal = appraise_files(form, files, OptionValues(stands_for), against)
+        appraisal = appraise_files(name, files, OptionValues(stands_for), against)
         if issuer is not None:
             issuer.issue(*_result(name, form, appraisal, against, stands_for, policy_file))
         rerun = [str(word) for word in _rerun(words, policy_file, trust_anchor)]

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from carnet_ref.attestation import kinds
 from carnet_ref.attestation.appraisal import AnchorRole, anchors_from_pem, default_anchors
 from carnet_ref.attestation.documents import LARGEST, decode, decode_pem
-from carnet_ref.attestation.formats import FORMATS, RegisteredFormat
-from carnet_ref.attestation.kinds import INTEL_QE_VENDOR, SNP_BYTES, kind_of, known_kind
+from carnet_ref.attestation.formats import FORMATS, RegisteredFormat, advice_on, readers
+from carnet_ref.attestation.kinds import COMPANIONS, INTEL_QE_VENDOR, SNP_BYTES, kind_of, kinds_of, known_kind
 from carnet_ref.attestation.nvidia import rim as nvidia_rim
 from carnet_ref.attestation.nvidia.report import MOST_DEVICES, device_evidence
 from carnet_ref.attestation.nvidia.rim import LIMITS, appraise_rim, parse_bounded
@@ -32,12 +33,13 @@ from tests.fixtures.slow_evidence import GOOD, RIMS, namespaces, nested, rim
 from tests.repo.tracked import ROOT
 
 SUMMARY = "Appraise a toy."
+TOY = "a toy"
 
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Register toys, and return where one can be written."""
-    monkeypatch.setitem(FORMATS, "toy", RegisteredFormat("tests.fixtures.toy_evidence:FORMAT", SUMMARY))
+    monkeypatch.setitem(FORMATS, "toy", RegisteredFormat("tests.fixtures.toy_evidence:FORMAT", SUMMARY, (TOY,)))
     return tmp_path / "a toy"
 
 
@@ -141,6 +143,73 @@ def test_each_kind_is_named(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["a quote of an SGX enclave", "an AMD SEV-SNP report"])
 def test_text_of_raw_evidence_is_named_as_what_it_stands_for(kind: str) -> None:
     assert kind_of(KINDS[kind].hex().encode()) == kind
+
+
+WORDS = {value for value in vars(kinds).values() if isinstance(value, str)}
+
+
+def test_each_kind_of_evidence_is_read_by_a_format_or_goes_with_one() -> None:
+    read = {kind for registered in FORMATS.values() for kind in registered.kinds}
+    assert all(registered.kinds for registered in FORMATS.values())
+    assert read <= WORDS
+    assert not read & set(COMPANIONS)
+    for named in re.findall(r"carnet attest (\w+)", " ".join(COMPANIONS.values())):
+        assert named in FORMATS
+    assert [advice_on(kind) for kind in ("other text", "broken JSON")] == ["", ""]
+    assert readers("a document with evidence of NVIDIA devices") == ("gpu", "node")
+
+
+OTHER_KINDS = [
+    ("an AMD SEV-SNP report", "carnet attest snp FILE"),
+    ("the report of an NVIDIA device", "carnet attest gpu FILE"),
+    ("a quote of an Intel TDX virtual machine", "carnet attest tdx FILE"),
+    ("XML, such as NVIDIA's reference values", "carnet attest rim FILE"),
+    ("an attestation token (JWT)", "carnet attest ear FILE"),
+    ("Intel's collateral", "it goes with a quote: carnet attest tdx QUOTE --collateral FILE"),
+    ("a set of keys for tokens (JWKS)", "they go with a token"),
+    ("a quote of an SGX enclave", "Carnet reads quotes of TDX virtual machines alone"),
+    ("a TDREPORT, which only its own machine can check", "ask the machine for a quote"),
+    ("PEM, such as certificates", "a chain goes with a report"),
+]
+OWN_STEP = {("tdx", "a quote of an SGX enclave")}
+"""What a command does not appraise and tells of by a step of its own."""
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "advice"),
+    [
+        pytest.param(command, kind, advice, id=f"{command}, {kind}")
+        for command in ("gpu", "node", "rim", "tdx", "snp", "ear")
+        for kind, advice in OTHER_KINDS
+        if kind not in FORMATS[command].kinds and (command, kind) not in OWN_STEP
+    ],
+)
+def test_the_wrong_subcommand_says_which_is_right_before_anything_about_options(
+    command: str, kind: str, advice: str, tmp_path: Path
+) -> None:
+    evidence = tmp_path / "evidence"
+    evidence.write_bytes(KINDS[kind])
+    result = attest(command, str(evidence), "--json")
+    shown = json.loads(result.stdout)
+    assert (result.exit_code, shown["failed_step"]) == (1, "parse")
+    detail = shown["steps"][-1]["detail"]
+    assert kind in detail
+    assert advice in detail
+
+
+def test_a_document_with_evidence_of_two_kinds_is_of_both() -> None:
+    document = {"quote": QUOTE.hex(), "evidence_list": []}
+    both = ("a document with a quote", "a document with evidence of NVIDIA devices")
+    assert kinds_of(json.dumps(document).encode()) == both
+    parts = {"tdx": {"quote": QUOTE.hex()}, "nvgpu": {"evidence_list": []}}
+    assert kinds_of(json.dumps(parts).encode()) == both
+
+
+def test_what_a_format_needs_is_asked_for_where_the_evidence_is_its_own(tmp_path: Path) -> None:
+    for command, kind in (("snp", "an AMD SEV-SNP report"), ("gpu", "the report of an NVIDIA device")):
+        (tmp_path / "evidence").write_bytes(KINDS[kind])
+        result = attest(command, str(tmp_path / "evidence"))
+        assert (result.exit_code, result.stderr) == (2, "carnet: a report alone needs --chain\n")
 
 
 @given(st.binary(max_size=300))
