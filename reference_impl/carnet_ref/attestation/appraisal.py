@@ -13,12 +13,12 @@ Source: RFC 9334 (RATS architecture), sections 3 and 8.
 from __future__ import annotations
 
 import json
+import pkgutil
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from importlib import resources
 from typing import Final, NoReturn
 
 from cryptography import x509
@@ -67,7 +67,9 @@ def certificate_table(package: str, file: str) -> list[tuple[dict[str, str], x50
 
     Source: the ``source`` of each row.
     """
-    rows = json.loads(resources.files(package).joinpath(file).read_text("utf-8"))
+    table = pkgutil.get_data(package, file)
+    assert table is not None, f"{package} has no {file}"
+    rows = json.loads(table)
     found = []
     for row in rows:
         (certificate,) = parse_pem_chain("\n".join(row["certificate"]).encode())
@@ -136,6 +138,8 @@ class Appraisal:
 
     steps: tuple[AppraisalStep, ...]
     claims: Mapping[str, object]
+    appraised_by: str | None = None
+    """Who appraised the evidence and signed what came of it; ``None`` where Carnet did from the evidence itself."""
 
     @property
     def failed_step(self) -> str | None:
@@ -168,7 +172,7 @@ class Appraisal:
         steps = [AppraisalStep("document", True, f"found in {document}; nothing else in it is believed")]
         if unread is not None:
             steps.append(AppraisalStep("unread", None, f"{unread.part}: not read", "", unread.lacking))
-        return Appraisal((*steps, *self.steps), self.claims)
+        return replace(self, steps=(*steps, *self.steps))
 
 
 class RefusedError(Exception):
@@ -266,10 +270,10 @@ class Checklist:
         period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
         self.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
 
-    def concluded(self, claims: Mapping[str, object]) -> Appraisal:
-        """Return the appraisal; claims of refused evidence are dropped."""
+    def concluded(self, claims: Mapping[str, object], appraised_by: str | None = None) -> Appraisal:
+        """Return the appraisal, which is somebody else's if ``appraised_by`` says so; refused claims are dropped."""
         refused = any(step.ok is False for step in self._steps)
-        return Appraisal(tuple(self._steps), {} if refused else dict(claims))
+        return Appraisal(tuple(self._steps), {} if refused else dict(claims), appraised_by)
 
 
 def _with_need(step: str, without: tuple[str, ...]) -> str:

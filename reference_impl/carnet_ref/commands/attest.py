@@ -35,7 +35,7 @@ from carnet_ref.attestation.formats import (
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.appraisal import Anchors, Appraisal
-    from carnet_ref.attestation.ear import SigningKey
+    from carnet_ref.attestation.jose import SigningKey
     from carnet_ref.attestation.policies import EffectivePolicy, PolicyForm, Preset
     from carnet_ref.attestation.results import AppraisalRecord, Profiles
 
@@ -59,6 +59,8 @@ MOST_FILES: Final = 64
 """The most files that are read out of one folder."""
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 """The times that a token can have; the last leaves room for an expiry."""
+EAR_PROFILES: Final = ("draft", "veraison")
+"""The profiles that results can have, by their names in small letters."""
 PRESET_ID: Final = "carnet-{}:{}"
 """The id of a preset of a format."""
 readable = click.Path(path_type=Path)
@@ -151,15 +153,19 @@ class Issuer:
     """The file."""
     key: SigningKey
     """The key."""
+    profile: str
+    """The name of the profile that they have."""
 
     def issue(self, appraised: AppraisalRecord, profiles: Profiles) -> None:
         """Write the result. Raises UsageError if no token can have it, or it could not be written."""
-        from carnet_ref.attestation.ear import signed_token
-        from carnet_ref.attestation.results import claims_set
+        from carnet_ref.attestation.jose import OLDER_TYPE, TYPE, signed_token
+        from carnet_ref.attestation.results import EarProfile, claims_set
 
         if not EARLIEST <= appraised.at < LATEST:
             raise UsageError(f"--ear needs a time from {EARLIEST.year} to {LATEST.year - 1}")
-        token = signed_token(claims_set(appraised, profiles), self.key)
+        profile = EarProfile[self.profile.upper()]
+        kind = OLDER_TYPE if profile.is_older else TYPE
+        token = signed_token(claims_set(appraised, profiles, profile), self.key, kind)
         try:
             with replacing(self.path) as file:
                 file.write(token)
@@ -167,21 +173,21 @@ class Issuer:
             raise UsageError(f"cannot write '{self.path}': {reason(error)}") from None
 
 
-def issuer_given(ear: Path | None, key: Path | None) -> Issuer | None:
+def issuer_given(ear: Path | None, key: Path | None, profile: str | None) -> Issuer | None:
     """Return what writes the result, if one is asked for.
 
     Raises UsageError if a file or a key is missing or of no use.
     """
-    if ear is None and key is None:
+    if ear is None and key is None and profile is None:
         return None
     if ear is None or key is None:
         raise UsageError("--ear and --key go together: the file to write, and the private key that signs it")
-    from carnet_ref.attestation.ear import signing_key
+    from carnet_ref.attestation.jose import signing_key
 
     require_apart({"--ear": ear}, [key])
     signer = signing_key(contents(key))
     require_writable_file(ear)
-    return Issuer(ear, signer)
+    return Issuer(ear, signer, profile or EAR_PROFILES[0])
 
 
 def with_ear_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -192,7 +198,12 @@ def with_ear_options(command: Callable[..., int]) -> Callable[..., int]:
     ear = click.option(
         "--ear", type=readable, metavar="FILE", help="Write the result as a signed token for others (EAR)."
     )
-    return ear(key(command))
+    profile = click.option(
+        "--ear-profile",
+        type=click.Choice(EAR_PROFILES),
+        help=f"Whose readers the result is for: of the current draft, or of Veraison. [default: {EAR_PROFILES[0]}]",
+    )
+    return ear(key(profile(command)))
 
 
 def policy_id(kind: str, path: Path | None) -> str:
@@ -287,7 +298,11 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
     steps = [{"id": step.id, "ok": step.ok, "detail": step.detail, "source": step.source} for step in appraisal.steps]
     if as_json:
         found = {"accepted": appraisal.accepted, "failed_step": appraisal.failed_step, "steps": steps}
-        told = {"claims": dict(appraisal.claims), "not_compared": list(appraisal.not_compared)}
+        told = {
+            "claims": dict(appraisal.claims),
+            "not_compared": list(appraisal.not_compared),
+            "appraised_by": appraisal.appraised_by,
+        }
         again = {"at": at.isoformat(), "rerun": shlex.join(rerun)}
         click.echo(json.dumps({**found, **told, **again}).replace(DELETE, "\\u007f"))
     else:
@@ -297,7 +312,7 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
             _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
         for name, value in _told(appraisal.claims):
             _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
-        for line in hanging(_verdict(appraisal)):
+        for line in hanging(printable(_verdict(appraisal))):
             click.echo(line)
         click.echo(f"rerun   {printable(shlex.join(rerun))}")
     return ACCEPTED if appraisal.accepted else REFUSED
@@ -316,7 +331,8 @@ def _verdict(appraisal: Appraisal) -> str:
     """Say whether the evidence was accepted and, if so, what was not compared."""
     if not appraisal.accepted:
         return f"REFUSED at {appraisal.failed_step}"
-    return ", ".join(("ACCEPTED", *appraisal.not_compared))
+    whose = "" if appraisal.appraised_by is None else f" as the result of {appraisal.appraised_by}"
+    return ", ".join((f"ACCEPTED{whose}", *appraisal.not_compared))
 
 
 def _say(label: str, text: str) -> None:
@@ -335,7 +351,7 @@ def _written(value: object) -> str:
         case list() | tuple():
             return ", ".join(map(_written, value)) or "none"
         case Mapping():
-            return ", ".join(f"{name} {_written(each)}" for name, each in value.items())
+            return ", ".join(f"{name} {_written(each)}" for name, each in value.items()) or "none"
         case _:
             return str(value)
 
@@ -394,13 +410,14 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
         policy_file: Path | None = None,
         ear: Path | None = None,
         key: Path | None = None,
+        ear_profile: str | None = None,
         **given: Any,
     ) -> int:
         time, words = instant(at), {option: given[parameter(option)] for option in form.options}
         paths = evidence if isinstance(evidence, tuple) else (evidence,)
         files, stands_for = tuple(map(contents, paths)), values(words)
         require_apart({"--ear": ear}, [*paths, *_files(words.values()), *_files((policy_file, trust_anchor))])
-        issuer = issuer_given(ear, key)
+        issuer = issuer_given(ear, key, ear_profile)
         against = AppraisalContext(time, policy_given(form, policy_file), anchors_given(trust_anchor))
         appraisal = appraise_files(name, files, OptionValues(stands_for), against)
         if issuer is not None:

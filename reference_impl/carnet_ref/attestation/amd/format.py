@@ -12,7 +12,8 @@ from typing import Final
 from carnet_command.errors import UsageError
 from carnet_ref.attestation import results
 from carnet_ref.attestation.amd.appraisal import POLICY_FORM, Policy, appraise_report
-from carnet_ref.attestation.amd.report import DEBUG, SnpEvidence, parse_evidence
+from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
+from carnet_ref.attestation.amd.report import DEBUG
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 
@@ -90,6 +91,9 @@ def appraise(evidence: SnpEvidence, given: OptionValues, against: AppraisalConte
 FORMAT: Final = Format(
     argument="report",
     help="""Appraise REPORT: raw, hexadecimal or base64, JSON with a report and its VCEK, or Azure's HCL document.
+
+    Known documents: evidence of Azure's vTPM, of Confidential Containers with the report as fields, and of tools that
+    name the platform. Of Azure's run-time data, its user-data can be what --report-data expects.
 
     The default policy asks for a genuine report that fits its certificate, of a guest that its host may neither debug
     nor move: certificates up to AMD's root, valid at --at, and the signature. What else a policy can ask for is listed
