@@ -35,6 +35,7 @@ class AnchorRole(StrEnum):
     NVIDIA_RIM = "nvidia-rim"
     INTEL_SGX = "intel-sgx"
     AMD_SEV = "amd-sev"
+    AWS_NITRO = "aws-nitro"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from functools import cached_property
@@ -220,7 +220,7 @@ class Octets(ValueKind):
 class Named(ValueKind):
     """An object whose names are known, each with its own kind of value; ``build`` makes of it what the policy has."""
 
-    parts: Mapping[str, ValueKind]
+    parts: Mapping[Any, ValueKind]
     build: Callable[[dict[str, Any]], Any] = dict
 
     def read(self, value: object, where: str) -> Any:
@@ -303,7 +303,10 @@ KEY: Final = "policy key"
 
 def policy_key(kind: ValueKind, default: Any, meaning: str) -> Any:
     """Declare an attribute of a class as a key of a policy, with its kind of value, its default and its meaning."""
-    return field(default=default, metadata={KEY: (kind, meaning)})
+    declared = {KEY: PolicyKey("", kind, default, meaning)}
+    if default.__hash__ is None:
+        return field(default_factory=lambda: default, metadata=declared)
+    return field(default=default, metadata=declared)
 
 
 def require_key(steps: Sequence[str]) -> Any:
@@ -313,12 +316,8 @@ def require_key(steps: Sequence[str]) -> Any:
 
 def declared_keys(*policies: type) -> dict[str, PolicyKey]:
     """Return the keys that classes declare as attributes, by their names."""
-    found: dict[str, PolicyKey] = {}
-    for attribute in (each for policy in policies for each in fields(policy) if KEY in each.metadata):
-        assert attribute.default is not MISSING, f"{attribute.name} has a default"
-        kind, meaning = attribute.metadata[KEY]
-        found[attribute.name] = PolicyKey(attribute.name, kind, attribute.default, meaning)
-    return found
+    attributes = (each for policy in policies for each in fields(policy) if KEY in each.metadata)
+    return {each.name: replace(each.metadata[KEY], name=each.name) for each in attributes}
 
 
 @dataclass(frozen=True, slots=True)
