@@ -16,6 +16,7 @@ from carnet_ref.attestation.amd.certificates import parse_certificates
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence, user_data
 from carnet_ref.attestation.amd.report import Product
 from carnet_ref.attestation.appraisal import Appraisal, default_anchors
+from carnet_ref.attestation.detached_eat import check_digests, parse_claims, parse_result
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY as TD_POLICY
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral import collateral_of, parse_collateral
@@ -27,7 +28,6 @@ from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.report import device_evidence
 from carnet_ref.attestation.services.issuers import Policy as ServicePolicy
 from carnet_ref.attestation.services.issuers import objections, service_of
-from carnet_ref.attestation.services.tokens import check_digests, parse_claims, parse_result
 from carnet_ref.wire import MalformedError
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia

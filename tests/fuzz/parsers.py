@@ -23,6 +23,8 @@ from carnet_ref.attestation.amd.report import Product, parse_tcb
 from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
 from carnet_ref.attestation.appraisal import Anchors
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
+from carnet_ref.attestation.cose import parse_cbor
+from carnet_ref.attestation.detached_eat import parse_result as parse_service_result
 from carnet_ref.attestation.documents import decode, decode_pem
 from carnet_ref.attestation.ear import parse_claims
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionValues, appraise_files
@@ -41,13 +43,15 @@ from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.jose import parse_token, verification_key, verification_keys
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.live.collection import parse_driver_statement
+from carnet_ref.attestation.nitro.appraisal import parse_policy as parse_nitro_policy
+from carnet_ref.attestation.nitro.document import parse_document as parse_nitro_document
 from carnet_ref.attestation.nvidia.appraisal import parse_node_policy
 from carnet_ref.attestation.nvidia.appraisal import parse_policy as parse_gpu_policy
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
 from carnet_ref.attestation.nvidia.report import device_evidence, parse_device_mode, parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.revocation_lists import parse_crl, parse_crl_file
-from carnet_ref.attestation.services.tokens import parse_result as parse_service_result
+from carnet_ref.attestation.services.issuers import POLICY_FORM as RESULT_POLICY_FORM
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, gpu_request
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.device import TRAINING_CODE, parse_program
@@ -85,7 +89,7 @@ from carnet_ref.systems.verifiable_fl.statements import parse_envelope as parse_
 from carnet_ref.transport.frames import FrameKind, ProtocolError, parse_frame
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.wire import MalformedError, join, number
-from tests.fixtures import ear_tokens, service_tokens
+from tests.fixtures import ear_tokens, nitro_documents, service_tokens
 from tests.fixtures.attested_graphs import recorded
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_snp import certificate_table, der, endorsement
@@ -300,6 +304,10 @@ def _snp_certificates() -> list[bytes]:
     return [snp_chain(), table, *_evidence("1[67]*/**/*vcek*", 2), *_evidence("16*/**/ask_ark_*.pem", 1)]
 
 
+def _nitro_documents() -> list[bytes]:
+    return [nitro_documents.document(), nitro_documents.document(nitro_documents.fields(tpm=True), tagged=True)]
+
+
 def _tcb(data: bytes) -> object:
     """Read a TCB as a processor's of the line that the first byte chooses."""
     return parse_tcb(data[1:], tuple(Product)[(data[0] if data else 0) % len(Product)])
@@ -410,6 +418,8 @@ def _certificate_files() -> list[bytes]:
 
 DRIVER_WORDS: Final = b'{"driver":{"version":"1","devtools":false,"gpus":[{"uuid":"u","vbios_version":"v"}]}}'
 GPU_POLICY: Final = b'{"require":["signature"],"products":["GH100"],"minimum_driver":"550.90.07","result_ttl":60}'
+RESULT_POLICY: Final = b'{"preset":"strict","claims":{"/submods/GPU-0/hwmodel":["x",1,null]},"allow_debug":true}'
+NITRO_POLICY: Final = b'{"require":["signature"],"pcrs":{"0":["%s"]},"maximum_age":60}' % (b"00" * 48)
 NODE_POLICY: Final = b'{"require":["signature"],"gpus":8,"switches":4,"require_links":true}'
 TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
     b"00" * 48
@@ -451,10 +461,14 @@ PARSERS: Final = {
         Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),
         Parser("tdx-policy", parse_tdx_policy, lambda: [TDX_POLICY], heavy=True),
         Parser("snp-policy", parse_snp_policy, lambda: [SNP_POLICY], heavy=True),
+        Parser("nitro-document", parse_nitro_document, _nitro_documents, heavy=True),
+        Parser("nitro-policy", parse_nitro_policy, lambda: [NITRO_POLICY], heavy=True),
+        Parser("cbor", lambda data: parse_cbor(data, "input"), lambda: [b"\xa1\x01\x82\x41a\x61b"], heavy=True),
         Parser("driver-words", parse_driver_statement, lambda: [DRIVER_WORDS], heavy=True),
         Parser("result-token", parse_token, lambda: [ear_tokens.token()], heavy=True),
         Parser("result-claims", parse_claims, lambda: [json.dumps(ear_tokens.RESULT).encode()], heavy=True),
         Parser("result-key", verification_key, lambda: [ear_tokens.public_pem()], (UsageError,), heavy=True),
+        Parser("result-policy", RESULT_POLICY_FORM.parse, lambda: [RESULT_POLICY], heavy=True),
         Parser("key-set", verification_keys, _key_sets, (UsageError,), heavy=True),
         Parser("service-result", parse_service_result, lambda: [service_tokens.bundle()], heavy=True),
         Parser("service-claims", _service_claims, _claims_of_services, heavy=True),

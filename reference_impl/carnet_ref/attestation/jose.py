@@ -155,9 +155,11 @@ def _key_of_set(value: object) -> VerificationKey | None:
     return VerificationKey(key, algorithms, name, chain) if algorithms and isinstance(key, PublicKey) else None
 
 
-def key_of_certificate(certificate: x509.Certificate) -> VerificationKey:
-    """Return the key that a certificate is about. Raises SignatureError if it signs no tokens."""
-    key = certificate.public_key()
+def key_of_certificates(chain: Sequence[x509.Certificate]) -> VerificationKey:
+    """Return the key that the first certificate is about. Raises SignatureError if there is none that signs tokens."""
+    if not chain:
+        raise SignatureError("no key is given, and the token brings no certificates (x5c)")
+    key = chain[0].public_key()
     algorithms = _algorithms(key)
     if not algorithms or not isinstance(key, PublicKey):
         raise SignatureError(f"the certificate is of a key that is not {KEYS_WANTED}")

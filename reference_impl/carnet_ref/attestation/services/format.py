@@ -18,26 +18,34 @@ from typing import Final
 from cryptography import x509
 
 from carnet_ref.attestation import kinds
-from carnet_ref.attestation.appraisal import NOT_FRESH, AnchorRole, Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
-from carnet_ref.attestation.jose import (
-    SignatureError,
-    VerificationKey,
-    certificates_of,
-    key_of_certificate,
-    numeric_date,
-    verification_keys,
-    verify,
-    verify_by_one,
-)
-from carnet_ref.attestation.services.issuers import Claims, Policy, Service, objections, service_of
-from carnet_ref.attestation.services.tokens import (
+from carnet_ref.attestation.appraisal import NOT_FRESH, POLICY, AnchorRole, Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.detached_eat import (
     CLAIMS,
     SUBMODULES,
     ServiceResult,
     check_digests,
     parse_claims,
     parse_result,
+)
+from carnet_ref.attestation.documents import at_pointer
+from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
+from carnet_ref.attestation.jose import (
+    SignatureError,
+    VerificationKey,
+    certificates_of,
+    key_of_certificates,
+    numeric_date,
+    verification_keys,
+    verify,
+    verify_by_one,
+)
+from carnet_ref.attestation.services.issuers import (
+    POLICY_FORM,
+    Claims,
+    Policy,
+    Service,
+    objections,
+    service_of,
 )
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, name
 from carnet_ref.wire import MalformedError
@@ -50,7 +58,6 @@ PATH: Final = "RFC 5280, section 6.1"
 LEEWAY: Final = timedelta(seconds=60)
 """How far ahead the clock of a service may be."""
 NOT_SEEN: Final = "evidence not seen"
-MOST_NONCE_TEXTS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +87,15 @@ def appraise(signed: KeyedResult, given: OptionValues, against: AppraisalContext
         claims, service = _believed(steps, signed, against)
         issuer = _check_issuer(steps, service, claims, given.text("issuer"))
         told = _with_devices(steps, signed.result, claims)
+        steps.left_out("evidence", f"Carnet has not seen it; {service.name} says what it found", lacking=NOT_SEEN)
         _check_time(steps, claims, against.at)
         _check_nonce(steps, service, told, given.octets("nonce"))
         _check_audience(steps, claims, given.text("audience"))
         found = list(objections(service, told, against.policy))
         against_it = f"{service.name} says: {'; '.join(found)}"
         steps.require(not found, "status", f"{service.name} says nothing against it", against_it)
-        steps.left_out("evidence", f"Carnet has not seen it; {service.name} says what it found", lacking=NOT_SEEN)
-        steps.require_taken(against.policy.require)
+        _check_claims(steps, told, against.policy)
+        steps.require_taken(against.policy)
     except RefusedError:
         return steps.concluded({})
     own = service.issuers.fullmatch(issuer)
@@ -123,7 +131,7 @@ def _check_signature(
         steps.refuse("signature", why, JWS, without=("key",))
     try:
         chain = certificates_of(signed.result.token.header) if anchors else ()
-        keys = signed.keys or _own_key(chain)
+        keys = signed.keys or (key_of_certificates(chain),)
         key = verify_by_one(signed.result.token, keys)
         for device in signed.result.devices.values():
             verify(device, key)
@@ -134,12 +142,6 @@ def _check_signature(
     steps.passed("signature", f"{signed.result.token.algorithm} by {whose}", JWS, without=missing)
     if anchors:
         _check_chain(steps, key, key.chain or chain, anchors, at)
-
-
-def _own_key(chain: tuple[x509.Certificate, ...]) -> tuple[VerificationKey, ...]:
-    if not chain:
-        raise SignatureError("no key is given, and the token brings no certificates (x5c)")
-    return (key_of_certificate(chain[0]),)
 
 
 def _check_chain(
@@ -224,7 +226,7 @@ def _nonces(service: Service, claims: Claims) -> list[str]:
         for each in path:
             value = value.get(each) if isinstance(value, dict) else None
         several = value if isinstance(value, list) else [value]
-        found += [each for each in several[:MOST_NONCE_TEXTS] if isinstance(each, str)]
+        found += [each for each in several if isinstance(each, str)]
     return found
 
 
@@ -244,6 +246,21 @@ def _check_audience(steps: Checklist, claims: Claims, audience: str | None) -> N
         return
     otherwise = f"it is for {', '.join(ascii(each)[:80] for each in several[:3]) or 'nobody in particular'}"
     steps.require(audience in several, "audience", ascii(audience), otherwise, JWT)
+
+
+def _check_claims(steps: Checklist, claims: Claims, policy: Policy) -> None:
+    if not policy.claims:
+        steps.not_requested("compared", POLICY, EAT, lacking="claims not compared")
+        return
+    for pointer, accepted in policy.claims.items():
+        try:
+            value = at_pointer(claims, pointer)
+        except LookupError:
+            steps.refuse("compared", f"there is no claim {ascii(pointer)[:100]}", EAT)
+        if not any(type(value) is type(each) and value == each for each in accepted):
+            shown = f"{ascii(pointer)[:100]} is {ascii(value)[:100]}"
+            steps.refuse("compared", f"{shown}, which the policy does not accept", EAT)
+    steps.passed("compared", f"the policy accepts {', '.join(map(ascii, policy.claims))}"[:200], EAT)
 
 
 def _claims(service: Service, told: Mapping[str, object]) -> dict[str, object]:
@@ -276,7 +293,7 @@ FORMAT: Final = Format(
         Option("audience", OptionKind.TEXT, "Whom the token has to be for (aud)."),
         Option("nonce", OptionKind.HEX, "What the relying party asked with; of a text, its bytes."),
     ),
-    default_policy=Policy(),
+    policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
 )

@@ -16,33 +16,55 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from carnet_ref.attestation.intel.appraisal import DEFAULT_STATUSES
 from carnet_ref.attestation.intel.collateral import TcbStatus
-
-DEFAULT_STATUSES: Final = frozenset(
-    {
-        TcbStatus.UP_TO_DATE,
-        TcbStatus.SW_HARDENING_NEEDED,
-        TcbStatus.CONFIGURATION_NEEDED,
-        TcbStatus.CONFIGURATION_AND_SW_HARDENING_NEEDED,
-    }
+from carnet_ref.attestation.policies import (
+    AppraisalPolicy,
+    Flag,
+    PointedValues,
+    Words,
+    policy_form,
+    policy_key,
+    require_key,
 )
+
+STEPS: Final = (
+    "signature",
+    "chain",
+    "validity",
+    "service",
+    "issuer",
+    "devices",
+    "issued",
+    "expiry",
+    "nonce",
+    "audience",
+    "status",
+    "compared",
+)
+DEFAULT_STEPS: Final = frozenset({"signature", "service", "issuer", "issued", "expiry", "status"})
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """What a result has to say.
+class Policy(AppraisalPolicy):
+    """What a result has to say; each key says what it means."""
 
-    Attributes:
-        require: the steps that have to be taken and hold.
-        allow_debug: whether what a service says to be debugged is accepted.
-        tcb_statuses: the TCB statuses accepted, where a service states one.
-    """
+    require: frozenset[str] = require_key(STEPS)
+    allow_debug: bool = policy_key(Flag(), False, "whether what a service says to be debugged is accepted")
+    tcb_statuses: frozenset[TcbStatus] = policy_key(
+        Words(tuple(TcbStatus)), DEFAULT_STATUSES, "the TCB statuses accepted, where a service states one"
+    )
+    claims: Mapping[str, tuple[object, ...]] = policy_key(
+        PointedValues(), {}, "for claims by their JSON pointer in the statements, the values accepted"
+    )
 
-    require: frozenset[str] = frozenset({"signature", "issuer", "issued", "expiry", "status"})
-    allow_debug: bool = False
-    tcb_statuses: frozenset[TcbStatus] = DEFAULT_STATUSES
 
-
+POLICY_FORM: Final = policy_form(
+    Policy,
+    default={"require": DEFAULT_STEPS},
+    strict={"require": DEFAULT_STEPS | {"nonce", "compared"}, "tcb_statuses": frozenset({TcbStatus.UP_TO_DATE})},
+    inventory={"require": DEFAULT_STEPS, "allow_debug": True, "tcb_statuses": frozenset(TcbStatus)},
+)
 Claims = Mapping[str, object]
 
 
@@ -51,7 +73,8 @@ class Service:
     """An attestation service: who says so in short, what it is, and how its tokens are told from others.
 
     ``issuers`` is what ``iss`` has to be where no other is named. ``algorithms`` are those that it signs by, and
-    ``nonces`` where in its claims a nonce may stand. ``marks`` are names that only its claims have.
+    ``nonces`` where in its claims a nonce may stand. ``marks`` are names that only its claims have,
+    and ``demanded`` those that they must have.
     """
 
     name: str
@@ -60,42 +83,11 @@ class Service:
     algorithms: tuple[str, ...]
     nonces: tuple[tuple[str, ...], ...]
     marks: frozenset[str]
-    refused: Callable[[Claims], Iterator[str]]
-    """Yields what the service itself refused."""
+    demanded: tuple[str, ...] = ()
 
 
 OVERALL: Final = "x-nvidia-overall-att-result"
-MEASUREMENTS: Final = "measres"
-UNMATCHED: Final = "policy_ids_unmatched"
 NONCE: Final = "eat_nonce"
-
-
-def _refused_by_nvidia(claims: Claims) -> Iterator[str]:
-    if claims.get(OVERALL) is not True:
-        yield f"{OVERALL} is {_shown(claims.get(OVERALL))}"
-    for path, value in walk(claims):
-        if path[-1] == MEASUREMENTS and value != "success":
-            yield f"{'.'.join(path)} is {_shown(value)}"
-
-
-def _refused_by_intel(claims: Claims) -> Iterator[str]:
-    yield from _unmatched(claims)
-    for path, value in walk(claims):
-        if path[-1] == OVERALL and value is not True:
-            yield f"{'.'.join(path)} is {_shown(value)}"
-
-
-def _unmatched(claims: Claims) -> Iterator[str]:
-    if claims.get(UNMATCHED, []) not in ([], None):
-        yield f"{UNMATCHED} is not empty"
-
-
-def _nothing(claims: Claims) -> Iterator[str]:
-    """Yield nothing: the service issues no token about evidence that it refused."""
-    del claims
-    yield from ()
-
-
 SERVICES: Final = (
     Service(
         "NVIDIA",
@@ -104,7 +96,7 @@ SERVICES: Final = (
         ("ES384",),
         ((NONCE,),),
         frozenset({"x-nvidia-ver", OVERALL}),
-        _refused_by_nvidia,
+        (OVERALL,),
     ),
     Service(
         "Google",
@@ -113,7 +105,6 @@ SERVICES: Final = (
         ("RS256",),
         ((NONCE,),),
         frozenset({"google_service_accounts", "swname", "swversion"}),
-        _nothing,
     ),
     Service(
         "Intel",
@@ -121,8 +112,7 @@ SERVICES: Final = (
         re.compile(r"https://portal(\.eu)?\.trustauthority\.intel\.com"),
         ("PS384", "RS256"),
         ((NONCE,), ("verifier_nonce", "val"), ("tdx", "verifier_nonce", "val"), ("nvgpu", "verifier_nonce", "val")),
-        frozenset({"verifier_instance_ids", "policy_ids_matched", UNMATCHED, "attester_type"}),
-        _refused_by_intel,
+        frozenset({"verifier_instance_ids", "policy_ids_matched", "attester_type"}),
     ),
     Service(
         "Microsoft",
@@ -131,7 +121,6 @@ SERVICES: Final = (
         ("RS256",),
         ((NONCE,), ("nonce",), ("x-ms-runtime", "client-payload", "nonce")),
         frozenset({"x-ms-ver", "x-ms-attestation-type", "x-ms-policy-hash"}),
-        _nothing,
     ),
 )
 """Every service that is known. Whoever has an instance of Azure Attestation decides its policy, so of those only the
@@ -157,10 +146,16 @@ DEBUG: Final = frozenset(
         "x-ms-sevsnpvm-is-debuggable",
     }
 )
-DEBUG_STATUS: Final = "dbgstat"
-DISABLED: Final = "disabled"
-"""How every value begins that says that there is no debugging. Source: RFC 9711, section 4.2.9."""
-TCB_STATUS: Final = "attester_tcb_status"
+SPEAKS_AGAINST: Final[Mapping[str, Callable[[object, Policy], bool]]] = {
+    OVERALL: lambda value, _: value is not True,
+    "measres": lambda value, _: value != "success",
+    "policy_ids_unmatched": lambda value, _: value not in ([], None),
+    "attester_tcb_status": lambda value, policy: value not in tuple(policy.tcb_statuses),
+    "dbgstat": lambda value, policy: not policy.allow_debug and not str(value).startswith("disabled"),
+    **dict.fromkeys(DEBUG, lambda value, policy: not policy.allow_debug and value is not False),
+}
+"""For names of claims, whether a value speaks against the evidence. Every ``dbgstat`` without debugging begins with
+``disabled`` (RFC 9711, section 4.2.9)."""
 
 
 def walk(claims: Claims, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
@@ -176,16 +171,7 @@ def walk(claims: Claims, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 def objections(service: Service, claims: Claims, policy: Policy) -> Iterator[str]:
     """Yield what in claims speaks against the evidence, in a few words each."""
-    yield from service.refused(claims)
+    yield from (f"{name} is missing" for name in service.demanded if name not in claims)
     for path, value in walk(claims):
-        where, name = ".".join(path), path[-1]
-        debugged = name in DEBUG and value is not False
-        debugged |= name == DEBUG_STATUS and not str(value).startswith(DISABLED)
-        if debugged and not policy.allow_debug:
-            yield f"{where} is {_shown(value)}"
-        if name == TCB_STATUS and value not in tuple(policy.tcb_statuses):
-            yield f"{where} is {_shown(value)}"
-
-
-def _shown(value: object) -> str:
-    return "missing" if value is None else ascii(value)[:60]
+        if path[-1] in SPEAKS_AGAINST and SPEAKS_AGAINST[path[-1]](value, policy):
+            yield f"{'.'.join(path)} is {ascii(value)[:60]}"

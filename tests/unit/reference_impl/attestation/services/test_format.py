@@ -15,7 +15,8 @@ from carnet_ref.attestation.appraisal import Anchors, Appraisal, anchors_from_pe
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionValues, appraise_files
 from carnet_ref.attestation.intel.collateral import TcbStatus
 from carnet_ref.attestation.services.format import FORMAT
-from carnet_ref.attestation.services.issuers import Policy
+from carnet_ref.attestation.services.issuers import DEFAULT_STEPS, POLICY_FORM, Policy
+from carnet_ref.wire import MalformedError
 from tests.fixtures.ear_tokens import mac
 from tests.fixtures.ear_tokens import token as ear_token
 from tests.fixtures.nvidia_pki import pem as world_pem
@@ -51,7 +52,7 @@ def appraised(
     key: bytes | None = KEY_SET,
     *,
     at: datetime = NOW + timedelta(minutes=30),
-    policy: Policy = FORMAT.default_policy,
+    policy: Policy = POLICY_FORM.default_policy,
     anchors: Anchors = NO_ANCHORS,
     **given: object,
 ) -> Appraisal:
@@ -92,7 +93,7 @@ def test_nothing_is_accepted_without_a_key_and_the_key_is_what_is_missing() -> N
 
 def test_a_bundle_is_accepted_with_what_is_said_of_each_device() -> None:
     appraisal = appraised(bundle(), nonce=NONCE)
-    assert (appraisal.accepted, appraisal.not_compared) == (True, ("evidence not seen",))
+    assert (appraisal.accepted, appraisal.not_compared) == (True, ("evidence not seen", "claims not compared"))
     statements = appraisal.claims["statements"]
     assert isinstance(statements, dict)
     assert [each["hwmodel"] for each in statements["submods"].values()] == ["GH100 A01 GSP BROM"] * 2
@@ -100,7 +101,12 @@ def test_a_bundle_is_accepted_with_what_is_said_of_each_device() -> None:
 
 def test_the_token_about_all_without_the_others_says_that_they_are_not_shown() -> None:
     overall = json.loads(bundle())[0][1].encode()
-    assert appraised(overall).not_compared == ("devices not shown", "not fresh", "evidence not seen")
+    assert appraised(overall).not_compared == (
+        "devices not shown",
+        "evidence not seen",
+        "not fresh",
+        "claims not compared",
+    )
 
 
 SPLIT = json.loads(bundle())
@@ -192,16 +198,16 @@ def test_issuer_and_times_are_demanded(service: str, changes: Mapping[str, Any],
 def test_what_is_debugged_is_refused_unless_the_policy_allows_it(service: str, changes: Mapping[str, Any]) -> None:
     appraisal = appraised(token(service, changes))
     assert (appraisal.failed_step, appraisal.steps[-1].detail.startswith(f"{service} says: ")) == ("status", True)
-    assert appraised(token(service, changes), policy=Policy(allow_debug=True)).accepted
+    assert appraised(token(service, changes), policy=Policy(DEFAULT_STEPS, allow_debug=True)).accepted
 
 
 @pytest.mark.parametrize("status", [*TcbStatus, "unknown", ["UpToDate"], None])
 def test_a_tcb_status_is_refused_as_in_evidence(status: object) -> None:
     made = token("Intel", {"tdx/attester_tcb_status": status})
-    accepted = [each for each in FORMAT.default_policy.tcb_statuses if each == status]
+    accepted = [each for each in POLICY_FORM.default_policy.tcb_statuses if each == status]
     assert appraised(made).failed_step == (None if accepted else "status")
     if isinstance(status, TcbStatus):
-        assert appraised(made, policy=Policy(tcb_statuses=frozenset({status}))).accepted
+        assert appraised(made, policy=Policy(DEFAULT_STEPS, tcb_statuses=frozenset({status}))).accepted
 
 
 @pytest.mark.parametrize(
@@ -423,6 +429,50 @@ def test_of_several_keys_without_names_the_one_that_fits_counts() -> None:
     assert appraised(token("NVIDIA"), keys).accepted
     named = key_set(jwk(OTHER_EC_KEY, kid="a key"), jwk(EC_KEY, kid="another"))
     assert appraised(token("NVIDIA"), named).failed_step == "signature"
+
+
+@pytest.mark.parametrize(
+    ("claims", "step"),
+    [
+        ({"/hwmodel": ["GCP_AMD_SEV", "GCP_INTEL_TDX"], "/submods/container/args/0": ["./run"]}, None),
+        ({"/secboot": [True]}, None),
+        ({"/a~1b/~0c": [[1]]}, None),
+        ({"/secboot": [1]}, "compared"),
+        ({"/oemid": [True, "11129", 11129.0]}, "compared"),
+        ({"/hwmodel": []}, "compared"),
+        ({"/hwmodel": ["GCP_AMD_SEV"]}, "compared"),
+        ({"/nothing": [None]}, "compared"),
+        ({"/submods/container/args/1": ["./run"]}, "compared"),
+        ({"/submods/container/args/-": ["./run"]}, "compared"),
+        ({"/hwmodel/0": ["G"]}, "compared"),
+        ({"hwmodel": ["GCP_INTEL_TDX"]}, "no policy"),
+        ({"/~2": []}, "no policy"),
+        ({"/hwmodel": "GCP_INTEL_TDX"}, "no policy"),
+        (["/hwmodel"], "no policy"),
+    ],
+)
+def test_a_policy_names_values_of_claims(claims: object, step: str | None) -> None:
+    data = json.dumps({"claims": claims}).encode()
+    if step == "no policy":
+        with pytest.raises(MalformedError, match="policy: claims"):
+            POLICY_FORM.parse(data)
+        return
+    odd = {**CLAIMS["Google"], "a/b": {"~c": [1]}}
+    made = signed(HEADERS["Google"], odd, RSA_KEY).encode()
+    appraisal = appraised(made, policy=POLICY_FORM.parse(data))
+    assert appraisal.failed_step == step
+    assert "claims not compared" not in appraisal.not_compared
+
+
+def test_a_strict_policy_wants_a_nonce_and_values_of_claims() -> None:
+    strict = POLICY_FORM.parse(json.dumps({"preset": "strict", "claims": {"/hwmodel": ["GCP_INTEL_TDX"]}}).encode())
+    assert appraised(token("Google"), policy=strict).failed_step == "policy"
+    assert appraised(token("Google"), policy=strict, nonce=NONCE).accepted
+    assert (
+        appraised(token("Google"), policy=POLICY_FORM.parse(b'{"preset":"strict"}'), nonce=NONCE).failed_step
+        == "policy"
+    )
+    assert appraised(token("Google"), policy=Policy()).failed_step == "policy"
 
 
 def test_a_thousand_mutations_of_a_bundle_and_of_tokens_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""Results of services as files: one token, or a detached bundle of one about all devices and one about each.
+"""Attestation results as files: one token, or a detached bundle of one about all devices and one about each.
 
 A bundle is ``[["JWT", overall], {"GPU-0": token, …}]``. The overall token names each other one by its digest, SHA-256
 over the characters of the token.
