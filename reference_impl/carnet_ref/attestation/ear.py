@@ -31,7 +31,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from carnet_command.errors import UsageError
 from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import NOT_FRESH, Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
+from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
 from carnet_ref.crypto.certificate_path import TIME
 from carnet_ref.wire import MalformedError, bounded_json, json_value
 
@@ -405,7 +405,7 @@ def recognise(data: bytes, given: OptionValues) -> SignedResult:
     """
     pem = given.octets("key")
     if pem is None:
-        raise UsageError("a token needs --key, the public key of the verifier")
+        raise NeedsOptionError("a token needs --key, the public key of the verifier", "key")
     key = verification_key(pem)
     return SignedResult(parse_token(data), key)
 

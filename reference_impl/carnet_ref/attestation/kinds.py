@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from carnet_ref.attestation.documents import PEM, PRINTABLE, decode
+from carnet_ref.attestation.documents import PEM, PRINTABLE, decode, text_encoding
 from carnet_ref.wire import MalformedError, json_value
 
 INTEL_QE_VENDOR: Final = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
@@ -93,6 +95,60 @@ _JSON_KINDS: Final = (
     (("keys",), JWKS),
 )
 """What objects with all of these names are; of several rows that fit, the first is the most telling."""
+
+
+class LayerRole(StrEnum):
+    """What a layer of a file is, from the outermost to the innermost."""
+
+    WRAPPER = "wrapper"
+    ENCODING = "encoding"
+    FORMAT = "format"
+    DOCUMENT = "document"
+    VERSION = "version"
+    PRODUCT = "product"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of a file: what it is, in a few words, which the file itself may have had a word in."""
+
+    role: LayerRole
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """What some bytes seem to be: their layers as far as can be told without reading a format, and their kinds.
+
+    ``data`` is what a format is given; of several kinds, the first is the most telling.
+    """
+
+    data: bytes
+    layers: tuple[Layer, ...]
+    kinds: tuple[str, ...]
+
+
+def identified(data: bytes) -> Identified:
+    """Return what ``data`` seems to be."""
+    found = kinds_of(data)
+    what = found[0] if found else kind_of(data)
+    return Identified(data, (Layer(LayerRole.ENCODING, _encoding(data)), Layer(LayerRole.FORMAT, what)), found)
+
+
+def _encoding(data: bytes) -> str:
+    """Return how ``data`` is written."""
+    start = data.lstrip()[:1]
+    if start in (b"{", b"["):
+        return "JSON"
+    if start == b"<":
+        return "XML"
+    if not data or not PRINTABLE.issuperset(data):
+        return "raw bytes"
+    if PEM in data:
+        return "PEM"
+    if JWT.fullmatch(data.strip()):
+        return "a compact token (JWS)"
+    return text_encoding(data) or "text"
 
 
 def kind_of(data: bytes) -> str:

@@ -13,7 +13,7 @@ evidence of Azure's TDX vTPM and of TDX guests; google/go-tpm-tools, ``VMAttesta
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,7 +23,8 @@ from carnet_ref.attestation.documents import LARGEST, decode
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, Policy, appraise_quote, parse_policy
 from carnet_ref.attestation.intel.collateral import TcbStatus, collateral_of
-from carnet_ref.attestation.kinds import OTHER_TEXT, SGX_QUOTE, TDX_QUOTE, kind_of_value, known_kind
+from carnet_ref.attestation.intel.quote import BODY_TDX_10, BODY_TDX_15
+from carnet_ref.attestation.kinds import OTHER_TEXT, SGX_QUOTE, TDX_QUOTE, Layer, LayerRole, kind_of_value, known_kind
 from carnet_ref.wire import MalformedError, bounded_json
 
 WHAT: Final = "TDX quote"
@@ -168,6 +169,9 @@ RESULTS: Final = results.ResultProfile(
 
 
 REPORT_DATA_BYTES: Final = 64
+FIRST_VERSION: Final = 4
+"""The version of quotes that have no type of their body."""
+TD_REPORTS: Final = {BODY_TDX_10: "1.0", BODY_TDX_15: "1.5"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +205,17 @@ def appraise(evidence: TdxEvidence, given: OptionValues, against: AppraisalConte
         log_beside=found.event_log,
     )
     return appraisal.found_in(found.found_in, found.unread)
+
+
+def describe(evidence: TdxEvidence) -> Iterator[Layer]:
+    """Yield the document, the version of the quote and that of the TD report in it."""
+    found = evidence.found
+    if found.found_in is not None:
+        yield Layer(LayerRole.DOCUMENT, found.found_in)
+    version, body = int.from_bytes(found.quote[:2], "little"), found.quote[48:50]
+    kind = int.from_bytes(body, "little") if version > FIRST_VERSION else BODY_TDX_10
+    if kind in TD_REPORTS:
+        yield Layer(LayerRole.VERSION, f"version {version}, with a TD report of TDX {TD_REPORTS[kind]}")
 
 
 FORMAT: Final = Format(
@@ -238,6 +253,7 @@ FORMAT: Final = Format(
     parse_policy=parse_policy,
     recognise=recognise,
     appraise=appraise,
+    describe=describe,
     results=RESULTS,
 )
 """Intel's quotes."""
