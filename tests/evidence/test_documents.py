@@ -1,5 +1,6 @@
 """Real evidence in the documents that services deliver, and Intel's collateral in the files of its service."""
 
+import base64
 import json
 import random
 from dataclasses import replace
@@ -7,7 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
+from carnet_ref.attestation.amd.appraisal import DEFAULT_POLICY as SNP_POLICY
+from carnet_ref.attestation.amd.appraisal import appraise_report
+from carnet_ref.attestation.amd.certificates import parse_certificates
+from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence, user_data
+from carnet_ref.attestation.amd.report import Product
 from carnet_ref.attestation.appraisal import Appraisal, default_anchors
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY as TD_POLICY
 from carnet_ref.attestation.intel.appraisal import appraise_quote
@@ -23,6 +30,7 @@ from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
 from tests.fixtures import snp_evidence as snp
 from tests.fixtures.command_words import found as attest
+from tests.fixtures.simulated_snp import fields
 from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, QUOTE_DOCUMENTS
 from tests.fuzz.test_parsers import mutated
 
@@ -113,6 +121,42 @@ def test_a_document_with_an_snp_report_is_named_and_a_vtpm_is_not_read(path: str
     shown = attest("snp", real(path), "--at", f"{snp.NOW:%Y-%m-%d}")
     assert (shown["accepted"], named in shown["steps"][0]["detail"]) == (True, True)
     assert (shown["not_compared"][0] == "vTPM quote not checked") is unread
+
+
+@pytest.mark.parametrize("document", [True, False])
+@pytest.mark.parametrize("path", [snp.AZURE_2, snp.AZURE_3, snp.AZURE_3_OTHER])
+def test_a_real_guest_of_azure_is_read_in_every_version_of_its_documents(path: str, document: bool) -> None:
+    evidence = json.loads(snp.read(path))["evidence"]
+    found = snp.found(path)
+    # The version in the header is signed by nobody; header versions 1 and 2 are laid out alike.
+    whole = base64.urlsafe_b64decode(evidence["hcl_report"] + "==")
+    later = whole[:4] + b"\2" + whole[5:]
+    (key,) = parse_certificates(found.certificates or b"")
+    pem = key.public_bytes(Encoding.PEM).decode()
+    first = json.dumps({"quote": {}, "report": [*later], "vcek": pem})
+    data = json.dumps(evidence) if document else first
+    again = parse_evidence(data.encode())
+    assert (again.report, again.runtime_data) == (found.report, found.runtime_data)
+    asked = user_data(found.runtime_data or b"")
+    assert asked is not None
+    assert snp_appraised(again, asked).accepted
+    assert snp_appraised(again, asked[:-1] + b"\xff").failed_step == "report-data"
+
+
+@pytest.mark.parametrize("path", [snp.GENOA, snp.MILAN, snp.HEXADECIMAL, snp.AZURE_3])
+def test_a_real_report_as_fields_is_accepted(path: str) -> None:
+    found = snp.found(path)
+    chain = found.certificates or snp.read({snp.MILAN: snp.MILAN_VCEK, snp.HEXADECIMAL: snp.HEXADECIMAL_VCEK}[path])
+    table = [{"cert_type": "VCEK", "data": [*chain]}]
+    data = json.dumps({"attestation_report": fields(found.report, Product.MILAN), "cert_chain": table})
+    again = parse_evidence(data.encode())
+    assert (again.report, again.certificates) == (found.report, chain)
+    assert snp_appraised(again, None, at=snp.THEN if path in (snp.MILAN, snp.HEXADECIMAL) else snp.NOW).accepted
+
+
+def snp_appraised(evidence: SnpEvidence, report_data: bytes | None, at: datetime = snp.NOW) -> Appraisal:
+    policy, anchors = SNP_POLICY, default_anchors()
+    return appraise_report(evidence, at=at, policy=policy, anchors=anchors, report_data=report_data)
 
 
 @pytest.mark.parametrize(("key", "step"), [(True, "isolation"), (False, None)])

@@ -18,12 +18,12 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation.amd.appraisal import parse_policy as parse_snp_policy
 from carnet_ref.attestation.amd.certificates import VCEK as VCEK_GUID
 from carnet_ref.attestation.amd.certificates import parse_certificates, parse_endorsement_key
+from carnet_ref.attestation.amd.evidence import parse_evidence as parse_snp_evidence
 from carnet_ref.attestation.amd.report import Product, parse_tcb
-from carnet_ref.attestation.amd.report import parse_evidence as parse_snp_evidence
 from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
 from carnet_ref.attestation.documents import decode, decode_pem
-from carnet_ref.attestation.ear import parse_claims, parse_token, verification_key
+from carnet_ref.attestation.ear import parse_claims
 from carnet_ref.attestation.intel.appraisal import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.certificates import parse_issuer_chain, parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
@@ -36,6 +36,7 @@ from carnet_ref.attestation.intel.collateral import (
 from carnet_ref.attestation.intel.event_log import parse_event_log
 from carnet_ref.attestation.intel.format import quote_evidence
 from carnet_ref.attestation.intel.quote import parse_quote
+from carnet_ref.attestation.jose import parse_token, verification_key
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.live.collection import parse_driver_statement
 from carnet_ref.attestation.nvidia.appraisal import parse_node_policy
@@ -86,6 +87,7 @@ from tests.fixtures.attested_graphs import recorded
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_snp import certificate_table, der, endorsement
 from tests.fixtures.simulated_snp import chain as snp_chain
+from tests.fixtures.simulated_snp import fields as snp_fields
 from tests.fixtures.simulated_snp import signed as snp_report
 from tests.fixtures.spdm import CONVERSATIONS, chain, trace
 from tests.fixtures.wrapped_evidence import EVENTS, GPU_DOCUMENTS, QUOTE_DOCUMENTS, event_log
@@ -286,7 +288,8 @@ def _snp_reports() -> list[bytes]:
 
 def _snp_documents() -> list[bytes]:
     found = [*_evidence("10*/**/az_snp/hcl-report.bin"), *_evidence("10*/**/*snp/*.json", 4)]
-    return [snp_report().hex().encode(), *found]
+    listed = {"attestation_report": snp_fields(snp_report(), Product.MILAN), "cert_chain": []}
+    return [snp_report().hex().encode(), json.dumps(listed).encode(), *found]
 
 
 def _snp_certificates() -> list[bytes]:

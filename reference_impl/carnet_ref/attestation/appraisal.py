@@ -146,6 +146,8 @@ class Appraisal:
 
     steps: tuple[AppraisalStep, ...]
     claims: Mapping[str, object]
+    appraised_by: str | None = None
+    """Who appraised the evidence and signed what came of it; ``None`` where Carnet did from the evidence itself."""
     layers: tuple[Layer, ...] = ()
 
     @property
@@ -302,10 +304,10 @@ class Checklist:
         period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
         self.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
 
-    def concluded(self, claims: Mapping[str, object]) -> Appraisal:
-        """Return the appraisal; claims of refused evidence are dropped."""
+    def concluded(self, claims: Mapping[str, object], appraised_by: str | None = None) -> Appraisal:
+        """Return the appraisal, which is somebody else's if ``appraised_by`` says so; refused claims are dropped."""
         refused = any(step.ok is False for step in self._steps)
-        return Appraisal(tuple(self._steps), {} if refused else dict(claims))
+        return Appraisal(tuple(self._steps), {} if refused else dict(claims), appraised_by)
 
 
 def unparsable(detail: str) -> Appraisal:

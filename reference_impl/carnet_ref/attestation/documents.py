@@ -114,6 +114,14 @@ class Document:
         """Return whether the object has a field ``name``."""
         return name in self._fields
 
+    def states(self, name: str) -> bool:
+        """Return whether the object has a field ``name`` that is not null."""
+        return self._fields.get(name) is not None
+
+    def holds_object(self, name: str) -> bool:
+        """Return whether the object has a field ``name`` that is an object."""
+        return isinstance(self._fields.get(name), dict)
+
     def names(self) -> tuple[str, ...]:
         """Return the names of the fields."""
         return tuple(self._fields)
@@ -142,6 +150,19 @@ class Document:
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise self._malformed(name, "a whole number", value)
         return value
+
+    def number_or_none(self, name: str) -> int | None:
+        """Return a whole number that is not negative, or nothing where the field is null or missing."""
+        return self.number(name) if self.states(name) else None
+
+    def byte_list(self, name: str, size: int | None = None) -> bytes:
+        """Return bytes written as a list of numbers: ``size`` of them, if that is given."""
+        value = self._field(name)
+        if not isinstance(value, list) or not all(type(byte) is int and 0 <= byte <= 0xFF for byte in value):
+            raise self._malformed(name, "a list of bytes", value)
+        if size is not None and len(value) != size:
+            raise self._malformed(name, f"a list of {size} bytes", f"{len(value)} bytes")
+        return bytes(value)
 
     def octets(self, name: str, size: int | None = None) -> bytes:
         """Return bytes written in hexadecimal: ``size`` of them, if that is given."""

@@ -38,7 +38,7 @@ from carnet_ref.attestation.kinds import Layer, identified
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.appraisal import Anchors, Appraisal, Requirement
-    from carnet_ref.attestation.ear import SigningKey
+    from carnet_ref.attestation.jose import SigningKey
     from carnet_ref.attestation.results import AppraisalRecord, Profiles
 
 AnyFormat = Format[Any, Any]
@@ -63,6 +63,8 @@ MOST_FILES: Final = 64
 """The most files that are read out of one folder."""
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 """The times that a token can have; the last leaves room for an expiry."""
+EAR_PROFILES: Final = ("draft", "veraison")
+"""The profiles that results can have, by their names in small letters."""
 DEFAULT: Final = "carnet-default:{}"
 """The id of the default policy of a format."""
 readable = click.Path(path_type=Path)
@@ -144,15 +146,19 @@ class Issuer:
     """The file."""
     key: SigningKey
     """The key."""
+    profile: str
+    """The name of the profile that they have."""
 
     def issue(self, appraised: AppraisalRecord, profiles: Profiles) -> None:
         """Write the result. Raises UsageError if no token can have it, or it could not be written."""
-        from carnet_ref.attestation.ear import signed_token
-        from carnet_ref.attestation.results import claims_set
+        from carnet_ref.attestation.jose import OLDER_TYPE, TYPE, signed_token
+        from carnet_ref.attestation.results import EarProfile, claims_set
 
         if not EARLIEST <= appraised.at < LATEST:
             raise UsageError(f"--ear needs a time from {EARLIEST.year} to {LATEST.year - 1}")
-        token = signed_token(claims_set(appraised, profiles), self.key)
+        profile = EarProfile[self.profile.upper()]
+        kind = OLDER_TYPE if profile.is_older else TYPE
+        token = signed_token(claims_set(appraised, profiles, profile), self.key, kind)
         try:
             with replacing(self.path) as file:
                 file.write(token)
@@ -160,21 +166,21 @@ class Issuer:
             raise UsageError(f"cannot write '{self.path}': {reason(error)}") from None
 
 
-def issuer_given(ear: Path | None, key: Path | None) -> Issuer | None:
+def issuer_given(ear: Path | None, key: Path | None, profile: str | None) -> Issuer | None:
     """Return what writes the result, if one is asked for.
 
     Raises UsageError if a file or a key is missing or of no use.
     """
-    if ear is None and key is None:
+    if ear is None and key is None and profile is None:
         return None
     if ear is None or key is None:
         raise UsageError("--ear and --key go together: the file to write, and the private key that signs it")
-    from carnet_ref.attestation.ear import signing_key
+    from carnet_ref.attestation.jose import signing_key
 
     require_apart({"--ear": ear}, [key])
     signer = signing_key(contents(key))
     require_writable_file(ear)
-    return Issuer(ear, signer)
+    return Issuer(ear, signer, profile or EAR_PROFILES[0])
 
 
 def with_ear_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -185,7 +191,12 @@ def with_ear_options(command: Callable[..., int]) -> Callable[..., int]:
     ear = click.option(
         "--ear", type=readable, metavar="FILE", help="Write the result as a signed token for others (EAR)."
     )
-    return ear(key(command))
+    profile = click.option(
+        "--ear-profile",
+        type=click.Choice(EAR_PROFILES),
+        help=f"Whose readers the result is for: of the current draft, or of Veraison. [default: {EAR_PROFILES[0]}]",
+    )
+    return ear(key(profile(command)))
 
 
 def policy_id(kind: str, path: Path | None) -> str:
@@ -283,6 +294,7 @@ def as_object(appraisal: Appraisal, at: datetime, rerun: Sequence[str]) -> dict[
         "steps": steps,
         "claims": dict(appraisal.claims),
         "not_compared": list(appraisal.not_compared),
+        "appraised_by": appraisal.appraised_by,
         "layers": layers_as_json(appraisal.layers),
         "missing": {option: list(steps) for option, steps in appraisal.missing.items()},
         "at": at.isoformat(),
@@ -315,7 +327,7 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
             _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
         for option, steps in appraisal.missing.items() if in_full else ():
             _say(f"{'more':<8}{f'--{option}':<{WIDTH}}  ", f"for {', '.join(steps)}")
-        for line in hanging(verdict(appraisal)):
+        for line in hanging(printable(verdict(appraisal))):
             click.echo(line)
         click.echo(f"rerun   {printable(shlex.join(rerun))}")
     return ACCEPTED if appraisal.accepted else REFUSED
@@ -353,7 +365,8 @@ def verdict(appraisal: Appraisal) -> str:
     """Say whether the evidence was accepted and, if so, what was not compared."""
     if not appraisal.accepted:
         return f"REFUSED at {appraisal.failed_step}"
-    return ", ".join(("ACCEPTED", *appraisal.not_compared))
+    whose = "" if appraisal.appraised_by is None else f" as the result of {appraisal.appraised_by}"
+    return ", ".join((f"ACCEPTED{whose}", *appraisal.not_compared))
 
 
 def _say(label: str, text: str) -> None:
@@ -372,7 +385,7 @@ def _written(value: object) -> str:
         case list() | tuple():
             return ", ".join(map(_written, value)) or "none"
         case Mapping():
-            return ", ".join(f"{name} {_written(each)}" for name, each in value.items())
+            return ", ".join(f"{name} {_written(each)}" for name, each in value.items()) or "none"
         case _:
             return str(value)
 
@@ -456,13 +469,14 @@ def subcommand(name: str, form: AnyFormat, *, in_full: bool = False) -> click.Co
         policy_file: Path | None = None,
         ear: Path | None = None,
         key: Path | None = None,
+        ear_profile: str | None = None,
         **given: Any,
     ) -> int:
         time, words = instant(at), {option: given[parameter(option)] for option in form.options}
         paths = evidence if isinstance(evidence, tuple) else (evidence,)
         files, stands_for = tuple(map(contents, paths)), values(words)
         require_apart({"--ear": ear}, [*paths, *_files(words.values()), *_files((policy_file, trust_anchor))])
-        issuer = issuer_given(ear, key)
+        issuer = issuer_given(ear, key, ear_profile)
         against = AppraisalContext(time, policy_given(form, policy_file), anchors_given(trust_anchor))
         try:
             appraisal = appraise_files(name, files, OptionValues(stands_for), against).requiring(require)

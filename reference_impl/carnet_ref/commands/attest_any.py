@@ -5,19 +5,31 @@ The formats that read a file are found by what is in it. Options may be those of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from carnet_command.errors import UsageError
+from carnet_command.exit_codes import ExitCode
+from carnet_command.files import reason
 from carnet_command.once import require_each_once
-from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionValues
+from carnet_command.printable import printable
+from carnet_command.progress import Pace, progress
+from carnet_command.text import counted
+from carnet_ref.attestation.dispatch import appraise_document, formats_for
+from carnet_ref.attestation.formats import FORMATS, AppraisalContext, NeedsOptionError, OptionValues
+from carnet_ref.attestation.kinds import identified
 from carnet_ref.commands import attest
 
 if TYPE_CHECKING:
-    pass
+    from datetime import datetime
+
+    from carnet_ref.attestation.appraisal import Anchors, Appraisal, Requirement
 
 FLAGS: Final = {"--json", "--help"}
 """The options that no value follows."""

@@ -65,6 +65,7 @@ def collected_and_appraised(
     as_json: bool,
     require: frozenset[Requirement],
     ear: Path | None,
+    ear_profile: str | None,
     key: Path | None,
     **given: Any,
 ) -> int:
@@ -77,7 +78,7 @@ def collected_and_appraised(
     terms = AppraisalTerms(
         attest.instant(at), attest.anchors_given(trust_anchor), _policies(policies), attest.values(words), itself
     )
-    issuer = attest.issuer_given(ear, key)
+    issuer = attest.issuer_given(ear, key, ear_profile)
     try:
         collection = _collected(drawn, out, terms.at) if kept_in is None else read_collection(kept_in, drawn)
         judged = _Judged(appraise_collection(collection, terms), result_lifetime(collection, terms), collection.kinds)

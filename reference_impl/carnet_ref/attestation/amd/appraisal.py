@@ -39,6 +39,7 @@ from carnet_ref.attestation.amd.certificates import (
     parse_certificates,
     signed_as_amd_signs,
 )
+from carnet_ref.attestation.amd.evidence import SnpEvidence, user_data
 from carnet_ref.attestation.amd.report import (
     CXL_ALLOW,
     DEBUG,
@@ -47,7 +48,6 @@ from carnet_ref.attestation.amd.report import (
     Product,
     SignedReport,
     SigningKey,
-    SnpEvidence,
     SnpReport,
     TcbVersion,
     parse_report,
@@ -321,19 +321,34 @@ def check_guest(
 
 
 def _check_binding(steps: Checklist, report: SnpReport, report_data: bytes | None, runtime_data: bytes | None) -> None:
-    if report_data is None:
-        steps.not_requested("report-data", "report-data", REPORT, lacking=NOT_FRESH)
-    else:
-        otherwise = f"the guest asked with {report.report_data.hex()}, not {report_data.hex()}"
-        same = hmac.compare_digest(report.report_data, report_data)
-        steps.require(same, "report-data", "the 64 bytes expected", otherwise, REPORT)
+    hashed = sha256(runtime_data or b"").ljust(len(report.report_data), b"\0")
+    bound = runtime_data is not None and hmac.compare_digest(report.report_data, hashed)
+    _check_report_data(steps, report, report_data, runtime_data if bound else None)
     if runtime_data is None:
         steps.left_out("runtime-data", "no run-time data came with the report", HCL_FORMAT)
         return
-    bound = sha256(runtime_data).ljust(len(report.report_data), b"\0")
-    otherwise = f"the report is over {report.report_data.hex()}, the run-time data has the hash {bound[:32].hex()}"
-    same = hmac.compare_digest(report.report_data, bound)
-    steps.require(same, "runtime-data", "the report is over the hash of the run-time data", otherwise, HCL_FORMAT)
+    otherwise = f"the report is over {report.report_data.hex()}, the run-time data has the hash {hashed[:32].hex()}"
+    steps.require(bound, "runtime-data", "the report is over the hash of the run-time data", otherwise, HCL_FORMAT)
+
+
+def _check_report_data(steps: Checklist, report: SnpReport, expected: bytes | None, bound: bytes | None) -> None:
+    """Insist on what the guest asked with: in the report, or in the run-time data whose hash the report has."""
+    if expected is None:
+        steps.not_requested("report-data", "report-data", REPORT, lacking=NOT_FRESH)
+        return
+    if hmac.compare_digest(report.report_data, expected):
+        steps.passed("report-data", "the 64 bytes expected", REPORT)
+        return
+    otherwise = f"the guest asked with {report.report_data.hex()}, not {expected.hex()}"
+    try:
+        asked = None if bound is None else user_data(bound)
+    except MalformedError as error:
+        steps.refuse("report-data", f"{otherwise}; {error}", HCL_FORMAT)
+    if asked is None:
+        steps.refuse("report-data", otherwise, REPORT)
+    told = "the 64 bytes expected: the user-data of the run-time data, whose hash the report has"
+    otherwise = f"the guest asked with the user-data {asked.hex()}, not {expected.hex()}"
+    steps.require(hmac.compare_digest(asked, expected), "report-data", told, otherwise, HCL_FORMAT)
 
 
 def _check_powers_of_the_host(steps: Checklist, report: SnpReport, policy: Policy) -> None:
@@ -657,8 +672,18 @@ def _claims(evidence: SnpEvidence, report: SnpReport, leaf: EndorsementKey, tcbs
         "committed_version": f"{report.committed_version}",
         "launch_mitigations": _bits(report.launch_mitigations),
         "current_mitigations": _bits(report.current_mitigations),
+        "user_data": _user_data(evidence.runtime_data),
         "runtime_data_sha256": None if evidence.runtime_data is None else sha256(evidence.runtime_data).hex(),
     }
+
+
+def _user_data(runtime_data: bytes | None) -> str | None:
+    """Return what a guest of Azure asked with, in hexadecimal, where its run-time data says it."""
+    try:
+        found = None if runtime_data is None else user_data(runtime_data)
+    except MalformedError:
+        return None
+    return None if found is None else found.hex()
 
 
 def _bits(vector: int | None) -> str | None:

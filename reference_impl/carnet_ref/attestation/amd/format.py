@@ -11,7 +11,8 @@ from typing import Final
 
 from carnet_ref.attestation import results
 from carnet_ref.attestation.amd.appraisal import DEFAULT_POLICY, Policy, appraise_report, parse_policy
-from carnet_ref.attestation.amd.report import DEBUG, SnpEvidence, parse_evidence, parse_report, product_of
+from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
+from carnet_ref.attestation.amd.report import DEBUG, parse_report, product_of
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
 from carnet_ref.attestation.kinds import Layer, LayerRole
@@ -101,6 +102,9 @@ def describe(evidence: SnpEvidence) -> Iterator[Layer]:
 FORMAT: Final = Format(
     argument="report",
     help="""Appraise REPORT: raw, hexadecimal or base64, JSON with a report and its VCEK, or Azure's HCL document.
+
+    Known documents: evidence of Azure's vTPM, of Confidential Containers with the report as fields, and of tools that
+    name the platform. Of Azure's run-time data, its user-data can be what --report-data expects.
 
     The default policy asks for a genuine report that fits its certificate, of a guest that its host may neither debug
     nor move: certificates up to AMD's root, valid at --at, and the signature. What else a policy can ask for is listed

@@ -10,14 +10,28 @@ from typing import Any
 import pytest
 
 from carnet_ref.attestation.formats import FORMATS
-from carnet_ref.attestation.results import EXTENSION
+from carnet_ref.attestation.results import EXTENSION, EarProfile
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from tests.fixtures import simulated_machine
 from tests.fixtures.command_words import attest, found, with_defaults, written
-from tests.fixtures.ear_tokens import NONCE, OTHER, P384, RESULT, mac_token, private_pem, public_pem, result, token
+from tests.fixtures.ear_tokens import (
+    NONCE,
+    OTHER,
+    P384,
+    RESULT,
+    mac_token,
+    older,
+    private_pem,
+    public_pem,
+    result,
+    token,
+)
 
 WHEN = "2026-01-01T00:30:00Z"
 KINDS = [name for name, registered in FORMATS.items() if registered.load().results is not None]
+
+
+OLDER_HEADER = {"alg": "ES256", "typ": "JWT"}
 
 
 def payload(path: str) -> Any:
@@ -50,6 +64,15 @@ def files(tmp_path: Path) -> dict[str, str]:
         "later": token(claims=result(iat=RESULT["iat"] + 1861, exp=RESULT["exp"] + 7200)),
         "endless": token(claims=result(exp=...)),
         "bad": token(claims=result(ear_status="contraindicated")),
+        "trustee": token(claims=older(RESULT, EarProfile.TRUSTEE), header=OLDER_HEADER),
+        "veraison": token(claims=older(RESULT), header={"alg": "ES256"}),
+        "older": token(claims=older(result(nbf=RESULT["iat"] + 60), EarProfile.DRAFT_2025)),
+        "not yet": token(claims=result(nbf=RESULT["iat"] + 1861)),
+        "typed": token(header=OLDER_HEADER),
+        "typeless": token(header={"alg": "ES256"}),
+        "odd type": token(claims=older(RESULT), header={"alg": "ES256", "typ": "jwt"}),
+        "other names": token(claims={**older(RESULT), "eat_profile": EarProfile.DRAFT}),
+        "worse": token(claims=older(result(ear_status="contraindicated")), header=OLDER_HEADER),
         "partly": token(claims=result(submods={**RESULT["submods"], "x": {"ear_status": "none"}})),
         "odd": token(
             claims=result(eat_nonce="\ud800" * 8, ear_verifier_id={"developer": "\x1b[1m", "build": "\ud800"})
@@ -196,7 +219,8 @@ def test_a_token_of_another_verifier_is_told(files: dict[str, str]) -> None:
     assert result.exit_code == 0
     assert "ok      status                warning: gpu0 affirming; gpu1 warning" in result.stdout
     assert "claim   verifier                a verifier 1" in result.stdout
-    assert "ACCEPTED, not fresh" in result.stdout
+    assert "ACCEPTED as the result of a verifier 1, not fresh" in result.stdout
+    assert found(*checking(files, "token"))["appraised_by"] == "a verifier 1"
     assert attest(*shlex.split(result.stdout.splitlines()[-1])[3:]).stdout == result.stdout
 
 
@@ -220,6 +244,16 @@ def test_a_token_of_another_verifier_is_told(files: dict[str, str]) -> None:
         ("text", [], "parse"),
         ("gpu", [], "parse"),
         ("bad", [], "status"),
+        ("trustee", ["--key", "{other}"], "signature"),
+        ("trustee", ["--at", "2026-01-01T01:00:00Z"], "expiry"),
+        ("veraison", ["--nonce", "00" * 32], "nonce"),
+        ("not yet", [], "issued"),
+        ("older", ["--at", "2025-12-31T23:59:59Z"], "issued"),
+        ("typed", [], "claims"),
+        ("typeless", [], "claims"),
+        ("odd type", [], "claims"),
+        ("other names", [], "claims"),
+        ("worse", [], "status"),
         ("partly", [], "status"),
     ],
 )
@@ -229,6 +263,33 @@ def test_a_token_that_does_not_hold_exits_1(files: dict[str, str], name: str, wo
     assert (result.exit_code, result.stderr) == (1, "")
     shown = found(*given)
     assert (shown["failed_step"], shown["claims"]) == (step, {})
+
+
+@pytest.mark.parametrize("name", ["trustee", "veraison", "older"])
+def test_a_token_of_an_older_profile_is_its_verifiers_result(files: dict[str, str], name: str) -> None:
+    shown = found(*checking(files, name, "--nonce", NONCE.hex()))
+    same = found(*checking(files, "token", "--nonce", NONCE.hex()))
+    assert (shown["accepted"], shown["appraised_by"]) == (True, "a verifier 1")
+    assert {**shown["claims"], "profile": EarProfile.DRAFT} == same["claims"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_result_for_older_readers_says_the_same(files: dict[str, str], kind: str) -> None:
+    given = [kind, files[kind], *issuing(files, *asked(kind), *chain(kind, files))]
+    assert attest(*given, "--ear-profile", "veraison").exit_code == 0
+    shown = found("ear", files["out"], "--key", files["public"], "--nonce", asked(kind)[1])
+    said, claims = payload(files["out"]), shown.pop("claims")
+    assert said["eat_profile"] == EarProfile.VERAISON
+    assert not [name for each in (said, *said["submods"].values()) for name in each if name.startswith("ear_")]
+    assert all(each["ear.appraisal-policy-id"] == f"carnet-default:{kind}" for each in said["submods"].values())
+    assert attest(*given).exit_code == 0
+    same = found("ear", files["out"], "--key", files["public"], "--nonce", asked(kind)[1])
+    assert (claims["attesters"], shown["not_compared"]) == (same["claims"]["attesters"], same["not_compared"])
+
+
+def test_a_profile_without_a_result_is_bad_usage(files: dict[str, str]) -> None:
+    result = attest("gpu", files["gpu"], "--ear-profile", "veraison")
+    assert (result.exit_code, "--ear and --key go together" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
