@@ -48,8 +48,12 @@ def formats_for(document: Identified, inputs: Inputs) -> tuple[str, ...]:
 
     Raises UsageError if what was given is of no use.
     """
-    groups = {names[0]: names for kind in document.kinds if (names := readers(kind))}
-    return tuple(_chosen(names, document, inputs) for names in groups.values())
+    return tuple(_chosen(names, document, inputs) for names in reader_groups(document))
+
+
+def reader_groups(document: Identified) -> tuple[tuple[str, ...], ...]:
+    """Return, for each kind of evidence in a document, the names of the formats that read it."""
+    return tuple({names[0]: names for kind in document.kinds if (names := readers(kind))}.values())
 
 
 def _chosen(names: Sequence[str], document: Identified, inputs: Inputs) -> str:

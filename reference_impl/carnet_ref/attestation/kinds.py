@@ -72,6 +72,7 @@ COMPANIONS: Final = {
 
 _JSON_KINDS: Final = (
     (("tpm_quote", "hcl_report", "td_quote"), AZURE_TDX),
+    (("hcl_report", "vcek", "quote"), AZURE_SNP),
     (("hcl_report", "vcek"), AZURE_SNP),
     (("quote", "report", "vcek"), AZURE_SNP),
     (("attestation_report",), SNP_DOCUMENT),
@@ -96,7 +97,7 @@ _JSON_KINDS: Final = (
     (("x5c",), TOKEN_CERTIFICATES),
     (("keys",), JWKS),
 )
-"""What objects with all of these names are; of several rows that fit, the first is the most telling."""
+"""What objects with all of these names are; the first rows are the most telling, and leave the rest fewer names."""
 
 
 class LayerRole(StrEnum):
@@ -248,7 +249,12 @@ def kinds_of_value(value: object) -> tuple[str, ...]:
 
 
 def _kinds_of_object(value: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(kind for names, kind in _JSON_KINDS if all(name in value for name in names)))
+    left, found = set(value), []
+    for names, kind in _JSON_KINDS:
+        if left.issuperset(names):
+            left.difference_update(names)
+            found.append(kind)
+    return tuple(dict.fromkeys(found))
 
 
 def _kinds_of_parts(value: Mapping[str, object]) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ require_option = click.option(
     metavar="WORDS",
     default="",
     callback=lambda _, __, text: requirements(text),
-    help="Refuse what is not fresh, compared (with a comma: either).",
+    help="Refuse an acceptance that is not 'fresh', or not 'compared', or either: 'fresh,compared'.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 
@@ -325,7 +325,7 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
             _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
         for name, value in _told(appraisal.claims):
             _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
-        for option, steps in appraisal.missing.items() if in_full else ():
+        for option, steps in appraisal.missing.items() if in_full and appraisal.accepted else ():
             _say(f"{'more':<8}{f'--{option}':<{WIDTH}}  ", f"for {', '.join(steps)}")
         for line in hanging(printable(verdict(appraisal))):
             click.echo(line)
@@ -408,7 +408,7 @@ class Formats(click.Group):
         """Take ``--live`` before everything else for that subcommand, and what is no subcommand for files."""
         if args[:1] == [LIVE]:
             args = ["live", *args[1:]]
-        elif args and args[0] not in {*self.list_commands(ctx), "--help"}:
+        elif args and args[0] not in {*self.list_commands(ctx), *ctx.help_option_names}:
             args = [ANY, *args]
         return super().parse_args(ctx, args)
 

@@ -21,7 +21,7 @@ from carnet_command.once import require_each_once
 from carnet_command.printable import printable
 from carnet_command.progress import Pace, progress
 from carnet_command.text import counted
-from carnet_ref.attestation.dispatch import appraise_document, formats_for
+from carnet_ref.attestation.dispatch import appraise_document, formats_for, reader_groups
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, NeedsOptionError, OptionValues
 from carnet_ref.attestation.kinds import identified
 from carnet_ref.commands import attest
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from carnet_ref.attestation.appraisal import Anchors, Appraisal, Requirement
 
-FLAGS: Final = {"--json", "--help"}
+FLAGS: Final = {"--json", "--help", "-h"}
 """The options that no value follows."""
 ONCE: Final = {"--at", "--json"}
 """The options that are not said again to do the same."""
@@ -158,7 +158,7 @@ def any_files(ctx: click.Context, words: tuple[str, ...]) -> int:
     """Appraise files of any kind."""
     assert ctx.parent is not None, "this is a subcommand"
     given = Words.split(words)
-    if "--help" in given.flags():
+    if given.flags() & set(ctx.help_option_names):
         click.echo(ctx.parent.get_help())
         return ExitCode.EXPECTED
     if not given.paths:
@@ -192,6 +192,8 @@ def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: S
     """Appraise one file by each format that reads it."""
     (path,) = words.paths
     data = attest.contents(path)
+    several = len(reader_groups(identified(data))) > 1
+    _refuse_options(words.flags() & {*ONE_RESULT, "--policy"} if several else (), "evidence of one kind")
     names = formats_for(identified(data), inputs)
     if len(names) == 1:
         command = inputs.command(names[0])
@@ -200,8 +202,8 @@ def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: S
         with command.make_context(names[0], typed, parent=ctx) as context:
             code: int = command.invoke(context)
         return code
-    _refuse_options(words.flags() & {*ONE_RESULT, "--policy"}, "evidence of one kind")
-    _refuse_options(inputs.unknown(names) if names else (), "other files")
+    if names and (unknown := inputs.unknown(names)):
+        raise click.NoSuchOption(unknown[0])
     try:
         appraisal = appraise_document(data, inputs).requiring(shared.require)
     except NeedsOptionError as error:
