@@ -22,6 +22,7 @@ from carnet_ref.attestation.amd.evidence import parse_evidence as parse_snp_evid
 from carnet_ref.attestation.amd.report import Product, parse_tcb
 from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
+from carnet_ref.attestation.cose import parse_cbor
 from carnet_ref.attestation.documents import decode, decode_pem
 from carnet_ref.attestation.ear import parse_claims
 from carnet_ref.attestation.intel.appraisal import parse_policy as parse_tdx_policy
@@ -39,6 +40,8 @@ from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.jose import parse_token, verification_key
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.live.collection import parse_driver_statement
+from carnet_ref.attestation.nitro.appraisal import parse_policy as parse_nitro_policy
+from carnet_ref.attestation.nitro.document import parse_document as parse_nitro_document
 from carnet_ref.attestation.nvidia.appraisal import parse_node_policy
 from carnet_ref.attestation.nvidia.appraisal import parse_policy as parse_gpu_policy
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
@@ -82,7 +85,7 @@ from carnet_ref.systems.verifiable_fl.statements import parse_envelope as parse_
 from carnet_ref.transport.frames import FrameKind, ProtocolError, parse_frame
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.wire import MalformedError, join, number
-from tests.fixtures import ear_tokens
+from tests.fixtures import ear_tokens, nitro_documents
 from tests.fixtures.attested_graphs import recorded
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_snp import certificate_table, der, endorsement
@@ -297,6 +300,10 @@ def _snp_certificates() -> list[bytes]:
     return [snp_chain(), table, *_evidence("1[67]*/**/*vcek*", 2), *_evidence("16*/**/ask_ark_*.pem", 1)]
 
 
+def _nitro_documents() -> list[bytes]:
+    return [nitro_documents.document(), nitro_documents.document(nitro_documents.fields(tpm=True), tagged=True)]
+
+
 def _tcb(data: bytes) -> object:
     """Read a TCB as a processor's of the line that the first byte chooses."""
     return parse_tcb(data[1:], tuple(Product)[(data[0] if data else 0) % len(Product)])
@@ -380,6 +387,7 @@ def _certificate_files() -> list[bytes]:
 
 DRIVER_WORDS: Final = b'{"driver":{"version":"1","devtools":false,"gpus":[{"uuid":"u","vbios_version":"v"}]}}'
 GPU_POLICY: Final = b'{"require":["signature"],"products":["GH100"],"minimum_driver":"550.90.07","result_ttl":60}'
+NITRO_POLICY: Final = b'{"require":["signature"],"pcrs":{"0":["%s"]},"maximum_age":60}' % (b"00" * 48)
 NODE_POLICY: Final = b'{"require":["signature"],"gpus":8,"switches":4,"require_links":true}'
 TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
     b"00" * 48
@@ -421,6 +429,9 @@ PARSERS: Final = {
         Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),
         Parser("tdx-policy", parse_tdx_policy, lambda: [TDX_POLICY], heavy=True),
         Parser("snp-policy", parse_snp_policy, lambda: [SNP_POLICY], heavy=True),
+        Parser("nitro-document", parse_nitro_document, _nitro_documents, heavy=True),
+        Parser("nitro-policy", parse_nitro_policy, lambda: [NITRO_POLICY], heavy=True),
+        Parser("cbor", lambda data: parse_cbor(data, "input"), lambda: [b"\xa1\x01\x82\x41a\x61b"], heavy=True),
         Parser("driver-words", parse_driver_statement, lambda: [DRIVER_WORDS], heavy=True),
         Parser("result-token", parse_token, lambda: [ear_tokens.token()], heavy=True),
         Parser("result-claims", parse_claims, lambda: [json.dumps(ear_tokens.RESULT).encode()], heavy=True),

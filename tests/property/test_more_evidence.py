@@ -26,6 +26,7 @@ from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY
 from carnet_ref.attestation.intel.collateral import TcbStatus
 from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection
 from carnet_ref.attestation.live.collection import collect
+from carnet_ref.attestation.nitro import appraisal as nitro_policy
 from carnet_ref.attestation.nvidia import appraisal as gpu_policy
 from carnet_ref.attestation.nvidia.appraisal import NodePolicy
 from carnet_ref.attestation.nvidia.node import SWITCHES
@@ -33,7 +34,15 @@ from carnet_ref.attestation.nvidia.report import Mode
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto.primitives import sha384, sign_p256
-from tests.fixtures import ear_tokens, nvidia_node, nvidia_pki, simulated_machine, simulated_quotes, simulated_snp
+from tests.fixtures import (
+    ear_tokens,
+    nitro_documents,
+    nvidia_node,
+    nvidia_pki,
+    simulated_machine,
+    simulated_quotes,
+    simulated_snp,
+)
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
 from tests.fixtures import snp_evidence as snp
@@ -99,6 +108,7 @@ def every_situation() -> Iterator[Situation]:
     yield from _reports()
     yield from _gpus()
     yield from _nodes()
+    yield from _nitro_documents()
     yield _result()
     yield _composite()
 
@@ -238,6 +248,24 @@ def _nodes() -> Iterator[Situation]:
         yield Situation(
             name, "node", of_format("node", json.dumps(entries).encode(), world.anchors, nvidia_pki.AT), parts, policies
         )
+
+
+def _nitro_documents() -> Iterator[Situation]:
+    nitro = nitro_documents
+    parts = {
+        "nonce": Part("nonce", (nitro.NONCE, bytes(20))),
+        "user-data": Part("user-data", (nitro.USER_DATA, b"x")),
+        "public-key": Part("public-key", (nitro.PUBLIC_KEY, b"x")),
+    }
+    asking = replace(nitro_policy.DEFAULT_POLICY, require=frozenset({"nonce", "user-data"}))
+    every = {
+        "an enclave": nitro.document(),
+        "an instance with NitroTPM": nitro.document(nitro.fields(tpm=True)),
+        "an enclave in debug mode": nitro.document(nitro.fields({"pcrs": {0: bytes(48)}})),
+    }
+    for name, document in every.items():
+        appraise = of_format("nitro", document, nitro.anchors(), nitro.AT)
+        yield Situation(name, "nitro", appraise, parts, (None, asking, nitro_policy.Policy()))
 
 
 def _result() -> Situation:

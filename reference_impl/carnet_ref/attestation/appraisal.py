@@ -13,12 +13,12 @@ Source: RFC 9334 (RATS architecture), sections 3 and 8.
 from __future__ import annotations
 
 import json
+import pkgutil
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from importlib import resources
 from typing import Final, NoReturn
 
 from cryptography import x509
@@ -35,6 +35,7 @@ class AnchorRole(StrEnum):
     NVIDIA_RIM = "nvidia-rim"
     INTEL_SGX = "intel-sgx"
     AMD_SEV = "amd-sev"
+    AWS_NITRO = "aws-nitro"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,9 @@ def certificate_table(package: str, file: str) -> list[tuple[dict[str, str], x50
 
     Source: the ``source`` of each row.
     """
-    rows = json.loads(resources.files(package).joinpath(file).read_text("utf-8"))
+    table = pkgutil.get_data(package, file)
+    assert table is not None, f"{package} has no {file}"
+    rows = json.loads(table)
     found = []
     for row in rows:
         (certificate,) = parse_pem_chain("\n".join(row["certificate"]).encode())

@@ -240,6 +240,11 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         "Appraise the report of an AMD SEV-SNP virtual machine.",
         (kinds.SNP_REPORT, kinds.SNP_DOCUMENT, kinds.AZURE_SNP, kinds.HCL_SNP),
     ),
+    "nitro": RegisteredFormat(
+        "carnet_ref.attestation.nitro.format:FORMAT",
+        "Appraise the document of an AWS Nitro enclave or NitroTPM.",
+        (kinds.NITRO_DOCUMENT, kinds.NITROTPM_DOCUMENT),
+    ),
     "ear": RegisteredFormat(
         "carnet_ref.attestation.ear:FORMAT", "Check a signed attestation result of a verifier.", (kinds.JWT_TOKEN,)
     ),

@@ -26,12 +26,14 @@ NVIDIA_REPORT: Final = "the report of an NVIDIA device"
 NVIDIA_EVIDENCE: Final = "a document with evidence of NVIDIA devices"
 NRAS_TOKEN: Final = "a token of NVIDIA's remote attestation service (NRAS)"
 SNP_REPORT: Final = "an AMD SEV-SNP report"
+NITRO_DOCUMENT: Final = "the document of an AWS Nitro enclave"
+NITROTPM_DOCUMENT: Final = "the document of an EC2 instance with NitroTPM"
 SNP_DOCUMENT: Final = "a document with an AMD SEV-SNP report"
 AZURE_SNP: Final = "Azure's evidence of an AMD SEV-SNP virtual machine"
 HCL_SNP: Final = "Azure's wrapping of an AMD SEV-SNP report (HCL)"
 HCL: Final = "Azure's wrapping of a report (HCL)"
 TPM_QUOTE: Final = "a quote of a TPM"
-COSE: Final = "a COSE document, such as that of an AWS Nitro enclave"
+COSE: Final = "a COSE document of no known kind"
 XML: Final = "XML, such as NVIDIA's reference values"
 JWT_TOKEN: Final = "an attestation token (JWT)"
 TCB_INFO: Final = "Intel's TCB info"
@@ -216,11 +218,18 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (SNP_REPORT, _is_snp_report),
     (TPM_QUOTE, lambda data: data[:4] == b"\xffTCG"),
     (EVENT_LOG, lambda data: b"Spec ID Event03\0" in data[:64]),
+    (NITROTPM_DOCUMENT, lambda data: _is_nitro(data) and b"\x6dnitrotpm_pcrs" in data),
+    (NITRO_DOCUMENT, lambda data: _is_nitro(data) and b"\x64pcrs" in data),
     (COSE, lambda data: data[:2] in (b"\x84\x44", b"\xd2\x84")),
     (CERTIFICATE, lambda data: data[:2] in (b"\x30\x81", b"\x30\x82")),
     (XML, lambda data: data.lstrip()[:1] == b"<"),
     (CERTIFICATES, lambda data: data[:11] == PEM),
 )
+
+
+def _is_nitro(data: bytes) -> bool:
+    """Return whether ``data`` begins like a COSE_Sign1, tagged or not, with ES384 and a module of AWS's system."""
+    return data.removeprefix(b"\xd2")[:7] == b"\x84\x44\xa1\x01\x38\x22\xa0" and b"\x69module_id" in data
 
 
 def kind_of_value(value: object) -> str:

@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from importlib.metadata import version
 from typing import Any, Final
 
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
@@ -259,6 +258,8 @@ def claims_set(
     appraised: AppraisalRecord, profiles: Profiles, profile: EarProfile = EarProfile.DRAFT
 ) -> dict[str, object]:
     """Return the claims set of a result about every attester, as a profile has it."""
+    from importlib.metadata import version
+
     appraisal = appraised.appraisal
     results = attester_results(appraisal, profiles, appraised.kind)
     overall = worst(each.tier for each in results.values()) if appraisal.accepted else Tier.CONTRAINDICATED

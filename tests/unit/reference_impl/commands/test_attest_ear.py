@@ -12,7 +12,7 @@ import pytest
 from carnet_ref.attestation.formats import FORMATS
 from carnet_ref.attestation.results import EXTENSION, EarProfile
 from carnet_ref.attestation.simulated.gpu import gpu_request
-from tests.fixtures import simulated_machine
+from tests.fixtures import nitro_documents, simulated_machine
 from tests.fixtures.command_words import attest, found, with_defaults, written
 from tests.fixtures.ear_tokens import (
     NONCE,
@@ -27,6 +27,7 @@ from tests.fixtures.ear_tokens import (
     token,
 )
 
+MADE = simulated_machine.NOW
 WHEN = "2026-01-01T00:30:00Z"
 KINDS = [name for name, registered in FORMATS.items() if registered.load().results is not None]
 
@@ -52,6 +53,9 @@ def files(tmp_path: Path) -> dict[str, str]:
         "node": json.dumps([entry(0), entry(1)]).encode(),
         "tdx": simulated_machine.quote(NONCE + bytes(32))[0],
         "snp": simulated_machine.snp_report(NONCE + bytes(32))[0],
+        "nitro": nitro_documents.document(
+            nitro_documents.fields({"nonce": NONCE}, made=MADE), key=nitro_documents.path(MADE)[-1].key
+        ),
         "table": simulated_machine.certificate_table(),
         "text": b"nothing of the kind",
         "policy": json.dumps({"require": ["nonce"], "result_ttl": 60}).encode(),
@@ -79,6 +83,8 @@ def files(tmp_path: Path) -> dict[str, str]:
         ),
     }
     others = {"roots": simulated_machine.roots(tmp_path / "roots"), "out": str(tmp_path / "out.jwt")}
+    with Path(others["roots"]).open("ab") as file:
+        file.write(nitro_documents.root_pem(MADE))
     return written(tmp_path, made) | others
 
 
@@ -96,7 +102,7 @@ def issuing(files: dict[str, str], *further: str) -> list[str]:
 
 def asked(kind: str) -> list[str]:
     """Return the words that give the nonce to a format."""
-    option = {"gpu": "nonce", "node": "nonce"}.get(kind, "report-data")
+    option = {"gpu": "nonce", "node": "nonce", "nitro": "nonce"}.get(kind, "report-data")
     return [f"--{option}", (NONCE if option == "nonce" else NONCE + bytes(32)).hex()]
 
 
