@@ -100,7 +100,7 @@ NO_VTPM_QUOTE: Final = "vTPM quote not checked"
 """What acceptances lack most often, in the same words for every format."""
 FRESHNESS_STEPS: Final = frozenset({"nonce", "report-data"})
 """The steps, by the last word of their ids, that compare the evidence with what the relying party asked with."""
-COMPARISON_STEPS: Final = frozenset({"measurement", "measurements"})
+COMPARISON_STEPS: Final = frozenset({"measurement", "measurements", "pcrs"})
 """The steps, by the last word of their ids, that compare what runs with reference values."""
 X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 POLICY: Final = "policy"

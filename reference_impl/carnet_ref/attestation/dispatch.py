@@ -30,7 +30,7 @@ from carnet_ref.wire import MalformedError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from carnet_ref.attestation.appraisal import Anchors, Appraisal, Requirement
+    from carnet_ref.attestation.appraisal import Anchors, Appraisal
 
 
 class Inputs(Protocol):
@@ -112,7 +112,7 @@ def appraise(
     policy: bytes | Mapping[str, object] | None = None,
     kind: str | None = None,
     anchors: Anchors | None = None,
-    require: Collection[Requirement] = (),
+    require: Collection[str] = (),
     **given: bytes | int | Sequence[bytes],
 ) -> Appraisal:
     """Appraise evidence of any kind, as ``carnet attest`` does.
@@ -126,27 +126,28 @@ def appraise(
         policy: a policy as JSON or as a mapping of its keys; the format's default without one.
         kind: the name of the format, such as ``tdx``; without it, the formats that read the document.
         anchors: the roots to trust; those of the vendors without them.
-        require: what an acceptance must be, beside genuine: ``Requirement.FRESH``, ``Requirement.COMPARED``.
+        require: what an acceptance must be, beside genuine: the words of `Requirement`, ``fresh`` and ``compared``.
         given: what else is given, by the names of the command's options with underscores: contents of files as bytes,
             those of options that may be repeated as a list, hexadecimal values as bytes. ``report_data=nonce``.
 
     Raises:
         UsageError: there is no such format or option, a value is of another type or length, or something that the
             evidence needs was not given.
-        ValueError: ``at`` has no time zone.
+        ValueError: ``at`` has no time zone, or something else is required.
 
     Source: RFC 9334 (RATS architecture), section 8: evidence and policies go in, and a result comes out.
     """
-    from carnet_ref.attestation.appraisal import default_anchors
+    from carnet_ref.attestation.appraisal import Requirement, default_anchors
 
     if at.tzinfo is None:
         raise ValueError("at needs a time zone")
+    required = frozenset(map(Requirement, require))
     inputs = _GivenInputs(at, policy, anchors or default_anchors(), given)
     if kind is None:
-        return appraise_document(document, inputs).requiring(frozenset(require))
+        return appraise_document(document, inputs).requiring(required)
     if kind not in FORMATS:
         raise UsageError(f"there is no format {kind!r}; the formats are {', '.join(FORMATS)}")
-    return appraise_files(kind, [document], *inputs.of(kind)).requiring(frozenset(require))
+    return appraise_files(kind, [document], *inputs.of(kind)).requiring(required)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,8 @@ def test_what_is_needed_is_named_and_a_time_has_a_zone() -> None:
     assert needed.value.option == "chain"
     with pytest.raises(ValueError, match="time zone"):
         appraise(QUOTE, at=datetime(2026, 1, 1))  # this is what is refused
+    with pytest.raises(ValueError, match="new"):
+        appraise(QUOTE, **QUOTE_GIVEN, require=["new"])
     for device in (True, -1, b"0"):
         with pytest.raises(UsageError, match="device has to be a number from 0"):
             appraise(GPU.encode(), at=pki.AT, device=device)

@@ -14,20 +14,24 @@ from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet_ref.attestation.dispatch import reader_groups
 from carnet_ref.attestation.formats import FORMATS, RegisteredFormat
+from carnet_ref.attestation.kinds import identified
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from carnet_ref.commands.attest_any import Words
+from tests.fixtures import nvidia_pki as pki
 from tests.fixtures import simulated_machine as simulated
 from tests.fixtures.command_words import attest, written
 from tests.fixtures.ear_tokens import NONCE, public_pem, token
 from tests.fixtures.nvidia_pki import world
 from tests.fixtures.simulated_quotes import PLATFORM
-from tests.fixtures.wrapped_evidence import QUOTE_DOCUMENTS
+from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, QUOTE_DOCUMENTS
 
 WHEN = f"{simulated.SINCE + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
 DATA = NONCE + bytes(32)
 QUOTE = simulated.quote(DATA)[0]
 REPORT = simulated.snp_report(DATA)[0]
+DEVICE = (pki.report(pki.world().device.leaf), pki.world().device.chain())
 
 
 def entry(number: int) -> dict[str, str]:
@@ -143,10 +147,11 @@ def test_layers_go_from_the_outermost_to_the_innermost(files: dict[str, str]) ->
 
 def test_options_of_the_format_may_follow_or_go_before_and_are_said_again(files: dict[str, str]) -> None:
     words = [files["report"], "--chain", files["table"], "--report-data", DATA.hex()]
-    for typed in (words, [*words[1:], words[0]], [f"--chain={words[2]}", *words[3:], "--", words[0]]):
-        result = attest(*usual(files), *typed)
-        assert result.exit_code == 0, result.output
-        assert "ok report-data" in said(result)
+    orders = (words, [*words[1:], words[0]], [f"--chain={words[2]}", *words[3:], "--", words[0]])
+    results = [attest(*usual(files), *order) for order in orders]
+    assert [each.exit_code for each in results] == [0, 0, 0]
+    assert all("ok report-data" in said(each) for each in results)
+    result = results[0]
     again = shlex.split(result.stdout.splitlines()[-1])[1:]
     assert again[:3] == ["carnet", "attest", "snp"]
     assert attest(*again[2:]).stdout.splitlines()[-1] == result.stdout.splitlines()[-1]
@@ -312,8 +317,7 @@ def test_a_step_says_what_an_acceptance_lacks_and_which_option_brings_it(files: 
 
 def test_a_device_that_lacks_nothing_is_fresh_and_compared(tmp_path: Path) -> None:
     device = world().device
-    from tests.fixtures import nvidia_pki as pki
-    from tests.unit.reference_impl.commands.test_attest_documents import GPU_DOCUMENTS, everything_but, gpu
+    from tests.unit.reference_impl.commands.test_attest_documents import everything_but, gpu
 
     document = GPU_DOCUMENTS["one device"]([(pki.report(device.leaf), device.chain())])
     policy = tmp_path / "policy"
@@ -349,3 +353,17 @@ def test_a_new_format_is_found_by_the_kinds_that_it_is_registered_with(
     (tmp_path / "toy").write_text("genuine red")
     result = attest(str(tmp_path / "toy"), "--nonce", "0102", "--at", WHEN, "--json")
     assert (result.exit_code, json.loads(result.stdout)["claims"]) == (0, {"colour": "red"})
+
+
+DOCUMENTS: Mapping[str, tuple[Any, str]] = {
+    **{name: (write([DEVICE, DEVICE]), "gpu") for name, write in GPU_DOCUMENTS.items()},
+    **{name: (write(QUOTE), "tdx") for name, write in QUOTE_DOCUMENTS.items()},
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_formats_found_for_a_document_are_those_that_read_it(name: str) -> None:
+    document, reader = DOCUMENTS[name]
+    groups = reader_groups(identified(json.dumps(document).encode()))
+    assert reader in [group[0] for group in groups]
+    assert len(groups) == 1 or {"intel_quote", "nvidia_payload"} <= set(dict(document))
