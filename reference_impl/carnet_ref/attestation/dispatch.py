@@ -109,7 +109,7 @@ def appraise(
     document: bytes,
     *,
     at: datetime,
-    policy: bytes | Mapping[str, object] | None = None,
+    policy: bytes | Mapping[str, object] | str | None = None,
     kind: str | None = None,
     anchors: Anchors | None = None,
     require: Collection[str] = (),
@@ -123,7 +123,7 @@ def appraise(
     Args:
         document: the contents of the file: evidence, raw or as text, or a document that has some.
         at: as of when, with a time zone.
-        policy: a policy as JSON or as a mapping of its keys; the format's default without one.
+        policy: a policy as JSON, a mapping of its keys, or a preset such as ``strict``; the default one without it.
         kind: the name of the format, such as ``tdx``; without it, the formats that read the document.
         anchors: the roots to trust; those of the vendors without them.
         require: what an acceptance must be, beside genuine: the words of `Requirement`, ``fresh`` and ``compared``.
@@ -155,7 +155,7 @@ class _GivenInputs:
     """What a caller passed in."""
 
     at: datetime
-    policy: bytes | Mapping[str, object] | None
+    policy: bytes | Mapping[str, object] | str | None
     anchors: Anchors
     given: Mapping[str, bytes | int | Sequence[bytes]]
 
@@ -174,14 +174,16 @@ class _GivenInputs:
         return OptionValues(values), AppraisalContext(self.at, self._policy(name), self.anchors)
 
     def _policy(self, name: str) -> object:
+        from carnet_ref.attestation.policies import PRESET
+
         form = FORMATS[name].load()
         if self.policy is None:
             return form.default_policy
-        if form.parse_policy is None:
+        if form.policy is None:
             raise UsageError(f"{name} has no policy")
-        text = self.policy if isinstance(self.policy, bytes) else json.dumps(self.policy).encode()
+        keys = {PRESET: self.policy} if isinstance(self.policy, str) else self.policy
         try:
-            return form.parse_policy(text)
+            return form.policy.parse(keys if isinstance(keys, bytes) else json.dumps(keys).encode())
         except MalformedError as error:
             raise UsageError(f"no policy for {name}: {error}") from None
 

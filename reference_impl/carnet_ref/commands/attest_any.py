@@ -193,7 +193,7 @@ def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: S
     (path,) = words.paths
     data = attest.contents(path)
     several = len(reader_groups(identified(data))) > 1
-    _refuse_options(words.flags() & {*ONE_RESULT, "--policy"} if several else (), "evidence of one kind")
+    _refuse_options(words.flags() & ONE_RESULT if several else (), "evidence of one kind")
     names = formats_for(identified(data), inputs)
     if len(names) == 1:
         command = inputs.command(names[0])

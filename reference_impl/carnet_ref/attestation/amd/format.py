@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from carnet_ref.attestation import results
-from carnet_ref.attestation.amd.appraisal import DEFAULT_POLICY, Policy, appraise_report, parse_policy
+from carnet_ref.attestation.amd.appraisal import POLICY_FORM, Policy, appraise_report
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
 from carnet_ref.attestation.amd.report import DEBUG, parse_report, product_of
 from carnet_ref.attestation.appraisal import Appraisal
@@ -120,8 +120,7 @@ FORMAT: Final = Format(
             REPORT_DATA_BYTES,
         ),
     ),
-    default_policy=DEFAULT_POLICY,
-    parse_policy=parse_policy,
+    policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
     describe=describe,

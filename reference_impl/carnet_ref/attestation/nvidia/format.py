@@ -17,13 +17,11 @@ from carnet_ref.attestation.documents import decode, decode_pem
 from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
 from carnet_ref.attestation.kinds import Layer, LayerRole
 from carnet_ref.attestation.nvidia.appraisal import (
-    DEFAULT_NODE_POLICY,
-    DEFAULT_POLICY,
+    NODE_POLICY_FORM,
+    POLICY_FORM,
     NodePolicy,
     Policy,
     appraise_gpu,
-    parse_node_policy,
-    parse_policy,
 )
 from carnet_ref.attestation.nvidia.node import appraise_node
 from carnet_ref.attestation.nvidia.report import MOST_DEVICES, DeviceEvidence, device_evidence, parse_report, product
@@ -154,8 +152,7 @@ DEVICE_FORMAT: Final = Format(
         Option("nonce", OptionKind.HEX, "The nonce that the report was asked with.", NONCE_BYTES),
         *REFERENCES,
     ),
-    default_policy=DEFAULT_POLICY,
-    parse_policy=parse_policy,
+    policy=POLICY_FORM,
     recognise=recognise_report,
     appraise=appraise_report,
     describe=describe_report,
@@ -230,8 +227,7 @@ NODE_FORMAT: Final = Format(
         Option("nonce", OptionKind.HEX, "The nonce that every device was asked with.", NONCE_BYTES),
         *REFERENCES,
     ),
-    default_policy=DEFAULT_NODE_POLICY,
-    parse_policy=parse_node_policy,
+    policy=NODE_POLICY_FORM,
     recognise=recognise_node,
     combine=combine_nodes,
     appraise=appraise_node_evidence,
@@ -268,7 +264,6 @@ RIM_FORMAT: Final = Format(
     `carnet attest gpu --rim`.
     """,
     options=(),
-    default_policy=None,
     recognise=recognise_rim,
     appraise=appraise_rim_file,
     describe=describe_rim,

@@ -56,6 +56,10 @@ def test_what_is_no_evidence_is_refused_and_named() -> None:
 def test_a_policy_is_json_or_its_keys() -> None:
     for policy in ({"require": ["revocation"]}, b'{"require": ["revocation"]}'):
         assert appraise(QUOTE, **QUOTE_GIVEN, policy=policy).failed_step == "policy"
+    assert appraise(QUOTE, **QUOTE_GIVEN, policy="inventory").not_compared[0] == "inventory only"
+    assert not appraise(QUOTE, **QUOTE_GIVEN, policy="strict").accepted
+    with pytest.raises(UsageError, match="no policy for tdx"):
+        appraise(QUOTE, **QUOTE_GIVEN, policy="strictest")
     with pytest.raises(UsageError, match="no policy for tdx"):
         appraise(QUOTE, **QUOTE_GIVEN, policy={"requires": []})
     with pytest.raises(UsageError, match="rim has no policy"):
