@@ -96,6 +96,7 @@ NOT_FRESH: Final = "not fresh"
 NO_REVOCATION: Final = "revocation not checked"
 NO_FIRMWARE: Final = "firmware not compared"
 NO_VTPM_QUOTE: Final = "vTPM quote not checked"
+NO_GPU_EVIDENCE: Final = "GPU evidence not appraised"
 """What acceptances lack most often, in the same words for every format."""
 X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 POLICY: Final = "policy"
@@ -155,17 +156,16 @@ class Appraisal:
         """
         return tuple(dict.fromkeys(step.lacking for step in self.steps if step.ok is None and step.lacking))
 
-    def found_in(self, document: str | None, unread: UnappraisedPart | None = None) -> Appraisal:
+    def found_in(self, document: str | None, *unread: UnappraisedPart) -> Appraisal:
         """Return this appraisal with steps before its own that name the document which the evidence lay in.
 
-        ``document`` is ``None`` where the evidence came alone; ``unread`` is a part of the document that counts
-        for nothing here.
+        ``document`` is ``None`` where the evidence came alone; each ``unread`` part of the document counts for nothing
+        here.
         """
         if document is None:
             return self
         steps = [AppraisalStep("document", True, f"found in {document}; nothing else in it is believed")]
-        if unread is not None:
-            steps.append(AppraisalStep("unread", None, f"{unread.part}: not read", "", unread.lacking))
+        steps += [AppraisalStep("unread", None, f"{each.part}: not read", "", each.lacking) for each in unread]
         return replace(self, steps=(*steps, *self.steps))
 
 

@@ -106,6 +106,11 @@ class Document:
         """Return whether the object has a field ``name`` that is an object."""
         return isinstance(self._fields.get(name), dict)
 
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """The fields as they were read, for a reader of another form."""
+        return self._fields
+
     def names(self) -> tuple[str, ...]:
         """Return the names of the fields."""
         return tuple(self._fields)
