@@ -20,6 +20,7 @@ import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from cryptography import x509
@@ -45,6 +46,7 @@ from carnet_ref.attestation.intel.certificates import (
     parse_pck_chain,
 )
 from carnet_ref.attestation.intel.collateral import (
+    REMEMBERED,
     TD_QUOTING_ENCLAVE,
     Collateral,
     Level,
@@ -60,7 +62,7 @@ from carnet_ref.attestation.intel.collateral import (
 )
 from carnet_ref.attestation.intel.event_log import NO_ACTION, RUNTIME_RTMR, MeasuredEvent, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.quote import EnclaveReport, TdReport, TdxQuote, WrongKindError, parse_quote
-from carnet_ref.attestation.revocation_lists import crl_period
+from carnet_ref.attestation.revocation_lists import RevocationList
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, common_name, name, name_of, validity
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sha256, verify_p256
 from carnet_ref.wire import MalformedError
@@ -245,17 +247,17 @@ class PlatformAppraisal:
         check_path(chain, self.anchors)
         if common_name(chain[0]) != TCB_SIGNING:
             raise PathError(f"the {what} is signed by {name(chain[0])}, not by {TCB_SIGNING!r}")
-        verify_p256(p256_key(chain[0]), document.signature, document.body, f"the signature of the {what}")
+        _check_signed(document, chain[0], what)
 
-    def _check_crl(self, crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> None:
+    def _check_crl(self, crl: RevocationList, issuer: x509.Certificate) -> None:
         """Insist that ``issuer`` signed the whole of its revocation list, and may (RFC 5280, section 6.3.3 (f))."""
         if crl.issuer != issuer.subject:
             raise PathError(f"the revocation list is by {name_of(crl.issuer)}, not by {name(issuer)}")
         if not issuer.extensions.get_extension_for_class(x509.KeyUsage).value.crl_sign:
             raise PathError(f"{name(issuer)} may not sign revocation lists")
-        if any(extension.critical for extension in crl.extensions):
+        if crl.partial:
             raise PathError(f"the revocation list by {name(issuer)} has a critical extension, so it is partial")
-        if not crl.is_signature_valid(p256_key(issuer)):
+        if not _has_signed(issuer, crl):
             raise AuthenticationError(f"the revocation list by {name(issuer)}")
 
     def _check_crl_chain(self, chain: Sequence[x509.Certificate]) -> None:
@@ -276,8 +278,8 @@ class PlatformAppraisal:
             "QE identity": (given.qe_identity.issued, given.qe_identity.next_update),
             "TCB signing certificates": validity(given.tcb_info_chain),
             "QE identity signing certificates": validity(given.qe_identity_chain),
-            "root revocation list": crl_period(given.root_crl),
-            "PCK revocation list": crl_period(given.pck_crl),
+            "root revocation list": (given.root_crl.start, given.root_crl.end),
+            "PCK revocation list": (given.pck_crl.start, given.pck_crl.end),
         }
         for what, (start, end) in periods.items():
             if not start <= self.at <= end:
@@ -301,7 +303,7 @@ class PlatformAppraisal:
             if certificate.issuer != crl.issuer:
                 unlisted = f"no revocation list of {name_of(certificate.issuer)}, which issued {name(certificate)}"
                 self.steps.refuse("revocation", unlisted, CRL)
-            entry = crl.get_revoked_certificate_by_serial_number(certificate.serial_number)
+            entry = crl.entry(certificate)
             if entry is not None:
                 when = f"{entry.revocation_date_utc:{TIME}}"
                 found = f"{name(certificate)} {certificate.serial_number:x} was revoked {when}"
@@ -349,6 +351,17 @@ class PlatformAppraisal:
         if policy.minimum_evaluation_number is not None and number < policy.minimum_evaluation_number:
             return f"the TCB evaluation data number is {number}; accepted: from {policy.minimum_evaluation_number}"
         return None
+
+
+@lru_cache(REMEMBERED)
+def _check_signed(document: SignedDocument, signer: x509.Certificate, what: str) -> None:
+    """Insist that ``signer`` signed a document, which depends on nothing but their bytes."""
+    verify_p256(p256_key(signer), document.signature, document.body, f"the signature of the {what}")
+
+
+@lru_cache(REMEMBERED)
+def _has_signed(issuer: x509.Certificate, crl: RevocationList) -> bool:
+    return crl.crl.is_signature_valid(p256_key(issuer))
 
 
 X509_PATH: Final = "RFC 5280, section 6.1"
