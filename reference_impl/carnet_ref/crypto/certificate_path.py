@@ -20,9 +20,9 @@ Genuine paths use P-384 (NVIDIA), P-256 (Intel), and RSA of 4096 bits above P-38
 constraints are not applied here, so a path with some is refused, critical or not. So is a path with another critical
 extension that is not understood.
 
-What depends on certificates alone is found out once: what one says, whether one issued another, and at which of some
-anchors a path ends. Certificates are compared by all that is in them. Time, policies and revocation are no part of this,
-and no error is remembered; ``REMEMBERED`` bounds how many answers are.
+What depends on certificates alone is found out once: what one says, whether one issued another, and at which anchor
+a path ends. Certificates are compared by all that is in them. Time, policies and revocation are no part of this, and
+no error is remembered; ``REMEMBERED`` bounds how many answers are.
 
 Source: RFC 5280, sections 4.1, 4.2, 4.2.1.3, 4.2.1.9, 4.2.1.10, 4.2.1.12 and 6.1; NIST SP 800-57 Part 1 Revision 5,
 table 2 (strengths of keys).
