@@ -21,7 +21,7 @@ from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, Appraisal, UnappraisedPart
 from carnet_ref.attestation.documents import LARGEST, decode
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
-from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, Policy, appraise_quote, parse_policy
+from carnet_ref.attestation.intel.appraisal import POLICY_FORM, Policy, appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus, collateral_of
 from carnet_ref.attestation.kinds import OTHER_TEXT, SGX_QUOTE, TDX_QUOTE, kind_of_value, known_kind
 from carnet_ref.wire import MalformedError, bounded_json
@@ -234,8 +234,7 @@ FORMAT: Final = Format(
         ),
         Option("event-log", OptionKind.FILE, "What was measured into its run-time registers."),
     ),
-    default_policy=DEFAULT_POLICY,
-    parse_policy=parse_policy,
+    policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
     results=RESULTS,
