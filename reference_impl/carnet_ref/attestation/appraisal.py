@@ -23,6 +23,7 @@ from typing import Final, NoReturn
 
 from cryptography import x509
 
+from carnet_ref.attestation.policies import AppraisalPolicy, Preset
 from carnet_ref.crypto.certificate_path import TIME, fingerprint, is_authority, name, parse_pem_chain, validity
 from carnet_ref.wire import MalformedError
 
@@ -98,6 +99,10 @@ NO_FIRMWARE: Final = "firmware not compared"
 NO_VTPM_QUOTE: Final = "vTPM quote not checked"
 NO_GPU_EVIDENCE: Final = "GPU evidence not appraised"
 """What acceptances lack most often, in the same words for every format."""
+INVENTORY: Final = "inventory"
+INVENTORY_ONLY: Final = "inventory only"
+INVENTORY_DETAIL: Final = "the policy asks what the evidence is and who signed it, and nothing else"
+"""The step, and what an acceptance by an inventory lacks: all that makes evidence something to rely on."""
 X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 POLICY: Final = "policy"
 """The option that a step lacks which nobody takes unless a policy asks."""
@@ -152,9 +157,11 @@ class Appraisal:
     def not_compared(self) -> tuple[str, ...]:
         """What an acceptance does not say, because nobody asked for the step or nothing was given for it.
 
-        Each is a few words, such as ``not fresh``; steps that lack the same have one between them.
+        Each is a few words, such as ``not fresh``; steps that lack the same have one between them. That it is an
+        inventory comes first.
         """
-        return tuple(dict.fromkeys(step.lacking for step in self.steps if step.ok is None and step.lacking))
+        lacking = dict.fromkeys(step.lacking for step in self.steps if step.ok is None and step.lacking)
+        return tuple(sorted(lacking, key=lambda words: words != INVENTORY_ONLY))
 
     def found_in(self, document: str | None, *unread: UnappraisedPart) -> Appraisal:
         """Return this appraisal with steps before its own that name the document which the evidence lay in.
@@ -232,17 +239,24 @@ class Checklist:
         self._steps.append(AppraisalStep(step, False, detail, source, "", without))
         raise RefusedError(self._steps[-1])
 
-    def require_taken(self, asked: Set[str], also: Set[str] = frozenset(), *, without: tuple[str, ...] = ()) -> None:
+    def require_taken(
+        self, policy: AppraisalPolicy, also: Set[str] = frozenset(), *, without: tuple[str, ...] = ()
+    ) -> None:
         """Insist that every step was taken that a policy asks for, and that it asks for one; the step is ``policy``.
 
-        Other steps are asked for ``also`` because of what was given; ``without`` an option, fewer than with it.
+        Other steps are asked for ``also`` because of what was given; ``without`` an option, fewer than with it. An
+        acceptance by an inventory says that it is one, before everything else that it lacks.
         """
+        asked = policy.require
         if not asked:
             self.refuse("policy", "the policy asks for no step, so it accepts nothing")
         missing = sorted((asked | also) - {"policy"} - self.held)
         if missing:
-            needed = next((step.without for step in self._steps if step.id in missing and step.without), ())
-            self.refuse("policy", f"asked for and not taken: {', '.join(missing)}", without=needed)
+            lacking = {step.id: step.without for step in self._steps if step.id in missing and step.without}
+            shown = ", ".join(_with_need(step, lacking.get(step, ())) for step in missing)
+            self.refuse("policy", f"asked for and not taken: {shown}", without=next(iter(lacking.values()), ()))
+        if policy.preset is Preset.INVENTORY:
+            self.left_out(INVENTORY, INVENTORY_DETAIL, lacking=INVENTORY_ONLY)
         self.passed("policy", f"every step asked for was taken: {', '.join(sorted(asked))}", without=without)
 
     def require(self, condition: bool, step: str, detail: str, otherwise: str, source: str = "") -> None:
@@ -261,6 +275,12 @@ class Checklist:
         """Return the appraisal, which is somebody else's if ``appraised_by`` says so; refused claims are dropped."""
         refused = any(step.ok is False for step in self._steps)
         return Appraisal(tuple(self._steps), {} if refused else dict(claims), appraised_by)
+
+
+def _with_need(step: str, without: tuple[str, ...]) -> str:
+    """Return the id of a step that was not taken, with what has to be given for it, where that is known."""
+    needs = ["a key of the policy" if option == POLICY else f"--{option}" for option in without]
+    return f"{step} (needs {' or '.join(needs)})" if needs else step
 
 
 def unparsable(detail: str) -> Appraisal:

@@ -375,7 +375,6 @@ FORMAT: Final[Format[SignedResult, None]] = Format(
         Option("key", OptionKind.FILE, "The verifier's public key in PEM, on P-256 or P-384; it is needed."),
         Option("nonce", OptionKind.HEX, "What the relying party asked with, from 8 to 64 bytes."),
     ),
-    default_policy=None,
     recognise=recognise,
     appraise=appraise,
     anchored=False,

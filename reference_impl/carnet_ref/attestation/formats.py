@@ -18,6 +18,7 @@ from carnet_ref.attestation import kinds
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.appraisal import Anchors, Appraisal
+    from carnet_ref.attestation.policies import PolicyForm
     from carnet_ref.attestation.results import ResultProfile
 
 _Parsed = TypeVar("_Parsed")
@@ -94,13 +95,11 @@ class Format(Generic[_Parsed, Policy]):
         argument: what the evidence itself is called on the command line.
         help: what the subcommand's help says.
         options: what else can be given, in the order of the help.
-        default_policy: the policy without ``--policy``.
         recognise: makes evidence of the bytes that were given, and raises ``MalformedError`` on what is none.
         combine: makes one evidence of that of several files, and raises ``MalformedError`` on too much; without it, one
             file is given.
         appraise: goes through the steps of the appraisal.
-        parse_policy: reads another policy, and raises ``MalformedError`` on what is none; without it, there is no
-            ``--policy``.
+        policy: the keys of its policies, with their presets; without it, there is no ``--policy``.
         results: how an appraisal becomes a result for others; without it, there is no ``--ear``.
         anchored: whether it rests on trust anchors; without them, there is no ``--trust-anchor``.
     """
@@ -108,13 +107,17 @@ class Format(Generic[_Parsed, Policy]):
     argument: str
     help: str
     options: tuple[Option, ...]
-    default_policy: Policy
     recognise: Callable[[bytes, OptionValues], _Parsed]
     appraise: Callable[[_Parsed, OptionValues, AppraisalContext[Policy]], Appraisal]
-    parse_policy: Callable[[bytes], Policy] | None = None
+    policy: PolicyForm[Policy] | None = None
     combine: Callable[[Sequence[_Parsed]], _Parsed] | None = None
     results: ResultProfile | None = None
     anchored: bool = True
+
+    @property
+    def default_policy(self) -> Policy | None:
+        """The policy without ``--policy``; ``None`` where evidence is appraised by none."""
+        return None if self.policy is None else self.policy.default_policy
 
 
 def appraise_files(name: str, files: Sequence[bytes], given: OptionValues, against: AppraisalContext[Any]) -> Appraisal:

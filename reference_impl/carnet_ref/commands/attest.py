@@ -36,11 +36,13 @@ from carnet_ref.attestation.formats import (
 if TYPE_CHECKING:
     from carnet_ref.attestation.appraisal import Anchors, Appraisal
     from carnet_ref.attestation.jose import SigningKey
+    from carnet_ref.attestation.policies import EffectivePolicy, PolicyForm, Preset
     from carnet_ref.attestation.results import AppraisalRecord, Profiles
 
 AnyFormat = Format[Any, Any]
 FURTHER: Final = {
     "live": ("carnet_ref.commands.live:live", "Collect the evidence of this machine and appraise it (also --live)."),
+    "policy": ("carnet_ref.commands.policy:policy", "Show what a policy asks for, and which keys there are."),
 }
 """Subcommands that appraise no file: where each is, as ``module:name``, and what it does, in one line."""
 LIVE: Final = "--live"
@@ -59,8 +61,8 @@ EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo
 """The times that a token can have; the last leaves room for an expiry."""
 EAR_PROFILES: Final = ("draft", "veraison")
 """The profiles that results can have, by their names in small letters."""
-DEFAULT: Final = "carnet-default:{}"
-"""The id of the default policy of a format."""
+PRESET_ID: Final = "carnet-{}:{}"
+"""The id of a preset of a format."""
 readable = click.Path(path_type=Path)
 at_option = click.option(
     "--at", metavar="TIME", help="When to appraise, in ISO 8601 (UTC unless it says). [default: now]"
@@ -105,15 +107,33 @@ def _value(option: Option, word: Any) -> Value:
 
 
 def policy_given(form: AnyFormat, path: Path | None) -> object:
-    """Return the policy in the file, or the format's default. Raises UsageError if the file has none."""
+    """Return the policy in the file or of the preset, or the format's default. Raises UsageError if there is none."""
+    return form.default_policy if path is None or form.policy is None else effective_policy(form.policy, path).policy
+
+
+def effective_policy(form: PolicyForm[Any], path: Path) -> EffectivePolicy[Any]:
+    """Return the policy in the file, or the preset of this name, with what it inherits.
+
+    Raises UsageError if the file has none, or there is a preset and a file of this name.
+    """
+    from carnet_ref.attestation.policies import policy_object
     from carnet_ref.wire import MalformedError
 
-    if path is None or form.parse_policy is None:
-        return form.default_policy
+    preset = preset_named(path)
     try:
-        return form.parse_policy(contents(path))
+        return form.effective(policy_object(contents(path))) if preset is None else form.preset(preset)
     except MalformedError as error:
         raise UsageError(f"'{path}' is no policy: {error}") from None
+
+
+def preset_named(path: Path) -> Preset | None:
+    """Return the preset of this name, if it is one's. Raises UsageError if there is such a file, too."""
+    from carnet_ref.attestation.policies import Preset
+
+    preset = next((each for each in Preset if each == str(path)), None)
+    if preset is not None and path.exists():
+        raise UsageError(f"'{path}' is a preset, and a file here: write its whole path if you mean the file")
+    return preset
 
 
 def said(words: Mapping[Option, Any]) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
@@ -187,8 +207,11 @@ def with_ear_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def policy_id(kind: str, path: Path | None) -> str:
-    """Return an id of the policy in a file, or of a format's default."""
-    return DEFAULT.format(kind) if path is None else f"sha-256:{hashlib.sha256(contents(path)).hexdigest()}"
+    """Return an id of the policy in a file, of a preset, or of a format's default."""
+    preset = None if path is None else preset_named(path)
+    if path is None or preset is not None:
+        return PRESET_ID.format(preset or "default", kind)
+    return f"sha-256:{hashlib.sha256(contents(path)).hexdigest()}"
 
 
 def contents(path: Path) -> bytes:
@@ -404,9 +427,13 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
         return show(appraisal, time, again, as_json)
 
     policy = click.option(
-        "--policy", "policy_file", type=readable, metavar="FILE", help="A JSON policy that replaces the default."
+        "--policy",
+        "policy_file",
+        type=readable,
+        metavar="FILE",
+        help="A JSON policy, which inherits what it leaves out, or a preset: strict, default or inventory.",
     )
-    policies = [policy] if form.parse_policy is not None else []
+    policies = [policy] if form.policy is not None else []
     anchors = [anchor_option] if form.anchored else []
     results = [with_ear_options] if form.results is not None else []
     shown = (*map(click_option, form.options), at_option, *policies, *anchors, *results, json_option)

@@ -156,7 +156,7 @@ def _command() -> click.Command:
             type=(click.Choice(KINDS), attest.readable),
             multiple=True,
             metavar="FORMAT FILE",
-            help="A JSON policy for evidence of a format, which then has to be there; once for each.",
+            help="A policy or preset for evidence of a format, which then has to be there; once for each.",
         ),
         attest.anchor_option,
         attest.with_ear_options,

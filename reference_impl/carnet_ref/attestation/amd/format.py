@@ -11,7 +11,7 @@ from typing import Final
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation import results
-from carnet_ref.attestation.amd.appraisal import DEFAULT_POLICY, Policy, appraise_report, parse_policy
+from carnet_ref.attestation.amd.appraisal import POLICY_FORM, Policy, appraise_report
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
 from carnet_ref.attestation.amd.report import DEBUG
 from carnet_ref.attestation.appraisal import Appraisal
@@ -109,8 +109,7 @@ FORMAT: Final = Format(
             REPORT_DATA_BYTES,
         ),
     ),
-    default_policy=DEFAULT_POLICY,
-    parse_policy=parse_policy,
+    policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
     results=RESULTS,

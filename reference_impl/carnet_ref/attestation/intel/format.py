@@ -12,7 +12,7 @@ from typing import Final
 from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
-from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, Policy, appraise_quote, parse_policy
+from carnet_ref.attestation.intel.appraisal import POLICY_FORM, Policy, appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus, collateral_of
 from carnet_ref.attestation.intel.evidence import QuoteEvidence, quote_evidence
 
@@ -126,8 +126,7 @@ FORMAT: Final = Format(
         ),
         Option("event-log", OptionKind.FILE, "What was measured into its run-time registers."),
     ),
-    default_policy=DEFAULT_POLICY,
-    parse_policy=parse_policy,
+    policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
     results=RESULTS,

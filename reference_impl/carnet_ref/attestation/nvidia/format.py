@@ -16,13 +16,11 @@ from carnet_ref.attestation.appraisal import AnchorRole, Appraisal
 from carnet_ref.attestation.documents import decode, decode_pem
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 from carnet_ref.attestation.nvidia.appraisal import (
-    DEFAULT_NODE_POLICY,
-    DEFAULT_POLICY,
+    NODE_POLICY_FORM,
+    POLICY_FORM,
     NodePolicy,
     Policy,
     appraise_gpu,
-    parse_node_policy,
-    parse_policy,
 )
 from carnet_ref.attestation.nvidia.node import appraise_node
 from carnet_ref.attestation.nvidia.report import MOST_DEVICES, DeviceEvidence, device_evidence
@@ -134,8 +132,7 @@ DEVICE_FORMAT: Final = Format(
         Option("nonce", OptionKind.HEX, "The nonce that the report was asked with.", NONCE_BYTES),
         *REFERENCES,
     ),
-    default_policy=DEFAULT_POLICY,
-    parse_policy=parse_policy,
+    policy=POLICY_FORM,
     recognise=recognise_report,
     appraise=appraise_report,
     results=DEVICE,
@@ -201,8 +198,7 @@ NODE_FORMAT: Final = Format(
         Option("nonce", OptionKind.HEX, "The nonce that every device was asked with.", NONCE_BYTES),
         *REFERENCES,
     ),
-    default_policy=DEFAULT_NODE_POLICY,
-    parse_policy=parse_node_policy,
+    policy=NODE_POLICY_FORM,
     recognise=recognise_node,
     combine=combine_nodes,
     appraise=appraise_node_evidence,
@@ -231,7 +227,6 @@ RIM_FORMAT: Final = Format(
     `carnet attest gpu --rim`.
     """,
     options=(),
-    default_policy=None,
     recognise=recognise_rim,
     appraise=appraise_rim_file,
 )

@@ -52,7 +52,7 @@ def test_a_registered_format_has_a_subcommand_a_policy_and_a_row_in_the_document
         assert option in shown
     toy.write_text("genuine red")
     policy = toy.with_name("policy")
-    policy.write_text("blue")
+    policy.write_text('{"colour": "blue"}')
     result = attest("toy", str(toy), "--policy", str(policy))
     assert result.exit_code == 1
     assert "REFUSED at colour" in result.stdout
