@@ -98,6 +98,7 @@ NOT_FRESH: Final = "not fresh"
 NO_REVOCATION: Final = "revocation not checked"
 NO_FIRMWARE: Final = "firmware not compared"
 NO_VTPM_QUOTE: Final = "vTPM quote not checked"
+NO_GPU_EVIDENCE: Final = "GPU evidence not appraised"
 """What acceptances lack most often, in the same words for every format."""
 FRESHNESS_STEPS: Final = frozenset({"nonce", "report-data"})
 """The steps, by the last word of their ids, that compare the evidence with what the relying party asked with."""
@@ -212,17 +213,16 @@ class Appraisal:
         step = AppraisalStep("requirements", not unmet, detail, "", "", tuple(self.missing) if unmet else ())
         return replace(self, steps=(*self.steps, step), claims={} if unmet else self.claims)
 
-    def found_in(self, document: str | None, unread: UnappraisedPart | None = None) -> Appraisal:
+    def found_in(self, document: str | None, *unread: UnappraisedPart) -> Appraisal:
         """Return this appraisal with steps before its own that name the document which the evidence lay in.
 
-        ``document`` is ``None`` where the evidence came alone; ``unread`` is a part of the document that counts
-        for nothing here.
+        ``document`` is ``None`` where the evidence came alone; each ``unread`` part of the document counts for nothing
+        here.
         """
         if document is None:
             return self
         steps = [AppraisalStep("document", True, f"found in {document}; nothing else in it is believed")]
-        if unread is not None:
-            steps.append(AppraisalStep("unread", None, f"{unread.part}: not read", "", unread.lacking))
+        steps += [AppraisalStep("unread", None, f"{each.part}: not read", "", each.lacking) for each in unread]
         return replace(self, steps=(*steps, *self.steps))
 
 

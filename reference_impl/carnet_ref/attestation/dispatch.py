@@ -88,11 +88,21 @@ def appraise_document(data: bytes, inputs: Inputs) -> Appraisal:
     layers = tuple(dict.fromkeys(layer for each in appraisals.values() for layer in each.layers))
     try:
         for name, appraisal in appraisals.items():
-            steps.adopt(appraisal, name)
+            steps.adopt(_beside(appraisal, names), name)
             claims[name] = dict(appraisal.claims)
     except RefusedError:
         pass  # the step says so, and what is concluded has no claims
     return replace(steps.concluded(claims), layers=layers)
+
+
+def _beside(appraisal: Appraisal, names: Collection[str]) -> Appraisal:
+    """Return an appraisal without words that it lacks a part of the document which other formats appraise."""
+    from carnet_ref.attestation.appraisal import NO_GPU_EVIDENCE, NO_VTPM_QUOTE
+
+    appraised = {NO_GPU_EVIDENCE: {"gpu", "node"}, NO_VTPM_QUOTE: {"tpm"}}
+    found = {words for words, formats in appraised.items() if formats & set(names)}
+    steps = (replace(step, lacking="") if step.lacking in found else step for step in appraisal.steps)
+    return replace(appraisal, steps=tuple(steps))
 
 
 HELP: Final = "carnet attest --help lists what is read"

@@ -236,12 +236,12 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
     "tdx": RegisteredFormat(
         "carnet_ref.attestation.intel.format:FORMAT",
         "Appraise the quote of an Intel TDX virtual machine.",
-        (kinds.TDX_QUOTE, kinds.QUOTE_DOCUMENT, kinds.AZURE_TDX),
+        (kinds.TDX_QUOTE, kinds.QUOTE_DOCUMENT, kinds.AZURE_TDX, kinds.DSTACK_ENVELOPE),
     ),
     "snp": RegisteredFormat(
         "carnet_ref.attestation.amd.format:FORMAT",
         "Appraise the report of an AMD SEV-SNP virtual machine.",
-        (kinds.SNP_REPORT, kinds.SNP_DOCUMENT, kinds.AZURE_SNP, kinds.HCL_SNP),
+        (kinds.SNP_REPORT, kinds.SNP_DOCUMENT, kinds.AZURE_SNP, kinds.HCL_SNP, kinds.DSTACK_ENVELOPE),
     ),
     "nitro": RegisteredFormat(
         "carnet_ref.attestation.nitro.format:FORMAT",

@@ -20,6 +20,7 @@ INTEL_QE_VENDOR: Final = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
 TDX_QUOTE: Final = "a quote of an Intel TDX virtual machine"
 SGX_QUOTE: Final = "a quote of an SGX enclave"
 QUOTE_DOCUMENT: Final = "a document with a quote"
+DSTACK_ENVELOPE: Final = "an attestation answer of dstack"
 AZURE_TDX: Final = "Azure's evidence of a TDX virtual machine"
 TDREPORT: Final = "a TDREPORT, which only its own machine can check"
 NVIDIA_REPORT: Final = "the report of an NVIDIA device"
@@ -82,6 +83,18 @@ _JSON_KINDS: Final = (
     (("quote",), QUOTE_DOCUMENT),
     (("td_quote",), QUOTE_DOCUMENT),
     (("vm_attestation_quote",), QUOTE_DOCUMENT),
+    (("vmAttestationQuote",), QUOTE_DOCUMENT),
+    (("tdx_attestation",), QUOTE_DOCUMENT),
+    (("tdxAttestation",), QUOTE_DOCUMENT),
+    (("header", "td_quote_body"), QUOTE_DOCUMENT),
+    (("header", "tdQuoteBody"), QUOTE_DOCUMENT),
+    (("header", "td_quote_body_descriptor"), QUOTE_DOCUMENT),
+    (("header", "tdQuoteBodyDescriptor"), QUOTE_DOCUMENT),
+    (("sev_snp_attestation",), SNP_DOCUMENT),
+    (("sevSnpAttestation",), SNP_DOCUMENT),
+    (("report", "certificate_chain"), SNP_DOCUMENT),
+    (("report", "certificateChain"), SNP_DOCUMENT),
+    (("attestation",), DSTACK_ENVELOPE),
     (("evidence_list",), NVIDIA_EVIDENCE),
     (("device_evidence_list",), NVIDIA_EVIDENCE),
     (("nvidia_payload",), NVIDIA_EVIDENCE),
@@ -201,6 +214,15 @@ def _is_snp_report(data: bytes) -> bool:
     return len(data) >= SNP_BYTES and version in SNP_VERSIONS and algorithm == 1
 
 
+def _is_envelope(data: bytes) -> bool:
+    """Return whether dstack's guest agent answered ``data``: SCALE from a zero on, or a map in MessagePack."""
+    if data[:1] != b"\0" and b"\xa8platform" not in data[:32]:
+        return False
+    from carnet_ref.attestation.dstack import is_envelope
+
+    return is_envelope(data)
+
+
 def _is_azure(data: bytes) -> bool:
     return data[:4] == b"HCLA"
 
@@ -224,6 +246,7 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (CERTIFICATE, lambda data: data[:2] in (b"\x30\x81", b"\x30\x82")),
     (XML, lambda data: data.lstrip()[:1] == b"<"),
     (CERTIFICATES, lambda data: data[:11] == PEM),
+    (DSTACK_ENVELOPE, _is_envelope),
 )
 
 

@@ -85,7 +85,7 @@ def appraise(evidence: SnpEvidence, given: OptionValues, against: AppraisalConte
         report_data=given.octets("report-data"),
         crls=given.files("crl"),
     )
-    return appraisal.found_in(evidence.found_in, evidence.unread)
+    return appraisal.found_in(evidence.found_in, *evidence.unread)
 
 
 def describe(evidence: SnpEvidence) -> Iterator[Layer]:
