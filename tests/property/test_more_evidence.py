@@ -17,7 +17,14 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation.amd import appraisal as amd_policy
 from carnet_ref.attestation.amd.certificates import KeyKind
 from carnet_ref.attestation.amd.report import GuestPolicy
-from carnet_ref.attestation.appraisal import POLICY, Anchors, Appraisal, AppraisalStep, default_anchors
+from carnet_ref.attestation.appraisal import (
+    POLICY,
+    Anchors,
+    Appraisal,
+    AppraisalStep,
+    anchors_from_pem,
+    default_anchors,
+)
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, Expected, Verifier, appraise_composite
 from carnet_ref.attestation.documents import decode
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionKind, OptionValues, appraise_files
@@ -40,6 +47,7 @@ from tests.fixtures import (
     nitro_documents,
     nvidia_node,
     nvidia_pki,
+    service_tokens,
     simulated_machine,
     simulated_quotes,
     simulated_snp,
@@ -115,6 +123,7 @@ def every_situation() -> Iterator[Situation]:
     yield from _nitro_documents()
     yield from _tpm_quotes()
     yield _result()
+    yield from _of_services()
     yield _composite()
 
 
@@ -253,6 +262,27 @@ def _nodes() -> Iterator[Situation]:
         yield Situation(
             name, "node", of_format("node", json.dumps(entries).encode(), world.anchors, nvidia_pki.AT), parts, policies
         )
+
+
+def _of_services() -> Iterator[Situation]:
+    """Yield results of services: with a key, by certificates, and one whose issuer has to be named."""
+    tokens = service_tokens
+    chain, root = tokens.certified(tokens.EC_KEY)
+    staging = {"iss": "https://nras.attestation-stg.nvidia.com"}
+    whole = {
+        "a bundle": (tokens.bundle(), Anchors({}), tokens.NVIDIA["iss"]),
+        "a token with certificates": (tokens.token("NVIDIA", header={"x5c": chain}), anchors_from_pem(root), "x"),
+        "a token of another issuer": (tokens.token("NVIDIA", staging), Anchors({}), staging["iss"]),
+        "a debugged machine's": (tokens.token("Google", {"dbgstat": "enabled"}), Anchors({}), "x"),
+    }
+    for name, (data, anchors, issuer) in whole.items():
+        parts = {
+            "key": Part("key", (tokens.key_set(), tokens.pem(tokens.OTHER_EC_KEY))),
+            "issuer": Part("issuer", (issuer, "https://example.com"), fits=issuer != "x"),
+            "audience": Part("audience", ("https://sts.googleapis.com",), fits=False),
+            "nonce": Part("nonce", (tokens.NONCE, bytes(32))),
+        }
+        yield Situation(name, "result", of_format("result", data, anchors, tokens.NOW), parts)
 
 
 def _nitro_documents() -> Iterator[Situation]:

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from carnet_ref.attestation.appraisal import POLICY, Checklist
-from carnet_ref.attestation.documents import PREFIX, Document
-from carnet_ref.wire import MalformedError
+from carnet_ref.attestation.policies import Named, Octets
 
 Pcrs = Mapping[int, bytes]
 """Values of registers by their numbers."""
@@ -19,40 +18,9 @@ AcceptedPcrs = Mapping[int, frozenset[bytes]]
 NO_PCRS: Final = "measurements not compared"
 
 
-def required_steps(document: Document, keys: tuple[str, ...], steps: tuple[str, ...]) -> frozenset[str]:
-    """Return the steps that a policy asks for. Raises MalformedError if it has other keys, or asks for other steps."""
-    for words, allowed in ((document.names(), keys), (document.texts("require"), steps)):
-        wrong = next((word for word in words if word not in allowed), None)
-        if wrong is not None:
-            raise MalformedError("policy", f"words out of {', '.join(allowed)}", ascii(wrong[:100]))
-    return frozenset(document.texts("require"))
-
-
-def parse_accepted(document: Document, name: str, count: int, sizes: frozenset[int]) -> AcceptedPcrs:
-    """Read which values a policy accepts: an object with lists of hexadecimal by register, from 0 to ``count`` - 1.
-
-    Raises MalformedError if it has something else.
-    """
-    if not document.has(name):
-        return {}
-    registers = document.document(name)
-    return {_register(number, name, count): _values(registers, number, sizes) for number in registers.names()}
-
-
-def _register(number: str, name: str, count: int) -> int:
-    if number not in map(str, range(count)):
-        raise MalformedError(f"policy: {name}", f"registers from 0 to {count - 1}", ascii(number)[:80])
-    return int(number)
-
-
-def _values(registers: Document, number: str, sizes: frozenset[int]) -> frozenset[bytes]:
-    texts = registers.texts(number)
-    values = frozenset(Document({number: text.removeprefix(PREFIX)}, "policy").octets(number) for text in texts)
-    other = next((value for value in values if len(value) not in sizes), None)
-    if other is not None:
-        shown = ", ".join(map(str, sorted(sizes)))
-        raise MalformedError(f"policy: PCR {number}", f"values of {shown} bytes", f"{len(other)}")
-    return values
+def accepted_pcrs(count: int, sizes: frozenset[int]) -> Named:
+    """Return what a key of a policy may say of registers from 0 to ``count`` - 1 with values of these sizes."""
+    return Named(dict.fromkeys(range(count), Octets(tuple(sorted(sizes)))))
 
 
 def check_pcrs(steps: Checklist, pcrs: Pcrs, accepted: AcceptedPcrs, source: str) -> None:

@@ -4,6 +4,7 @@
   to. About everything else no claim is made.
 * Accepted: the vector has what was affirmed. The tier is the worst in it, and at best *warning* where something was not
   compared, so that *affirming* means that nothing was left open.
+* Accepted by an inventory: no claim is made, and the tier is *none*, because nothing was demanded.
 * Refused: the attester whose step failed is *contraindicated*, and so are all that a step about several was about. For
   the others there is no result, because nothing is accepted by halves.
 
@@ -23,7 +24,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
+from carnet_ref.attestation.appraisal import INVENTORY_ONLY, Appraisal, AppraisalStep
 
 HOUR: Final = 3600
 """For how many seconds a result may be relied on, where no policy says otherwise."""
@@ -171,6 +172,8 @@ def _result(name: str, profile: ResultProfile, appraisal: Appraisal) -> Attester
         own = profile.claims_of(failed.id.rpartition(".")[2]) if _owner(failed) == name else {}
         return AttesterResult(tier, _filled(own), lacking, {})
     claims = claims_of(name, appraisal.claims)
+    if INVENTORY_ONLY in lacking:
+        return AttesterResult(Tier.NONE, _filled({}), lacking, claims)
     own_steps = {step.id.rpartition(".")[2]: step for step in about if _owner(step) == name}
     vector = {**{row.claim: row.affirmed for row in profile.rows if _holds(row, own_steps)}, **profile.noted(claims)}
     tier = worst(map(tier_of, vector.values()))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -30,9 +30,9 @@ from carnet_ref.attestation.appraisal import (
     RefusedError,
 )
 from carnet_ref.attestation.cose import verify_sign1
-from carnet_ref.attestation.documents import Document
 from carnet_ref.attestation.nitro.document import PCR_COUNT, PCR_SIZES, NitroDocument, Source
-from carnet_ref.attestation.pcrs import AcceptedPcrs, check_pcrs, parse_accepted, required_steps, shown_pcrs
+from carnet_ref.attestation.pcrs import AcceptedPcrs, accepted_pcrs, check_pcrs, shown_pcrs
+from carnet_ref.attestation.policies import AppraisalPolicy, Flag, Number, policy_form, policy_key, require_key
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, fingerprint, name, validity
 from carnet_ref.crypto.primitives import AuthenticationError
 
@@ -60,39 +60,29 @@ UNBOUND: Final = "bound to no data"
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """What is asked.
+class Policy(AppraisalPolicy):
+    """What is asked of an enclave or an instance; each key says what it means."""
 
-    Attributes:
-        require: the steps that must have been taken and have held.
-        allow_debug: whether an enclave in debug mode is accepted, whose console its parent reads.
-        pcrs: for each register that is asked for, the values accepted; empty: none is asked for.
-        maximum_age: for how many seconds a document is accepted after it was made; ``None``: while its certificates
-            are valid.
-    """
-
-    require: frozenset[str] = frozenset()
-    allow_debug: bool = False
-    pcrs: AcceptedPcrs = field(default_factory=dict)
-    maximum_age: int | None = None
-
-
-DEFAULT_POLICY: Final = Policy(require=DEFAULT_STEPS)
-KEYS: Final = tuple(Policy.__dataclass_fields__)
-
-
-def parse_policy(data: bytes) -> Policy:
-    """Read a policy from a JSON object whose keys are the attributes of `Policy`; bytes are hexadecimal.
-
-    Raises MalformedError if it is something else.
-    """
-    document = Document.parse(data, "policy")
-    return Policy(
-        require=required_steps(document, KEYS, STEPS),
-        allow_debug=document.flag("allow_debug", default=False),
-        pcrs=parse_accepted(document, "pcrs", PCR_COUNT, PCR_SIZES),
-        maximum_age=document.number("maximum_age") if document.has("maximum_age") else None,
+    require: frozenset[str] = require_key(STEPS)
+    allow_debug: bool = policy_key(
+        Flag(), False, "whether an enclave in debug mode is accepted, whose console its parent reads"
     )
+    pcrs: AcceptedPcrs = policy_key(
+        accepted_pcrs(PCR_COUNT, PCR_SIZES), {}, "for each register that is asked for, the values accepted"
+    )
+    maximum_age: int | None = policy_key(
+        Number(), None, "for how many seconds after it was made a document is accepted"
+    )
+
+
+POLICY_FORM: Final = policy_form(
+    Policy,
+    default={"require": DEFAULT_STEPS},
+    strict={"require": DEFAULT_STEPS | {"nonce", "pcrs"}},
+    inventory={"require": DEFAULT_STEPS, "allow_debug": True},
+)
+DEFAULT_POLICY: Final = POLICY_FORM.default_policy
+parse_policy: Final = POLICY_FORM.parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +105,7 @@ def appraise_document(
         _check_debug(steps, document, policy)
         check_pcrs(steps, document.pcrs, policy.pcrs, PROCESS)
         _check_binding(steps, document, asked)
-        steps.require_taken(policy.require)
+        steps.require_taken(policy)
     except RefusedError:
         return steps.concluded({})
     return steps.concluded(_claims(document))

@@ -8,7 +8,7 @@ from typing import Final
 from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import Appraisal, UnappraisedPart
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
-from carnet_ref.attestation.nitro.appraisal import DEFAULT_POLICY, AskedWith, Policy, appraise_document, parse_policy
+from carnet_ref.attestation.nitro.appraisal import POLICY_FORM, AskedWith, Policy, appraise_document
 from carnet_ref.attestation.nitro.document import NitroDocument, parse_document
 
 
@@ -62,8 +62,7 @@ FORMAT: Final = Format(
         Option("user-data", OptionKind.HEX, "The user data that the enclave should have put in."),
         Option("public-key", OptionKind.FILE, "The public key, in DER, that the enclave should have put in."),
     ),
-    default_policy=DEFAULT_POLICY,
-    parse_policy=parse_policy,
+    policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
     results=RESULTS,

@@ -14,19 +14,18 @@ Client Platform Firmware Profile 1.06, sections 3.3.4 and 10.4.5 (start of PCR0,
 from __future__ import annotations
 
 import hmac
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from carnet_ref.attestation import tpm2
 from carnet_ref.attestation.amd import appraisal as snp
 from carnet_ref.attestation.appraisal import NOT_FRESH, AnchorRole, Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.documents import Document
 from carnet_ref.attestation.event_logs import LoggedEvent, parse_agile_log
 from carnet_ref.attestation.formats import AppraisalContext
 from carnet_ref.attestation.intel import appraisal as tdx
-from carnet_ref.attestation.pcrs import AcceptedPcrs, check_pcrs, parse_accepted, required_steps, shown_pcrs
+from carnet_ref.attestation.pcrs import AcceptedPcrs, accepted_pcrs, check_pcrs, shown_pcrs
+from carnet_ref.attestation.policies import AppraisalPolicy, PolicyOf, policy_form, policy_key, require_key
 from carnet_ref.attestation.tpm.evidence import TpmEvidence
 from carnet_ref.crypto.certificate_path import PathError, check_path, name
 from carnet_ref.crypto.primitives import sha256
@@ -34,6 +33,7 @@ from carnet_ref.wire import MalformedError
 
 STEPS: Final = ("parse", "ak", "validity", "signature", "nonce", "pcr-digest", "pcrs", "event-log", "policy")
 DEFAULT_STEPS: Final = frozenset({"signature"})
+VALUES: Final = frozenset(each.digest_size for each in tpm2.HASHES.values())
 LIBRARY: Final = "TCG, TPM Library, part 1, section 32"
 FIRMWARE: Final = "TCG, PC Client Platform Firmware Profile, section 10"
 AZURE_KEYS: Final = "Microsoft, Azure confidential VM guest attestation design"
@@ -44,39 +44,29 @@ NO_LOG: Final = "event log not replayed"
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """What is asked.
+class Policy(AppraisalPolicy):
+    """What is asked of a quote, and of the machine that its key comes from; each key says what it means."""
 
-    Attributes:
-        require: the steps that must have been taken and have held.
-        pcrs: for each register that is asked for, the values accepted; empty: none is asked for.
-        snp: what is asked of the SNP report that the key comes from.
-        tdx: what is asked of the TDX quote that the key comes from.
-    """
-
-    require: frozenset[str] = frozenset()
-    pcrs: AcceptedPcrs = field(default_factory=dict)
-    snp: snp.Policy = snp.DEFAULT_POLICY
-    tdx: tdx.Policy = tdx.DEFAULT_POLICY
-
-
-DEFAULT_POLICY: Final = Policy(require=DEFAULT_STEPS)
-KEYS: Final = tuple(Policy.__dataclass_fields__)
-
-
-def parse_policy(data: bytes) -> Policy:
-    """Read a policy from a JSON object whose keys are the attributes of `Policy`; bytes are hexadecimal.
-
-    Raises MalformedError if it is something else.
-    """
-    document = Document.parse(data, "policy")
-    inner = json.loads(data)
-    return Policy(
-        require=required_steps(document, KEYS, STEPS),
-        pcrs=parse_accepted(document, "pcrs", tpm2.PCRS, frozenset(each.digest_size for each in tpm2.HASHES.values())),
-        snp=snp.parse_policy(json.dumps(inner["snp"]).encode()) if document.has("snp") else snp.DEFAULT_POLICY,
-        tdx=tdx.parse_policy(json.dumps(inner["tdx"]).encode()) if document.has("tdx") else tdx.DEFAULT_POLICY,
+    require: frozenset[str] = require_key(STEPS)
+    pcrs: AcceptedPcrs = policy_key(
+        accepted_pcrs(tpm2.PCRS, VALUES), {}, "for each register that is asked for, the values accepted"
     )
+    snp: snp.Policy = policy_key(
+        PolicyOf(snp.POLICY_FORM, "snp"), snp.DEFAULT_POLICY, "what is asked of the SNP report that the key comes from"
+    )
+    tdx: tdx.Policy = policy_key(
+        PolicyOf(tdx.POLICY_FORM, "tdx"), tdx.DEFAULT_POLICY, "what is asked of the TDX quote that the key comes from"
+    )
+
+
+POLICY_FORM: Final = policy_form(
+    Policy,
+    default={"require": DEFAULT_STEPS},
+    strict={"require": frozenset({"ak", "signature", "nonce", "pcr-digest", "pcrs", "event-log"})},
+    inventory={"require": DEFAULT_STEPS},
+)
+DEFAULT_POLICY: Final = POLICY_FORM.default_policy
+parse_policy: Final = POLICY_FORM.parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +94,7 @@ def appraise_tpm(evidence: TpmEvidence, beside: Beside, against: AppraisalContex
         _check_nonce(steps, evidence, beside)
         _check_registers(steps, evidence, against.policy)
         secure_boot = _check_log(steps, evidence, beside)
-        steps.require_taken(against.policy.require)
+        steps.require_taken(against.policy)
     except RefusedError:
         return steps.concluded({})
     return steps.concluded(_claims(evidence, report, secure_boot))

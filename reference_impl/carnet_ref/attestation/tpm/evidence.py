@@ -18,7 +18,7 @@ from carnet_ref.attestation.amd.evidence import HCL_OF_TDX, SnpEvidence, hcl_par
 from carnet_ref.attestation.amd.evidence import parse_evidence as parse_snp_evidence
 from carnet_ref.attestation.appraisal import UnappraisedPart
 from carnet_ref.attestation.documents import LARGEST, decode
-from carnet_ref.attestation.intel.format import quote_evidence
+from carnet_ref.attestation.intel.evidence import quote_evidence
 from carnet_ref.attestation.kinds import kind_of, kind_of_value
 from carnet_ref.crypto.certificate_path import parse_der_chain
 from carnet_ref.wire import MalformedError, bounded_json
@@ -44,7 +44,7 @@ class TpmEvidence:
     runtime_data: bytes | None = None
     report: SnpEvidence | bytes | None = None
     found_in: str | None = None
-    unread: UnappraisedPart | None = None
+    unread: tuple[UnappraisedPart, ...] = ()
 
 
 def parse_evidence(data: bytes, signature: bytes | None, values: bytes | None) -> TpmEvidence:
@@ -154,7 +154,7 @@ def _google(document: object) -> TpmEvidence:
     certificates = parse_der_chain([_base64(each, "akCert") for each in encoded]) if encoded else ()
     public = tpm2.parse_public(_base64(attestation["akpub"], "akPub")) if attestation.get("akpub") else None
     log = attestation.get("eventlog")
-    unread = TEE if attestation.get("sevsnpattestation") or attestation.get("tdxattestation") else None
+    unread = (TEE,) if attestation.get("sevsnpattestation") or attestation.get("tdxattestation") else ()
     key = tpm2.AttestationKey(public, certificates)
     events = None if log is None else _base64(log, "eventLog")
     return TpmEvidence(quote, signature, values, key, events, found_in=GOOGLE, unread=unread)

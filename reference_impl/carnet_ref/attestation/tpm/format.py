@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from carnet_command.errors import UsageError
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.documents import decode
-from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
+from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
 from carnet_ref.attestation.intel.collateral import collateral_of
-from carnet_ref.attestation.tpm.appraisal import DEFAULT_POLICY, Beside, Policy, appraise_tpm, parse_policy
+from carnet_ref.attestation.tpm.appraisal import POLICY_FORM, Beside, Policy, appraise_tpm
 from carnet_ref.attestation.tpm.evidence import TpmEvidence, parse_evidence
 from carnet_ref.attestation.tpm2 import GENERATED, parse_key
 
@@ -17,7 +16,7 @@ from carnet_ref.attestation.tpm2 import GENERATED, parse_key
 def recognise(data: bytes, given: OptionValues) -> tuple[TpmEvidence, Beside]:
     """Return the quote and what is beside it. Raises MalformedError or, without a signature, UsageError."""
     if given.octets("signature") is None and GENERATED in data[:4]:
-        raise UsageError("a quote alone needs --signature")
+        raise NeedsOptionError("a quote alone needs --signature", "signature")
     key, collateral = given.octets("ak"), given.files("collateral")
     log = given.octets("event-log")
     beside = Beside(
@@ -34,7 +33,7 @@ def appraise(found: tuple[TpmEvidence, Beside], given: OptionValues, against: Ap
     """Appraise the quote."""
     del given
     evidence, beside = found
-    return appraise_tpm(evidence, beside, against).found_in(evidence.found_in, evidence.unread)
+    return appraise_tpm(evidence, beside, against).found_in(evidence.found_in, *evidence.unread)
 
 
 FORMAT: Final = Format(
@@ -57,8 +56,7 @@ FORMAT: Final = Format(
         Option("crl", OptionKind.FILES, "A revocation list of AMD's root, in PEM or DER."),
         Option("collateral", OptionKind.FILES, "What Intel publishes about the platform, as for carnet attest tdx."),
     ),
-    default_policy=DEFAULT_POLICY,
-    parse_policy=parse_policy,
+    policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
 )

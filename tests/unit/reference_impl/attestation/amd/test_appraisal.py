@@ -480,7 +480,7 @@ EVERYTHING = {
 def test_a_policy_is_read_from_json() -> None:
     assert tuple(EVERYTHING) == KEYS
     assert parse_policy(json.dumps(EVERYTHING).encode()) == Policy(
-        require=frozenset({"signature", "measurement"}),
+        require=DEFAULT_STEPS | {"signature", "measurement"},
         allow_debug=True,
         allow_migration_agent=True,
         allow_smt=False,

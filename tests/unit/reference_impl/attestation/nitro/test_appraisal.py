@@ -262,7 +262,7 @@ def test_a_policy_is_read_as_it_is_written() -> None:
     asked = {"require": ["pcrs"], "pcrs": {"0": [f"0x{register(0).hex()}"], "31": []}, "maximum_age": 9}
     policy = parse_policy(json.dumps({**asked, "allow_debug": True}).encode())
     expected = {0: frozenset({register(0)}), 31: frozenset[bytes]()}
-    assert policy == Policy(frozenset({"pcrs"}), True, expected, 9)
+    assert policy == Policy(DEFAULT_POLICY.require | {"pcrs"}, True, expected, 9)
 
 
 @pytest.mark.parametrize(
