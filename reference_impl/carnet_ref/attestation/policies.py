@@ -483,7 +483,10 @@ class PolicyOf(ValueKind):
         """Return the policy, with what it inherits."""
         if not isinstance(value, dict):
             raise _malformed(where, "an object", value)
-        return self.form.effective(value).policy
+        try:
+            return self.form.effective(value).policy
+        except MalformedError as error:
+            raise MalformedError(f"{where}{error.what.removeprefix(WHAT)}", error.expected, error.found) from None
 
     def written(self, value: Any) -> dict[str, object]:
         """Return the object with all its keys."""
