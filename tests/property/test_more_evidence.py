@@ -25,6 +25,7 @@ from carnet_ref.attestation.appraisal import (
     anchors_from_pem,
     default_anchors,
 )
+from carnet_ref.attestation.cca import appraisal as cca_policy
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, Expected, Verifier, appraise_composite
 from carnet_ref.attestation.documents import decode
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionKind, OptionValues, appraise_files
@@ -121,6 +122,7 @@ def every_situation() -> Iterator[Situation]:
     yield from _gpus()
     yield from _nodes()
     yield from _nitro_documents()
+    yield from _realms()
     yield from _tpm_quotes()
     yield _result()
     yield from _of_services()
@@ -301,6 +303,19 @@ def _nitro_documents() -> Iterator[Situation]:
     for name, document in every.items():
         appraise = of_format("nitro", document, nitro.anchors(), nitro.AT)
         yield Situation(name, "nitro", appraise, parts, (None, asking, nitro_policy.Policy()))
+
+
+def _realms() -> Iterator[Situation]:
+    cca = cca_tokens
+    parts = {
+        "key": Part("platform-key", (cca.pem(), cca.pem(cca.key("stranger")))),
+        "nonce": Part("nonce", (cca.NONCE, bytes(64))),
+    }
+    asking = replace(cca_policy.DEFAULT_POLICY, require=frozenset({"nonce"}))
+    every = {"a realm": cca.token(), "a realm on a debugged platform": cca.token(platform={2395: 0x4000})}
+    for name, token in every.items():
+        appraise = of_format("cca", token, Anchors({}), nitro_documents.AT)
+        yield Situation(name, "cca", appraise, parts, (None, asking, cca_policy.Policy()))
 
 
 def _tpm_quotes() -> Iterator[Situation]:

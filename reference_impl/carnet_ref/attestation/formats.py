@@ -255,6 +255,11 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         "Appraise the document of an AWS Nitro enclave or NitroTPM.",
         (kinds.NITRO_DOCUMENT, kinds.NITROTPM_DOCUMENT),
     ),
+    "cca": RegisteredFormat(
+        "carnet_ref.attestation.cca.format:FORMAT",
+        "Appraise the attestation token of an Arm CCA realm.",
+        (kinds.CCA_TOKEN,),
+    ),
     "tpm": RegisteredFormat(
         "carnet_ref.attestation.tpm.format:FORMAT",
         "Appraise the quote of a TPM, and of the virtual TPMs of clouds.",
