@@ -1,9 +1,9 @@
 """The ``carnet`` command: it finds subcommands, and turns every failure into one line and an exit code.
 
 A subcommand is imported when it is used, so that ``carnet --help`` answers at once. Other packages add subcommands
-through the entry-point group ``carnet.commands``: each entry point names a click command. A failure ends with one line
-(with ``--json``: one object on standard output) and the exit code for its kind; see
-docs/adr/0004-verdicts-and-exit-codes.md.
+through the entry-point group ``carnet.commands``: each entry point names a click command. ``attest`` is named here,
+because looking for entry points takes longer than an appraisal. A failure ends with one line (with ``--json``: one
+object on standard output) and the exit code for its kind; see docs/adr/0004-verdicts-and-exit-codes.md.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ BUILT_IN = {
     "init": ("carnet_check.commands.init:init", "Begin a protocol of your own."),
     "watch": ("carnet_check.commands.watch:watch", "Verify again at each change."),
     "diff": ("carnet_check.commands.diff:diff", "Compare two recorded runs."),
+    "attest": ("carnet_ref.commands.attest:attest", "Appraise evidence of real hardware."),
 }
 
 
@@ -137,6 +138,10 @@ class Commands(click.Group):
             code = _failed(error, "--json" in given)
             if sys.stdout is not None and not _say([], err=False):
                 _let_go_of_output()
+        if args is None:
+            from carnet_command.garbage import look_no_more
+
+            look_no_more()
         sys.exit(code if isinstance(code, int) else ExitCode.EXPECTED)
 
 

@@ -8,9 +8,7 @@ import fcntl
 import itertools
 import json
 import os
-import secrets
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -38,10 +36,17 @@ def require_writable_file(path: Path) -> None:
         if path.exists() and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         if path.is_file() or not path.exists():  # a pipe or a device is written to as it is
-            with tempfile.TemporaryFile(dir=path.parent):
-                pass
+            _try_to_write_into(path.parent)
     except OSError as error:
         raise UsageError(f"expected a file that can be written, and '{path}': {reason(error)}") from None
+
+
+def _try_to_write_into(folder: Path) -> None:
+    """Make a file without a name in a folder, and let it go. Raises OSError if none can be made there."""
+    import tempfile
+
+    with tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def read_plain(path: Path, most: int, *, flags: int = 0) -> bytes:
@@ -182,7 +187,7 @@ def require_apart(written: Mapping[str, Path | None], read: Iterable[Path]) -> N
 
 
 def _temporary_sibling(path: Path) -> Path:
-    return path.with_name(f".{secrets.token_hex(8)}.part")
+    return path.with_name(f".{os.urandom(8).hex()}.part")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -197,8 +202,7 @@ def require_writable_folder(folder: Path) -> None:
     """
     nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     try:
-        with tempfile.TemporaryFile(dir=nearest):
-            pass
+        _try_to_write_into(nearest)
     except OSError as error:
         raise UsageError(f"expected a folder that can be written to, and '{folder}' is none: {reason(error)}") from None
 

@@ -17,3 +17,8 @@ def look_rarely() -> None:
     """Look less often in this process."""
     _, *older = gc.get_threshold()
     gc.set_threshold(MADE, *older)
+
+
+def look_no_more() -> None:
+    """Let what this process has go with it: looking through all of it at the end took a tenth of a short command."""
+    gc.freeze()

@@ -18,11 +18,12 @@ import pytest
 from carnet_check.cli import main as cli
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
+from carnet_ref.attestation.formats import FORMATS
 from carnet_ref.attestation.intel import appraisal as intel
-from carnet_ref.attestation.nvidia import appraisal
 from carnet_spec.language import Protocol
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from carnet_spec.protocols.gpu_travelling.design import DECK, DRIVER, LISTS, OURS
+from docs._ext.carnet_pages.listings import policy_keys
 from docs._ext.carnet_pages.records import recorders
 from docs._ext.carnet_pages.round_picture import draw, picture, short
 from tests.repo.tracked import ROOT, tracked_python
@@ -199,33 +200,25 @@ def test_the_deck_is_introduced() -> None:
     assert "(slides)" in (DOCS / "guide" / "gpu-travelling.md").read_text("utf-8").rpartition("Source: ")[2]
 
 
-# -- the page about appraisals lists every key that a policy can have ------------------------------------
+# -- the page about policies lists every key, with what presets say of it --------------------------------
 
 
-HOW_TO = (ROOT / "docs" / "how-to" / "appraise-evidence.md").read_text("utf-8")
-TABLES = dict(
-    zip(
-        ("gpu", "node", "tdx"),
-        re.findall(r"\| key \| what it says \| if left out \|\n\|[-|]+\|\n((?:\|.*\|\n)+)", HOW_TO),
-        strict=True,
-    )
-)
-KEYS = {
-    "gpu": set(appraisal.Policy.__dataclass_fields__),
-    "node": set(appraisal.NODE_KEYS),
-    "tdx": set(intel.KEYS),
-}
+POLICY_PAGE = policy_keys()
+POLICY_FORMS = {name: form for name in FORMATS if (form := FORMATS[name].load().policy) is not None}
 
 
-@pytest.mark.parametrize("command", KEYS)
-def test_every_key_of_a_policy_is_listed_and_no_other(command: str) -> None:
-    listed = {key for row in TABLES[command].splitlines() for key in re.findall(r"`(\w+)`", row.split("|")[1])}
-    assert listed == KEYS[command]
+@pytest.mark.parametrize("name", POLICY_FORMS)
+def test_every_key_of_a_policy_is_listed_with_its_schema(name: str) -> None:
+    section = POLICY_PAGE.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+    listed = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert listed == ["preset", *POLICY_FORMS[name].keys]
+    schema = section.partition("```json\n")[2].partition("```")[0]
+    assert json.loads(schema) == POLICY_FORMS[name].schema(name)
 
 
 def test_the_statuses_accepted_by_default_are_listed() -> None:
-    row = next(row for row in TABLES["tdx"].splitlines() if row.startswith("| `tcb_statuses`"))
-    assert set(re.findall(r"`(\w+)`", row.split("|")[3])) == intel.DEFAULT_STATUSES
+    row = next(row for row in POLICY_PAGE.splitlines() if row.startswith("| `tcb_statuses`"))
+    assert set(json.loads(row.split("|")[3].strip(" `"))) == intel.DEFAULT_STATUSES
 
 
 # -- the findings stand in three lists -------------------------------------------------------------------

@@ -9,14 +9,8 @@ from pathlib import Path
 import pytest
 
 from carnet_ref.attestation.amd.certificates import known_authorities, parse_certificates, parse_endorsement_key
-from carnet_ref.attestation.amd.report import (
-    REPORT_BYTES,
-    SIGNED_BYTES,
-    Product,
-    SnpEvidence,
-    parse_evidence,
-    parse_report,
-)
+from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
+from carnet_ref.attestation.amd.report import REPORT_BYTES, SIGNED_BYTES, Product, parse_report
 from carnet_ref.attestation.appraisal import AnchorRole, default_anchors
 from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.crypto.primitives import sha256

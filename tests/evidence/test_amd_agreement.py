@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 
 from carnet_ref.attestation.amd.certificates import endorsement_key, endorsement_path, parse_certificates
-from carnet_ref.attestation.amd.report import SnpEvidence
+from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.appraisal import AnchorRole, Appraisal, default_anchors
 from tests.fixtures.omne import refusal
 from tests.fixtures.simulated_snp import der, flipped

@@ -1,28 +1,41 @@
 """Real evidence in the documents that services deliver, and Intel's collateral in the files of its service."""
 
+import base64
 import json
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
+from carnet_ref.attestation.amd.appraisal import DEFAULT_POLICY as SNP_POLICY
+from carnet_ref.attestation.amd.appraisal import appraise_report
+from carnet_ref.attestation.amd.certificates import parse_certificates
+from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence, user_data
+from carnet_ref.attestation.amd.report import Product
 from carnet_ref.attestation.appraisal import Appraisal, default_anchors
+from carnet_ref.attestation.detached_eat import check_digests, parse_claims, parse_result
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY as TD_POLICY
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral import collateral_of, parse_collateral
-from carnet_ref.attestation.intel.format import quote_evidence
+from carnet_ref.attestation.intel.evidence import quote_evidence
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY as GPU_POLICY
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.report import device_evidence
+from carnet_ref.attestation.services.issuers import Policy as ServicePolicy
+from carnet_ref.attestation.services.issuers import objections, service_of
 from carnet_ref.wire import MalformedError
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
 from tests.fixtures import snp_evidence as snp
 from tests.fixtures.command_words import found as attest
+from tests.fixtures.dstack_envelopes import in_packs, in_scale
+from tests.fixtures.simulated_snp import fields, message
 from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, QUOTE_DOCUMENTS
 from tests.fuzz.test_parsers import mutated
 
@@ -82,6 +95,18 @@ def test_the_log_of_dstack_in_a_file_of_its_own_is_replayed(tmp_path: Path) -> N
     assert (shown["accepted"], "event log not replayed" in shown["not_compared"]) == (True, False)
 
 
+@pytest.mark.parametrize("write", [in_scale, in_packs])
+def test_a_real_answer_of_dstack_is_accepted_in_an_envelope(write: Callable[..., bytes], tmp_path: Path) -> None:
+    answer = json.loads(intel.read(DSTACK))
+    whole = json.loads(answer["event_log"])
+    cut = [event | {"digest": ""} if event["imr"] == 3 else event for event in whole if event["imr"] in (0, 3)]
+    for events, replayed in ((whole, True), (cut, None)):
+        (tmp_path / "envelope").write_bytes(write(bytes.fromhex(answer["quote"]), events))
+        shown = attest("tdx", f"{tmp_path}/envelope", "--at", f"{DSTACK_TIME:%Y-%m-%d}")
+        steps = {step["id"]: step["ok"] for step in shown["steps"]}
+        assert (shown["accepted"], steps["event-log"], len(shown["claims"]["runtime_events"])) == (True, replayed, 9)
+
+
 EVENTS = 29
 
 
@@ -113,6 +138,43 @@ def test_a_document_with_an_snp_report_is_named_and_a_vtpm_is_not_read(path: str
     shown = attest("snp", real(path), "--at", f"{snp.NOW:%Y-%m-%d}")
     assert (shown["accepted"], named in shown["steps"][0]["detail"]) == (True, True)
     assert (shown["not_compared"][0] == "vTPM quote not checked") is unread
+
+
+@pytest.mark.parametrize("document", [True, False])
+@pytest.mark.parametrize("path", [snp.AZURE_2, snp.AZURE_3, snp.AZURE_3_OTHER])
+def test_a_real_guest_of_azure_is_read_in_every_version_of_its_documents(path: str, document: bool) -> None:
+    evidence = json.loads(snp.read(path))["evidence"]
+    found = snp.found(path)
+    # The version in the header is signed by nobody; header versions 1 and 2 are laid out alike.
+    whole = base64.urlsafe_b64decode(evidence["hcl_report"] + "==")
+    later = whole[:4] + b"\2" + whole[5:]
+    (key,) = parse_certificates(found.certificates or b"")
+    pem = key.public_bytes(Encoding.PEM).decode()
+    first = json.dumps({"quote": {}, "report": [*later], "vcek": pem})
+    data = json.dumps(evidence) if document else first
+    again = parse_evidence(data.encode())
+    assert (again.report, again.runtime_data) == (found.report, found.runtime_data)
+    asked = user_data(found.runtime_data or b"")
+    assert asked is not None
+    assert snp_appraised(again, asked).accepted
+    assert snp_appraised(again, asked[:-1] + b"\xff").failed_step == "report-data"
+
+
+@pytest.mark.parametrize("path", [snp.GENOA, snp.MILAN, snp.HEXADECIMAL, snp.AZURE_3])
+def test_a_real_report_as_fields_or_as_a_message_is_accepted(path: str) -> None:
+    found = snp.found(path)
+    chain = found.certificates or snp.read({snp.MILAN: snp.MILAN_VCEK, snp.HEXADECIMAL: snp.HEXADECIMAL_VCEK}[path])
+    table = [{"cert_type": "VCEK", "data": [*chain]}]
+    data = json.dumps({"attestation_report": fields(found.report, Product.MILAN), "cert_chain": table})
+    again = parse_evidence(data.encode())
+    assert (again.report, again.certificates) == (found.report, chain)
+    assert parse_evidence(json.dumps(message(found.report)).encode()).report == found.report
+    assert snp_appraised(again, None, at=snp.THEN if path in (snp.MILAN, snp.HEXADECIMAL) else snp.NOW).accepted
+
+
+def snp_appraised(evidence: SnpEvidence, report_data: bytes | None, at: datetime = snp.NOW) -> Appraisal:
+    policy, anchors = SNP_POLICY, default_anchors()
+    return appraise_report(evidence, at=at, policy=policy, anchors=anchors, report_data=report_data)
 
 
 @pytest.mark.parametrize(("key", "step"), [(True, "isolation"), (False, None)])
@@ -244,3 +306,26 @@ def test_changed_documents_of_real_devices_are_refused_or_have_the_same_report(p
     draw = random.Random(path)
     assert _devices_as_before(nvidia.read(path), path)
     assert sum(_devices_as_before(mutated(nvidia.read(path), draw), path) for _ in range(count)) < count
+
+
+SAMPLES = "02-nvidia-attestation-sdk/nv-attestation-sdk-cpp/unit-tests/testdata/sample_attestation_data"
+
+
+@pytest.mark.parametrize(("sample", "device"), [("hopperClaimsv3", "GPU-0"), ("switch", "SWITCH-0")])
+def test_real_results_of_nvidias_service_are_read_and_lack_their_key(sample: str, device: str) -> None:
+    """Nobody published the keys of that day, so the signatures of these samples cannot be verified."""
+    path = f"{SAMPLES}/{sample}_detached_eat.json"
+    result = parse_result(intel.read(path))
+    overall = parse_claims(result.token)
+    check_digests(overall, result.devices)
+    claims = {**overall, "submods": {name: parse_claims(token) for name, token in result.devices.items()}}
+    assert set(result.devices) == {device}
+    service = service_of(claims)
+    assert service is not None
+    assert (service.name, list(objections(service, claims, ServicePolicy()))) == ("NVIDIA", [])
+    assert json.loads(intel.read(f"{SAMPLES}/{sample}_decoded.json")) == claims["submods"]
+    shown = attest("result", real(path), "--at", "2025-06-11")
+    assert (shown["failed_step"], "no key of the service is given" in shown["steps"][-1]["detail"]) == (
+        "signature",
+        True,
+    )

@@ -17,7 +17,14 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation.amd import appraisal as amd_policy
 from carnet_ref.attestation.amd.certificates import KeyKind
 from carnet_ref.attestation.amd.report import GuestPolicy
-from carnet_ref.attestation.appraisal import POLICY, Anchors, Appraisal, AppraisalStep, default_anchors
+from carnet_ref.attestation.appraisal import (
+    POLICY,
+    Anchors,
+    Appraisal,
+    AppraisalStep,
+    anchors_from_pem,
+    default_anchors,
+)
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, Expected, Verifier, appraise_composite
 from carnet_ref.attestation.documents import decode
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionKind, OptionValues, appraise_files
@@ -26,6 +33,7 @@ from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY
 from carnet_ref.attestation.intel.collateral import TcbStatus
 from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection
 from carnet_ref.attestation.live.collection import collect
+from carnet_ref.attestation.nitro import appraisal as nitro_policy
 from carnet_ref.attestation.nvidia import appraisal as gpu_policy
 from carnet_ref.attestation.nvidia.appraisal import NodePolicy
 from carnet_ref.attestation.nvidia.node import SWITCHES
@@ -33,7 +41,16 @@ from carnet_ref.attestation.nvidia.report import Mode
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto.primitives import sha384, sign_p256
-from tests.fixtures import ear_tokens, nvidia_node, nvidia_pki, simulated_machine, simulated_quotes, simulated_snp
+from tests.fixtures import (
+    ear_tokens,
+    nitro_documents,
+    nvidia_node,
+    nvidia_pki,
+    service_tokens,
+    simulated_machine,
+    simulated_quotes,
+    simulated_snp,
+)
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
 from tests.fixtures import snp_evidence as snp
@@ -89,7 +106,7 @@ def of_format(kind: str, evidence: bytes, anchors: Anchors, at: datetime) -> App
 
     def appraise(given: Mapping[str, Any], policy: Any) -> Appraisal:
         against = AppraisalContext(at, form.default_policy if policy is None else policy, anchors)
-        return appraise_files(form, [evidence], OptionValues({**nothing, **given}), against)
+        return appraise_files(kind, [evidence], OptionValues({**nothing, **given}), against)
 
     return appraise
 
@@ -99,7 +116,9 @@ def every_situation() -> Iterator[Situation]:
     yield from _reports()
     yield from _gpus()
     yield from _nodes()
+    yield from _nitro_documents()
     yield _result()
+    yield from _of_services()
     yield _composite()
 
 
@@ -238,6 +257,45 @@ def _nodes() -> Iterator[Situation]:
         yield Situation(
             name, "node", of_format("node", json.dumps(entries).encode(), world.anchors, nvidia_pki.AT), parts, policies
         )
+
+
+def _of_services() -> Iterator[Situation]:
+    """Yield results of services: with a key, by certificates, and one whose issuer has to be named."""
+    tokens = service_tokens
+    chain, root = tokens.certified(tokens.EC_KEY)
+    staging = {"iss": "https://nras.attestation-stg.nvidia.com"}
+    whole = {
+        "a bundle": (tokens.bundle(), Anchors({}), tokens.NVIDIA["iss"]),
+        "a token with certificates": (tokens.token("NVIDIA", header={"x5c": chain}), anchors_from_pem(root), "x"),
+        "a token of another issuer": (tokens.token("NVIDIA", staging), Anchors({}), staging["iss"]),
+        "a debugged machine's": (tokens.token("Google", {"dbgstat": "enabled"}), Anchors({}), "x"),
+    }
+    for name, (data, anchors, issuer) in whole.items():
+        parts = {
+            "key": Part("key", (tokens.key_set(), tokens.pem(tokens.OTHER_EC_KEY))),
+            "issuer": Part("issuer", (issuer, "https://example.com"), fits=issuer != "x"),
+            "audience": Part("audience", ("https://sts.googleapis.com",), fits=False),
+            "nonce": Part("nonce", (tokens.NONCE, bytes(32))),
+        }
+        yield Situation(name, "result", of_format("result", data, anchors, tokens.NOW), parts)
+
+
+def _nitro_documents() -> Iterator[Situation]:
+    nitro = nitro_documents
+    parts = {
+        "nonce": Part("nonce", (nitro.NONCE, bytes(20))),
+        "user-data": Part("user-data", (nitro.USER_DATA, b"x")),
+        "public-key": Part("public-key", (nitro.PUBLIC_KEY, b"x")),
+    }
+    asking = replace(nitro_policy.DEFAULT_POLICY, require=frozenset({"nonce", "user-data"}))
+    every = {
+        "an enclave": nitro.document(),
+        "an instance with NitroTPM": nitro.document(nitro.fields(tpm=True)),
+        "an enclave in debug mode": nitro.document(nitro.fields({"pcrs": {0: bytes(48)}})),
+    }
+    for name, document in every.items():
+        appraise = of_format("nitro", document, nitro.anchors(), nitro.AT)
+        yield Situation(name, "nitro", appraise, parts, (None, asking, nitro_policy.Policy()))
 
 
 def _result() -> Situation:

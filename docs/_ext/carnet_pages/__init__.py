@@ -35,7 +35,16 @@ from .counted_proofs import proofs
 from .defences import defences
 from .junit import JUNIT, read
 from .knowledge import TEXT, knowledge
-from .listings import COMMANDS_PAGE, ENGINES_PAGE, FORMATS_PAGE, command_line, engines, evidence_formats
+from .listings import (
+    COMMANDS_PAGE,
+    ENGINES_PAGE,
+    FORMATS_PAGE,
+    POLICIES_PAGE,
+    command_line,
+    engines,
+    evidence_formats,
+    policy_keys,
+)
 from .markdown import contents, page
 from .mended import FAULTS, RECORDS, marks, mended, read_faults
 from .protocols import ProtocolPages
@@ -71,7 +80,12 @@ def _write(app: _Sphinx) -> None:
     code = {each.id: places([each], results.values()) for each in families if is_implemented(each)}
     found = cases(families, ran, code, slow=marks(root.parent / "tests", VERIFIES), complete=True)
     refuse_gaps(found)
-    listed = {COMMANDS_PAGE: command_line(), FORMATS_PAGE: evidence_formats(), ENGINES_PAGE: engines()}
+    listed = {
+        COMMANDS_PAGE: command_line(),
+        FORMATS_PAGE: evidence_formats(),
+        POLICIES_PAGE: policy_keys(),
+        ENGINES_PAGE: engines(),
+    }
     write(root / api.FOLDER, api.api(root.parent, listed))
     answered = (root.parent / "SECURITY.md").read_text("utf-8")
     listed_faults = read_faults(root / FAULTS), marks(root.parent / "tests")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -11,6 +13,7 @@ from carnet_check.cli import main
 from carnet_check.engines.interface import Engine
 from carnet_check.engines.registry import default_engines, registered
 from carnet_ref.attestation.formats import FORMATS, Option
+from carnet_ref.attestation.policies import PRESET, PRESET_MEANING, PolicyForm, Preset
 
 from .markdown import Lines, code, page, prose, table
 
@@ -103,3 +106,37 @@ def _format_section(name: str) -> Lines:
 def _format_row(option: Option) -> tuple[str, str, str]:
     length = f" ({option.length})" if option.length else ""
     return code(option.flag), prose(option.kind.value + length), prose(option.help)
+
+
+# --------------------------------------------------------------------------------------------------
+# The keys of policies, from the declaration that they are read by.
+
+
+POLICIES_PAGE = "policy-keys"
+POLICIES_HEAD = (
+    "`carnet attest FORMAT --policy FILE` takes a JSON object with some of these keys. What it leaves out is inherited "
+    "from a preset; {doc}`../how-to/appraise-evidence` says how. `carnet attest policy show FORMAT FILE` prints a "
+    "whole policy, and `carnet attest policy schema FORMAT` the schema that stands here."
+)
+
+
+def policy_keys() -> str:
+    """Return the page that lists the keys of each format's policies, with their schema."""
+    loaded = {name: registered.load().policy for name, registered in FORMATS.items()}
+    sections = (line for name, form in loaded.items() if form is not None for line in _policy_section(name, form))
+    return page("# Keys of policies", POLICIES_HEAD, sections).rstrip() + "\n"
+
+
+def _policy_section(name: str, form: PolicyForm[Any]) -> Lines:
+    yield from (f"## {name}", "")
+    rows = [(code(PRESET), PRESET_MEANING, code(f'"{Preset.DEFAULT}"'), "", "")]
+    presets = {preset: form.preset(preset).values for preset in Preset}
+    for key in form.keys.values():
+        default, strict, inventory = (
+            json.dumps(key.written(presets[preset][key.name]))
+            for preset in (Preset.DEFAULT, Preset.STRICT, Preset.INVENTORY)
+        )
+        others = [code(other) if other != default else "" for other in (strict, inventory)]
+        rows.append((code(key.name), prose(key.meaning), code(default), *others))
+    yield from table(["Key", "What it means", "Default", "Otherwise in `strict`", "Otherwise in `inventory`"], rows)
+    yield from ("```json", *json.dumps(form.schema(name), indent=2).splitlines(), "```", "")

@@ -13,16 +13,18 @@ Source: RFC 9334 (RATS architecture), sections 3 and 8.
 from __future__ import annotations
 
 import json
+import pkgutil
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from importlib import resources
 from typing import Final, NoReturn
 
 from cryptography import x509
 
+from carnet_ref.attestation.kinds import Layer
+from carnet_ref.attestation.policies import AppraisalPolicy, Preset
 from carnet_ref.crypto.certificate_path import TIME, fingerprint, is_authority, name, parse_pem_chain, validity
 from carnet_ref.wire import MalformedError
 
@@ -34,6 +36,9 @@ class AnchorRole(StrEnum):
     NVIDIA_RIM = "nvidia-rim"
     INTEL_SGX = "intel-sgx"
     AMD_SEV = "amd-sev"
+    AWS_NITRO = "aws-nitro"
+    RESULT_SIGNER = "result-signer"
+    """Of attestation services; there is no default, since nobody's result counts without being asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,9 @@ def certificate_table(package: str, file: str) -> list[tuple[dict[str, str], x50
 
     Source: the ``source`` of each row.
     """
-    rows = json.loads(resources.files(package).joinpath(file).read_text("utf-8"))
+    table = pkgutil.get_data(package, file)
+    assert table is not None, f"{package} has no {file}"
+    rows = json.loads(table)
     found = []
     for row in rows:
         (certificate,) = parse_pem_chain("\n".join(row["certificate"]).encode())
@@ -93,7 +100,16 @@ NOT_FRESH: Final = "not fresh"
 NO_REVOCATION: Final = "revocation not checked"
 NO_FIRMWARE: Final = "firmware not compared"
 NO_VTPM_QUOTE: Final = "vTPM quote not checked"
+NO_GPU_EVIDENCE: Final = "GPU evidence not appraised"
 """What acceptances lack most often, in the same words for every format."""
+FRESHNESS_STEPS: Final = frozenset({"nonce", "report-data"})
+"""The steps, by the last word of their ids, that compare the evidence with what the relying party asked with."""
+COMPARISON_STEPS: Final = frozenset({"measurement", "measurements", "pcrs"})
+"""The steps, by the last word of their ids, that compare what runs with reference values."""
+INVENTORY: Final = "inventory"
+INVENTORY_ONLY: Final = "inventory only"
+INVENTORY_DETAIL: Final = "the policy asks what the evidence is and who signed it, and nothing else"
+"""The step, and what an acceptance by an inventory lacks: all that makes evidence something to rely on."""
 X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 POLICY: Final = "policy"
 """The option that a step lacks which nobody takes unless a policy asks."""
@@ -125,12 +141,25 @@ class UnappraisedPart:
     lacking: str
 
 
+class Requirement(StrEnum):
+    """What a relying party can require of an acceptance of evidence of any kind."""
+
+    FRESH = "fresh"
+    COMPARED = "compared"
+
+
 @dataclass(frozen=True, slots=True)
 class Appraisal:
-    """What came of appraising evidence: the steps in order and, if all held, the claims that may be relied on."""
+    """What came of appraising evidence: the steps in order and, if all held, the claims that may be relied on.
+
+    ``layers`` say what the evidence is and what it lay in, from the outermost to the innermost.
+    """
 
     steps: tuple[AppraisalStep, ...]
     claims: Mapping[str, object]
+    appraised_by: str | None = None
+    """Who appraised the evidence and signed what came of it; ``None`` where Carnet did from the evidence itself."""
+    layers: tuple[Layer, ...] = ()
 
     @property
     def failed_step(self) -> str | None:
@@ -146,22 +175,57 @@ class Appraisal:
     def not_compared(self) -> tuple[str, ...]:
         """What an acceptance does not say, because nobody asked for the step or nothing was given for it.
 
-        Each is a few words, such as ``not fresh``; steps that lack the same have one between them.
+        Each is a few words, such as ``not fresh``; steps that lack the same have one between them. That it is an
+        inventory comes first.
         """
-        return tuple(dict.fromkeys(step.lacking for step in self.steps if step.ok is None and step.lacking))
+        lacking = dict.fromkeys(step.lacking for step in self.steps if step.ok is None and step.lacking)
+        return tuple(sorted(lacking, key=lambda words: words != INVENTORY_ONLY))
 
-    def found_in(self, document: str | None, unread: UnappraisedPart | None = None) -> Appraisal:
+    @property
+    def fresh(self) -> bool:
+        """Whether it is accepted, and answers what the relying party asked with."""
+        return self._shown_by(FRESHNESS_STEPS) and NOT_FRESH not in self.not_compared
+
+    @property
+    def compared(self) -> bool:
+        """Whether it is accepted, what runs was compared with reference values, and nothing else was left open.
+
+        Freshness is not counted here.
+        """
+        return self._shown_by(COMPARISON_STEPS) and set(self.not_compared) <= {NOT_FRESH}
+
+    def _shown_by(self, steps: Set[str]) -> bool:
+        return self.accepted and any(step.ok and step.id.rpartition(".")[2] in steps for step in self.steps)
+
+    @property
+    def missing(self) -> Mapping[str, tuple[str, ...]]:
+        """The options that were not given, each with the steps that it brings or brings further."""
+        waiting = [step for step in self.steps if not step.ok and step.without]
+        options = dict.fromkeys(option for step in waiting for option in step.without)
+        return {option: tuple(step.id for step in waiting if option in step.without) for option in options}
+
+    def requiring(self, requirements: Set[Requirement]) -> Appraisal:
+        """Return this appraisal with a step that refuses it unless it meets the requirements, where there are any."""
+        if not requirements or not self.accepted:
+            return self
+        met = {Requirement.FRESH: self.fresh, Requirement.COMPARED: self.compared}
+        unmet = sorted(each for each in requirements if not met[each])
+        lacking = f": {', '.join(self.not_compared)}" if self.not_compared else ""
+        detail = f"not {' and not '.join(unmet)}{lacking}" if unmet else f"{' and '.join(sorted(requirements))}"
+        step = AppraisalStep("requirements", not unmet, detail, "", "", tuple(self.missing) if unmet else ())
+        return replace(self, steps=(*self.steps, step), claims={} if unmet else self.claims)
+
+    def found_in(self, document: str | None, *unread: UnappraisedPart) -> Appraisal:
         """Return this appraisal with steps before its own that name the document which the evidence lay in.
 
-        ``document`` is ``None`` where the evidence came alone; ``unread`` is a part of the document that counts
-        for nothing here.
+        ``document`` is ``None`` where the evidence came alone; each ``unread`` part of the document counts for nothing
+        here.
         """
         if document is None:
             return self
         steps = [AppraisalStep("document", True, f"found in {document}; nothing else in it is believed")]
-        if unread is not None:
-            steps.append(AppraisalStep("unread", None, f"{unread.part}: not read", "", unread.lacking))
-        return Appraisal((*steps, *self.steps), self.claims)
+        steps += [AppraisalStep("unread", None, f"{each.part}: not read", "", each.lacking) for each in unread]
+        return replace(self, steps=(*steps, *self.steps))
 
 
 class RefusedError(Exception):
@@ -227,17 +291,24 @@ class Checklist:
         self._steps.append(AppraisalStep(step, False, detail, source, "", without))
         raise RefusedError(self._steps[-1])
 
-    def require_taken(self, asked: Set[str], also: Set[str] = frozenset(), *, without: tuple[str, ...] = ()) -> None:
+    def require_taken(
+        self, policy: AppraisalPolicy, also: Set[str] = frozenset(), *, without: tuple[str, ...] = ()
+    ) -> None:
         """Insist that every step was taken that a policy asks for, and that it asks for one; the step is ``policy``.
 
-        Other steps are asked for ``also`` because of what was given; ``without`` an option, fewer than with it.
+        Other steps are asked for ``also`` because of what was given; ``without`` an option, fewer than with it. An
+        acceptance by an inventory says that it is one, before everything else that it lacks.
         """
+        asked = policy.require
         if not asked:
             self.refuse("policy", "the policy asks for no step, so it accepts nothing")
         missing = sorted((asked | also) - {"policy"} - self.held)
         if missing:
-            needed = next((step.without for step in self._steps if step.id in missing and step.without), ())
-            self.refuse("policy", f"asked for and not taken: {', '.join(missing)}", without=needed)
+            lacking = {step.id: step.without for step in self._steps if step.id in missing and step.without}
+            shown = ", ".join(_with_need(step, lacking.get(step, ())) for step in missing)
+            self.refuse("policy", f"asked for and not taken: {shown}", without=next(iter(lacking.values()), ()))
+        if policy.preset is Preset.INVENTORY:
+            self.left_out(INVENTORY, INVENTORY_DETAIL, lacking=INVENTORY_ONLY)
         self.passed("policy", f"every step asked for was taken: {', '.join(sorted(asked))}", without=without)
 
     def require(self, condition: bool, step: str, detail: str, otherwise: str, source: str = "") -> None:
@@ -252,10 +323,16 @@ class Checklist:
         period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
         self.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
 
-    def concluded(self, claims: Mapping[str, object]) -> Appraisal:
-        """Return the appraisal; claims of refused evidence are dropped."""
+    def concluded(self, claims: Mapping[str, object], appraised_by: str | None = None) -> Appraisal:
+        """Return the appraisal, which is somebody else's if ``appraised_by`` says so; refused claims are dropped."""
         refused = any(step.ok is False for step in self._steps)
-        return Appraisal(tuple(self._steps), {} if refused else dict(claims))
+        return Appraisal(tuple(self._steps), {} if refused else dict(claims), appraised_by)
+
+
+def _with_need(step: str, without: tuple[str, ...]) -> str:
+    """Return the id of a step that was not taken, with what has to be given for it, where that is known."""
+    needs = ["a key of the policy" if option == POLICY else f"--{option}" for option in without]
+    return f"{step} (needs {' or '.join(needs)})" if needs else step
 
 
 def unparsable(detail: str) -> Appraisal:

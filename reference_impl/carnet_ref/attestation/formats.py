@@ -7,19 +7,24 @@ attest``, with its help, and its row in the documentation. Modules are imported 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from carnet_command.errors import UsageError
+from carnet_ref.attestation import kinds
+from carnet_ref.wire import MalformedError
+
 if TYPE_CHECKING:
     from carnet_ref.attestation.appraisal import Anchors, Appraisal
+    from carnet_ref.attestation.policies import PolicyForm
     from carnet_ref.attestation.results import ResultProfile
 
 _Parsed = TypeVar("_Parsed")
 Policy = TypeVar("Policy")
-Value = bytes | int | tuple[bytes, ...] | None
+Value = bytes | int | str | tuple[bytes, ...] | None
 
 
 class OptionKind(Enum):
@@ -29,6 +34,7 @@ class OptionKind(Enum):
     FILES = "a file, or a folder of files; the option may be repeated"
     HEX = "bytes in hexadecimal"
     NUMBER = "a number from 0"
+    TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,12 @@ class OptionValues:
         assert isinstance(value, tuple), name
         return value
 
+    def text(self, name: str) -> str | None:
+        """Return text."""
+        value = self.values[name]
+        assert value is None or isinstance(value, str), name
+        return value
+
     def number(self, name: str) -> int | None:
         """Return a number."""
         value = self.values[name]
@@ -83,6 +95,22 @@ class AppraisalContext(Generic[Policy]):
     anchors: Anchors
 
 
+class NeedsOptionError(UsageError):
+    """Evidence cannot be appraised at all without an option that was not given.
+
+    Attributes:
+        option: its name, without the dashes.
+    """
+
+    def __init__(self, message: str, option: str) -> None:
+        super().__init__(message)
+        self.option = option
+
+
+def _nothing_more(_: object) -> Iterable[kinds.Layer]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Format(Generic[_Parsed, Policy]):
     """One format of evidence.
@@ -91,13 +119,13 @@ class Format(Generic[_Parsed, Policy]):
         argument: what the evidence itself is called on the command line.
         help: what the subcommand's help says.
         options: what else can be given, in the order of the help.
-        default_policy: the policy without ``--policy``.
         recognise: makes evidence of the bytes that were given, and raises ``MalformedError`` on what is none.
         combine: makes one evidence of that of several files, and raises ``MalformedError`` on too much; without it, one
             file is given.
         appraise: goes through the steps of the appraisal.
-        parse_policy: reads another policy, and raises ``MalformedError`` on what is none; without it, there is no
-            ``--policy``.
+        describe: what the evidence is beside its kind, such as its version and product, as layers from the outermost to
+            the innermost; it may raise ``MalformedError`` on what the appraisal refuses.
+        policy: the keys of its policies, with their presets; without it, there is no ``--policy``.
         results: how an appraisal becomes a result for others; without it, there is no ``--ear``.
         anchored: whether it rests on trust anchors; without them, there is no ``--trust-anchor``.
     """
@@ -105,41 +133,89 @@ class Format(Generic[_Parsed, Policy]):
     argument: str
     help: str
     options: tuple[Option, ...]
-    default_policy: Policy
     recognise: Callable[[bytes, OptionValues], _Parsed]
     appraise: Callable[[_Parsed, OptionValues, AppraisalContext[Policy]], Appraisal]
-    parse_policy: Callable[[bytes], Policy] | None = None
+    policy: PolicyForm[Policy] | None = None
     combine: Callable[[Sequence[_Parsed]], _Parsed] | None = None
+    describe: Callable[[_Parsed], Iterable[kinds.Layer]] = _nothing_more
     results: ResultProfile | None = None
     anchored: bool = True
 
+    @property
+    def default_policy(self) -> Policy | None:
+        """The policy without ``--policy``; ``None`` where evidence is appraised by none."""
+        return None if self.policy is None else self.policy.default_policy
 
-def appraise_files(
-    form: Format[_Parsed, Policy], files: Sequence[bytes], given: OptionValues, against: AppraisalContext[Policy]
-) -> Appraisal:
-    """Appraise evidence out of files, of which there are several only where the format combines them.
 
-    What cannot be parsed is refused.
+def appraise_files(name: str, files: Sequence[bytes], given: OptionValues, against: AppraisalContext[Any]) -> Appraisal:
+    """Appraise evidence of the format called ``name``, of several files only where the format combines them.
+
+    What cannot be parsed is refused. If that is because it is of a kind that another format reads, or that none does,
+    the reason says so.
 
     Raises UsageError if something that the evidence needs was not given.
     """
     from carnet_ref.attestation.appraisal import unparsable
-    from carnet_ref.wire import MalformedError
 
+    form = FORMATS[name].load()
+    opened = [kinds.identified(data) for data in files]
+    layers = tuple(dict.fromkeys(layer for each in opened for layer in each.layers))
     try:
-        recognised = [form.recognise(data, given) for data in files]
+        recognised = [form.recognise(each.data, given) for each in opened]
         evidence = recognised[0] if form.combine is None else form.combine(recognised)
     except MalformedError as error:
-        return unparsable(str(error))
-    return form.appraise(evidence, given, against)
+        return replace(unparsable(_with_advice(name, opened, str(error))), layers=layers)
+    except UsageError:
+        if advice := _with_advice(name, opened, ""):
+            return replace(unparsable(advice), layers=layers)
+        raise
+    appraisal: Appraisal = form.appraise(evidence, given, against)
+    appraisal = replace(appraisal, layers=(*layers, *_described(form, evidence)))
+    if appraisal.failed_step != "parse":
+        return appraisal
+    *before, parse = appraisal.steps
+    return replace(appraisal, steps=(*before, replace(parse, detail=_with_advice(name, opened, parse.detail))))
+
+
+def _described(form: Format[_Parsed, Any], evidence: _Parsed) -> tuple[kinds.Layer, ...]:
+    """Return what a format says of evidence, as far as it can read it."""
+    try:
+        return tuple(form.describe(evidence))
+    except MalformedError:
+        return ()
+
+
+def _with_advice(name: str, opened: Sequence[kinds.Identified], detail: str) -> str:
+    """Return why files cannot be parsed, with what is to be done where one is of a kind that is not the format's."""
+    for each in opened:
+        advice = next(filter(None, map(advice_on, each.kinds)), "")
+        if advice and not set(each.kinds) & set(FORMATS[name].kinds):
+            return f"{detail}: {advice}" if each.kinds[0] in detail else f"this is {each.kinds[0]}: {advice}"
+    return detail
+
+
+def readers(kind: str) -> tuple[str, ...]:
+    """Return the names of the formats that read evidence of a kind, in the order in which they are tried."""
+    return tuple(name for name, registered in FORMATS.items() if kind in registered.kinds)
+
+
+def advice_on(kind: str) -> str:
+    """Return which command reads evidence of a kind, or else what it goes with; nothing where that is not known."""
+    names = readers(kind)
+    return f"carnet attest {names[0]} FILE" if names else kinds.COMPANIONS.get(kind, "")
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredFormat:
-    """Where a format is, as ``module:name``, and what its subcommand does, in one line."""
+    """Where a format is, as ``module:name``; what its subcommand does, in one line; which kinds of evidence it reads.
+
+    The kinds are words of `carnet_ref.attestation.kinds`. Of several formats that read a kind, the first counts to
+    which nothing is missing.
+    """
 
     place: str
     summary: str
+    kinds: tuple[str, ...]
 
     def load(self) -> Format[Any, Any]:
         """Import the format."""
@@ -150,20 +226,44 @@ class RegisteredFormat:
 
 FORMATS: Final[dict[str, RegisteredFormat]] = {
     "gpu": RegisteredFormat(
-        "carnet_ref.attestation.nvidia.format:DEVICE_FORMAT", "Appraise the report of an NVIDIA GPU or NVSwitch."
+        "carnet_ref.attestation.nvidia.format:DEVICE_FORMAT",
+        "Appraise the report of an NVIDIA GPU or NVSwitch.",
+        (kinds.NVIDIA_REPORT, kinds.NVIDIA_EVIDENCE),
     ),
     "node": RegisteredFormat(
-        "carnet_ref.attestation.nvidia.format:NODE_FORMAT", "Appraise every NVIDIA GPU and NVSwitch of a node."
+        "carnet_ref.attestation.nvidia.format:NODE_FORMAT",
+        "Appraise every NVIDIA GPU and NVSwitch of a node.",
+        (kinds.NVIDIA_REPORT, kinds.NVIDIA_EVIDENCE),
     ),
     "rim": RegisteredFormat(
-        "carnet_ref.attestation.nvidia.format:RIM_FORMAT", "Appraise NVIDIA's reference values by themselves."
+        "carnet_ref.attestation.nvidia.format:RIM_FORMAT",
+        "Appraise NVIDIA's reference values by themselves.",
+        (kinds.XML,),
     ),
     "tdx": RegisteredFormat(
-        "carnet_ref.attestation.intel.format:FORMAT", "Appraise the quote of an Intel TDX virtual machine."
+        "carnet_ref.attestation.intel.format:FORMAT",
+        "Appraise the quote of an Intel TDX virtual machine.",
+        (kinds.TDX_QUOTE, kinds.QUOTE_DOCUMENT, kinds.AZURE_TDX, kinds.DSTACK_ENVELOPE),
     ),
     "snp": RegisteredFormat(
-        "carnet_ref.attestation.amd.format:FORMAT", "Appraise the report of an AMD SEV-SNP virtual machine."
+        "carnet_ref.attestation.amd.format:FORMAT",
+        "Appraise the report of an AMD SEV-SNP virtual machine.",
+        (kinds.SNP_REPORT, kinds.SNP_DOCUMENT, kinds.AZURE_SNP, kinds.HCL_SNP, kinds.DSTACK_ENVELOPE),
     ),
-    "ear": RegisteredFormat("carnet_ref.attestation.ear:FORMAT", "Check a signed attestation result of a verifier."),
+    "nitro": RegisteredFormat(
+        "carnet_ref.attestation.nitro.format:FORMAT",
+        "Appraise the document of an AWS Nitro enclave or NitroTPM.",
+        (kinds.NITRO_DOCUMENT, kinds.NITROTPM_DOCUMENT),
+    ),
+    "ear": RegisteredFormat(
+        "carnet_ref.attestation.ear:FORMAT",
+        "Check a signed attestation result of a verifier.",
+        (kinds.EAR_TOKEN, kinds.JWT_TOKEN),
+    ),
+    "result": RegisteredFormat(
+        "carnet_ref.attestation.services.format:FORMAT",
+        "Check what an attestation service of others signed.",
+        (kinds.NRAS_TOKEN, kinds.GOOGLE_TOKEN, kinds.INTEL_TOKEN, kinds.AZURE_TOKEN, kinds.JWT_TOKEN),
+    ),
 }
 """Every format, by the name of its subcommand; adding one is a module and a line here."""

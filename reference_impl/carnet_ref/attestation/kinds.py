@@ -1,52 +1,177 @@
-"""What kind of evidence or document some bytes are, in words: for telling what came where another kind was expected.
+"""What kind of evidence or document some bytes are, in words: for finding the format that reads them, and for errors.
 
-A kind is told from a few bytes or names, so it is a guess. Nothing is accepted because of it.
+A kind is told from a few bytes or names, so it is a guess. Nothing is accepted because of it, and nothing is refused
+that its format reads. Each registered format names the kinds that it reads; what comes with evidence and is none is in
+`COMPANIONS`.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from carnet_ref.attestation.documents import PEM, PRINTABLE, decode
+from carnet_ref.attestation.documents import PEM, PRINTABLE, decode, text_encoding
 from carnet_ref.wire import MalformedError, json_value
 
 INTEL_QE_VENDOR: Final = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
 TDX_QUOTE: Final = "a quote of an Intel TDX virtual machine"
 SGX_QUOTE: Final = "a quote of an SGX enclave"
+QUOTE_DOCUMENT: Final = "a document with a quote"
+DSTACK_ENVELOPE: Final = "an attestation answer of dstack"
+AZURE_TDX: Final = "Azure's evidence of a TDX virtual machine"
+TDREPORT: Final = "a TDREPORT, which only its own machine can check"
 NVIDIA_REPORT: Final = "the report of an NVIDIA device"
 NVIDIA_EVIDENCE: Final = "a document with evidence of NVIDIA devices"
-QUOTE_DOCUMENT: Final = "a document with a quote"
+NRAS_TOKEN: Final = "a token of NVIDIA's remote attestation service (NRAS)"
 SNP_REPORT: Final = "an AMD SEV-SNP report"
-JWT: Final = re.compile(rb"eyJ[\w-]+\.[\w-]+\.[\w-]*")
+NITRO_DOCUMENT: Final = "the document of an AWS Nitro enclave"
+NITROTPM_DOCUMENT: Final = "the document of an EC2 instance with NitroTPM"
+SNP_DOCUMENT: Final = "a document with an AMD SEV-SNP report"
+AZURE_SNP: Final = "Azure's evidence of an AMD SEV-SNP virtual machine"
+HCL_SNP: Final = "Azure's wrapping of an AMD SEV-SNP report (HCL)"
+HCL: Final = "Azure's wrapping of a report (HCL)"
+TPM_QUOTE: Final = "a quote of a TPM"
+COSE: Final = "a COSE document of no known kind"
+XML: Final = "XML, such as NVIDIA's reference values"
+EAR_TOKEN: Final = "a signed attestation result (EAR)"
+GOOGLE_TOKEN: Final = "a token of Google Cloud Attestation, as Confidential Space has"
+INTEL_TOKEN: Final = "a token of Intel Trust Authority"
+AZURE_TOKEN: Final = "a token of Microsoft Azure Attestation"
+JWT_TOKEN: Final = "an attestation token (JWT)"
+TCB_INFO: Final = "Intel's TCB info"
+ENCLAVE_IDENTITY: Final = "Intel's identity of an enclave"
+COLLATERAL: Final = "Intel's collateral"
+EVENT_LOG: Final = "an event log"
+LOG_EVENT: Final = "an event of an event log"
+LOG_EVENTS: Final = f"a list that begins with {LOG_EVENT}"
+CLAIMS: Final = "the claims of an attestation token, without its signature"
+TOKEN_CERTIFICATES: Final = "the certificates of an attestation token"
+JWKS: Final = "a set of keys for tokens (JWKS)"
+CERTIFICATE: Final = "DER, such as a certificate"
+CERTIFICATES: Final = "PEM, such as certificates"
+BROKEN_JSON: Final = "broken JSON"
 OTHER_TEXT: Final = "other text"
+JWT: Final = re.compile(rb"eyJ[\w-]+\.[\w-]+\.[\w-]*")
 SNP_BYTES: Final = 1184
 SNP_VERSIONS: Final = range(1, 16)
 NAMES_SHOWN: Final = 4
 LONGEST_NAME: Final = 40
+COMPANIONS: Final = {
+    SGX_QUOTE: "Carnet reads quotes of TDX virtual machines alone",
+    TDREPORT: "ask the machine for a quote, which others can check, and give that to carnet attest tdx",
+    TCB_INFO: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
+    ENCLAVE_IDENTITY: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
+    COLLATERAL: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
+    EVENT_LOG: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE",
+    LOG_EVENT: "a list of them goes with a quote: carnet attest tdx QUOTE --event-log FILE",
+    LOG_EVENTS: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE",
+    HCL: "Carnet reads it where an AMD SEV-SNP report is in it",
+    CLAIMS: "nobody signed them; give the token that they came in",
+    TOKEN_CERTIFICATES: "they go with a token, and count only where its verifier is trusted",
+    JWKS: "they go with a token: carnet attest result TOKEN --key FILE",
+    CERTIFICATE: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
+    CERTIFICATES: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
+}
+"""Kinds that no format reads, and what each goes with or why it is not appraised."""
 
 _JSON_KINDS: Final = (
-    (("tpm_quote", "hcl_report", "td_quote"), "Azure's evidence of a TDX virtual machine"),
-    (("hcl_report", "vcek"), "Azure's evidence of an AMD SEV-SNP virtual machine"),
-    (("attestation_report",), "a document with an AMD SEV-SNP report"),
+    (("tpm_quote", "hcl_report", "td_quote"), AZURE_TDX),
+    (("hcl_report", "vcek", "quote"), AZURE_SNP),
+    (("hcl_report", "vcek"), AZURE_SNP),
+    (("quote", "report", "vcek"), AZURE_SNP),
+    (("attestation_report",), SNP_DOCUMENT),
     (("intel_quote",), QUOTE_DOCUMENT),
     (("quote",), QUOTE_DOCUMENT),
+    (("td_quote",), QUOTE_DOCUMENT),
     (("vm_attestation_quote",), QUOTE_DOCUMENT),
+    (("vmAttestationQuote",), QUOTE_DOCUMENT),
+    (("tdx_attestation",), QUOTE_DOCUMENT),
+    (("tdxAttestation",), QUOTE_DOCUMENT),
+    (("header", "td_quote_body"), QUOTE_DOCUMENT),
+    (("header", "tdQuoteBody"), QUOTE_DOCUMENT),
+    (("header", "td_quote_body_descriptor"), QUOTE_DOCUMENT),
+    (("header", "tdQuoteBodyDescriptor"), QUOTE_DOCUMENT),
+    (("sev_snp_attestation",), SNP_DOCUMENT),
+    (("sevSnpAttestation",), SNP_DOCUMENT),
+    (("report", "certificate_chain"), SNP_DOCUMENT),
+    (("report", "certificateChain"), SNP_DOCUMENT),
+    (("attestation",), DSTACK_ENVELOPE),
     (("evidence_list",), NVIDIA_EVIDENCE),
+    (("device_evidence_list",), NVIDIA_EVIDENCE),
     (("nvidia_payload",), NVIDIA_EVIDENCE),
     (("gpus",), NVIDIA_EVIDENCE),
+    (("nvswitches",), NVIDIA_EVIDENCE),
     (("gpu",), NVIDIA_EVIDENCE),
+    (("evidences",), NVIDIA_EVIDENCE),
+    (("gpu_evidence",), NVIDIA_EVIDENCE),
     (("evidence", "certificate"), NVIDIA_EVIDENCE),
-    (("tcbInfo",), "Intel's TCB info"),
-    (("enclaveIdentity",), "Intel's identity of an enclave"),
-    (("tcb_info", "qe_identity"), "Intel's collateral"),
-    (("imr", "digest"), "an event of an event log"),
-    (("eat_nonce",), "the claims of an attestation token, without its signature"),
-    (("x5c",), "the certificates of an attestation token"),
-    (("keys",), "a set of keys for tokens (JWKS)"),
+    (("tcbInfo",), TCB_INFO),
+    (("enclaveIdentity",), ENCLAVE_IDENTITY),
+    (("tcb_info", "qe_identity"), COLLATERAL),
+    (("imr", "digest"), LOG_EVENT),
+    (("eat_nonce",), CLAIMS),
+    (("x5c",), TOKEN_CERTIFICATES),
+    (("keys",), JWKS),
 )
-"""What objects with all of these names are; the first row that fits counts."""
+"""What objects with all of these names are; the first rows are the most telling, and leave the rest fewer names."""
+
+
+class LayerRole(StrEnum):
+    """What a layer of a file is, from the outermost to the innermost."""
+
+    WRAPPER = "wrapper"
+    ENCODING = "encoding"
+    FORMAT = "format"
+    DOCUMENT = "document"
+    VERSION = "version"
+    PRODUCT = "product"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of a file: what it is, in a few words, which the file itself may have had a word in."""
+
+    role: LayerRole
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """What some bytes seem to be: their layers as far as can be told without reading a format, and their kinds.
+
+    ``data`` is what a format is given; of several kinds, the first is the most telling.
+    """
+
+    data: bytes
+    layers: tuple[Layer, ...]
+    kinds: tuple[str, ...]
+
+
+def identified(data: bytes) -> Identified:
+    """Return what ``data`` seems to be."""
+    found = kinds_of(data)
+    what = found[0] if found else kind_of(data)
+    return Identified(data, (Layer(LayerRole.ENCODING, _encoding(data)), Layer(LayerRole.FORMAT, what)), found)
+
+
+def _encoding(data: bytes) -> str:
+    """Return how ``data`` is written."""
+    start = data.lstrip()[:1]
+    if start in (b"{", b"["):
+        return "JSON"
+    if start == b"<":
+        return "XML"
+    if not data or not PRINTABLE.issuperset(data):
+        return "raw bytes"
+    if PEM in data:
+        return "PEM"
+    if JWT.fullmatch(data.strip()):
+        return "a compact token (JWS)"
+    return text_encoding(data) or "text"
 
 
 def kind_of(data: bytes) -> str:
@@ -55,24 +180,49 @@ def kind_of(data: bytes) -> str:
 
 
 def known_kind(data: bytes) -> str | None:
-    """Return what ``data`` seems to be, or nothing where it is of no known kind."""
+    """Return what ``data`` seems to be first of all, or nothing where it is of no known kind."""
+    return next(iter(kinds_of(data)), None)
+
+
+def kinds_of(data: bytes) -> tuple[str, ...]:
+    """Return what ``data`` seems to be, the most telling first: of several kinds is only a JSON document."""
     start = data.lstrip()[:1]
     if start in (b"{", b"["):
         try:
-            return kind_of_value(json_value(data))
+            return kinds_of_value(json_value(data))
         except ValueError:
-            return "broken JSON"
+            return (BROKEN_JSON,)
     if start == b"<":
-        return "XML, such as NVIDIA's reference values"
+        return (XML,)
     if PEM in data and PRINTABLE.issuperset(data):
-        return "PEM, such as certificates"
+        return (CERTIFICATES,)
     if JWT.fullmatch(data.strip()):
-        return "an attestation token (JWT)"
+        return (_kind_of_token(data.strip()),)
     try:
         raw = decode(data, "evidence")
     except MalformedError:
-        return OTHER_TEXT
-    return next((name for name, fits in _RAW_KINDS if fits(raw)), None)
+        return (OTHER_TEXT,)
+    return tuple(name for name, fits in _RAW_KINDS if fits(raw))[:1]
+
+
+def _kind_of_token(compact: bytes) -> str:
+    """Return what a token seems to be, by names of its claims."""
+    payload = compact.split(b".")[1]
+    try:
+        claims = json_value(base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)))
+    except ValueError:
+        return JWT_TOKEN
+    named = set(claims) if isinstance(claims, dict) else set()
+    return next((kind for names, kind in _TOKEN_KINDS if named & names), JWT_TOKEN)
+
+
+_TOKEN_KINDS: Final = (
+    (frozenset({"ear_verifier_id", "ear.verifier-id"}), EAR_TOKEN),
+    (frozenset({"x-nvidia-ver", "x-nvidia-overall-att-result"}), NRAS_TOKEN),
+    (frozenset({"x-ms-ver", "x-ms-attestation-type", "x-ms-policy-hash"}), AZURE_TOKEN),
+    (frozenset({"verifier_instance_ids", "policy_ids_matched", "attester_type"}), INTEL_TOKEN),
+    (frozenset({"google_service_accounts", "swname", "swversion"}), GOOGLE_TOKEN),
+)
 
 
 def is_sgx_quote(data: bytes) -> bool:
@@ -89,6 +239,15 @@ def _is_snp_report(data: bytes) -> bool:
     return len(data) >= SNP_BYTES and version in SNP_VERSIONS and algorithm == 1
 
 
+def _is_envelope(data: bytes) -> bool:
+    """Return whether dstack's guest agent answered ``data``: SCALE from a zero on, or a map in MessagePack."""
+    if data[:1] != b"\0" and b"\xa8platform" not in data[:32]:
+        return False
+    from carnet_ref.attestation.dstack import is_envelope
+
+    return is_envelope(data)
+
+
 def _is_azure(data: bytes) -> bool:
     return data[:4] == b"HCLA"
 
@@ -98,44 +257,71 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (SGX_QUOTE, is_sgx_quote),
     (NVIDIA_REPORT, lambda data: data[:2] == b"\x11\xe0"),
     (
-        "Azure's wrapping of an AMD SEV-SNP report (HCL)",
+        HCL_SNP,
         lambda data: _is_azure(data) and _is_snp_report(data[32:]),
     ),
-    ("Azure's wrapping of a report (HCL)", _is_azure),
-    ("a TDREPORT, which only its own machine can check", lambda data: data[:4] == b"\x81\0\0\0"),
+    (HCL, _is_azure),
+    (TDREPORT, lambda data: data[:4] == b"\x81\0\0\0"),
     (SNP_REPORT, _is_snp_report),
-    ("a quote of a TPM", lambda data: data[:4] == b"\xffTCG"),
-    ("an event log", lambda data: b"Spec ID Event03\0" in data[:64]),
-    ("a COSE document, such as that of an AWS Nitro enclave", lambda data: data[:2] in (b"\x84\x44", b"\xd2\x84")),
-    ("DER, such as a certificate", lambda data: data[:2] in (b"\x30\x81", b"\x30\x82")),
-    ("XML, such as NVIDIA's reference values", lambda data: data.lstrip()[:1] == b"<"),
-    ("PEM, such as certificates", lambda data: data[:11] == PEM),
+    (TPM_QUOTE, lambda data: data[:4] == b"\xffTCG"),
+    (EVENT_LOG, lambda data: b"Spec ID Event03\0" in data[:64]),
+    (NITROTPM_DOCUMENT, lambda data: _is_nitro(data) and b"\x6dnitrotpm_pcrs" in data),
+    (NITRO_DOCUMENT, lambda data: _is_nitro(data) and b"\x64pcrs" in data),
+    (COSE, lambda data: data[:2] in (b"\x84\x44", b"\xd2\x84")),
+    (CERTIFICATE, lambda data: data[:2] in (b"\x30\x81", b"\x30\x82")),
+    (XML, lambda data: data.lstrip()[:1] == b"<"),
+    (CERTIFICATES, lambda data: data[:11] == PEM),
+    (DSTACK_ENVELOPE, _is_envelope),
 )
+
+
+def _is_nitro(data: bytes) -> bool:
+    """Return whether ``data`` begins like a COSE_Sign1, tagged or not, with ES384 and a module of AWS's system."""
+    return data.removeprefix(b"\xd2")[:7] == b"\x84\x44\xa1\x01\x38\x22\xa0" and b"\x69module_id" in data
 
 
 def kind_of_value(value: object) -> str:
     """Return what a value out of JSON seems to be, as words that fit behind "found"."""
+    return kinds_of_value(value)[0]
+
+
+def kinds_of_value(value: object) -> tuple[str, ...]:
+    """Return what a value out of JSON seems to be, the most telling first; there is at least one."""
     match value:
         case [["JWT", *_], *_]:
-            return "a token of NVIDIA's remote attestation service (NRAS)"
+            return (NRAS_TOKEN,)
         case [Mapping() as first, *_]:
-            inner = _kind_of_object(first)
-            return f"a list that begins with {inner}" if inner else f"a list of objects with {_names(first)}"
+            inner = _kinds_of_object(first)
+            if NVIDIA_EVIDENCE in inner:
+                return (NVIDIA_EVIDENCE,)
+            return (f"a list that begins with {inner[0]}" if inner else f"a list of objects with {_names(first)}",)
         case {"platform": str(), "evidence": Mapping() as inner}:
-            return kind_of_value(inner)
+            return kinds_of_value(inner)
         case Mapping():
-            part = next(iter(value.values()), None)
-            inside = _kind_of_object(part) if isinstance(part, Mapping) else None
-            unknown = f"an object with {_names(value)}" if value else "an empty object"
-            return _kind_of_object(value) or inside or unknown
+            return _kinds_of_object(value) or _kinds_of_parts(value) or (_unknown_object(value),)
         case list():
-            return "another list"
+            return ("another list",)
         case _:
-            return f"a JSON {type(value).__name__}"
+            return (f"a JSON {type(value).__name__}",)
 
 
-def _kind_of_object(value: Mapping[str, object]) -> str | None:
-    return next((kind for names, kind in _JSON_KINDS if all(name in value for name in names)), None)
+def _kinds_of_object(value: Mapping[str, object]) -> tuple[str, ...]:
+    left, found = set(value), []
+    for names, kind in _JSON_KINDS:
+        if left.issuperset(names):
+            left.difference_update(names)
+            found.append(kind)
+    return tuple(dict.fromkeys(found))
+
+
+def _kinds_of_parts(value: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what the objects in an object are, where they are of known kinds."""
+    parts = (part for part in value.values() if isinstance(part, Mapping))
+    return tuple(dict.fromkeys(kind for part in parts for kind in _kinds_of_object(part)))
+
+
+def _unknown_object(value: Mapping[str, object]) -> str:
+    return f"an object with {_names(value)}" if value else "an empty object"
 
 
 def _names(value: Mapping[str, object]) -> str:

@@ -4,6 +4,7 @@
   to. About everything else no claim is made.
 * Accepted: the vector has what was affirmed. The tier is the worst in it, and at best *warning* where something was not
   compared, so that *affirming* means that nothing was left open.
+* Accepted by an inventory: no claim is made, and the tier is *none*, because nothing was demanded.
 * Refused: the attester whose step failed is *contraindicated*, and so are all that a step about several was about. For
   the others there is no result, because nothing is accepted by halves.
 
@@ -21,10 +22,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from importlib.metadata import version
 from typing import Any, Final
 
-from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
+from carnet_ref.attestation.appraisal import INVENTORY_ONLY, Appraisal, AppraisalStep
 
 HOUR: Final = 3600
 """For how many seconds a result may be relied on, where no policy says otherwise."""
@@ -172,6 +172,8 @@ def _result(name: str, profile: ResultProfile, appraisal: Appraisal) -> Attester
         own = profile.claims_of(failed.id.rpartition(".")[2]) if _owner(failed) == name else {}
         return AttesterResult(tier, _filled(own), lacking, {})
     claims = claims_of(name, appraisal.claims)
+    if INVENTORY_ONLY in lacking:
+        return AttesterResult(Tier.NONE, _filled({}), lacking, claims)
     own_steps = {step.id.rpartition(".")[2]: step for step in about if _owner(step) == name}
     vector = {**{row.claim: row.affirmed for row in profile.rows if _holds(row, own_steps)}, **profile.noted(claims)}
     tier = worst(map(tier_of, vector.values()))
@@ -204,8 +206,38 @@ def claims_of(name: str, claims: Mapping[str, object]) -> Mapping[str, object]:
     return claims
 
 
-PROFILE: Final = "tag:ietf.org,2026:rats/ear#03"
 EXTENSION: Final = "ear_carnet_appraisal"
+OLDER_NAMES: Final = {
+    "ear_verifier_id": "ear.verifier-id",
+    "ear_status": "ear.status",
+    "ear_trustworthiness_vector": "ear.trustworthiness-vector",
+    "ear_appraisal_policy_ids": "ear.appraisal-policy-id",
+    EXTENSION: "ear.carnet.appraisal",
+}
+"""What older profiles call the claims of the draft."""
+
+
+class EarProfile(StrEnum):
+    """The profiles of results, by the tags that name them.
+
+    Source: draft-ietf-rats-ear, revisions 00 to 03; veraison/ear, ``EatProfile`` and ``EatTrusteeProfile``.
+    """
+
+    DRAFT = "tag:ietf.org,2026:rats/ear#03"
+    DRAFT_2025 = "tag:ietf.org,2025-07:ear"
+    VERAISON = "tag:github.com,2023:veraison/ear"
+    TRUSTEE = "tag:github.com,2024:confidential-containers/Trustee"
+
+    @property
+    def is_older(self) -> bool:
+        """Whether it is one with the older names."""
+        return self is not EarProfile.DRAFT
+
+    def claim_name(self, claim: str) -> str:
+        """Return what the profile calls a claim of the draft."""
+        return OLDER_NAMES.get(claim, claim) if self.is_older else claim
+
+
 DEVELOPER: Final = "The Carnet authors"
 
 
@@ -225,21 +257,36 @@ class AppraisalRecord:
     """An id of the policy by format."""
 
 
-def claims_set(appraised: AppraisalRecord, profiles: Profiles) -> dict[str, object]:
-    """Return the claims set of a result about every attester."""
+def claims_set(
+    appraised: AppraisalRecord, profiles: Profiles, profile: EarProfile = EarProfile.DRAFT
+) -> dict[str, object]:
+    """Return the claims set of a result about every attester, as a profile has it."""
+    from importlib.metadata import version
+
     appraisal = appraised.appraisal
     results = attester_results(appraisal, profiles, appraised.kind)
     overall = worst(each.tier for each in results.values()) if appraisal.accepted else Tier.CONTRAINDICATED
     issued = int(appraised.at.timestamp())
-    return {
-        "eat_profile": PROFILE,
+    claims: dict[str, object] = {
+        "eat_profile": profile.value,
         "iat": issued,
         "exp": issued + appraised.lasting,
         "ear_verifier_id": {"developer": DEVELOPER, "build": f"carnet {version('carnet')}"},
         "ear_status": overall.value,
         **({} if appraised.nonce is None else {"eat_nonce": encoded_nonce(appraised.nonce)}),
-        "submods": {name: _submodule(name, result, appraised, profiles) for name, result in results.items()},
     }
+    submodules = {name: _submodule(name, result, appraised, profiles) for name, result in results.items()}
+    told = {name: _as_profile_has(each, profile) for name, each in submodules.items()}
+    return {**_as_profile_has(claims, profile), "submods": told}
+
+
+def _as_profile_has(claims: Mapping[str, object], profile: EarProfile) -> dict[str, object]:
+    """Return claims by the names of a profile; older ones name the policies in one text."""
+    told = {profile.claim_name(name): value for name, value in claims.items()}
+    policies = claims.get("ear_appraisal_policy_ids")
+    if profile.is_older and isinstance(policies, list):
+        told[profile.claim_name("ear_appraisal_policy_ids")] = " ".join(policies)
+    return told
 
 
 def encoded_nonce(nonce: bytes) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from carnet_command.errors import UsageError
+from carnet_command.exit_codes import ExitCode
 from carnet_command.files import reason, replacing, require_apart, require_writable_file
 from carnet_command.once import require_each_once
 from carnet_command.printable import printable
@@ -26,25 +27,32 @@ from carnet_ref.attestation.formats import (
     FORMATS,
     AppraisalContext,
     Format,
+    NeedsOptionError,
     Option,
     OptionKind,
     OptionValues,
     Value,
     appraise_files,
 )
+from carnet_ref.attestation.kinds import Layer, identified
 
 if TYPE_CHECKING:
-    from carnet_ref.attestation.appraisal import Anchors, Appraisal
-    from carnet_ref.attestation.ear import SigningKey
+    from carnet_ref.attestation.appraisal import Anchors, Appraisal, Requirement
+    from carnet_ref.attestation.jose import SigningKey
+    from carnet_ref.attestation.policies import EffectivePolicy, PolicyForm, Preset
     from carnet_ref.attestation.results import AppraisalRecord, Profiles
 
 AnyFormat = Format[Any, Any]
 FURTHER: Final = {
     "live": ("carnet_ref.commands.live:live", "Collect the evidence of this machine and appraise it (also --live)."),
+    "policy": ("carnet_ref.commands.policy:policy", "Show what a policy asks for, and which keys there are."),
 }
 """Subcommands that appraise no file: where each is, as ``module:name``, and what it does, in one line."""
 LIVE: Final = "--live"
 """Another name of the subcommand ``live``."""
+ANY: Final = "FILE"
+"""The name by which the command for files of any kind is found; it is not listed, and no file is taken for it."""
+ANY_PLACE: Final = "carnet_ref.commands.attest_any:any_files"
 ACCEPTED = 0
 REFUSED = 1
 MARKS = {True: "ok", False: "REFUSED", None: "-"}
@@ -57,14 +65,23 @@ MOST_FILES: Final = 64
 """The most files that are read out of one folder."""
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 """The times that a token can have; the last leaves room for an expiry."""
-DEFAULT: Final = "carnet-default:{}"
-"""The id of the default policy of a format."""
+EAR_PROFILES: Final = ("draft", "veraison")
+"""The profiles that results can have, by their names in small letters."""
+PRESET_ID: Final = "carnet-{}:{}"
+"""The id of a preset of a format."""
 readable = click.Path(path_type=Path)
 at_option = click.option(
     "--at", metavar="TIME", help="When to appraise, in ISO 8601 (UTC unless it says). [default: now]"
 )
 anchor_option = click.option(
     "--trust-anchor", type=readable, metavar="FILE", help="PEM certificates that replace the roots of the vendors."
+)
+require_option = click.option(
+    "--require",
+    metavar="WORDS",
+    default="",
+    callback=lambda _, __, text: requirements(text),
+    help="Refuse an acceptance that is not 'fresh', or not 'compared', or either: 'fresh,compared'.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 
@@ -77,8 +94,8 @@ def parameter(option: Option) -> str:
 def click_option(option: Option) -> Any:
     """Return the option as click knows it."""
     several = option.kind is OptionKind.FILES
-    kinds = {OptionKind.HEX: str, OptionKind.NUMBER: click.IntRange(min=0)}
-    metavar = {OptionKind.HEX: "HEX", OptionKind.NUMBER: "N"}.get(option.kind, "FILE")
+    kinds = {OptionKind.HEX: str, OptionKind.NUMBER: click.IntRange(min=0), OptionKind.TEXT: str}
+    metavar = {OptionKind.HEX: "HEX", OptionKind.NUMBER: "N", OptionKind.TEXT: "TEXT"}.get(option.kind, "FILE")
     value = kinds.get(option.kind, readable)
     return click.option(option.flag, parameter(option), type=value, metavar=metavar, multiple=several, help=option.help)
 
@@ -99,19 +116,39 @@ def _value(option: Option, word: Any) -> Value:
             return tuple(data for path in word for data in contents_of_all(path))
         case OptionKind.HEX:
             return octets_given(option.flag, word, option.length)
+        case OptionKind.TEXT:
+            return None if word is None else str(word)
     return word if word is None else int(word)
 
 
 def policy_given(form: AnyFormat, path: Path | None) -> object:
-    """Return the policy in the file, or the format's default. Raises UsageError if the file has none."""
+    """Return the policy in the file or of the preset, or the format's default. Raises UsageError if there is none."""
+    return form.default_policy if path is None or form.policy is None else effective_policy(form.policy, path).policy
+
+
+def effective_policy(form: PolicyForm[Any], path: Path) -> EffectivePolicy[Any]:
+    """Return the policy in the file, or the preset of this name, with what it inherits.
+
+    Raises UsageError if the file has none, or there is a preset and a file of this name.
+    """
+    from carnet_ref.attestation.policies import policy_object
     from carnet_ref.wire import MalformedError
 
-    if path is None or form.parse_policy is None:
-        return form.default_policy
+    preset = preset_named(path)
     try:
-        return form.parse_policy(contents(path))
+        return form.effective(policy_object(contents(path))) if preset is None else form.preset(preset)
     except MalformedError as error:
         raise UsageError(f"'{path}' is no policy: {error}") from None
+
+
+def preset_named(path: Path) -> Preset | None:
+    """Return the preset of this name, if it is one's. Raises UsageError if there is such a file, too."""
+    from carnet_ref.attestation.policies import Preset
+
+    preset = next((each for each in Preset if each == str(path)), None)
+    if preset is not None and path.exists():
+        raise UsageError(f"'{path}' is a preset, and a file here: write its whole path if you mean the file")
+    return preset
 
 
 def said(words: Mapping[Option, Any]) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
@@ -131,15 +168,19 @@ class Issuer:
     """The file."""
     key: SigningKey
     """The key."""
+    profile: str
+    """The name of the profile that they have."""
 
     def issue(self, appraised: AppraisalRecord, profiles: Profiles) -> None:
         """Write the result. Raises UsageError if no token can have it, or it could not be written."""
-        from carnet_ref.attestation.ear import signed_token
-        from carnet_ref.attestation.results import claims_set
+        from carnet_ref.attestation.jose import OLDER_TYPE, TYPE, signed_token
+        from carnet_ref.attestation.results import EarProfile, claims_set
 
         if not EARLIEST <= appraised.at < LATEST:
             raise UsageError(f"--ear needs a time from {EARLIEST.year} to {LATEST.year - 1}")
-        token = signed_token(claims_set(appraised, profiles), self.key)
+        profile = EarProfile[self.profile.upper()]
+        kind = OLDER_TYPE if profile.is_older else TYPE
+        token = signed_token(claims_set(appraised, profiles, profile), self.key, kind)
         try:
             with replacing(self.path) as file:
                 file.write(token)
@@ -147,21 +188,21 @@ class Issuer:
             raise UsageError(f"cannot write '{self.path}': {reason(error)}") from None
 
 
-def issuer_given(ear: Path | None, key: Path | None) -> Issuer | None:
+def issuer_given(ear: Path | None, key: Path | None, profile: str | None) -> Issuer | None:
     """Return what writes the result, if one is asked for.
 
     Raises UsageError if a file or a key is missing or of no use.
     """
-    if ear is None and key is None:
+    if ear is None and key is None and profile is None:
         return None
     if ear is None or key is None:
         raise UsageError("--ear and --key go together: the file to write, and the private key that signs it")
-    from carnet_ref.attestation.ear import signing_key
+    from carnet_ref.attestation.jose import signing_key
 
     require_apart({"--ear": ear}, [key])
     signer = signing_key(contents(key))
     require_writable_file(ear)
-    return Issuer(ear, signer)
+    return Issuer(ear, signer, profile or EAR_PROFILES[0])
 
 
 def with_ear_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -172,12 +213,20 @@ def with_ear_options(command: Callable[..., int]) -> Callable[..., int]:
     ear = click.option(
         "--ear", type=readable, metavar="FILE", help="Write the result as a signed token for others (EAR)."
     )
-    return ear(key(command))
+    profile = click.option(
+        "--ear-profile",
+        type=click.Choice(EAR_PROFILES),
+        help=f"Whose readers the result is for: of the current draft, or of Veraison. [default: {EAR_PROFILES[0]}]",
+    )
+    return ear(key(profile(command)))
 
 
 def policy_id(kind: str, path: Path | None) -> str:
-    """Return an id of the policy in a file, or of a format's default."""
-    return DEFAULT.format(kind) if path is None else f"sha-256:{hashlib.sha256(contents(path)).hexdigest()}"
+    """Return an id of the policy in a file, of a preset, or of a format's default."""
+    preset = None if path is None else preset_named(path)
+    if path is None or preset is not None:
+        return PRESET_ID.format(preset or "default", kind)
+    return f"sha-256:{hashlib.sha256(contents(path)).hexdigest()}"
 
 
 def contents(path: Path) -> bytes:
@@ -259,25 +308,73 @@ def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
     return octets
 
 
-def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool) -> int:
-    """Print the appraisal and return the exit code."""
+def as_object(appraisal: Appraisal, at: datetime, rerun: Sequence[str]) -> dict[str, object]:
+    """Return the appraisal as JSON has it."""
     steps = [{"id": step.id, "ok": step.ok, "detail": step.detail, "source": step.source} for step in appraisal.steps]
+    return {
+        "accepted": appraisal.accepted,
+        "fresh": appraisal.fresh,
+        "compared": appraisal.compared,
+        "failed_step": appraisal.failed_step,
+        "steps": steps,
+        "claims": dict(appraisal.claims),
+        "not_compared": list(appraisal.not_compared),
+        "appraised_by": appraisal.appraised_by,
+        "layers": layers_as_json(appraisal.layers),
+        "missing": {option: list(steps) for option, steps in appraisal.missing.items()},
+        "at": at.isoformat(),
+        "rerun": shlex.join(rerun),
+    }
+
+
+def layers_as_json(layers: Iterable[Layer]) -> list[dict[str, str]]:
+    """Return layers as JSON has them."""
+    return [{"layer": layer.role.value, "name": layer.name} for layer in layers]
+
+
+def print_json(value: Mapping[str, object]) -> None:
+    """Print one ASCII object on one line."""
+    click.echo(json.dumps(value).replace(DELETE, "\\u007f"))
+
+
+def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool, *, in_full: bool = False) -> int:
+    """Print the appraisal, ``in_full`` with what the evidence is and what is missing, and return the exit code."""
     if as_json:
-        found = {"accepted": appraisal.accepted, "failed_step": appraisal.failed_step, "steps": steps}
-        told = {"claims": dict(appraisal.claims), "not_compared": list(appraisal.not_compared)}
-        again = {"at": at.isoformat(), "rerun": shlex.join(rerun)}
-        click.echo(json.dumps({**found, **told, **again}).replace(DELETE, "\\u007f"))
+        print_json(as_object(appraisal, at, rerun))
     else:
+        if in_full:
+            show_layers(appraisal.layers)
         width = max([WIDTH, *(len(step.id) + 1 for step in appraisal.steps)])
         for step in appraisal.steps:
             source = f"  [{step.source}]" if step.source else ""
             _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
         for name, value in _told(appraisal.claims):
             _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
-        for line in hanging(_verdict(appraisal)):
+        for option, steps in appraisal.missing.items() if in_full and appraisal.accepted else ():
+            _say(f"{'more':<8}{f'--{option}':<{WIDTH}}  ", f"for {', '.join(steps)}")
+        for line in hanging(printable(verdict(appraisal))):
             click.echo(line)
         click.echo(f"rerun   {printable(shlex.join(rerun))}")
     return ACCEPTED if appraisal.accepted else REFUSED
+
+
+def show_layers(layers: Iterable[Layer]) -> None:
+    """Print what evidence is, layer by layer."""
+    for layer in layers:
+        _say(f"{'is':<8}{layer.role.value:<{WIDTH}}  ", layer.name)
+
+
+def show_what_is_needed(layers: Iterable[Layer], error: NeedsOptionError, as_json: bool) -> int:
+    """Print what evidence is, and that it is not appraised without an option; return the exit code."""
+    if as_json:
+        needed = {"error": {"kind": error.kind, "message": str(error)}, "accepted": False}
+        print_json({**needed, "layers": layers_as_json(layers), "missing": {error.option: []}})
+    else:
+        show_layers(layers)
+        _say(f"{'more':<8}{f'--{error.option}':<{WIDTH}}  ", "for every step")
+        for line in hanging(f"NOT APPRAISED: {error}"):
+            click.echo(line)
+    return ExitCode.USAGE
 
 
 def _told(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -289,11 +386,12 @@ def _told(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield name, value
 
 
-def _verdict(appraisal: Appraisal) -> str:
+def verdict(appraisal: Appraisal) -> str:
     """Say whether the evidence was accepted and, if so, what was not compared."""
     if not appraisal.accepted:
         return f"REFUSED at {appraisal.failed_step}"
-    return ", ".join(("ACCEPTED", *appraisal.not_compared))
+    whose = "" if appraisal.appraised_by is None else f" as the result of {appraisal.appraised_by}"
+    return ", ".join((f"ACCEPTED{whose}", *appraisal.not_compared))
 
 
 def _say(label: str, text: str) -> None:
@@ -312,17 +410,32 @@ def _written(value: object) -> str:
         case list() | tuple():
             return ", ".join(map(_written, value)) or "none"
         case Mapping():
-            return ", ".join(f"{name} {_written(each)}" for name, each in value.items())
+            return ", ".join(f"{name} {_written(each)}" for name, each in value.items()) or "none"
         case _:
             return str(value)
+
+
+def requirements(text: str) -> frozenset[Requirement]:
+    """Return what an acceptance must be. Raises UsageError if ``text`` has another word than these, and commas."""
+    from carnet_ref.attestation.appraisal import Requirement
+
+    words = text.split(",") if text else []
+    unknown = next((word for word in words if word not in tuple(Requirement)), None)
+    if unknown is not None:
+        raise UsageError(f"--require has no {unknown!r}: write {','.join(Requirement)}, or one of them")
+    return frozenset(map(Requirement, words))
 
 
 class Formats(click.Group):
     """A group whose subcommands are the registered formats and few others, imported when they are called."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take ``--live`` before everything else for the subcommand of that name."""
-        return super().parse_args(ctx, ["live", *args[1:]] if args[:1] == [LIVE] else args)
+        """Take ``--live`` before everything else for that subcommand, and what is no subcommand for files."""
+        if args[:1] == [LIVE]:
+            args = ["live", *args[1:]]
+        elif args and args[0] not in {*self.list_commands(ctx), *ctx.help_option_names}:
+            args = [ANY, *args]
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -339,8 +452,9 @@ class Formats(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Make the subcommand of the format called ``cmd_name``, or import another."""
-        if cmd_name in FURTHER:
-            command: click.Command = pkgutil.resolve_name(FURTHER[cmd_name][0])
+        place = ANY_PLACE if cmd_name == ANY else FURTHER.get(cmd_name, ("", ""))[0]
+        if place:
+            command: click.Command = pkgutil.resolve_name(place)
             return command
         registered = FORMATS.get(cmd_name)
         return None if registered is None else subcommand(cmd_name, registered.load())
@@ -352,47 +466,68 @@ class Formats(click.Group):
             formatter.write_dl([*rows, *((name, summary) for name, (_, summary) in FURTHER.items())])
 
 
-@click.command(cls=Formats, short_help="Appraise evidence of real hardware.")
+@click.command(
+    cls=Formats,
+    short_help="Appraise evidence of real hardware.",
+    subcommand_metavar="FILE... [OPTIONS] | COMMAND [OPTIONS]...",
+)
 def attest() -> None:
     """Appraise a GPU's report, all devices of a node, reference values, or a virtual machine's quote or report.
+
+    With a FILE, tell what it is, layer by layer, appraise it by the format that reads it, whose options may follow,
+    and tell what is missing for more. Several files, or a folder of them, are appraised each by itself, a line for
+    each. A COMMAND appraises as its format alone. A name that is both is the command's; write ./NAME for the file.
 
     Exit codes: 0 accepted, 1 refused (what cannot be parsed is refused), 2 usage, 3 no evidence on this machine.
     """
 
 
-def subcommand(name: str, form: AnyFormat) -> click.Command:
-    """Return the subcommand that appraises evidence of a format."""
+def subcommand(name: str, form: AnyFormat, *, in_full: bool = False) -> click.Command:
+    """Return the subcommand that appraises a format, and says ``in_full`` what evidence is and what is missing."""
 
     def appraise(
         evidence: Path | tuple[Path, ...],
         at: str | None,
         as_json: bool,
+        require: frozenset[Requirement],
         trust_anchor: Path | None = None,
         policy_file: Path | None = None,
         ear: Path | None = None,
         key: Path | None = None,
+        ear_profile: str | None = None,
         **given: Any,
     ) -> int:
         time, words = instant(at), {option: given[parameter(option)] for option in form.options}
         paths = evidence if isinstance(evidence, tuple) else (evidence,)
         files, stands_for = tuple(map(contents, paths)), values(words)
         require_apart({"--ear": ear}, [*paths, *_files(words.values()), *_files((policy_file, trust_anchor))])
-        issuer = issuer_given(ear, key)
+        issuer = issuer_given(ear, key, ear_profile)
         against = AppraisalContext(time, policy_given(form, policy_file), anchors_given(trust_anchor))
-        appraisal = appraise_files(form, files, OptionValues(stands_for), against)
+        try:
+            appraisal = appraise_files(name, files, OptionValues(stands_for), against).requiring(require)
+        except NeedsOptionError as error:
+            if not in_full:
+                raise
+            layers = [layer for data in files for layer in identified(data).layers]
+            return show_what_is_needed(dict.fromkeys(layers), error, as_json)
         if issuer is not None:
             issuer.issue(*_result(name, form, appraisal, against, stands_for, policy_file))
         rerun = [str(word) for word in _rerun(words, policy_file, trust_anchor)]
+        rerun += ["--require", ",".join(sorted(require))] if require else []
         again = ["carnet", "attest", name, *map(str, paths), *rerun, "--at", written(time)]
-        return show(appraisal, time, again, as_json)
+        return show(appraisal, time, again, as_json, in_full=in_full)
 
     policy = click.option(
-        "--policy", "policy_file", type=readable, metavar="FILE", help="A JSON policy that replaces the default."
+        "--policy",
+        "policy_file",
+        type=readable,
+        metavar="FILE",
+        help="A JSON policy, which inherits what it leaves out, or a preset: strict, default or inventory.",
     )
-    policies = [policy] if form.parse_policy is not None else []
+    policies = [policy] if form.policy is not None else []
     anchors = [anchor_option] if form.anchored else []
     results = [with_ear_options] if form.results is not None else []
-    shown = (*map(click_option, form.options), at_option, *policies, *anchors, *results, json_option)
+    shown = (*map(click_option, form.options), at_option, *policies, *anchors, *results, require_option, json_option)
     several, word = form.combine is not None, form.argument.upper()
     metavar = f"{word}..." if several else word
     argument = click.argument("evidence", type=readable, metavar=metavar, nargs=-1 if several else 1, required=True)

@@ -20,6 +20,10 @@ Genuine paths use P-384 (NVIDIA), P-256 (Intel), and RSA of 4096 bits above P-38
 constraints are not applied here, so a path with some is refused, critical or not. So is a path with another critical
 extension that is not understood.
 
+What depends on certificates alone is found out once: what one says, whether one issued another, and at which anchor
+a path ends. Certificates are compared by all that is in them. Time, policies and revocation are no part of this, and
+no error is remembered; ``REMEMBERED`` bounds how many answers are.
+
 Source: RFC 5280, sections 4.1, 4.2, 4.2.1.3, 4.2.1.9, 4.2.1.10, 4.2.1.12 and 6.1; NIST SP 800-57 Part 1 Revision 5,
 table 2 (strengths of keys).
 """
@@ -30,6 +34,7 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import pairwise
 
 from cryptography import x509
@@ -44,6 +49,7 @@ from carnet_ref.wire import MalformedError
 
 ONLY_PEM = re.compile(rb"(\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----)+\s*")
 """RFC 7468 lets other text stand around certificates; nobody signs that, so it could be changed unnoticed."""
+REMEMBERED = 256
 LONGEST_PATH = 10
 LARGEST_CHAIN = 64 * 1024
 CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
@@ -131,9 +137,7 @@ def _parsed(load: Callable[[], list[x509.Certificate]], zero_serial: bool) -> tu
             warnings.simplefilter("error")  # what `cryptography` will refuse one day is refused today
             if zero_serial:
                 warnings.filterwarnings("ignore", SERIAL_WARNING, CryptographyDeprecationWarning)
-            certificates = tuple(load())
-            for certificate in certificates:
-                read_everything(certificate)
+            certificates = tuple(_read(certificate, zero_serial) for certificate in load())
             serials = [certificate.serial_number for certificate in certificates]
     except UNREADABLE as error:
         raise MalformedError(
@@ -142,6 +146,13 @@ def _parsed(load: Callable[[], list[x509.Certificate]], zero_serial: bool) -> tu
     if min(serials) < 0:
         raise MalformedError("certificate chain", "serial numbers from 0", f"{min(serials)}")
     return certificates
+
+
+@lru_cache(REMEMBERED)
+def _read(certificate: x509.Certificate, _zero_serial: bool) -> x509.Certificate:
+    """Return a certificate of which everything has been read, while these warnings are errors."""
+    read_everything(certificate)
+    return certificate
 
 
 def read_everything(certificate: x509.Certificate) -> None:
@@ -184,6 +195,14 @@ def check_path(
 
     Raises PathError if they lead to none, a certificate on the way must not issue, or one is for something else.
     """
+    return _anchor_of(tuple(certificates), tuple(anchors), unstated_usage)
+
+
+@lru_cache(REMEMBERED)
+def _anchor_of(
+    certificates: tuple[x509.Certificate, ...], anchors: tuple[x509.Certificate, ...], unstated_usage: bool
+) -> x509.Certificate:
+    """Return the trust anchor as `check_path` does."""
     check_signer(certificates[0], unstated_usage=unstated_usage)
     last = certificates[-1]
     anchor = last if last in anchors else _issuer_among(anchors, last)
@@ -243,6 +262,7 @@ def _weakness(key: object) -> str | None:
             return f"an {type(key).__name__}"
 
 
+@lru_cache(REMEMBERED)
 def is_issued_by(issued: x509.Certificate, issuer: x509.Certificate) -> bool:
     """Return whether ``issuer`` has the name of the issuer of ``issued``, and signed it."""
     try:

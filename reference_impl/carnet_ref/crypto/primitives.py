@@ -28,6 +28,7 @@ TAG_BYTES: Final = 16
 KEY_BYTES: Final = 32
 P384_BYTES: Final = 48
 """The size of a field element, and of each half of a raw signature."""
+P521_BYTES: Final = 66
 SHA384_BYTES: Final = 48
 RSA_BITS: Final = 3072
 
@@ -206,6 +207,11 @@ def verify_p384(key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, w
     _verify_raw(key, signature, data, hashes.SHA384(), what)
 
 
+def verify_p521(key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, what: str) -> None:
+    """Check a raw ECDSA P-521/SHA-512 signature. Raises AuthenticationError unless it is 132 bytes and verifies."""
+    _verify_raw(key, signature, data, hashes.SHA512(), what, P521_BYTES)
+
+
 def verify_p256(key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, what: str) -> None:
     """Check a raw ECDSA P-256/SHA-256 signature. Raises AuthenticationError unless it is 64 bytes and verifies."""
     _verify_raw(key, signature, data, hashes.SHA256(), what)
@@ -231,10 +237,15 @@ def _check_p384(curve: ec.EllipticCurve) -> None:
 
 
 def _verify_raw(
-    key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, algorithm: hashes.HashAlgorithm, what: str
+    key: ec.EllipticCurvePublicKey,
+    signature: bytes,
+    data: bytes,
+    algorithm: hashes.HashAlgorithm,
+    what: str,
+    half: int | None = None,
 ) -> None:
-    """Check a signature whose halves are as long as the hash."""
-    half = algorithm.digest_size
+    """Check a signature whose halves are as long as the hash, or ``half`` bytes each."""
+    half = half or algorithm.digest_size
     if len(signature) != 2 * half:
         raise AuthenticationError(what)
     r, s = int.from_bytes(signature[:half], "big"), int.from_bytes(signature[half:], "big")

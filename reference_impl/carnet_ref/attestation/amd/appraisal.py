@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from cryptography import x509
@@ -39,6 +40,7 @@ from carnet_ref.attestation.amd.certificates import (
     parse_certificates,
     signed_as_amd_signs,
 )
+from carnet_ref.attestation.amd.evidence import SnpEvidence, user_data
 from carnet_ref.attestation.amd.report import (
     CXL_ALLOW,
     DEBUG,
@@ -47,7 +49,6 @@ from carnet_ref.attestation.amd.report import (
     Product,
     SignedReport,
     SigningKey,
-    SnpEvidence,
     SnpReport,
     TcbVersion,
     parse_report,
@@ -64,13 +65,23 @@ from carnet_ref.attestation.appraisal import (
     Checklist,
     RefusedError,
 )
-from carnet_ref.attestation.documents import Document
-from carnet_ref.attestation.revocation_lists import crl_period, parse_crl_file
+from carnet_ref.attestation.policies import (
+    AppraisalPolicy,
+    Flag,
+    Named,
+    Number,
+    Octets,
+    Words,
+    declared_keys,
+    policy_form,
+    policy_key,
+    require_key,
+)
+from carnet_ref.attestation.revocation_lists import REMEMBERED, RevocationList, parse_crl_file
 from carnet_ref.crypto.certificate_path import TIME, PathError, common_name, name, name_of
 from carnet_ref.crypto.primitives import AuthenticationError, sha256, verify_p384
 from carnet_ref.wire import MalformedError
 
-WHAT: Final = "policy"
 STEPS: Final = (
     "parse",
     "chain",
@@ -121,125 +132,71 @@ PROTECTING: Final = tuple(
 
 Minimum = Mapping[report.Product, Mapping[str, int]]
 """For each line that is accepted, the oldest version of each part that is asked for."""
+MINIMUM: Final = Named({line: Named(dict.fromkeys(report.tcb_parts(line), Number())) for line in report.Product})
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """What is asked.
+class Policy(AppraisalPolicy):
+    """What is asked of a guest and its platform; each key says what it means."""
 
-    Attributes:
-        require: the steps that must have been taken and have held.
-        allow_debug: whether a guest that its host may read is accepted.
-        allow_migration_agent: whether a guest is accepted that another guest may take to another machine.
-        allow_smt: whether a guest is accepted that may run where threads share a core.
-        allow_cxl: whether a guest is accepted that may run where memory is attached over CXL.
-        allow_masked_chip_id: whether a chip's own report may leave out which chip it is.
-        required_guest_policy: the bits of ``PROTECTING`` that the guest's policy has to have set.
-        required_platform_info: the bits of ``PLATFORM_BITS`` that have to be set.
-        maximum_vmpl: the highest privilege level, 0 being the most privileged, that may have asked for the report.
-        minimum_guest_svn: the oldest security version of the guest; ``None``: any.
-        minimum_tcb: the oldest reported TCB; ``None``: any.
-        minimum_launch_tcb: the oldest TCB at the launch of the guest; ``None``: any.
-        measurements: the launch measurements accepted; ``None``: any. So for those that follow.
-        host_data: what the host may have given the guest at launch.
-        id_key_digests: the digests of the keys that may have signed the guest's identity.
-        author_key_digests: the digests of the keys that may have signed the identity key.
-    """
-
-    require: frozenset[str] = frozenset()
-    allow_debug: bool = False
-    allow_migration_agent: bool = False
-    allow_smt: bool = True
-    allow_cxl: bool = True
-    allow_masked_chip_id: bool = False
-    required_guest_policy: frozenset[str] = frozenset()
-    required_platform_info: frozenset[str] = frozenset()
-    maximum_vmpl: int = HIGHEST_VMPL
-    minimum_guest_svn: int | None = None
-    minimum_tcb: Minimum | None = field(default=None)
-    minimum_launch_tcb: Minimum | None = field(default=None)
-    measurements: frozenset[bytes] | None = None
-    host_data: frozenset[bytes] | None = None
-    id_key_digests: frozenset[bytes] | None = None
-    author_key_digests: frozenset[bytes] | None = None
-
-
-KEYS: Final = tuple(Policy.__dataclass_fields__)
-DEFAULT_POLICY: Final = Policy(require=DEFAULT_STEPS)
-
-
-def parse_policy(data: bytes) -> Policy:
-    """Read a policy from a JSON object whose keys are the attributes of `Policy`; bytes are hexadecimal.
-
-    Raises MalformedError if it is something else.
-    """
-    document = Document.parse(data, WHAT)
-    _check_words("key", document.names(), KEYS)
-    return Policy(
-        require=_words(document, "require", STEPS),
-        allow_debug=document.flag("allow_debug", default=False),
-        allow_migration_agent=document.flag("allow_migration_agent", default=False),
-        allow_smt=document.flag("allow_smt", default=True),
-        allow_cxl=document.flag("allow_cxl", default=True),
-        allow_masked_chip_id=document.flag("allow_masked_chip_id", default=False),
-        required_guest_policy=_words(document, "required_guest_policy", PROTECTING),
-        required_platform_info=_words(document, "required_platform_info", tuple(report.PLATFORM_BITS.values())),
-        maximum_vmpl=_vmpl(document),
-        minimum_guest_svn=document.number("minimum_guest_svn") if document.has("minimum_guest_svn") else None,
-        minimum_tcb=_minimum(document, "minimum_tcb"),
-        minimum_launch_tcb=_minimum(document, "minimum_launch_tcb"),
-        measurements=_values(document, "measurements", 48),
-        host_data=_values(document, "host_data", 32),
-        id_key_digests=_values(document, "id_key_digests", 48),
-        author_key_digests=_values(document, "author_key_digests", 48),
+    require: frozenset[str] = require_key(STEPS)
+    allow_debug: bool = policy_key(Flag(), False, "whether a guest is accepted that its host may read")
+    allow_migration_agent: bool = policy_key(
+        Flag(), False, "whether a guest is accepted that another guest may take to another machine"
+    )
+    allow_smt: bool = policy_key(Flag(), True, "whether a guest is accepted that may run where threads share a core")
+    allow_cxl: bool = policy_key(
+        Flag(), True, "whether a guest is accepted that may run where memory is attached over CXL"
+    )
+    allow_masked_chip_id: bool = policy_key(Flag(), False, "whether a chip's own report may leave out which chip it is")
+    required_guest_policy: frozenset[str] = policy_key(
+        Words(PROTECTING), frozenset(), "the protecting bits that the guest's policy has to have set"
+    )
+    required_platform_info: frozenset[str] = policy_key(
+        Words(tuple(report.PLATFORM_BITS.values())), frozenset(), "the bits of PLATFORM_INFO that have to be set"
+    )
+    maximum_vmpl: int = policy_key(
+        Number(0, HIGHEST_VMPL), 0, "the highest privilege level, 0 the most privileged, that may ask for the report"
+    )
+    minimum_guest_svn: int | None = policy_key(Number(), None, "the oldest security version of the guest")
+    minimum_tcb: Minimum | None = policy_key(
+        MINIMUM, None, "for each line of processors that is accepted, the oldest reported version of each part"
+    )
+    minimum_launch_tcb: Minimum | None = policy_key(MINIMUM, None, "the same for the TCB at the launch of the guest")
+    measurements: frozenset[bytes] | None = policy_key(Octets((48,)), None, "the launch measurements accepted")
+    host_data: frozenset[bytes] | None = policy_key(
+        Octets((32,)), None, "what the host may have given the guest at launch"
+    )
+    id_key_digests: frozenset[bytes] | None = policy_key(
+        Octets((48,)), None, "the digests of the keys that may have signed the guest's identity"
+    )
+    author_key_digests: frozenset[bytes] | None = policy_key(
+        Octets((48,)), None, "the digests of the keys that may have signed the identity key"
     )
 
 
-def _words(document: Document, name: str, allowed: tuple[str, ...]) -> frozenset[str]:
-    words = document.texts(name)
-    _check_words(f"word of {name}", words, allowed)
-    return frozenset(words)
-
-
-def _check_words(kind: str, words: tuple[str, ...], allowed: tuple[str, ...]) -> None:
-    wrong = next((word for word in words if word not in allowed), None)
-    if wrong is not None:
-        raise MalformedError(WHAT, f"a {kind} out of {', '.join(allowed)}", ascii(wrong[:100]))
-
-
-def _vmpl(document: Document) -> int:
-    name = "maximum_vmpl"
-    level = document.number(name) if document.has(name) else HIGHEST_VMPL
-    if level > HIGHEST_VMPL:
-        raise MalformedError(WHAT, f"{name} from 0 to {HIGHEST_VMPL}", f"{level}"[:100])
-    return level
-
-
-def _minimum(document: Document, name: str) -> Minimum | None:
-    if not document.has(name):
-        return None
-    lines = document.document(name)
-    _check_words(f"product of {name}", lines.names(), tuple(report.Product))
-    return {report.Product(line): _parts(lines.document(line), report.Product(line)) for line in lines.names()}
-
-
-def _parts(document: Document, product: report.Product) -> Mapping[str, int]:
-    _check_words(f"part of {product}", document.names(), report.tcb_parts(product))
-    return {part: document.number(part) for part in document.names()}
-
-
-def _values(document: Document, name: str, size: int) -> frozenset[bytes] | None:
-    if not document.has(name):
-        return None
-    return frozenset(Document({name: text}, WHAT).octets(name, size) for text in document.texts(name))
+KEYS: Final = tuple(declared_keys(Policy))
+GENUINE: Final = frozenset({"chain", "validity", "signature", "signing-key", "product", "certificate-tcb"})
+POLICY_FORM: Final = policy_form(
+    Policy,
+    default={"require": DEFAULT_STEPS},
+    strict={"require": DEFAULT_STEPS | {"revocation", "report-data", "minimum-tcb", "measurement"}},
+    inventory={
+        "require": GENUINE,
+        "allow_debug": True,
+        "allow_migration_agent": True,
+        "allow_masked_chip_id": True,
+        "maximum_vmpl": HIGHEST_VMPL,
+    },
+)
+DEFAULT_POLICY: Final = POLICY_FORM.default_policy
+parse_policy: Final = POLICY_FORM.parse
 
 
 CRL: Final = "RFC 5280, section 6.3.3"
 
 
-def check_revocation(
-    steps: Checklist, path: EndorsementPath, lists: Sequence[x509.CertificateRevocationList], at: datetime
-) -> None:
+def check_revocation(steps: Checklist, path: EndorsementPath, lists: Sequence[RevocationList], at: datetime) -> None:
     """Look up the signing key, and the root itself, in every list that was given.
 
     Raises RefusedError if a list is not by the path's root, does not count at ``at``, or revokes one of them.
@@ -250,12 +207,12 @@ def check_revocation(
     problem = next(filter(None, (_problem(path, crl, at) for crl in lists)), None)
     if problem is not None:
         steps.refuse("revocation", problem, CRL)
-    until = min(crl_period(crl)[1] for crl in lists)
+    until = min(crl.end for crl in lists)
     told = f"no key above is revoked by {name(path.anchor)}; to be renewed by {until:{TIME}}"
     steps.passed("revocation", told, CRL, without=("crl",))
 
 
-def _problem(path: EndorsementPath, crl: x509.CertificateRevocationList, at: datetime) -> str | None:
+def _problem(path: EndorsementPath, crl: RevocationList, at: datetime) -> str | None:
     """Return why a list does not say that the keys above are good, if so."""
     issuer = path.anchor
     if crl.issuer != issuer.subject:
@@ -264,26 +221,26 @@ def _problem(path: EndorsementPath, crl: x509.CertificateRevocationList, at: dat
         return f"the revocation list is by {name(issuer)}, which did not issue {name(path.authority)}"
     if not issuer.extensions.get_extension_for_class(x509.KeyUsage).value.crl_sign:
         return f"{name(issuer)} may not sign revocation lists"
-    if any(extension.critical for extension in crl.extensions):
+    if crl.partial:
         return f"the revocation list by {name(issuer)} has a critical extension, so it is partial"
     if not _is_signed(crl, issuer):
         return f"the revocation list is not signed by {name(issuer)} with RSASSA-PSS and SHA-384"
-    start, end = crl_period(crl)
-    if not start <= at <= end:
-        return f"the revocation list counts from {start:{TIME}} to {end:{TIME}}, not at {at:{TIME}}"
+    if not crl.start <= at <= crl.end:
+        return f"the revocation list counts from {crl.start:{TIME}} to {crl.end:{TIME}}, not at {at:{TIME}}"
     return next(filter(None, (_revoked(crl, each) for each in (path.authority, issuer))), None)
 
 
-def _is_signed(crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> bool:
+@lru_cache(REMEMBERED)
+def _is_signed(crl: RevocationList, issuer: x509.Certificate) -> bool:
     key = issuer.public_key()
     try:
-        return isinstance(key, rsa.RSAPublicKey) and signed_as_amd_signs(crl) and crl.is_signature_valid(key)
+        return isinstance(key, rsa.RSAPublicKey) and signed_as_amd_signs(crl.crl) and crl.crl.is_signature_valid(key)
     except (ValueError, UnsupportedAlgorithm):
         return False
 
 
-def _revoked(crl: x509.CertificateRevocationList, certificate: x509.Certificate) -> str | None:
-    entry = crl.get_revoked_certificate_by_serial_number(certificate.serial_number)
+def _revoked(crl: RevocationList, certificate: x509.Certificate) -> str | None:
+    entry = crl.entry(certificate)
     if entry is None:
         return None
     return f"{name(certificate)} {certificate.serial_number:x} was revoked {entry.revocation_date_utc:{TIME}}"
@@ -321,19 +278,34 @@ def check_guest(
 
 
 def _check_binding(steps: Checklist, report: SnpReport, report_data: bytes | None, runtime_data: bytes | None) -> None:
-    if report_data is None:
-        steps.not_requested("report-data", "report-data", REPORT, lacking=NOT_FRESH)
-    else:
-        otherwise = f"the guest asked with {report.report_data.hex()}, not {report_data.hex()}"
-        same = hmac.compare_digest(report.report_data, report_data)
-        steps.require(same, "report-data", "the 64 bytes expected", otherwise, REPORT)
+    hashed = sha256(runtime_data or b"").ljust(len(report.report_data), b"\0")
+    bound = runtime_data is not None and hmac.compare_digest(report.report_data, hashed)
+    _check_report_data(steps, report, report_data, runtime_data if bound else None)
     if runtime_data is None:
         steps.left_out("runtime-data", "no run-time data came with the report", HCL_FORMAT)
         return
-    bound = sha256(runtime_data).ljust(len(report.report_data), b"\0")
-    otherwise = f"the report is over {report.report_data.hex()}, the run-time data has the hash {bound[:32].hex()}"
-    same = hmac.compare_digest(report.report_data, bound)
-    steps.require(same, "runtime-data", "the report is over the hash of the run-time data", otherwise, HCL_FORMAT)
+    otherwise = f"the report is over {report.report_data.hex()}, the run-time data has the hash {hashed[:32].hex()}"
+    steps.require(bound, "runtime-data", "the report is over the hash of the run-time data", otherwise, HCL_FORMAT)
+
+
+def _check_report_data(steps: Checklist, report: SnpReport, expected: bytes | None, bound: bytes | None) -> None:
+    """Insist on what the guest asked with: in the report, or in the run-time data whose hash the report has."""
+    if expected is None:
+        steps.not_requested("report-data", "report-data", REPORT, lacking=NOT_FRESH)
+        return
+    if hmac.compare_digest(report.report_data, expected):
+        steps.passed("report-data", "the 64 bytes expected", REPORT)
+        return
+    otherwise = f"the guest asked with {report.report_data.hex()}, not {expected.hex()}"
+    try:
+        asked = None if bound is None else user_data(bound)
+    except MalformedError as error:
+        steps.refuse("report-data", f"{otherwise}; {error}", HCL_FORMAT)
+    if asked is None:
+        steps.refuse("report-data", otherwise, REPORT)
+    told = "the 64 bytes expected: the user-data of the run-time data, whose hash the report has"
+    otherwise = f"the guest asked with the user-data {asked.hex()}, not {expected.hex()}"
+    steps.require(hmac.compare_digest(asked, expected), "report-data", told, otherwise, HCL_FORMAT)
 
 
 def _check_powers_of_the_host(steps: Checklist, report: SnpReport, policy: Policy) -> None:
@@ -426,7 +398,7 @@ class _Evidence:
     signed: SignedReport
     certificates: tuple[x509.Certificate, ...]
     leaf: EndorsementKey
-    lists: tuple[x509.CertificateRevocationList, ...]
+    lists: tuple[RevocationList, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,7 +436,7 @@ def appraise_report(
         _check_product(steps, report, path)
         tcbs = _check_tcb(steps, report, path.leaf, policy)
         check_guest(steps, report, policy, report_data, evidence.runtime_data)
-        steps.require_taken(policy.require)
+        steps.require_taken(policy)
     except RefusedError:
         return steps.concluded({})
     return steps.concluded(_claims(evidence, report, path.leaf, tcbs))
@@ -657,8 +629,18 @@ def _claims(evidence: SnpEvidence, report: SnpReport, leaf: EndorsementKey, tcbs
         "committed_version": f"{report.committed_version}",
         "launch_mitigations": _bits(report.launch_mitigations),
         "current_mitigations": _bits(report.current_mitigations),
+        "user_data": _user_data(evidence.runtime_data),
         "runtime_data_sha256": None if evidence.runtime_data is None else sha256(evidence.runtime_data).hex(),
     }
+
+
+def _user_data(runtime_data: bytes | None) -> str | None:
+    """Return what a guest of Azure asked with, in hexadecimal, where its run-time data says it."""
+    try:
+        found = None if runtime_data is None else user_data(runtime_data)
+    except MalformedError:
+        return None
+    return None if found is None else found.hex()
 
 
 def _bits(vector: int | None) -> str | None:

@@ -20,6 +20,7 @@ import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from cryptography import x509
@@ -34,7 +35,6 @@ from carnet_ref.attestation.appraisal import (
     Checklist,
     RefusedError,
 )
-from carnet_ref.attestation.documents import PREFIX, Document
 from carnet_ref.attestation.intel.certificates import (
     PCK_AUTHORITIES,
     PCK_CERTIFICATE,
@@ -45,6 +45,7 @@ from carnet_ref.attestation.intel.certificates import (
     parse_pck_chain,
 )
 from carnet_ref.attestation.intel.collateral import (
+    REMEMBERED,
     TD_QUOTING_ENCLAVE,
     Collateral,
     Level,
@@ -60,7 +61,20 @@ from carnet_ref.attestation.intel.collateral import (
 )
 from carnet_ref.attestation.intel.event_log import NO_ACTION, RUNTIME_RTMR, MeasuredEvent, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.quote import EnclaveReport, TdReport, TdxQuote, WrongKindError, parse_quote
-from carnet_ref.attestation.revocation_lists import crl_period
+from carnet_ref.attestation.policies import (
+    AppraisalPolicy,
+    Flag,
+    Named,
+    Number,
+    Octets,
+    Texts,
+    Words,
+    declared_keys,
+    policy_form,
+    policy_key,
+    require_key,
+)
+from carnet_ref.attestation.revocation_lists import RevocationList
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, common_name, name, name_of, validity
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sha256, verify_p256
 from carnet_ref.wire import MalformedError
@@ -106,77 +120,55 @@ SIGNER_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """What is asked.
+class Policy(AppraisalPolicy):
+    """What is asked of a TD and its platform; each key says what it means.
 
-    Attributes:
-        require: the steps that must have been taken and have held.
-        allow_debug: whether a TD that its host may read is accepted.
-        require_sept_ve_disable: whether a TD has to be ended, rather than told, when its host takes a page away; TDs
-            of Azure are told, and their paravisor handles it.
-        measurements: for each of ``REGISTERS`` that is asked for, the values accepted; empty: none is asked for.
-        tcb_statuses: the TCB statuses accepted, where there is collateral to tell.
-        rejected_advisories: the Intel advisories of which none may apply.
-        minimum_evaluation_number: the lowest TCB evaluation data number accepted; ``None``: any.
-        collateral_ttl: how many seconds ago the collateral may have been issued; ``None``: until its next update.
-        quoting_enclave_signers: the MRSIGNER of quoting enclaves that are accepted beside Intel's, as platforms under a
-            test root have them.
+    A TD of Azure is told when its host takes a page away, rather than ended, and its paravisor handles it.
     """
 
-    require: frozenset[str] = frozenset()
-    allow_debug: bool = False
-    require_sept_ve_disable: bool = True
-    measurements: tuple[tuple[str, frozenset[bytes]], ...] = ()
-    tcb_statuses: frozenset[TcbStatus] = DEFAULT_STATUSES
-    rejected_advisories: frozenset[str] = frozenset()
-    minimum_evaluation_number: int | None = None
-    collateral_ttl: int | None = None
-    quoting_enclave_signers: frozenset[bytes] = frozenset()
-
-
-KEYS: Final = tuple(Policy.__dataclass_fields__)
-DEFAULT_POLICY: Final = Policy(require=DEFAULT_STEPS)
-
-
-def parse_policy(data: bytes) -> Policy:
-    """Read a policy from a JSON object whose keys are the attributes of `Policy`; register values are hexadecimal.
-
-    Raises MalformedError if it is something else.
-    """
-    document = Document.parse(data, "policy")
-    _check_words("key", document.names(), KEYS)
-    require = document.texts("require")
-    _check_words("step", require, STEPS)
-    statuses = document.texts("tcb_statuses") if document.has("tcb_statuses") else tuple(DEFAULT_STATUSES)
-    _check_words("TCB status", statuses, tuple(TcbStatus))
-    number, ttl = "minimum_evaluation_number", "collateral_ttl"
-    return Policy(
-        frozenset(require),
-        document.flag("allow_debug", default=False),
-        document.flag("require_sept_ve_disable", default=True),
-        _measurements(document.document("measurements")) if document.has("measurements") else (),
-        frozenset(TcbStatus(status) for status in statuses),
-        frozenset(document.texts("rejected_advisories")),
-        document.number(number) if document.has(number) else None,
-        document.number(ttl) if document.has(ttl) else None,
-        _values(document, "quoting_enclave_signers", SIGNER_BYTES),
+    require: frozenset[str] = require_key(STEPS)
+    allow_debug: bool = policy_key(Flag(), False, "whether a TD is accepted that its host may read")
+    require_sept_ve_disable: bool = policy_key(
+        Flag(), True, "whether a TD has to be ended when its host takes a page away; TDs of Azure are not"
+    )
+    measurements: tuple[tuple[str, frozenset[bytes]], ...] = policy_key(
+        Named(dict.fromkeys(REGISTERS, Octets((REGISTER_BYTES,))), lambda values: tuple(values.items())),
+        (),
+        "for each register that is asked for, the values accepted",
+    )
+    tcb_statuses: frozenset[TcbStatus] = policy_key(
+        Words(tuple(TcbStatus)), DEFAULT_STATUSES, "the TCB statuses accepted, where there is collateral to tell"
+    )
+    rejected_advisories: frozenset[str] = policy_key(
+        Texts(), frozenset(), "the Intel advisories of which none may apply"
+    )
+    minimum_evaluation_number: int | None = policy_key(Number(), None, "the lowest TCB evaluation data number accepted")
+    collateral_ttl: int | None = policy_key(Number(), None, "how many seconds ago the collateral may have been issued")
+    quoting_enclave_signers: frozenset[bytes] = policy_key(
+        Octets((SIGNER_BYTES,)),
+        frozenset(),
+        "the MRSIGNER of quoting enclaves accepted beside Intel's, as platforms under a test root have them",
     )
 
 
-def _measurements(document: Document) -> tuple[tuple[str, frozenset[bytes]], ...]:
-    _check_words("register", document.names(), REGISTERS)
-    return tuple((name, _values(document, name, REGISTER_BYTES)) for name in document.names())
-
-
-def _values(document: Document, name: str, size: int) -> frozenset[bytes]:
-    texts = [text.removeprefix(PREFIX) for text in document.texts(name)]
-    return frozenset(Document({name: text}, "policy").octets(name, size) for text in texts)
-
-
-def _check_words(kind: str, words: tuple[str, ...], allowed: tuple[str, ...]) -> None:
-    wrong = next((word for word in words if word not in allowed), None)
-    if wrong is not None:
-        raise MalformedError("policy", f"a {kind} out of {', '.join(allowed)}", wrong[:100])
+KEYS: Final = tuple(declared_keys(Policy))
+GENUINE: Final = DEFAULT_STEPS - {"debug"}
+POLICY_FORM: Final = policy_form(
+    Policy,
+    default={"require": DEFAULT_STEPS},
+    strict={
+        "require": frozenset(STEPS) - {"parse", "kind", "event-log", "policy"},
+        "tcb_statuses": frozenset({TcbStatus.UP_TO_DATE}),
+    },
+    inventory={
+        "require": GENUINE,
+        "allow_debug": True,
+        "require_sept_ve_disable": False,
+        "tcb_statuses": frozenset(TcbStatus),
+    },
+)
+DEFAULT_POLICY: Final = POLICY_FORM.default_policy
+parse_policy: Final = POLICY_FORM.parse
 
 
 QE_IDENTITY: Final = "qe-identity"
@@ -245,17 +237,17 @@ class PlatformAppraisal:
         check_path(chain, self.anchors)
         if common_name(chain[0]) != TCB_SIGNING:
             raise PathError(f"the {what} is signed by {name(chain[0])}, not by {TCB_SIGNING!r}")
-        verify_p256(p256_key(chain[0]), document.signature, document.body, f"the signature of the {what}")
+        _check_signed(document, chain[0], what)
 
-    def _check_crl(self, crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> None:
+    def _check_crl(self, crl: RevocationList, issuer: x509.Certificate) -> None:
         """Insist that ``issuer`` signed the whole of its revocation list, and may (RFC 5280, section 6.3.3 (f))."""
         if crl.issuer != issuer.subject:
             raise PathError(f"the revocation list is by {name_of(crl.issuer)}, not by {name(issuer)}")
         if not issuer.extensions.get_extension_for_class(x509.KeyUsage).value.crl_sign:
             raise PathError(f"{name(issuer)} may not sign revocation lists")
-        if any(extension.critical for extension in crl.extensions):
+        if crl.partial:
             raise PathError(f"the revocation list by {name(issuer)} has a critical extension, so it is partial")
-        if not crl.is_signature_valid(p256_key(issuer)):
+        if not _has_signed(issuer, crl):
             raise AuthenticationError(f"the revocation list by {name(issuer)}")
 
     def _check_crl_chain(self, chain: Sequence[x509.Certificate]) -> None:
@@ -276,8 +268,8 @@ class PlatformAppraisal:
             "QE identity": (given.qe_identity.issued, given.qe_identity.next_update),
             "TCB signing certificates": validity(given.tcb_info_chain),
             "QE identity signing certificates": validity(given.qe_identity_chain),
-            "root revocation list": crl_period(given.root_crl),
-            "PCK revocation list": crl_period(given.pck_crl),
+            "root revocation list": (given.root_crl.start, given.root_crl.end),
+            "PCK revocation list": (given.pck_crl.start, given.pck_crl.end),
         }
         for what, (start, end) in periods.items():
             if not start <= self.at <= end:
@@ -301,7 +293,7 @@ class PlatformAppraisal:
             if certificate.issuer != crl.issuer:
                 unlisted = f"no revocation list of {name_of(certificate.issuer)}, which issued {name(certificate)}"
                 self.steps.refuse("revocation", unlisted, CRL)
-            entry = crl.get_revoked_certificate_by_serial_number(certificate.serial_number)
+            entry = crl.entry(certificate)
             if entry is not None:
                 when = f"{entry.revocation_date_utc:{TIME}}"
                 found = f"{name(certificate)} {certificate.serial_number:x} was revoked {when}"
@@ -351,10 +343,22 @@ class PlatformAppraisal:
         return None
 
 
+@lru_cache(REMEMBERED)
+def _check_signed(document: SignedDocument, signer: x509.Certificate, what: str) -> None:
+    """Insist that ``signer`` signed a document, which depends on nothing but their bytes."""
+    verify_p256(p256_key(signer), document.signature, document.body, f"the signature of the {what}")
+
+
+@lru_cache(REMEMBERED)
+def _has_signed(issuer: x509.Certificate, crl: RevocationList) -> bool:
+    return crl.crl.is_signature_valid(p256_key(issuer))
+
+
 X509_PATH: Final = "RFC 5280, section 6.1"
 TDX_QUOTE: Final = "Intel TDX DCAP Quoting Library API, appendix A.3"
 TD_ATTRIBUTES: Final = "Intel TDX Module ABI specification, TD_ATTRIBUTES"
 EVENT_LOG: Final = "TCG PC Client Platform Firmware Profile 1.06, section 10"
+NO_REPLAY: Final = "event log not replayed"
 PLATFORM_STEPS: Final = (
     "collateral-signature",
     "fmspc",
@@ -374,6 +378,7 @@ class _Evidence:
     collateral: Collateral | None
     logs: tuple[tuple[MeasuredEvent, ...], ...]
     log_given: bool
+    log_is_cut: bool
 
 
 def appraise_quote(
@@ -386,17 +391,19 @@ def appraise_quote(
     report_data: bytes | None = None,
     event_log: bytes | None = None,
     log_beside: bytes | None = None,
+    log_is_cut: bool = False,
 ) -> Appraisal:
     """Appraise the quote of a TD.
 
     At most zeros follow the quote. ``at`` is when it is appraised, with a time zone; ``collateral`` is what Intel
     publishes about the platform, as JSON. ``report_data`` are the 64 bytes that the verifier expects the TD to have
     asked with, if it knows. ``event_log`` is the TD's log of what was measured into its run-time registers; one that
-    lay beside the quote, ``log_beside``, is replayed whether or not another is given.
+    lay beside the quote, ``log_beside``, is replayed whether or not another is given. Where that ``log_is_cut`` to what
+    was measured into RTMR3, it alone does not make the step ``event-log`` hold.
     """
     steps = Checklist()
     try:
-        evidence = _parse(steps, quote, collateral, event_log, log_beside)
+        evidence = _parse(steps, quote, collateral, event_log, log_beside, log_is_cut)
         chain = _check_chain(steps, evidence.quote, at, anchors)
         _check_signatures(steps, evidence.quote, chain)
         _check_report(steps, evidence.quote.report, policy, report_data)
@@ -404,14 +411,19 @@ def appraise_quote(
         _check_measurements(steps, evidence.quote.report, policy)
         _check_events(steps, evidence)
         level = _check_platform(steps, evidence, chain, at, policy, anchors)
-        steps.require_taken(policy.require)
+        steps.require_taken(policy)
     except RefusedError:
         return steps.concluded({})
     return steps.concluded(_claims(evidence, chain, level))
 
 
 def _parse(
-    steps: Checklist, quote: bytes, collateral: bytes | None, event_log: bytes | None, log_beside: bytes | None
+    steps: Checklist,
+    quote: bytes,
+    collateral: bytes | None,
+    event_log: bytes | None,
+    log_beside: bytes | None,
+    log_is_cut: bool,
 ) -> _Evidence:
     try:
         evidence = _Evidence(
@@ -419,6 +431,7 @@ def _parse(
             None if collateral is None else parse_collateral(collateral),
             tuple(parse_event_log(log) for log in (event_log, log_beside) if log is not None),
             event_log is not None,
+            log_is_cut,
         )
     except WrongKindError as error:
         steps.passed("parse", f"{len(quote)} bytes with the header of a quote", TDX_QUOTE)
@@ -522,17 +535,31 @@ def _check_measurements(steps: Checklist, report: TdReport, policy: Policy) -> N
 
 
 def _check_events(steps: Checklist, evidence: _Evidence) -> None:
-    """Insist that each log, replayed, ends in the registers that the quote proves."""
+    """Insist that each log, replayed, ends in the registers that the quote proves.
+
+    Of a log that is cut, RTMR3 has to be right. That is not enough for the step, which is about all registers.
+    """
     if not evidence.logs:
-        steps.not_requested("event-log", "event-log", EVENT_LOG, lacking="event log not replayed")
+        steps.not_requested("event-log", "event-log", EVENT_LOG, lacking=NO_REPLAY)
         return
-    for events in evidence.logs:
-        for index, (found, proved) in enumerate(zip(replay_rtmr(events), evidence.quote.report.rtmrs, strict=True)):
-            if found != proved:
-                otherwise = f"the log ends with {found.hex()} in RTMR{index}, the quote has {proved.hex()}"
-                steps.refuse("event-log", otherwise, EVENT_LOG)
+    proved = evidence.quote.report.rtmrs
+    without = () if evidence.log_given else ("event-log",)
+    for place, events in enumerate(evidence.logs):
+        ends = replay_rtmr(events)
+        wrong = [index for index, end in enumerate(ends) if end != proved[index]]
+        cut = evidence.log_is_cut and place == len(evidence.logs) - 1
+        if wrong and (RUNTIME_RTMR in wrong or not cut):
+            index = RUNTIME_RTMR if cut else wrong[0]
+            otherwise = f"the log ends with {ends[index].hex()} in RTMR{index}, the quote has {proved[index].hex()}"
+            steps.refuse("event-log", otherwise, EVENT_LOG)
+        if wrong and not evidence.log_given:
+            told = (
+                f"{len(events)} events end in the quote's RTMR{RUNTIME_RTMR}; the log is cut, and has not all of RTMR"
+            )
+            steps.left_out("event-log", f"{told}{wrong[0]}", EVENT_LOG, lacking=NO_REPLAY, without=without)
+            return
     told = f"{len(evidence.logs[0])} events end in the quote's RTMR0 to RTMR3"
-    steps.passed("event-log", told, EVENT_LOG, without=() if evidence.log_given else ("event-log",))
+    steps.passed("event-log", told, EVENT_LOG, without=without)
 
 
 def registers(report: TdReport) -> dict[str, bytes]:

@@ -68,7 +68,7 @@ def appraise_collection(collection: Collection, terms: AppraisalTerms) -> Apprai
             against = formats.AppraisalContext(
                 terms.at, terms.policies.get(part.kind, form.default_policy), terms.anchors
             )
-            appraisal = formats.appraise_files(form, [part.evidence], given, against)
+            appraisal = formats.appraise_files(part.kind, [part.evidence], given, against)
             steps.adopt(appraisal, part.kind)
             claims[part.kind] = dict(appraisal.claims)
             if part.kind == NODE:

@@ -16,11 +16,10 @@ Source: NVIDIA, "Attestation" (docs.nvidia.com/attestation), the steps of the lo
 from __future__ import annotations
 
 import hmac
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -56,12 +55,23 @@ from carnet_ref.attestation.nvidia.report import (
     ueid,
 )
 from carnet_ref.attestation.nvidia.rim import Rim, RimKind, check_rim, parse_rim
+from carnet_ref.attestation.policies import (
+    AppraisalPolicy,
+    Flag,
+    Number,
+    PolicyForm,
+    Preset,
+    Text,
+    Texts,
+    Words,
+    declared_keys,
+    policy_form,
+    policy_key,
+)
 from carnet_ref.crypto.certificate_path import PathError, check_path, name, parse_pem_chain, validity
 from carnet_ref.crypto.primitives import CryptoError, verify_p384
-from carnet_ref.wire import MalformedError, bounded_json
+from carnet_ref.wire import MalformedError
 
-WHAT = "policy"
-LARGEST = 64 * 1024
 STEPS = (
     "parse",
     "chain",
@@ -79,33 +89,29 @@ STEPS = (
     "policy",
 )
 DEFAULT_STEPS = frozenset({"chain", "validity", "signature"})
-DRIVER = re.compile(r"[0-9]{1,5}(\.[0-9]{1,5}){0,4}")
-VBIOS = re.compile(r"[0-9A-Fa-f]{2}(\.[0-9A-Fa-f]{2}){4}")
+DRIVER = Text(r"[0-9]{1,5}(\.[0-9]{1,5}){0,4}", "a version such as 550.90.07")
+VBIOS = Text(r"[0-9A-Fa-f]{2}(\.[0-9A-Fa-f]{2}){4}", "a version such as 96.00.9F.00.01")
 HOUR = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """What is asked.
+class Policy(AppraisalPolicy):
+    """What is asked of a device; each key says what it means."""
 
-    Attributes:
-        require: the steps that must have been taken and have held; ``revocation`` is asked of every signer, so where
-            reference values are given it asks for ``rim-revocation``, too.
-        products: the chips accepted, such as ``GH100``; ``None``: any.
-        minimum_driver: the oldest driver accepted, such as ``550.90.07``; ``None``: any.
-        minimum_vbios: the oldest VBIOS accepted, such as ``96.00.9F.00.01``; ``None``: any.
-        modes: the modes accepted; ``None``: any.
-        allow_debug: whether a device may say that it is debugged, or was since its last reset.
-        result_ttl: for how many seconds a result may be relied on.
-    """
-
-    require: frozenset[str] = frozenset()
-    products: frozenset[str] | None = None
-    minimum_driver: str | None = None
-    minimum_vbios: str | None = None
-    modes: frozenset[Mode] | None = None
-    allow_debug: bool = False
-    result_ttl: int = field(default=HOUR)
+    require: frozenset[str] = policy_key(
+        Words(STEPS),
+        frozenset(),
+        "the steps that have to be taken and hold, beside those of the preset; where reference values are given, "
+        "revocation covers their signers, too",
+    )
+    products: frozenset[str] | None = policy_key(Texts(), None, "the chips accepted, such as GH100")
+    minimum_driver: str | None = policy_key(DRIVER, None, "the oldest driver accepted, such as 550.90.07")
+    minimum_vbios: str | None = policy_key(VBIOS, None, "the oldest VBIOS accepted, such as 96.00.9F.00.01")
+    modes: frozenset[Mode] | None = policy_key(Words(tuple(Mode)), None, "the modes accepted")
+    allow_debug: bool = policy_key(
+        Flag(), False, "whether a device may say that it is debugged, or was since its last reset"
+    )
+    result_ttl: int = policy_key(Number(1), HOUR, "for how many seconds a result may be relied on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,76 +122,14 @@ class Firmware:
     vbios: str
 
 
-DEFAULT_POLICY = Policy(require=DEFAULT_STEPS)
-
-
-def parse_policy(data: bytes) -> Policy:
-    """Read a policy from a JSON object whose keys are the attributes of `Policy`.
-
-    Raises MalformedError if ``data`` is something else.
-    """
-    return policy_of(policy_object(data))
-
-
-def policy_object(data: bytes) -> dict[str, object]:
-    """Read the JSON object that every policy is. Raises MalformedError if ``data`` is something else."""
-    given = bounded_json(data, WHAT, LARGEST, "a JSON object")
-    if not isinstance(given, dict):
-        raise MalformedError(WHAT, "a JSON object", type(given).__name__)
-    return given
-
-
-def policy_of(given: dict[str, object]) -> Policy:
-    """Return the policy with these attributes.
-
-    Raises MalformedError if one is unknown, or has a value that it cannot have.
-    """
-    unknown = sorted(set(given) - set(Policy.__dataclass_fields__))
-    if unknown:
-        raise MalformedError(WHAT, f"only {', '.join(Policy.__dataclass_fields__)}", ascii(unknown[0][:100]))
-    modes = _words(given, "modes", tuple(Mode))
-    return Policy(
-        _words(given, "require", STEPS) or frozenset(),
-        _words(given, "products", None),
-        _version(given, "minimum_driver", DRIVER),
-        _version(given, "minimum_vbios", VBIOS),
-        None if modes is None else frozenset(Mode(mode) for mode in modes),
-        _flag(given, "allow_debug"),
-        _seconds(given, "result_ttl"),
-    )
-
-
-def _words(given: dict[str, object], key: str, allowed: tuple[str, ...] | None) -> frozenset[str] | None:
-    if key not in given:
-        return None
-    value = given[key]
-    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise MalformedError(WHAT, f"{key} to be a list of strings", type(value).__name__)
-    wrong = [word for word in value if allowed is not None and word not in allowed]
-    if wrong:
-        raise MalformedError(WHAT, f"{key} out of {', '.join(allowed or ())}", ascii(wrong[0][:100]))
-    return frozenset(value)
-
-
-def _version(given: dict[str, object], key: str, form: re.Pattern[str]) -> str | None:
-    value = given.get(key)
-    if value is not None and not (isinstance(value, str) and form.fullmatch(value)):
-        raise MalformedError(WHAT, f"{key} to be a version", ascii(value)[:100])
-    return value
-
-
-def _flag(given: dict[str, object], key: str) -> bool:
-    value = given.get(key, False)
-    if not isinstance(value, bool):
-        raise MalformedError(WHAT, f"{key} to be true or false", ascii(value)[:100])
-    return value
-
-
-def _seconds(given: dict[str, object], key: str) -> int:
-    value = given.get(key, HOUR)
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise MalformedError(WHAT, f"{key} to be a number of seconds", ascii(value)[:100])
-    return value
+COMPARED = frozenset(
+    {"nonce", "revocation", "firmware-id", "driver-rim", "vbios-rim", "rim-revocation", "measurements"}
+)
+STRICT = {"require": DEFAULT_STEPS | COMPARED | {"mode"}, "modes": frozenset(Mode)}
+INVENTORY = {"require": DEFAULT_STEPS, "allow_debug": True}
+POLICY_FORM = policy_form(Policy, default={"require": DEFAULT_STEPS}, strict=STRICT, inventory=INVENTORY)
+DEFAULT_POLICY = POLICY_FORM.default_policy
+parse_policy = POLICY_FORM.parse
 
 
 def at_least(version: str | None, minimum: str, base: int) -> bool:
@@ -198,28 +142,20 @@ def at_least(version: str | None, minimum: str, base: int) -> bool:
         return False
 
 
-NODE_KEYS: Final = ("gpus", "switches", "require_links")
-"""What a node's policy has beside the keys of a device's."""
 ONLY_GPUS: Final = frozenset({"driver-rim", "mode", "firmware-id"})
 """Steps for which the reports of switches have nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodePolicy:
-    """What is asked.
+    """What is asked of each GPU, as ``device``, and of all devices together."""
 
-    Attributes:
-        device: what is asked of each GPU.
-        gpus: how many GPUs there have to be; ``None``: any number from one.
-        switches: how many switches there have to be; ``None``: any number.
-        require_links: whether the links between GPUs and switches have to be compared; ``None``: in protected PCIe
-            mode, where all that GPUs say to each other goes over switches.
-    """
-
-    device: Policy = field(default=DEFAULT_POLICY)
-    gpus: int | None = None
-    switches: int | None = None
-    require_links: bool | None = None
+    device: Policy = DEFAULT_POLICY
+    gpus: int | None = policy_key(Number(1), None, "how many GPUs there have to be")
+    switches: int | None = policy_key(Number(), None, "how many switches there have to be")
+    require_links: bool | None = policy_key(
+        Flag(), None, "whether links between GPUs and switches have to be compared; null: in protected PCIe mode"
+    )
 
     @property
     def switch(self) -> Policy:
@@ -228,28 +164,24 @@ class NodePolicy:
         return replace(self.device, require=asked, modes=None)
 
 
-DEFAULT_NODE_POLICY: Final = NodePolicy()
+DEVICE_KEYS: Final = declared_keys(Policy)
 
 
-def parse_node_policy(data: bytes) -> NodePolicy:
-    """Read a policy from a JSON object with the keys of `carnet_ref.attestation.nvidia.appraisal.Policy` and ``KEYS``.
-
-    Raises MalformedError if ``data`` is something else.
-    """
-    given = policy_object(data)
-    of_device = {key: value for key, value in given.items() if key not in NODE_KEYS}
-    links = given.get("require_links")
-    if not isinstance(links, bool | None):
-        raise MalformedError(WHAT, "require_links to be true or false", ascii(links)[:100])
-    device = policy_of(of_device)
-    return NodePolicy(device, _count(given, "gpus", 1), _count(given, "switches", 0), links)
+def _node_policy(values: Mapping[str, Any], preset: Preset) -> NodePolicy:
+    device = {name: value for name, value in values.items() if name in DEVICE_KEYS}
+    node = {name: value for name, value in values.items() if name not in DEVICE_KEYS}
+    return NodePolicy(Policy(**device, preset=preset), **node)
 
 
-def _count(given: dict[str, object], key: str, least: int) -> int | None:
-    value = given.get(key)
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-        raise MalformedError(WHAT, f"{key} to be a number from {least}", ascii(value)[:100])
-    return value
+NODE_POLICY_FORM: Final = PolicyForm(
+    declared_keys(Policy, NodePolicy),
+    _node_policy,
+    default=POLICY_FORM.default,
+    strict=STRICT,
+    inventory={**INVENTORY, "require_links": False},
+)
+DEFAULT_NODE_POLICY: Final = NODE_POLICY_FORM.default_policy
+parse_node_policy: Final = NODE_POLICY_FORM.parse
 
 
 X509_PATH = "RFC 5280, section 6.1"
@@ -517,7 +449,7 @@ def _check_policy(steps: Checklist, evidence: _Evidence, policy: Policy) -> None
     if problem is not None:
         steps.refuse("policy", problem)
     signers = {"rim-revocation"} if evidence.rims and "revocation" in policy.require else frozenset()
-    steps.require_taken(policy.require, signers, without=evidence.without if "revocation" in policy.require else ())
+    steps.require_taken(policy, signers, without=evidence.without if "revocation" in policy.require else ())
 
 
 def _check_debug(steps: Checklist, report: GpuReport, policy: Policy) -> None:

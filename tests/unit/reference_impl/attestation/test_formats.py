@@ -15,16 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from carnet_ref.attestation import kinds
 from carnet_ref.attestation.appraisal import AnchorRole, anchors_from_pem, default_anchors
 from carnet_ref.attestation.documents import LARGEST, decode, decode_pem
-from carnet_ref.attestation.formats import FORMATS, RegisteredFormat
-from carnet_ref.attestation.kinds import INTEL_QE_VENDOR, SNP_BYTES, kind_of, known_kind
+from carnet_ref.attestation.formats import FORMATS, RegisteredFormat, advice_on, readers
+from carnet_ref.attestation.kinds import COMPANIONS, INTEL_QE_VENDOR, SNP_BYTES, kind_of, kinds_of, known_kind
 from carnet_ref.attestation.nvidia import rim as nvidia_rim
 from carnet_ref.attestation.nvidia.report import MOST_DEVICES, device_evidence
 from carnet_ref.attestation.nvidia.rim import LIMITS, appraise_rim, parse_bounded
 from carnet_ref.crypto.certificate_path import fingerprint, name
 from carnet_ref.wire import MalformedError
 from docs._ext.carnet_pages.listings import evidence_formats
+from tests.fixtures import ear_tokens, nitro_documents, service_tokens
 from tests.fixtures.command_words import attest
 from tests.fixtures.nvidia_pki import AT, pem, report, world
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
@@ -32,12 +34,13 @@ from tests.fixtures.slow_evidence import GOOD, RIMS, namespaces, nested, rim
 from tests.repo.tracked import ROOT
 
 SUMMARY = "Appraise a toy."
+TOY = "a toy"
 
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Register toys, and return where one can be written."""
-    monkeypatch.setitem(FORMATS, "toy", RegisteredFormat("tests.fixtures.toy_evidence:FORMAT", SUMMARY))
+    monkeypatch.setitem(FORMATS, "toy", RegisteredFormat("tests.fixtures.toy_evidence:FORMAT", SUMMARY, (TOY,)))
     return tmp_path / "a toy"
 
 
@@ -49,7 +52,7 @@ def test_a_registered_format_has_a_subcommand_a_policy_and_a_row_in_the_document
         assert option in shown
     toy.write_text("genuine red")
     policy = toy.with_name("policy")
-    policy.write_text("blue")
+    policy.write_text('{"colour": "blue"}')
     result = attest("toy", str(toy), "--policy", str(policy))
     assert result.exit_code == 1
     assert "REFUSED at colour" in result.stdout
@@ -97,7 +100,7 @@ def test_bad_usage_exits_2_with_one_line(toy: Path, words: list[str], why: str) 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_formats_own_help_is_what_its_command_says(name: str) -> None:
-    said = " ".join(attest(name, "--help").stdout.split())
+    said = " ".join(re.sub(r"-\n\s+", "-", attest(name, "--help").stdout).split())
     assert " ".join(FORMATS[name].load().help.split()) in said
 
 
@@ -114,11 +117,18 @@ KINDS: dict[str, bytes] = {
     "the report of an NVIDIA device": report(world().device.leaf),
     "a quote of a TPM": b"\xffTCG" + bytes(100),
     "an event log": bytes(32) + b"Spec ID Event03\0",
-    "a COSE document, such as that of an AWS Nitro enclave": b"\x84\x44\xa1\x01",
+    "the document of an AWS Nitro enclave": nitro_documents.document(),
+    "the document of an EC2 instance with NitroTPM": nitro_documents.document(nitro_documents.fields(tpm=True)),
+    "a COSE document of no known kind": b"\x84\x44\xa1\x01",
     "DER, such as a certificate": b"\x30\x82\x01\x00",
     "PEM, such as certificates": world().device.chain(),
     "XML, such as NVIDIA's reference values": world().rims()[0],
     "an attestation token (JWT)": b"eyJhbGciOiJFUzM4NCJ9.e30.AAAA\n",
+    "a token of NVIDIA's remote attestation service (NRAS)": service_tokens.bundle(),
+    "a token of Google Cloud Attestation, as Confidential Space has": service_tokens.token("Google"),
+    "a token of Intel Trust Authority": service_tokens.token("Intel"),
+    "a token of Microsoft Azure Attestation": service_tokens.token("Microsoft"),
+    "a signed attestation result (EAR)": ear_tokens.token(),
     "other text": b"no evidence at all!",
     "nothing": b"",
     "5 bytes of no known kind": b"\0\1\2\3\xff",
@@ -141,6 +151,82 @@ def test_each_kind_is_named(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["a quote of an SGX enclave", "an AMD SEV-SNP report"])
 def test_text_of_raw_evidence_is_named_as_what_it_stands_for(kind: str) -> None:
     assert kind_of(KINDS[kind].hex().encode()) == kind
+
+
+WORDS = {value for value in vars(kinds).values() if isinstance(value, str)}
+
+
+def test_each_kind_of_evidence_is_read_by_a_format_or_goes_with_one() -> None:
+    read = {kind for registered in FORMATS.values() for kind in registered.kinds}
+    assert all(registered.kinds for registered in FORMATS.values())
+    assert read <= WORDS
+    assert not read & set(COMPANIONS)
+    for named in re.findall(r"carnet attest (\w+)", " ".join(COMPANIONS.values())):
+        assert named in FORMATS
+    assert [advice_on(kind) for kind in ("other text", "broken JSON")] == ["", ""]
+    assert readers("a document with evidence of NVIDIA devices") == ("gpu", "node")
+
+
+OTHER_KINDS = [
+    ("an AMD SEV-SNP report", "carnet attest snp FILE"),
+    ("the report of an NVIDIA device", "carnet attest gpu FILE"),
+    ("a quote of an Intel TDX virtual machine", "carnet attest tdx FILE"),
+    ("XML, such as NVIDIA's reference values", "carnet attest rim FILE"),
+    ("an attestation token (JWT)", "carnet attest ear FILE"),
+    ("a signed attestation result (EAR)", "carnet attest ear FILE"),
+    ("a token of NVIDIA's remote attestation service (NRAS)", "carnet attest result FILE"),
+    ("a token of Intel Trust Authority", "carnet attest result FILE"),
+    ("Intel's collateral", "it goes with a quote: carnet attest tdx QUOTE --collateral FILE"),
+    ("a set of keys for tokens (JWKS)", "they go with a token"),
+    ("a quote of an SGX enclave", "Carnet reads quotes of TDX virtual machines alone"),
+    ("a TDREPORT, which only its own machine can check", "ask the machine for a quote"),
+    ("PEM, such as certificates", "a chain goes with a report"),
+]
+OWN_STEP = {("tdx", "a quote of an SGX enclave")}
+"""What a command does not appraise and tells of by a step of its own."""
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "advice"),
+    [
+        pytest.param(command, kind, advice, id=f"{command}, {kind}")
+        for command in ("gpu", "node", "rim", "tdx", "snp", "ear", "result")
+        for kind, advice in OTHER_KINDS
+        if kind not in FORMATS[command].kinds and (command, kind) not in OWN_STEP
+    ],
+)
+def test_the_wrong_subcommand_says_which_is_right_before_anything_about_options(
+    command: str, kind: str, advice: str, tmp_path: Path
+) -> None:
+    evidence = tmp_path / "evidence"
+    evidence.write_bytes(KINDS[kind])
+    result = attest(command, str(evidence), "--json")
+    shown = json.loads(result.stdout)
+    assert (result.exit_code, shown["failed_step"]) == (1, "parse")
+    detail = shown["steps"][-1]["detail"]
+    assert kind in detail
+    assert advice in detail
+
+
+def test_a_token_is_named_alone_too_and_of_the_older_profiles() -> None:
+    assert kind_of(service_tokens.token("NVIDIA")) == "a token of NVIDIA's remote attestation service (NRAS)"
+    assert kind_of(ear_tokens.token(ear_tokens.older(ear_tokens.RESULT))) == "a signed attestation result (EAR)"
+    assert kind_of(b"eyJhbGciOiJFUzM4NCJ9.AAAAA.AAAA") == kind_of(b"eyJh.W10.") == "an attestation token (JWT)"
+
+
+def test_a_document_with_evidence_of_two_kinds_is_of_both() -> None:
+    document = {"quote": QUOTE.hex(), "evidence_list": []}
+    both = ("a document with a quote", "a document with evidence of NVIDIA devices")
+    assert kinds_of(json.dumps(document).encode()) == both
+    parts = {"tdx": {"quote": QUOTE.hex()}, "nvgpu": {"evidence_list": []}}
+    assert kinds_of(json.dumps(parts).encode()) == both
+
+
+def test_what_a_format_needs_is_asked_for_where_the_evidence_is_its_own(tmp_path: Path) -> None:
+    for command, kind in (("snp", "an AMD SEV-SNP report"), ("gpu", "the report of an NVIDIA device")):
+        (tmp_path / "evidence").write_bytes(KINDS[kind])
+        result = attest(command, str(tmp_path / "evidence"))
+        assert (result.exit_code, result.stderr) == (2, "carnet: a report alone needs --chain\n")
 
 
 @given(st.binary(max_size=300))
@@ -304,11 +390,13 @@ PUBLISHED = {
     AnchorRole.INTEL_SGX: ["44a0196b2b99f889b8e149e95b807a350e7424964399e885a7cbb8ccfab674d3"],
     AnchorRole.NVIDIA_DEVICE: ["102bf659d5419614c9d8e6aecebc80454eb26b1df6a769ac720b9a690b167b48"],
     AnchorRole.NVIDIA_RIM: ["12977b5115acb0381179279fffeb5a8c4d264971ebb32298023a465fa41df5d1"],
+    AnchorRole.RESULT_SIGNER: [],
     AnchorRole.AMD_SEV: [
         "69d063b45344d26a2e94e1f4210de49ef555308287d4c174445c95639a540bcd",
         "4c6598d19c18719c5dfd4a7d335f674e5bfe1d8f800cea2cf270c10d103db2f1",
         "1f084161a44bb6d93778a904877d4819cafa5d05ef4193b2ded9dd9c73dd3f6a",
     ],
+    AnchorRole.AWS_NITRO: ["641a0321a3e244efe456463195d606317ed7cdcc3c1756e09893f3c68f79bb5b"],
 }
 
 

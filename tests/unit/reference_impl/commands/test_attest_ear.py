@@ -10,14 +10,30 @@ from typing import Any
 import pytest
 
 from carnet_ref.attestation.formats import FORMATS
-from carnet_ref.attestation.results import EXTENSION
+from carnet_ref.attestation.results import EXTENSION, EarProfile
 from carnet_ref.attestation.simulated.gpu import gpu_request
-from tests.fixtures import simulated_machine
+from tests.fixtures import nitro_documents, service_tokens, simulated_machine
 from tests.fixtures.command_words import attest, found, with_defaults, written
-from tests.fixtures.ear_tokens import NONCE, OTHER, P384, RESULT, mac_token, private_pem, public_pem, result, token
+from tests.fixtures.ear_tokens import (
+    NONCE,
+    OTHER,
+    P384,
+    RESULT,
+    mac_token,
+    older,
+    private_pem,
+    public_pem,
+    result,
+    token,
+)
 
+MADE = simulated_machine.NOW
 WHEN = "2026-01-01T00:30:00Z"
 KINDS = [name for name, registered in FORMATS.items() if registered.load().results is not None]
+
+
+OWN = service_tokens.jwk(service_tokens.OTHER_EC_KEY)
+OLDER_HEADER = {"alg": "ES256", "typ": "JWT"}
 
 
 def payload(path: str) -> Any:
@@ -38,6 +54,9 @@ def files(tmp_path: Path) -> dict[str, str]:
         "node": json.dumps([entry(0), entry(1)]).encode(),
         "tdx": simulated_machine.quote(NONCE + bytes(32))[0],
         "snp": simulated_machine.snp_report(NONCE + bytes(32))[0],
+        "nitro": nitro_documents.document(
+            nitro_documents.fields({"nonce": NONCE}, made=MADE), key=nitro_documents.path(MADE)[-1].key
+        ),
         "table": simulated_machine.certificate_table(),
         "text": b"nothing of the kind",
         "policy": json.dumps({"require": ["nonce"], "result_ttl": 60}).encode(),
@@ -50,12 +69,23 @@ def files(tmp_path: Path) -> dict[str, str]:
         "later": token(claims=result(iat=RESULT["iat"] + 1861, exp=RESULT["exp"] + 7200)),
         "endless": token(claims=result(exp=...)),
         "bad": token(claims=result(ear_status="contraindicated")),
+        "trustee": token(claims=older(RESULT, EarProfile.TRUSTEE), header=OLDER_HEADER),
+        "veraison": token(claims=older(RESULT), header={"alg": "ES256"}),
+        "older": token(claims=older(result(nbf=RESULT["iat"] + 60), EarProfile.DRAFT_2025)),
+        "not yet": token(claims=result(nbf=RESULT["iat"] + 1861)),
+        "typed": token(header=OLDER_HEADER),
+        "typeless": token(header={"alg": "ES256"}),
+        "odd type": token(claims=older(RESULT), header={"alg": "ES256", "typ": "jwt"}),
+        "other names": token(claims={**older(RESULT), "eat_profile": EarProfile.DRAFT}),
+        "worse": token(claims=older(result(ear_status="contraindicated")), header=OLDER_HEADER),
         "partly": token(claims=result(submods={**RESULT["submods"], "x": {"ear_status": "none"}})),
         "odd": token(
             claims=result(eat_nonce="\ud800" * 8, ear_verifier_id={"developer": "\x1b[1m", "build": "\ud800"})
         ),
     }
     others = {"roots": simulated_machine.roots(tmp_path / "roots"), "out": str(tmp_path / "out.jwt")}
+    with Path(others["roots"]).open("ab") as file:
+        file.write(nitro_documents.root_pem(MADE))
     return written(tmp_path, made) | others
 
 
@@ -73,7 +103,7 @@ def issuing(files: dict[str, str], *further: str) -> list[str]:
 
 def asked(kind: str) -> list[str]:
     """Return the words that give the nonce to a format."""
-    option = {"gpu": "nonce", "node": "nonce"}.get(kind, "report-data")
+    option = {"gpu": "nonce", "node": "nonce", "nitro": "nonce"}.get(kind, "report-data")
     return [f"--{option}", (NONCE if option == "nonce" else NONCE + bytes(32)).hex()]
 
 
@@ -196,7 +226,8 @@ def test_a_token_of_another_verifier_is_told(files: dict[str, str]) -> None:
     assert result.exit_code == 0
     assert "ok      status                warning: gpu0 affirming; gpu1 warning" in result.stdout
     assert "claim   verifier                a verifier 1" in result.stdout
-    assert "ACCEPTED, not fresh" in result.stdout
+    assert "ACCEPTED as the result of a verifier 1, not fresh" in result.stdout
+    assert found(*checking(files, "token"))["appraised_by"] == "a verifier 1"
     assert attest(*shlex.split(result.stdout.splitlines()[-1])[3:]).stdout == result.stdout
 
 
@@ -220,6 +251,16 @@ def test_a_token_of_another_verifier_is_told(files: dict[str, str]) -> None:
         ("text", [], "parse"),
         ("gpu", [], "parse"),
         ("bad", [], "status"),
+        ("trustee", ["--key", "{other}"], "signature"),
+        ("trustee", ["--at", "2026-01-01T01:00:00Z"], "expiry"),
+        ("veraison", ["--nonce", "00" * 32], "nonce"),
+        ("not yet", [], "issued"),
+        ("older", ["--at", "2025-12-31T23:59:59Z"], "issued"),
+        ("typed", [], "claims"),
+        ("typeless", [], "claims"),
+        ("odd type", [], "claims"),
+        ("other names", [], "claims"),
+        ("worse", [], "status"),
         ("partly", [], "status"),
     ],
 )
@@ -229,6 +270,33 @@ def test_a_token_that_does_not_hold_exits_1(files: dict[str, str], name: str, wo
     assert (result.exit_code, result.stderr) == (1, "")
     shown = found(*given)
     assert (shown["failed_step"], shown["claims"]) == (step, {})
+
+
+@pytest.mark.parametrize("name", ["trustee", "veraison", "older"])
+def test_a_token_of_an_older_profile_is_its_verifiers_result(files: dict[str, str], name: str) -> None:
+    shown = found(*checking(files, name, "--nonce", NONCE.hex()))
+    same = found(*checking(files, "token", "--nonce", NONCE.hex()))
+    assert (shown["accepted"], shown["appraised_by"]) == (True, "a verifier 1")
+    assert {**shown["claims"], "profile": EarProfile.DRAFT} == same["claims"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_result_for_older_readers_says_the_same(files: dict[str, str], kind: str) -> None:
+    given = [kind, files[kind], *issuing(files, *asked(kind), *chain(kind, files))]
+    assert attest(*given, "--ear-profile", "veraison").exit_code == 0
+    shown = found("ear", files["out"], "--key", files["public"], "--nonce", asked(kind)[1])
+    said, claims = payload(files["out"]), shown.pop("claims")
+    assert said["eat_profile"] == EarProfile.VERAISON
+    assert not [name for each in (said, *said["submods"].values()) for name in each if name.startswith("ear_")]
+    assert all(each["ear.appraisal-policy-id"] == f"carnet-default:{kind}" for each in said["submods"].values())
+    assert attest(*given).exit_code == 0
+    same = found("ear", files["out"], "--key", files["public"], "--nonce", asked(kind)[1])
+    assert (claims["attesters"], shown["not_compared"]) == (same["claims"]["attesters"], same["not_compared"])
+
+
+def test_a_profile_without_a_result_is_bad_usage(files: dict[str, str]) -> None:
+    result = attest("gpu", files["gpu"], "--ear-profile", "veraison")
+    assert (result.exit_code, "--ear and --key go together" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -257,3 +325,32 @@ def test_a_token_that_holds_says_what_it_lacks(files: dict[str, str], words: lis
 def test_a_check_without_a_key_of_use_exits_2(files: dict[str, str], words: list[str], why: str) -> None:
     result = attest("ear", files["token"], *(word.format(**files) for word in words))
     assert (result.exit_code, why in result.stderr) == (2, True)
+
+
+def test_what_a_service_says_is_shown_as_the_services(tmp_path: Path) -> None:
+    """The words, the JSON and the exit codes of ``carnet attest result``."""
+    made = {"bundle": service_tokens.bundle(), "keys": service_tokens.key_set(), "other": service_tokens.key_set(OWN)}
+    files = written(tmp_path, {**made, "failed": service_tokens.bundle(overall={"x-nvidia-overall-att-result": False})})
+    words = ["--key", files["keys"], "--nonce", service_tokens.NONCE.hex(), "--at", service_tokens.AT]
+    result = attest("result", files["bundle"], *words)
+    whose = "ACCEPTED as the result of NVIDIA (https://nras.attestation.nvidia.com), evidence not seen"
+    assert (result.exit_code, whose in " ".join(result.stdout.split())) == (0, True)
+    assert attest(*shlex.split(result.stdout.splitlines()[-1])[3:]).stdout == result.stdout
+    shown = found("result", files["bundle"], *words)
+    assert (shown["accepted"], shown["appraised_by"]) == (True, "NVIDIA (https://nras.attestation.nvidia.com)")
+    assert shown["claims"]["statements"]["submods"]["GPU-0"]["measres"] == "success"
+    assert attest("result", files["bundle"], *words[2:]).exit_code == 1
+    failed = found("result", files["failed"], *words)
+    assert (failed["failed_step"], failed["appraised_by"], failed["claims"]) == ("status", None, {})
+    assert "NVIDIA says: x-nvidia-overall-att-result is False" in failed["steps"][-1]["detail"]
+    named = ["--issuer", "https://nras.example.com", "--audience", "somebody"]
+    assert found("result", files["bundle"], *words, *named)["failed_step"] == "issuer"
+    assert found("result", files["bundle"], *words, *named[2:])["failed_step"] == "audience"
+    assert found("result", files["bundle"], "--key", files["other"], *words[2:])["failed_step"] == "signature"
+    assert attest("result", files["bundle"], "--key", files["bundle"]).exit_code == 2
+
+
+def test_carnets_own_appraisal_is_nobody_elses(files: dict[str, str]) -> None:
+    for kind in KINDS:
+        shown = found(kind, files[kind], "--trust-anchor", files["roots"], *asked(kind), *chain(kind, files))
+        assert (shown["accepted"], shown["appraised_by"]) == (True, None)

@@ -207,7 +207,7 @@ def test_bad_usage_exits_2_and_asks_nothing(
 
 
 def test_the_group_names_it_and_takes_its_other_name_only_first() -> None:
-    assert "live  Collect the evidence of this machine" in attest("--help").stdout
+    assert "live    Collect the evidence of this machine" in attest("--help").stdout
     assert attest("--live", "--help").stdout == attest("live", "--help").stdout
     assert attest("gpu", "--live").exit_code == 2
     result = attest("tdx", "quote", "--report-data", "00", "--report-data", "11")

@@ -15,6 +15,7 @@ import pytest
 
 from carnet_ref.attestation.amd.appraisal import DEFAULT_POLICY, Policy, appraise_report
 from carnet_ref.attestation.amd.certificates import KeyKind, parse_certificates
+from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.amd.report import (
     SIGNATURE_FIELD,
     SIGNED_BYTES,
@@ -22,7 +23,6 @@ from carnet_ref.attestation.amd.report import (
     GuestPolicy,
     PlatformInfo,
     Product,
-    SnpEvidence,
 )
 from carnet_ref.attestation.appraisal import Appraisal, default_anchors
 from tests.fixtures.omne import refusal

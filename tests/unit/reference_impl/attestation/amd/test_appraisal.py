@@ -480,7 +480,7 @@ EVERYTHING = {
 def test_a_policy_is_read_from_json() -> None:
     assert tuple(EVERYTHING) == KEYS
     assert parse_policy(json.dumps(EVERYTHING).encode()) == Policy(
-        require=frozenset({"signature", "measurement"}),
+        require=DEFAULT_STEPS | {"signature", "measurement"},
         allow_debug=True,
         allow_migration_agent=True,
         allow_smt=False,
@@ -550,3 +550,39 @@ def test_the_default_policy_asks_for_what_every_genuine_report_can_show() -> Non
 def test_a_policy_with_anything_unknown_is_malformed(policy: bytes) -> None:
     with pytest.raises(MalformedError):
         parse_policy(policy)
+
+
+ASKED = bytes(range(100, 164))
+SAID = b'{"keys":[],"user-data":"%s"}' % ASKED.hex().encode()
+
+
+def over(runtime: bytes) -> bytes:
+    return changed(report_data=sha256(runtime) + bytes(32))
+
+
+def test_what_azures_guest_asked_with_is_in_the_run_time_data_that_the_report_is_over() -> None:
+    appraisal = appraised(over(SAID), runtime_data=SAID, report_data=ASKED)
+    step = next(step for step in appraisal.steps if step.id == "report-data")
+    assert (appraisal.accepted, "user-data" in step.detail) == (True, True)
+    assert appraisal.claims["user_data"] == ASKED.hex()
+    assert appraised(over(SAID), runtime_data=SAID, report_data=sha256(SAID) + bytes(32)).accepted
+
+
+NOT_ASKED = {
+    "other user-data": (over(SAID), SAID, bytes(64)),
+    "run-time data that the report is not over": (changed(), SAID, ASKED),
+    "run-time data of another report": (over(SAID + b" "), SAID, ASKED),
+    "a hash in the first half alone": (changed(report_data=sha256(SAID) + b"\1" * 32), SAID, ASKED),
+    "no user-data": (over(b'{"keys":[]}'), b'{"keys":[]}', ASKED),
+    "shorter user-data": (over(SAID[:-4] + b'"}'), SAID[:-4] + b'"}', ASKED),
+    "user-data twice": (over(SAID[:-1] + b',"user-data":""}'), SAID[:-1] + b',"user-data":""}', ASKED),
+    "user-data inside another object": (over(b'{"a":%s}' % SAID), b'{"a":%s}' % SAID, ASKED),
+    "run-time data that is no JSON": (over(SAID[1:]), SAID[1:], ASKED),
+    "no run-time data": (over(SAID), None, ASKED),
+}
+
+
+@pytest.mark.parametrize("name", NOT_ASKED)
+def test_user_data_is_believed_only_where_the_report_is_over_it(name: str) -> None:
+    report, runtime, expected = NOT_ASKED[name]
+    assert appraised(report, runtime_data=runtime, report_data=expected).failed_step == "report-data"

@@ -10,7 +10,15 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, DEFAULT_STATUSES, KEYS, STEPS, Policy, parse_policy
+from carnet_ref.attestation.intel.appraisal import (
+    DEFAULT_POLICY,
+    DEFAULT_STATUSES,
+    DEFAULT_STEPS,
+    KEYS,
+    STEPS,
+    Policy,
+    parse_policy,
+)
 from carnet_ref.attestation.intel.certificates import PCK_CERTIFICATE, SGX_EXTENSION
 from carnet_ref.attestation.intel.collateral import TD_QUOTING_ENCLAVE, EnclaveIdentity, TcbStatus, parse_qe_identity
 from carnet_ref.attestation.simulated.authority import Authority, Issued
@@ -298,7 +306,7 @@ def test_a_policy_is_read_from_json() -> None:
         "quoting_enclave_signers": ["33" * 32],
     }
     assert parse_policy(json.dumps(written).encode()) == Policy(
-        require=frozenset({"quote-signature", "tcb-status"}),
+        require=DEFAULT_STEPS | {"quote-signature", "tcb-status"},
         allow_debug=True,
         require_sept_ve_disable=False,
         measurements=(("mrtd", frozenset({bytes(48)})), ("rtmr2", frozenset({b"\x11" * 48, b"\x22" * 48}))),
@@ -315,7 +323,7 @@ def test_an_empty_policy_asks_for_nothing_allows_nothing_and_accepts_nothing() -
     assert not Policy().allow_debug
     assert Policy().require_sept_ve_disable
     assert not DEFAULT_STATUSES & {status for status in TcbStatus if "OutOfDate" in status or "Revoked" in status}
-    assert set(KEYS) == set(Policy.__dataclass_fields__)
+    assert {*KEYS, "preset"} == set(Policy.__dataclass_fields__)
     assert appraised(policy=parse_policy(b"{}"), collateral=PLATFORM.collateral).failed_step == "policy"
 
 

@@ -16,7 +16,6 @@ from carnet_ref.attestation.appraisal import AnchorRole, Anchors, Appraisal, def
 from carnet_ref.attestation.nvidia.appraisal import (
     DEFAULT_POLICY,
     HOUR,
-    LARGEST,
     STEPS,
     Policy,
     appraise_gpu,
@@ -25,6 +24,7 @@ from carnet_ref.attestation.nvidia.appraisal import (
     valid_until,
 )
 from carnet_ref.attestation.nvidia.report import DebugState, DeviceMode, Mode
+from carnet_ref.attestation.policies import LARGEST
 from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.wire import MalformedError
 from tests.fixtures import nvidia_pki
@@ -480,7 +480,7 @@ def test_a_policy_is_read_attribute_by_attribute() -> None:
     }
     read = parse_policy(json.dumps(given).encode())
     modes = frozenset({Mode.SINGLE_GPU, Mode.PROTECTED_PCIE})
-    asked = frozenset({"signature", "nonce"})
+    asked = DEFAULT_POLICY.require | {"nonce"}
     assert read == Policy(asked, frozenset({"GH100"}), "550.90.07", "96.00.9F.00.01", modes, True, 60)
 
 
@@ -497,8 +497,8 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "a driver that is a number": (b'{"minimum_driver": 550}', "a version"),
     "a VBIOS that is no version": (b'{"minimum_vbios": "96.00"}', "a version"),
     "debugging that is no truth value": (b'{"allow_debug": 1}', "true or false"),
-    "no time to live": (b'{"result_ttl": 0}', "seconds"),
-    "a time to live that is no number": (b'{"result_ttl": true}', "seconds"),
+    "no time to live": (b'{"result_ttl": 0}', "a whole number from 1"),
+    "a time to live that is no number": (b'{"result_ttl": true}', "a whole number from 1"),
     "a key that comes twice": (b'{"minimum_driver": "999.0", "minimum_driver": null}', "comes twice"),
     "a list of steps that comes twice": (b'{"require": ["nonce"], "require": ["chain"]}', "comes twice"),
     "too long": (b" " * (LARGEST + 1), "at most"),

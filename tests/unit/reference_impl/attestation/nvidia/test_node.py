@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.nvidia.appraisal import DEFAULT_NODE_POLICY, NodePolicy, Policy, parse_node_policy
+from carnet_ref.attestation.nvidia.appraisal import (
+    DEFAULT_NODE_POLICY,
+    DEFAULT_POLICY,
+    NodePolicy,
+    Policy,
+    parse_node_policy,
+)
 from carnet_ref.attestation.nvidia.node import appraise_node
 from carnet_ref.attestation.nvidia.report import DeviceEvidence, Mode
 from carnet_ref.wire import MalformedError
@@ -215,10 +221,10 @@ def test_a_device_that_cannot_be_read_is_refused_at_parse(device: DeviceEvidence
 
 def test_a_policy_is_read_from_json() -> None:
     written = {"require": ["signature"], "minimum_driver": "550", "gpus": 8, "switches": 4, "require_links": True}
-    device = Policy(require=frozenset({"signature"}), minimum_driver="550")
+    device = Policy(require=DEFAULT_POLICY.require | {"signature"}, minimum_driver="550")
     assert parse_node_policy(json.dumps(written).encode()) == NodePolicy(device, 8, 4, require_links=True)
     assert parse_node_policy(b"{}") == NodePolicy(Policy(), require_links=None)
-    assert parse_node_policy(b'{"require_links": false}') == NodePolicy(Policy(), require_links=False)
+    assert parse_node_policy(b'{"require_links": false}') == NodePolicy(DEFAULT_POLICY, require_links=False)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 from carnet_ref.attestation.amd import appraisal as snp_policy
 from carnet_ref.attestation.amd.appraisal import DEFAULT_POLICY as SNP_POLICY
 from carnet_ref.attestation.amd.appraisal import appraise_report
+from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.amd.format import RESULTS as SNP
-from carnet_ref.attestation.amd.report import SnpEvidence
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep, unparsable
 from carnet_ref.attestation.ear import parse_claims
 from carnet_ref.attestation.intel import appraisal as intel

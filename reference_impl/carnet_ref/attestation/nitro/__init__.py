@@ -1,0 +1,1 @@
+"""Attestation documents of AWS's Nitro system: of enclaves, and of instances with NitroTPM."""
