@@ -7,6 +7,7 @@ that its format reads. Each registered format names the kinds that it reads; wha
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,8 +35,13 @@ AZURE_SNP: Final = "Azure's evidence of an AMD SEV-SNP virtual machine"
 HCL_SNP: Final = "Azure's wrapping of an AMD SEV-SNP report (HCL)"
 HCL: Final = "Azure's wrapping of a report (HCL)"
 TPM_QUOTE: Final = "a quote of a TPM"
+TPM_DOCUMENT: Final = "a document with quotes of a TPM"
 COSE: Final = "a COSE document of no known kind"
 XML: Final = "XML, such as NVIDIA's reference values"
+EAR_TOKEN: Final = "a signed attestation result (EAR)"
+GOOGLE_TOKEN: Final = "a token of Google Cloud Attestation, as Confidential Space has"
+INTEL_TOKEN: Final = "a token of Intel Trust Authority"
+AZURE_TOKEN: Final = "a token of Microsoft Azure Attestation"
 JWT_TOKEN: Final = "an attestation token (JWT)"
 TCB_INFO: Final = "Intel's TCB info"
 ENCLAVE_IDENTITY: Final = "Intel's identity of an enclave"
@@ -67,7 +73,7 @@ COMPANIONS: Final = {
     HCL: "Carnet reads it where an AMD SEV-SNP report is in it",
     CLAIMS: "nobody signed them; give the token that they came in",
     TOKEN_CERTIFICATES: "they go with a token, and count only where its verifier is trusted",
-    JWKS: "they go with a token, and count only where its verifier is trusted",
+    JWKS: "they go with a token: carnet attest result TOKEN --key FILE",
     CERTIFICATE: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
     CERTIFICATES: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
 }
@@ -104,6 +110,8 @@ _JSON_KINDS: Final = (
     (("evidences",), NVIDIA_EVIDENCE),
     (("gpu_evidence",), NVIDIA_EVIDENCE),
     (("evidence", "certificate"), NVIDIA_EVIDENCE),
+    (("quotes", "akPub"), TPM_DOCUMENT),
+    (("quotes", "ak_pub"), TPM_DOCUMENT),
     (("tcbInfo",), TCB_INFO),
     (("enclaveIdentity",), ENCLAVE_IDENTITY),
     (("tcb_info", "qe_identity"), COLLATERAL),
@@ -192,12 +200,32 @@ def kinds_of(data: bytes) -> tuple[str, ...]:
     if PEM in data and PRINTABLE.issuperset(data):
         return (CERTIFICATES,)
     if JWT.fullmatch(data.strip()):
-        return (JWT_TOKEN,)
+        return (_kind_of_token(data.strip()),)
     try:
         raw = decode(data, "evidence")
     except MalformedError:
         return (OTHER_TEXT,)
     return tuple(name for name, fits in _RAW_KINDS if fits(raw))[:1]
+
+
+def _kind_of_token(compact: bytes) -> str:
+    """Return what a token seems to be, by names of its claims."""
+    payload = compact.split(b".")[1]
+    try:
+        claims = json_value(base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)))
+    except ValueError:
+        return JWT_TOKEN
+    named = set(claims) if isinstance(claims, dict) else set()
+    return next((kind for names, kind in _TOKEN_KINDS if named & names), JWT_TOKEN)
+
+
+_TOKEN_KINDS: Final = (
+    (frozenset({"ear_verifier_id", "ear.verifier-id"}), EAR_TOKEN),
+    (frozenset({"x-nvidia-ver", "x-nvidia-overall-att-result"}), NRAS_TOKEN),
+    (frozenset({"x-ms-ver", "x-ms-attestation-type", "x-ms-policy-hash"}), AZURE_TOKEN),
+    (frozenset({"verifier_instance_ids", "policy_ids_matched", "attester_type"}), INTEL_TOKEN),
+    (frozenset({"google_service_accounts", "swname", "swversion"}), GOOGLE_TOKEN),
+)
 
 
 def is_sgx_quote(data: bytes) -> bool:

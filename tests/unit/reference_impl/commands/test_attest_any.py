@@ -100,7 +100,7 @@ KINDS: Sequence[tuple[str, int, str, str, str]] = [
     ("gpu", 0, "a document with evidence of NVIDIA devices", "carnet attest gpu", "rim"),
     ("node", 0, "a document with evidence of NVIDIA devices", "carnet attest node", "nonce"),
     ("gpu report", 2, "the report of an NVIDIA device", "a report alone needs --chain", "chain"),
-    ("token", 2, "an attestation token (JWT)", "a token needs --key", "key"),
+    ("token", 2, "a signed attestation result (EAR)", "a token needs --key", "key"),
     ("rim", 1, "XML, such as NVIDIA's reference values", "carnet attest rim", ""),
     ("both", 0, "a document with a quote", "carnet attest", "collateral"),
     ("collateral", 1, "Intel's collateral", "carnet attest tdx QUOTE --collateral FILE", ""),
