@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -50,6 +51,7 @@ from carnet_ref.attestation.nvidia.report import device_evidence, parse_device_m
 from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.revocation_lists import parse_crl, parse_crl_file
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, gpu_request
+from carnet_ref.attestation.wrappers import parts_of
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.device import TRAINING_CODE, parse_program
 from carnet_ref.keys import H100KeySchedule, OrderRefusedError
@@ -88,6 +90,7 @@ from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.wire import MalformedError, join, number
 from tests.fixtures import ear_tokens, nitro_documents
 from tests.fixtures.attested_graphs import recorded
+from tests.fixtures.cbor_encoding import Tag, cbor
 from tests.fixtures.dstack_envelopes import in_packs, in_scale
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_snp import certificate_table, der, endorsement
@@ -406,6 +409,20 @@ NODE_POLICY: Final = b'{"require":["signature"],"gpus":8,"switches":4,"require_l
 TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
     b"00" * 48
 )
+
+
+def _wrappers() -> list[bytes]:
+    text = base64.urlsafe_b64encode(QUOTE[:120]).decode()
+    record: list[object] = ["application/eat+cwt", text, 4]
+    return [
+        json.dumps(record).encode(),
+        json.dumps({"__cmwc_t": "tag:x", "a": record, "b": {"c": record}}).encode(),
+        cbor([64999, QUOTE[:120], 4]),
+        cbor(Tag(1668612070, QUOTE[:120])),
+        cbor({0: [64999, QUOTE[:120]], "a": {1: Tag(1668612070, b"a")}}),
+    ]
+
+
 SNP_POLICY: Final = b'{"require":["signature"],"minimum_tcb":{"Milan":{"snp":24}},"measurements":["%s"]}' % (b"00" * 48)
 PARSERS: Final = {
     parser.name: parser
@@ -439,6 +456,7 @@ PARSERS: Final = {
         Parser("quote-document", quote_evidence, _quote_documents, heavy=True),
         Parser("dstack-envelope", parse_dstack_envelope, _envelopes),
         Parser("kind", kind_of, lambda: [*_gpu_documents(), *_quote_documents(), *_quotes()], heavy=True),
+        Parser("wrapper", parts_of, _wrappers, heavy=True),
         Parser("composite", parse_evidence, _composite),
         Parser("gpu-policy", parse_gpu_policy, lambda: [GPU_POLICY], heavy=True),
         Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),
