@@ -37,6 +37,9 @@ class AnchorRole(StrEnum):
     INTEL_SGX = "intel-sgx"
     AMD_SEV = "amd-sev"
     AWS_NITRO = "aws-nitro"
+    TPM_KEY = "tpm-attestation-key"
+    RESULT_SIGNER = "result-signer"
+    """Of attestation services; there is no default, since nobody's result counts without being asked for."""
 
 
 @dataclass(frozen=True, slots=True)

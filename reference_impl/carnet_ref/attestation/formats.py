@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _Parsed = TypeVar("_Parsed")
 Policy = TypeVar("Policy")
-Value = bytes | int | tuple[bytes, ...] | None
+Value = bytes | int | str | tuple[bytes, ...] | None
 
 
 class OptionKind(Enum):
@@ -35,6 +35,7 @@ class OptionKind(Enum):
     FILES = "a file, or a folder of files; the option may be repeated"
     HEX = "bytes in hexadecimal"
     NUMBER = "a number from 0"
+    TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,12 @@ class OptionValues:
         """Return the contents of the files of an option that may be repeated."""
         value = self.values[name]
         assert isinstance(value, tuple), name
+        return value
+
+    def text(self, name: str) -> str | None:
+        """Return text."""
+        value = self.values[name]
+        assert value is None or isinstance(value, str), name
         return value
 
     def number(self, name: str) -> int | None:
@@ -258,8 +265,20 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         "Appraise the document of an AWS Nitro enclave or NitroTPM.",
         (kinds.NITRO_DOCUMENT, kinds.NITROTPM_DOCUMENT),
     ),
+    "tpm": RegisteredFormat(
+        "carnet_ref.attestation.tpm.format:FORMAT",
+        "Appraise the quote of a TPM, and of the virtual TPMs of clouds.",
+        (kinds.TPM_QUOTE, kinds.TPM_DOCUMENT, kinds.AZURE_SNP, kinds.AZURE_TDX),
+    ),
     "ear": RegisteredFormat(
-        "carnet_ref.attestation.ear:FORMAT", "Check a signed attestation result of a verifier.", (kinds.JWT_TOKEN,)
+        "carnet_ref.attestation.ear:FORMAT",
+        "Check a signed attestation result of a verifier.",
+        (kinds.EAR_TOKEN, kinds.JWT_TOKEN),
+    ),
+    "result": RegisteredFormat(
+        "carnet_ref.attestation.services.format:FORMAT",
+        "Check what an attestation service of others signed.",
+        (kinds.NRAS_TOKEN, kinds.GOOGLE_TOKEN, kinds.INTEL_TOKEN, kinds.AZURE_TOKEN, kinds.JWT_TOKEN),
     ),
 }
 """Every format, by the name of its subcommand; adding one is a module and a line here."""

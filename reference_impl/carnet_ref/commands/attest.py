@@ -95,8 +95,8 @@ def parameter(option: Option) -> str:
 def click_option(option: Option) -> Any:
     """Return the option as click knows it."""
     several = option.kind is OptionKind.FILES
-    kinds = {OptionKind.HEX: str, OptionKind.NUMBER: click.IntRange(min=0)}
-    metavar = {OptionKind.HEX: "HEX", OptionKind.NUMBER: "N"}.get(option.kind, "FILE")
+    kinds = {OptionKind.HEX: str, OptionKind.NUMBER: click.IntRange(min=0), OptionKind.TEXT: str}
+    metavar = {OptionKind.HEX: "HEX", OptionKind.NUMBER: "N", OptionKind.TEXT: "TEXT"}.get(option.kind, "FILE")
     value = kinds.get(option.kind, readable)
     return click.option(option.flag, parameter(option), type=value, metavar=metavar, multiple=several, help=option.help)
 
@@ -117,6 +117,8 @@ def _value(option: Option, word: Any) -> Value:
             return tuple(data for path in word for data in contents_of_all(path))
         case OptionKind.HEX:
             return octets_given(option.flag, word, option.length)
+        case OptionKind.TEXT:
+            return None if word is None else str(word)
     return word if word is None else int(word)
 
 

@@ -35,6 +35,7 @@ from carnet_ref.attestation.appraisal import (
     Checklist,
     RefusedError,
 )
+from carnet_ref.attestation.event_logs import NO_ACTION
 from carnet_ref.attestation.intel.certificates import (
     PCK_AUTHORITIES,
     PCK_CERTIFICATE,
@@ -59,7 +60,7 @@ from carnet_ref.attestation.intel.collateral import (
     platform_level,
     qe_level,
 )
-from carnet_ref.attestation.intel.event_log import NO_ACTION, RUNTIME_RTMR, MeasuredEvent, parse_event_log, replay_rtmr
+from carnet_ref.attestation.intel.event_log import RUNTIME_RTMR, MeasuredEvent, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.quote import EnclaveReport, TdReport, TdxQuote, WrongKindError, parse_quote
 from carnet_ref.attestation.policies import (
     AppraisalPolicy,

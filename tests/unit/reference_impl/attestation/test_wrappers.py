@@ -182,6 +182,24 @@ def test_one_format_reads_one_message() -> None:
     assert (other.failed_step, other.steps[-1].detail.endswith("carnet attest tdx FILE")) == ("parse", True)
 
 
+HEADER = in_json({"alg": "ES256", "cty": "application/cmw+json"})
+SIGNED: dict[str, bytes] = {
+    "compact": ".".join((url64(HEADER), url64(wrap(QUOTE)["JSON record"]), "AAAA")).encode(),
+    "flattened": in_json({"payload": url64(wrap(QUOTE)["JSON record"]), "protected": "e30", "signature": "AAAA"}),
+    "COSE": cbor([cbor({1: -7, 3: "application/cmw+cbor"}), {}, wrap(QUOTE)["CBOR record"], bytes(64)]),
+    "tagged COSE": cbor(Tag(18, [cbor({1: -7, 3: "application/cmw+cbor"}), {}, wrap(QUOTE)["CBOR tag"], bytes(64)])),
+}
+
+
+@pytest.mark.parametrize("form", SIGNED)
+def test_a_signed_wrapper_is_named_and_not_opened(form: str) -> None:
+    appraisal = appraise(SIGNED[form], at=NOW)
+    assert appraisal.failed_step == "parse"
+    assert appraisal.steps[-1].detail == (
+        "this is a signed conceptual message wrapper (CMW): Carnet knows nobody who signs wrappers; give what is in it"
+    )
+
+
 def test_without_the_library_a_wrapper_in_cbor_is_one_clear_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cbor2", None)
     with pytest.raises(UsageError, match="evidence in CBOR needs the extra 'cbor'"):

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from carnet_ref.attestation.event_logs import LARGEST_LOG, NO_ACTION
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY
-from carnet_ref.attestation.intel.event_log import LARGEST_LOG, MOST_EVENTS, NO_ACTION, parse_event_log, replay_rtmr
+from carnet_ref.attestation.intel.event_log import MOST_EVENTS, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.evidence import QuoteEvidence, quote_evidence
 from carnet_ref.attestation.intel.quote import LARGEST_QUOTE, PADDING_LIMIT, WrongKindError, parse_quote
 from carnet_ref.wire import MalformedError
