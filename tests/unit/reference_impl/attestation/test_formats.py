@@ -116,6 +116,7 @@ KINDS: dict[str, bytes] = {
     "a TDREPORT, which only its own machine can check": b"\x81\0\0\0" + bytes(1020),
     "the report of an NVIDIA device": report(world().device.leaf),
     "a quote of a TPM": b"\xffTCG" + bytes(100),
+    "a document with quotes of a TPM": b'{"quotes": [], "akPub": ""}',
     "an event log": bytes(32) + b"Spec ID Event03\0",
     "the document of an AWS Nitro enclave": nitro_documents.document(),
     "the document of an EC2 instance with NitroTPM": nitro_documents.document(nitro_documents.fields(tpm=True)),
@@ -396,6 +397,7 @@ PUBLISHED = {
         "4c6598d19c18719c5dfd4a7d335f674e5bfe1d8f800cea2cf270c10d103db2f1",
         "1f084161a44bb6d93778a904877d4819cafa5d05ef4193b2ded9dd9c73dd3f6a",
     ],
+    AnchorRole.TPM_KEY: ["594759594b9b61524f6c8ef668f7177f7b9066bc0674f2f49fe9e052be78beb2"],
     AnchorRole.AWS_NITRO: ["641a0321a3e244efe456463195d606317ed7cdcc3c1756e09893f3c68f79bb5b"],
 }
 
