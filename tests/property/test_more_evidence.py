@@ -28,7 +28,14 @@ from carnet_ref.attestation.appraisal import (
 from carnet_ref.attestation.cca import appraisal as cca_policy
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, Expected, Verifier, appraise_composite
 from carnet_ref.attestation.documents import decode
-from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionKind, OptionValues, appraise_files
+from carnet_ref.attestation.formats import (
+    FORMATS,
+    AppraisalContext,
+    NeedsOptionError,
+    OptionKind,
+    OptionValues,
+    appraise_files,
+)
 from carnet_ref.attestation.intel import appraisal as td_policy
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY
 from carnet_ref.attestation.intel.collateral import TcbStatus
@@ -44,6 +51,7 @@ from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.attestation.tpm import appraisal as tpm_policy
 from carnet_ref.crypto.primitives import sha384, sign_p256
 from tests.fixtures import (
+    cca_tokens,
     ear_tokens,
     nitro_documents,
     nvidia_node,
@@ -98,9 +106,7 @@ class Situation:
         try:
             return self.appraise(given, policy)
         except UsageError as error:
-            option = {"a report alone needs --chain": "chain", "a quote alone needs --signature": "signature"}.get(
-                str(error), "key"
-            )
+            option = error.option if isinstance(error, NeedsOptionError) else "key"
             return Appraisal((AppraisalStep("usage", False, str(error), without=(option,)),), {})
 
 

@@ -115,33 +115,33 @@ def _check_lifecycle(steps: Checklist, platform: PlatformToken, policy: Policy) 
     steps.require(allowed, "lifecycle", state.words, otherwise, DRAFT)
 
 
+Compared = Mapping[str, tuple[list[bytes], frozenset[bytes] | None]]
+"""What is found, and what is accepted if anything is asked, by what it is."""
+
+
 def _check_values(steps: Checklist, token: CcaToken, policy: Policy) -> None:
     """Hold platform and realm to the values that the policy accepts."""
     platform, realm = token.platform, token.realm
     components = platform.components
-    of_platform = {
+    of_platform: Compared = {
         "implementation id": ([platform.implementation_id], policy.implementation_ids),
         "instance id": ([platform.instance_id], policy.instance_ids),
     }
-    of_software = {
+    of_software: Compared = {
         "measurement of software": ([each.measurement for each in components], policy.components),
         "signer of software": ([each.signer_id for each in components], policy.signer_ids),
     }
-    of_realm = {
+    of_realm: Compared = {
         "initial measurement": ([realm.initial_measurement], policy.initial_measurements),
         "personalization value": ([realm.personalization], policy.personalization_values),
     }
-    extensible = {
+    extensible: Compared = {
         f"extensible measurement {number}": ([realm.extensible_measurements[number]], accepted)
         for number, accepted in policy.extensible_measurements.items()
     }
     every = (of_platform, NO_PLATFORM), (of_software, NO_PLATFORM), (of_realm, NO_MEASUREMENT), (extensible, "")
     for step, (rows, lacking) in zip(VALUES, every, strict=True):
         _check_among(steps, step, rows, lacking)
-
-
-Compared = Mapping[str, tuple[list[bytes], frozenset[bytes] | None]]
-"""What is found, and what is accepted if anything is asked, by what it is."""
 
 
 def _check_among(steps: Checklist, step: str, rows: Compared, lacking: str) -> None:

@@ -26,7 +26,7 @@ from carnet_ref.attestation.nvidia.rim import LIMITS, appraise_rim, parse_bounde
 from carnet_ref.crypto.certificate_path import fingerprint, name
 from carnet_ref.wire import MalformedError
 from docs._ext.carnet_pages.listings import evidence_formats
-from tests.fixtures import ear_tokens, nitro_documents, service_tokens
+from tests.fixtures import cca_tokens, ear_tokens, nitro_documents, service_tokens
 from tests.fixtures.command_words import attest
 from tests.fixtures.nvidia_pki import AT, pem, report, world
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
