@@ -58,17 +58,22 @@ def reader_groups(document: Identified) -> tuple[tuple[str, ...], ...]:
 
 
 def _chosen(names: Sequence[str], document: Identified, inputs: Inputs) -> str:
-    """Return the first format that lacks nothing to read the document, or else the first that has what was given."""
+    """Return the first format that reads the document, or else the first that would with an option, or else the first.
+
+    Formats that do not have all options that were given are passed over, if any has them.
+    """
     suited = [name for name in names if inputs.suit(name)] or names
+    waiting = []
     for name in suited if len(suited) > 1 else ():
         try:
             FORMATS[name].load().recognise(document.data, inputs.of(name)[0])
         except NeedsOptionError:
-            continue
+            waiting.append(name)
         except MalformedError:
+            continue
+        else:
             return name
-        return name
-    return suited[0]
+    return (waiting or suited)[0]
 
 
 def appraise_document(data: bytes, inputs: Inputs) -> Appraisal:

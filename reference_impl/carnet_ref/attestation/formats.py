@@ -250,6 +250,11 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         "Appraise NVIDIA's reference values by themselves.",
         (kinds.XML,),
     ),
+    "tpm": RegisteredFormat(
+        "carnet_ref.attestation.tpm.format:FORMAT",
+        "Appraise the quote of a TPM, and of the virtual TPMs of clouds.",
+        (kinds.TPM_QUOTE, kinds.TPM_DOCUMENT, kinds.AZURE_SNP, kinds.AZURE_TDX),
+    ),
     "tdx": RegisteredFormat(
         "carnet_ref.attestation.intel.format:FORMAT",
         "Appraise the quote of an Intel TDX virtual machine.",
@@ -270,11 +275,6 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         "Appraise the attestation token of an Arm CCA realm.",
         (kinds.CCA_TOKEN,),
     ),
-    "tpm": RegisteredFormat(
-        "carnet_ref.attestation.tpm.format:FORMAT",
-        "Appraise the quote of a TPM, and of the virtual TPMs of clouds.",
-        (kinds.TPM_QUOTE, kinds.TPM_DOCUMENT, kinds.AZURE_SNP, kinds.AZURE_TDX),
-    ),
     "ear": RegisteredFormat(
         "carnet_ref.attestation.ear:FORMAT",
         "Check a signed attestation result of a verifier.",
@@ -286,4 +286,7 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         (kinds.NRAS_TOKEN, kinds.GOOGLE_TOKEN, kinds.INTEL_TOKEN, kinds.AZURE_TOKEN, kinds.JWT_TOKEN),
     ),
 }
-"""Every format, by the name of its subcommand; adding one is a module and a line here."""
+"""Every format, by the name of its subcommand; adding one is a module and a line here.
+
+Of formats that read the same documents, the one that appraises more of them comes first.
+"""
