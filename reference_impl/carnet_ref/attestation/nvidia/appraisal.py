@@ -49,6 +49,7 @@ from carnet_ref.attestation.nvidia.report import (
     GpuReport,
     Mode,
     OpaqueType,
+    chips,
     firmware_id,
     parse_report,
     product,
@@ -208,6 +209,16 @@ class _Evidence:
 
     def rim(self, kind: RimKind) -> Rim | None:
         return next((rim for rim in self.rims if rim.kind is kind), None)
+
+    @property
+    def chips(self) -> frozenset[str]:
+        return chips(self.report, self.chain[0])
+
+    @property
+    def chip(self) -> str:
+        """The chip in words, by its longest known name."""
+        line = product(self.chain[0])
+        return f"{self.report.chip} ({line})" if len(self.chips) > 1 else line
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -372,7 +383,7 @@ def _check_reference_values(steps: Checklist, evidence: _Evidence, at: datetime,
             else:
                 steps.not_requested(f"{kind}-rim", "rim", lacking=NO_RIM[kind] if evidence.rims else NO_FIRMWARE)
         else:
-            _check_rim(steps, rim, version, product(evidence.chain[0]), at, anchors)
+            _check_rim(steps, rim, version, evidence, at, anchors)
     _check_signers_revocation(steps, evidence, at, anchors)
     if evidence.rims:
         _check_measurements(steps, report, evidence.rims, evidence.without)
@@ -393,7 +404,9 @@ def _check_signers_revocation(steps: Checklist, evidence: _Evidence, at: datetim
         steps.left_out("rim-revocation", why, OCSP, lacking=NO_SIGNERS, without=("ocsp",))
 
 
-def _check_rim(steps: Checklist, rim: Rim, version: str | None, chip: str, at: datetime, anchors: Anchors) -> None:
+def _check_rim(
+    steps: Checklist, rim: Rim, version: str | None, evidence: _Evidence, at: datetime, anchors: Anchors
+) -> None:
     step = f"{rim.kind}-rim"
     source = "TCG RIM Information Model 1.01"
     fits = version is not None and rim.version.lower() == version.lower()
@@ -402,8 +415,8 @@ def _check_rim(steps: Checklist, rim: Rim, version: str | None, chip: str, at: d
         check_rim(Checklist(), rim, at=at, anchors=anchors.of(AnchorRole.NVIDIA_RIM))
     except RefusedError as error:
         steps.refuse(step, f"{error.step.id}: {error.step.detail}", error.step.source, without=without)
-    if rim.product != chip:
-        steps.refuse(step, f"product: the RIM is for {rim.product}, the device is a {chip}", source)
+    if rim.product not in evidence.chips:
+        steps.refuse(step, f"product: the RIM is for {rim.product}, the device is a {evidence.chip}", source)
     if not fits:
         wrong = f"version: the RIM is for {rim.version}, the report says {version}"
         steps.refuse(step, wrong, source, without=without)
@@ -464,9 +477,9 @@ def _check_debug(steps: Checklist, report: GpuReport, policy: Policy) -> None:
 
 
 def _policy_problem(evidence: _Evidence, policy: Policy) -> str | None:
-    report, chip = evidence.report, product(evidence.chain[0])
-    if policy.products is not None and chip not in policy.products:
-        return f"the device is a {chip}; accepted: {', '.join(sorted(policy.products)) or 'none'}"
+    report = evidence.report
+    if policy.products is not None and not evidence.chips & policy.products:
+        return f"the device is a {evidence.chip}; accepted: {', '.join(sorted(policy.products)) or 'none'}"
     driver = policy.minimum_driver if report.kind is DeviceKind.GPU else None
     if driver is not None and not at_least(report.driver_version, driver, 10):
         return f"driver {report.driver_version} is older than {driver}"
@@ -481,6 +494,7 @@ def _claims(evidence: _Evidence) -> dict[str, object]:
     return {
         "kind": report.kind.value,
         "product": product(leaf),
+        "chip": report.chip,
         "ueid": ueid(leaf),
         "nonce": report.nonce.hex(),
         "driver_version": report.driver_version,

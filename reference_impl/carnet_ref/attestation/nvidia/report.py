@@ -25,6 +25,7 @@ SDK, serialised evidence; NVIDIA Remote Attestation Service API, version 3, "att
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag, StrEnum
@@ -40,6 +41,9 @@ from carnet_ref.wire import MalformedError, Reader, bounded_json
 HOPPER_DICE = x509.ObjectIdentifier("2.23.133.5.4.1")
 BLACKWELL_DICE = x509.ObjectIdentifier("2.23.133.5.4.1.1")
 SHA_384 = x509.ObjectIdentifier("2.16.840.1.101.3.4.2.2")
+ANY: Final = "X"
+"""What stands for the last digit where a certificate is for a line of chips."""
+CHIP: Final = re.compile(rb"([A-Z][0-9A-Z]{2,11})\0*")
 
 
 @asn1.sequence
@@ -108,6 +112,17 @@ def product(leaf: x509.Certificate) -> str:
     names = leaf.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     words = str(names[0].value).split() if names else []
     return words[0].replace("_", "") if words else ""
+
+
+def chips(report: GpuReport, leaf: x509.Certificate) -> frozenset[str]:
+    """Return the names that reference values and policies may have for the chip.
+
+    One is what the leaf was issued for. Of Blackwell's workstation chips that is the line, ``GB20X``, and the report
+    names the one of it, ``GB202``; what a report names outside its leaf's line does not count.
+    """
+    line, chip = product(leaf), report.chip
+    of_the_line = chip is not None and line.endswith(ANY) and re.fullmatch(f"{re.escape(line[:-1])}[0-9]", chip)
+    return frozenset({line, chip} if chip is not None and of_the_line else {line})
 
 
 def ueid(leaf: x509.Certificate) -> str:
@@ -214,6 +229,7 @@ class OpaqueType(IntEnum):
     SWITCH_PDI = 22
     LOCK_STATUS = 25
     SWITCH_GPU_PDIS = 26
+    CHIP_INFO = 35
     FEATURE_FLAG = 36
 
 
@@ -295,6 +311,12 @@ class GpuReport:
     def firmware_id(self) -> bytes | None:
         """The DICE firmware id, 48 bytes; ``None`` with drivers of the 535 and 545 branches and on LS10 switches."""
         return self.field(OpaqueType.FIRMWARE_ID)
+
+    @property
+    def chip(self) -> str | None:
+        """The chip that the report names, such as ``GB202``; ``None`` before Blackwell."""
+        named = CHIP.fullmatch(self.field(OpaqueType.CHIP_INFO) or b"")
+        return named[1].decode("ascii") if named else None
 
     @property
     def nvdec0_disabled(self) -> bool:
