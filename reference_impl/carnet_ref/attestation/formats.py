@@ -270,6 +270,11 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         "Appraise the document of an AWS Nitro enclave or NitroTPM.",
         (kinds.NITRO_DOCUMENT, kinds.NITROTPM_DOCUMENT),
     ),
+    "cca": RegisteredFormat(
+        "carnet_ref.attestation.cca.format:FORMAT",
+        "Appraise the attestation token of an Arm CCA realm.",
+        (kinds.CCA_TOKEN,),
+    ),
     "ear": RegisteredFormat(
         "carnet_ref.attestation.ear:FORMAT",
         "Check a signed attestation result of a verifier.",
