@@ -3,6 +3,7 @@
 import base64
 import json
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from carnet_ref.attestation.appraisal import Appraisal, default_anchors
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY as TD_POLICY
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral import collateral_of, parse_collateral
-from carnet_ref.attestation.intel.format import quote_evidence
+from carnet_ref.attestation.intel.evidence import quote_evidence
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY as GPU_POLICY
@@ -30,7 +31,8 @@ from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
 from tests.fixtures import snp_evidence as snp
 from tests.fixtures.command_words import found as attest
-from tests.fixtures.simulated_snp import fields
+from tests.fixtures.dstack_envelopes import in_packs, in_scale
+from tests.fixtures.simulated_snp import fields, message
 from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, QUOTE_DOCUMENTS
 from tests.fuzz.test_parsers import mutated
 
@@ -90,6 +92,18 @@ def test_the_log_of_dstack_in_a_file_of_its_own_is_replayed(tmp_path: Path) -> N
     assert (shown["accepted"], "event log not replayed" in shown["not_compared"]) == (True, False)
 
 
+@pytest.mark.parametrize("write", [in_scale, in_packs])
+def test_a_real_answer_of_dstack_is_accepted_in_an_envelope(write: Callable[..., bytes], tmp_path: Path) -> None:
+    answer = json.loads(intel.read(DSTACK))
+    whole = json.loads(answer["event_log"])
+    cut = [event | {"digest": ""} if event["imr"] == 3 else event for event in whole if event["imr"] in (0, 3)]
+    for events, replayed in ((whole, True), (cut, None)):
+        (tmp_path / "envelope").write_bytes(write(bytes.fromhex(answer["quote"]), events))
+        shown = attest("tdx", f"{tmp_path}/envelope", "--at", f"{DSTACK_TIME:%Y-%m-%d}")
+        steps = {step["id"]: step["ok"] for step in shown["steps"]}
+        assert (shown["accepted"], steps["event-log"], len(shown["claims"]["runtime_events"])) == (True, replayed, 9)
+
+
 EVENTS = 29
 
 
@@ -144,13 +158,14 @@ def test_a_real_guest_of_azure_is_read_in_every_version_of_its_documents(path: s
 
 
 @pytest.mark.parametrize("path", [snp.GENOA, snp.MILAN, snp.HEXADECIMAL, snp.AZURE_3])
-def test_a_real_report_as_fields_is_accepted(path: str) -> None:
+def test_a_real_report_as_fields_or_as_a_message_is_accepted(path: str) -> None:
     found = snp.found(path)
     chain = found.certificates or snp.read({snp.MILAN: snp.MILAN_VCEK, snp.HEXADECIMAL: snp.HEXADECIMAL_VCEK}[path])
     table = [{"cert_type": "VCEK", "data": [*chain]}]
     data = json.dumps({"attestation_report": fields(found.report, Product.MILAN), "cert_chain": table})
     again = parse_evidence(data.encode())
     assert (again.report, again.certificates) == (found.report, chain)
+    assert parse_evidence(json.dumps(message(found.report)).encode()).report == found.report
     assert snp_appraised(again, None, at=snp.THEN if path in (snp.MILAN, snp.HEXADECIMAL) else snp.NOW).accepted
 
 

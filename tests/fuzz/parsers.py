@@ -24,6 +24,7 @@ from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
 from carnet_ref.attestation.cose import parse_cbor
 from carnet_ref.attestation.documents import decode, decode_pem
+from carnet_ref.attestation.dstack import parse_envelope as parse_dstack_envelope
 from carnet_ref.attestation.ear import parse_claims
 from carnet_ref.attestation.intel.appraisal import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.certificates import parse_issuer_chain, parse_pck_chain
@@ -35,7 +36,7 @@ from carnet_ref.attestation.intel.collateral import (
     parse_tcb_info,
 )
 from carnet_ref.attestation.intel.event_log import parse_event_log
-from carnet_ref.attestation.intel.format import quote_evidence
+from carnet_ref.attestation.intel.evidence import quote_evidence
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.jose import parse_token, verification_key
 from carnet_ref.attestation.kinds import kind_of
@@ -87,10 +88,12 @@ from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.wire import MalformedError, join, number
 from tests.fixtures import ear_tokens, nitro_documents
 from tests.fixtures.attested_graphs import recorded
+from tests.fixtures.dstack_envelopes import in_packs, in_scale
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_snp import certificate_table, der, endorsement
 from tests.fixtures.simulated_snp import chain as snp_chain
 from tests.fixtures.simulated_snp import fields as snp_fields
+from tests.fixtures.simulated_snp import message as snp_message
 from tests.fixtures.simulated_snp import signed as snp_report
 from tests.fixtures.spdm import CONVERSATIONS, chain, trace
 from tests.fixtures.wrapped_evidence import EVENTS, GPU_DOCUMENTS, QUOTE_DOCUMENTS, event_log
@@ -289,10 +292,21 @@ def _snp_reports() -> list[bytes]:
     return [*simulated, *_evidence("10*/**/snp/test-report.bin"), *_evidence("16*/**/attestation.bin")]
 
 
+def _envelopes() -> list[bytes]:
+    log = event_log(*EVENTS, digests=True)
+    return [
+        in_scale(QUOTE, log),
+        in_packs(QUOTE[:300], log),
+        in_scale(QUOTE[:300], log, 1),
+        in_packs(b"r", (), 3, [b"c"]),
+    ]
+
+
 def _snp_documents() -> list[bytes]:
     found = [*_evidence("10*/**/az_snp/hcl-report.bin"), *_evidence("10*/**/*snp/*.json", 4)]
     listed = {"attestation_report": snp_fields(snp_report(), Product.MILAN), "cert_chain": []}
-    return [snp_report().hex().encode(), json.dumps(listed).encode(), *found]
+    documents = [json.dumps(each).encode() for each in (listed, snp_message(snp_report()))]
+    return [snp_report().hex().encode(), *documents, in_scale(snp_report(), (), 3, [snp_chain()]), *found]
 
 
 def _snp_certificates() -> list[bytes]:
@@ -423,6 +437,7 @@ PARSERS: Final = {
         Parser("pem-form", lambda data: decode_pem(data, "input"), _pem),
         Parser("gpu-document", device_evidence, _gpu_documents, heavy=True),
         Parser("quote-document", quote_evidence, _quote_documents, heavy=True),
+        Parser("dstack-envelope", parse_dstack_envelope, _envelopes),
         Parser("kind", kind_of, lambda: [*_gpu_documents(), *_quote_documents(), *_quotes()], heavy=True),
         Parser("composite", parse_evidence, _composite),
         Parser("gpu-policy", parse_gpu_policy, lambda: [GPU_POLICY], heavy=True),

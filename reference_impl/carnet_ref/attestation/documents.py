@@ -49,6 +49,22 @@ def decode(data: bytes, what: str, *, padded: bool = True) -> bytes:
         raise MalformedError(what, "raw bytes, hexadecimal or base64", "other text") from None
 
 
+def text_encoding(data: bytes) -> str | None:
+    """Return how printable text writes bytes, in words; nothing where it is text of another kind."""
+    text = data.translate(None, string.whitespace.encode())
+    try:
+        from_hexadecimal(text.decode())
+    except ValueError:
+        pass
+    else:
+        return "hexadecimal"
+    try:
+        _from_base64(text)
+    except ValueError:
+        return None
+    return "base64"
+
+
 def from_hexadecimal(text: str) -> bytes:
     """Return the bytes that hexadecimal digits stand for; ``0x`` may stand before them.
 
@@ -107,6 +123,11 @@ class Document:
     def holds_object(self, name: str) -> bool:
         """Return whether the object has a field ``name`` that is an object."""
         return isinstance(self._fields.get(name), dict)
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """The fields as they were read, for a reader of another form."""
+        return self._fields
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the fields."""

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from carnet_command.errors import UsageError
 from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import NOT_FRESH, Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
+from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
 from carnet_ref.attestation.jose import (
     LARGEST_TOKEN,
     OLDER_TYPE,
@@ -256,7 +255,7 @@ def recognise(data: bytes, given: OptionValues) -> SignedResult:
     """
     pem = given.octets("key")
     if pem is None:
-        raise UsageError("a token needs --key, the public key of the verifier")
+        raise NeedsOptionError("a token needs --key, the public key of the verifier", "key")
     key = verification_key(pem)
     return SignedResult(parse_token(data), key)
 

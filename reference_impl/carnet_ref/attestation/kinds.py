@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from carnet_ref.attestation.documents import PEM, PRINTABLE, decode
+from carnet_ref.attestation.documents import PEM, PRINTABLE, decode, text_encoding
 from carnet_ref.wire import MalformedError, json_value
 
 INTEL_QE_VENDOR: Final = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
 TDX_QUOTE: Final = "a quote of an Intel TDX virtual machine"
 SGX_QUOTE: Final = "a quote of an SGX enclave"
 QUOTE_DOCUMENT: Final = "a document with a quote"
+DSTACK_ENVELOPE: Final = "an attestation answer of dstack"
 AZURE_TDX: Final = "Azure's evidence of a TDX virtual machine"
 TDREPORT: Final = "a TDREPORT, which only its own machine can check"
 NVIDIA_REPORT: Final = "the report of an NVIDIA device"
@@ -72,6 +75,7 @@ COMPANIONS: Final = {
 
 _JSON_KINDS: Final = (
     (("tpm_quote", "hcl_report", "td_quote"), AZURE_TDX),
+    (("hcl_report", "vcek", "quote"), AZURE_SNP),
     (("hcl_report", "vcek"), AZURE_SNP),
     (("quote", "report", "vcek"), AZURE_SNP),
     (("attestation_report",), SNP_DOCUMENT),
@@ -79,6 +83,18 @@ _JSON_KINDS: Final = (
     (("quote",), QUOTE_DOCUMENT),
     (("td_quote",), QUOTE_DOCUMENT),
     (("vm_attestation_quote",), QUOTE_DOCUMENT),
+    (("vmAttestationQuote",), QUOTE_DOCUMENT),
+    (("tdx_attestation",), QUOTE_DOCUMENT),
+    (("tdxAttestation",), QUOTE_DOCUMENT),
+    (("header", "td_quote_body"), QUOTE_DOCUMENT),
+    (("header", "tdQuoteBody"), QUOTE_DOCUMENT),
+    (("header", "td_quote_body_descriptor"), QUOTE_DOCUMENT),
+    (("header", "tdQuoteBodyDescriptor"), QUOTE_DOCUMENT),
+    (("sev_snp_attestation",), SNP_DOCUMENT),
+    (("sevSnpAttestation",), SNP_DOCUMENT),
+    (("report", "certificate_chain"), SNP_DOCUMENT),
+    (("report", "certificateChain"), SNP_DOCUMENT),
+    (("attestation",), DSTACK_ENVELOPE),
     (("evidence_list",), NVIDIA_EVIDENCE),
     (("device_evidence_list",), NVIDIA_EVIDENCE),
     (("nvidia_payload",), NVIDIA_EVIDENCE),
@@ -96,7 +112,61 @@ _JSON_KINDS: Final = (
     (("x5c",), TOKEN_CERTIFICATES),
     (("keys",), JWKS),
 )
-"""What objects with all of these names are; of several rows that fit, the first is the most telling."""
+"""What objects with all of these names are; the first rows are the most telling, and leave the rest fewer names."""
+
+
+class LayerRole(StrEnum):
+    """What a layer of a file is, from the outermost to the innermost."""
+
+    WRAPPER = "wrapper"
+    ENCODING = "encoding"
+    FORMAT = "format"
+    DOCUMENT = "document"
+    VERSION = "version"
+    PRODUCT = "product"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of a file: what it is, in a few words, which the file itself may have had a word in."""
+
+    role: LayerRole
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """What some bytes seem to be: their layers as far as can be told without reading a format, and their kinds.
+
+    ``data`` is what a format is given; of several kinds, the first is the most telling.
+    """
+
+    data: bytes
+    layers: tuple[Layer, ...]
+    kinds: tuple[str, ...]
+
+
+def identified(data: bytes) -> Identified:
+    """Return what ``data`` seems to be."""
+    found = kinds_of(data)
+    what = found[0] if found else kind_of(data)
+    return Identified(data, (Layer(LayerRole.ENCODING, _encoding(data)), Layer(LayerRole.FORMAT, what)), found)
+
+
+def _encoding(data: bytes) -> str:
+    """Return how ``data`` is written."""
+    start = data.lstrip()[:1]
+    if start in (b"{", b"["):
+        return "JSON"
+    if start == b"<":
+        return "XML"
+    if not data or not PRINTABLE.issuperset(data):
+        return "raw bytes"
+    if PEM in data:
+        return "PEM"
+    if JWT.fullmatch(data.strip()):
+        return "a compact token (JWS)"
+    return text_encoding(data) or "text"
 
 
 def kind_of(data: bytes) -> str:
@@ -144,6 +214,15 @@ def _is_snp_report(data: bytes) -> bool:
     return len(data) >= SNP_BYTES and version in SNP_VERSIONS and algorithm == 1
 
 
+def _is_envelope(data: bytes) -> bool:
+    """Return whether dstack's guest agent answered ``data``: SCALE from a zero on, or a map in MessagePack."""
+    if data[:1] != b"\0" and b"\xa8platform" not in data[:32]:
+        return False
+    from carnet_ref.attestation.dstack import is_envelope
+
+    return is_envelope(data)
+
+
 def _is_azure(data: bytes) -> bool:
     return data[:4] == b"HCLA"
 
@@ -167,6 +246,7 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (CERTIFICATE, lambda data: data[:2] in (b"\x30\x81", b"\x30\x82")),
     (XML, lambda data: data.lstrip()[:1] == b"<"),
     (CERTIFICATES, lambda data: data[:11] == PEM),
+    (DSTACK_ENVELOPE, _is_envelope),
 )
 
 
@@ -201,7 +281,12 @@ def kinds_of_value(value: object) -> tuple[str, ...]:
 
 
 def _kinds_of_object(value: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(kind for names, kind in _JSON_KINDS if all(name in value for name in names)))
+    left, found = set(value), []
+    for names, kind in _JSON_KINDS:
+        if left.issuperset(names):
+            left.difference_update(names)
+            found.append(kind)
+    return tuple(dict.fromkeys(found))
 
 
 def _kinds_of_parts(value: Mapping[str, object]) -> tuple[str, ...]:

@@ -4,14 +4,17 @@ A log proves nothing by itself. Replayed, it must end in the register values tha
 digests are what was measured, in that order. Names and data of events are proved only where the digest is computed
 from them, as for the events that dstack measures into RTMR3.
 
-Two forms are read: the binary log of the firmware, and the JSON list that dstack's guest agent hands out.
+Two forms are read: the binary log of the firmware, and the JSON list that dstack's guest agent hands out. In the list,
+a runtime event of version 2 has its digest over canonical JSON; without a version it is of version 1.
 
 Source: TCG PC Client Platform Firmware Profile 1.06, section 10 (crypto agile log); UEFI 2.11, section 38.4.1
-(measurement registers of Intel TDX); ACPI 6.5, CCEL; dstack, crate ``cc-eventlog`` (runtime events).
+(measurement registers of Intel TDX); ACPI 6.5, CCEL; dstack, commit 312dc605, crate ``cc-eventlog``,
+``runtime_events.rs`` and ``tdx.rs`` (runtime events of version 1 and 2).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -29,6 +32,8 @@ REGISTERS: Final = 4
 REGISTER_BYTES: Final = 48
 RUNTIME_EVENT: Final = 0x08000001
 """The type of dstack's events, whose digests commit to their names and payloads."""
+FIRST_VERSION, CANONICAL_VERSION = 1, 2
+"""The versions of dstack's log: what a digest is computed from differs, and a log may have events of both."""
 RUNTIME_RTMR: Final = 3
 """The register that is extended while a TD runs."""
 MOST_EVENTS: Final = 1 << 14
@@ -76,10 +81,24 @@ def _json_event(event: Document) -> MeasuredEvent:
     stated = event.octets("digest")
     if kind != RUNTIME_EVENT:
         return MeasuredEvent(register, kind, event.octets("digest", REGISTER_BYTES), payload)
-    digest = sha384(kind.to_bytes(4, "little") + b":" + name.encode() + b":" + payload)
+    preimage = _preimage(event, name, payload)
+    digest = sha384(preimage)
     if stated not in (b"", digest):
         raise MalformedError("event log", f"the digest of {name!r} and its payload"[:200], stated.hex()[:100])
+    if event.states("preimage") and event.octets("preimage") != preimage:
+        raise MalformedError("event log", f"what is hashed for {name!r} and its payload"[:200], "another preimage")
     return MeasuredEvent(register, kind, digest, payload, name)
+
+
+def _preimage(event: Document, name: str, payload: bytes) -> bytes:
+    """Return what is hashed for a runtime event: from log version 2 on, canonical JSON as of RFC 8785."""
+    version = event.number("version") if event.states("version") else FIRST_VERSION
+    if version == FIRST_VERSION:
+        return RUNTIME_EVENT.to_bytes(4, "little") + b":" + name.encode() + b":" + payload
+    if version != CANONICAL_VERSION:
+        raise MalformedError("event log", f"version {FIRST_VERSION} or {CANONICAL_VERSION}", f"{version}"[:40])
+    hashed = {"name": name, "payload": payload.hex(), "type": RUNTIME_EVENT}
+    return json.dumps(hashed, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _specification(reader: Reader) -> dict[int, int]:
