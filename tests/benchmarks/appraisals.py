@@ -1,4 +1,4 @@
-"""Measure how long appraisals take, beside other verifiers of the same evidence: ``python -m tests.benchmarks.appraisals``.
+"""Measure how long appraisals take, beside other verifiers: ``python -m tests.benchmarks.appraisals``.
 
 What is measured together runs by turns, twenty times each, and medians are shown: of processor time and, behind it in
 parentheses, of the clock. Carnet remembers what it found out about certificates, revocation lists, collateral and
@@ -8,15 +8,15 @@ reference values, so three times are given:
 * one after another machine's evidence with the same authorities, collateral and reference values, as services meet it;
 * the same evidence again.
 
-Other verifiers remember nothing of the evidence. The tables are written where the documentation reads them; the
-evidence is in the folder named by ``CARNET_EVIDENCE``.
+Other verifiers remember nothing of the evidence, and run once before it counts. The tables are written where the
+documentation reads them; the evidence is in the folder named by ``CARNET_EVIDENCE``.
 """
 
 from __future__ import annotations
 
 import csv
 import hashlib
-import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -46,7 +46,7 @@ from tests.repo.tracked import ROOT
 TURNS: Final = 20
 HEADER: Final = (
     *("Evidence", "First", "After another machine's", "Again"),
-    *("Signatures in it", "Bare verifications of these", "Other verifier", "Its time", "Share of it"),
+    *("Signatures in it", "Bare verifications of these", "Other verifier", "Its time", "Shares of it"),
 )
 NOTHING: Final = "–"
 CARNET: Final = (sys.executable, "-c", "from carnet_check.cli import main; main()", "attest")
@@ -91,7 +91,7 @@ class Comparison:
     peer: tuple[str, Work] | None = None
 
 
-def accepted(appraise: Callable[[], Appraisal]) -> Callable[[], bool]:
+def acceptance(appraise: Callable[[], Appraisal]) -> Callable[[], bool]:
     """Return work that says whether an appraisal accepts."""
     return lambda: appraise().accepted
 
@@ -122,31 +122,34 @@ def quotes() -> Iterator[Comparison]:
 
     qvl = f"dcap-qvl {version('dcap-qvl')}"
     yield Comparison(
-        "TDX quote", accepted(lambda: appraisal(case, quote, None)), lambda: appraisal(other, foreign, None), {P256: 4}
+        "TDX quote",
+        acceptance(lambda: appraisal(case, quote, None)),
+        lambda: appraisal(other, foreign, None),
+        {P256: 4},
     )
     yield Comparison(
         "TDX quote with collateral",
-        accepted(lambda: appraisal(case, quote, collateral)),
+        acceptance(lambda: appraisal(case, quote, collateral)),
         lambda: appraisal(other, foreign, collateral),
         {P256: 9},
         (qvl, peer),
     )
-    folder = Path(tempfile.mkdtemp(prefix="carnet-appraisals-"))
     at, seconds = f"{case.at:%Y-%m-%dT%H:%M:%SZ}", f"{case.at.timestamp():.0f}"
     files = {"quote": quote, "collateral.json": collateral, "published.json": published}
-    paths = {name: str(folder / name) for name in files}
-    for name, data in files.items():
-        Path(paths[name]).write_bytes(data)
-    words = (*CARNET, "tdx", paths["quote"], "--at", at)
-    theirs = (sys.executable, "-c", DCAP_QVL, paths["quote"], paths["published.json"], seconds)
-    yield Comparison("whole process: TDX quote", process(*words), None, {})
-    yield Comparison(
-        "whole process: TDX quote with collateral",
-        process(*words, "--collateral", paths["collateral.json"]),
-        None,
-        {},
-        (f"Python with {qvl}", process(*theirs)),
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {name: str(Path(folder, name)) for name in files}
+        for name, data in files.items():
+            Path(paths[name]).write_bytes(data)
+        words = (*CARNET, "tdx", paths["quote"], "--at", at)
+        theirs = (sys.executable, "-c", DCAP_QVL, paths["quote"], paths["published.json"], seconds)
+        yield Comparison("whole process: TDX quote", process_run(*words), None, {})
+        yield Comparison(
+            "whole process: TDX quote with collateral",
+            process_run(*words, "--collateral", paths["collateral.json"]),
+            None,
+            {},
+            (f"Python with {qvl}", process_run(*theirs)),
+        )
 
 
 def guests() -> Iterator[Comparison]:
@@ -158,7 +161,7 @@ def guests() -> Iterator[Comparison]:
     )
     yield Comparison(
         "SNP report with its VCEK",
-        accepted(lambda: case.appraised_with(evidence)),
+        acceptance(lambda: case.appraised_with(evidence)),
         lambda: other.appraised_with(foreign),
         {P384: 1, RSA_4096: 2},
         (f"omne-attest {version('omne-attest')}", _omne(evidence)),
@@ -197,11 +200,11 @@ def devices() -> Iterator[Comparison]:
         for rim in rims:
             rim.appraised()
 
-    yield Comparison("GPU report and chain", accepted(alone.appraised), other.appraised, {P384: 4 + 1})
-    yield Comparison("GPU report with two RIMs", accepted(compared.appraised), others, {P384: 4 + 1 + 2 * (3 + 1)})
+    yield Comparison("GPU report and chain", acceptance(alone.appraised), other.appraised, {P384: 4 + 1})
+    yield Comparison("GPU report with two RIMs", acceptance(compared.appraised), others, {P384: 4 + 1 + 2 * (3 + 1)})
     yield Comparison(
         "GPU report with two RIMs and three OCSP replies",
-        accepted(whole.appraised),
+        acceptance(whole.appraised),
         others,
         {P384: 4 + 1 + 2 * (3 + 1) + 3 * 2},
     )
@@ -211,7 +214,7 @@ TABLES: Final[Mapping[str, Callable[[], Iterator[Comparison]]]] = {"intel": quot
 P256, P384, RSA_4096 = "ECDSA P-256", "ECDSA P-384", "RSASSA-PSS 4096"
 
 
-def process(*words: str) -> Callable[[], bool]:
+def process_run(*words: str) -> Callable[[], bool]:
     """Return work that runs a command and says whether it ended well."""
 
     def run() -> bool:
@@ -220,7 +223,7 @@ def process(*words: str) -> Callable[[], bool]:
     return run
 
 
-def bare() -> Mapping[str, Work]:
+def bare_verifications() -> Mapping[str, Work]:
     """Return one verification of each kind of signature, over as many bytes as a report has."""
     pss, message = padding.PSS(padding.MGF1(hashes.SHA384()), 48), bytes(672)
     rsa_key = rsa.generate_private_key(65537, 4096)
@@ -238,19 +241,19 @@ def _ecdsa(curve: ec.EllipticCurve, digest: hashes.HashAlgorithm, message: bytes
     return lambda: public.verify(signature, message, ec.ECDSA(digest))
 
 
-def spent() -> float:
-    """Return the processor time of this process and of those that it waited for, in seconds."""
-    times = os.times()
-    return time.process_time() + times.children_user + times.children_system
+def processor_seconds() -> float:
+    """Return the processor time of this process and of those that it waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def once(work: Work, before: Sequence[Work]) -> Duration:
+def duration_of(work: Work, before: Sequence[Work]) -> Duration:
     """Return how long ``work`` takes after what comes ``before``, which is not counted."""
     for each in before:
         each()
-    processor, clock = spent(), time.perf_counter()
+    processor, clock = processor_seconds(), time.perf_counter()
     work()
-    return Duration((spent() - processor) * 1000, (time.perf_counter() - clock) * 1000)
+    return Duration((processor_seconds() - processor) * 1000, (time.perf_counter() - clock) * 1000)
 
 
 def by_turns(works: Mapping[str, tuple[Work, Sequence[Work]]]) -> dict[str, Duration]:
@@ -258,7 +261,7 @@ def by_turns(works: Mapping[str, tuple[Work, Sequence[Work]]]) -> dict[str, Dura
     found: dict[str, list[Duration]] = {name: [] for name in works}
     for _ in range(TURNS):
         for name, (work, before) in works.items():
-            found[name].append(once(work, before))
+            found[name].append(duration_of(work, before))
     return {
         name: Duration(statistics.median(d.processor for d in each), statistics.median(d.clock for d in each))
         for name, each in found.items()
@@ -273,30 +276,25 @@ def row(comparison: Comparison, verifications: Mapping[str, Work]) -> tuple[str,
         works["next"] = (comparison.appraise, (forget, comparison.other_machine))
         works["again"] = (comparison.appraise, (comparison.appraise,))
     if comparison.peer is not None:
-        works["peer"] = (comparison.peer[1], ())
+        works["peer"] = (comparison.peer[1], (comparison.peer[1],))
     if comparison.signatures:
         kinds = [verifications[kind] for kind, count in comparison.signatures.items() for _ in range(count)]
         works["bare"] = (lambda: [verify() for verify in kinds], ())
     times = by_turns(works)
     counts = ", ".join(f"{count} {kind}" for kind, count in comparison.signatures.items())
-    usual = times.get("next", times["first"])
-    share = f"{usual.processor / times['peer'].processor:.2f}" if comparison.peer else NOTHING
-    shown = [str(times.get(name, NOTHING)) for name in ("first", "next", "again")]
+    ours = [times[name] for name in ("first", "next", "again") if name in times]
     peer = comparison.peer[0] if comparison.peer else NOTHING
+    shares = [f"{each.processor / times['peer'].processor:.2f}" for each in ours if comparison.peer]
     return (
-        comparison.name,
-        *shown,
-        counts or NOTHING,
-        str(times.get("bare", NOTHING)),
-        peer,
-        str(times.get("peer", NOTHING)),
-        share,
+        *(comparison.name, *map(str, ours), *[NOTHING] * (3 - len(ours))),
+        *(counts or NOTHING, str(times.get("bare", NOTHING))),
+        *(peer, str(times.get("peer", NOTHING)), ", ".join(shares) or NOTHING),
     )
 
 
 def main() -> None:
     """Measure everything in one run, and write a table for each vendor."""
-    verifications = bare()
+    verifications = bare_verifications()
     for vendor, comparisons in TABLES.items():
         with (ROOT / "docs" / "results" / f"times-{vendor}.csv").open("w", encoding="utf-8", newline="") as out:
             writer = csv.writer(out, lineterminator="\n")
