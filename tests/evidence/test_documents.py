@@ -17,6 +17,7 @@ from carnet_ref.attestation.amd.certificates import parse_certificates
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence, user_data
 from carnet_ref.attestation.amd.report import Product
 from carnet_ref.attestation.appraisal import Appraisal, default_anchors
+from carnet_ref.attestation.detached_eat import check_digests, parse_claims, parse_result
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY as TD_POLICY
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral import collateral_of, parse_collateral
@@ -26,6 +27,8 @@ from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY as GPU_POLICY
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.report import device_evidence
+from carnet_ref.attestation.services.issuers import Policy as ServicePolicy
+from carnet_ref.attestation.services.issuers import objections, service_of
 from carnet_ref.wire import MalformedError
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
@@ -303,3 +306,26 @@ def test_changed_documents_of_real_devices_are_refused_or_have_the_same_report(p
     draw = random.Random(path)
     assert _devices_as_before(nvidia.read(path), path)
     assert sum(_devices_as_before(mutated(nvidia.read(path), draw), path) for _ in range(count)) < count
+
+
+SAMPLES = "02-nvidia-attestation-sdk/nv-attestation-sdk-cpp/unit-tests/testdata/sample_attestation_data"
+
+
+@pytest.mark.parametrize(("sample", "device"), [("hopperClaimsv3", "GPU-0"), ("switch", "SWITCH-0")])
+def test_real_results_of_nvidias_service_are_read_and_lack_their_key(sample: str, device: str) -> None:
+    """Nobody published the keys of that day, so the signatures of these samples cannot be verified."""
+    path = f"{SAMPLES}/{sample}_detached_eat.json"
+    result = parse_result(intel.read(path))
+    overall = parse_claims(result.token)
+    check_digests(overall, result.devices)
+    claims = {**overall, "submods": {name: parse_claims(token) for name, token in result.devices.items()}}
+    assert set(result.devices) == {device}
+    service = service_of(claims)
+    assert service is not None
+    assert (service.name, list(objections(service, claims, ServicePolicy()))) == ("NVIDIA", [])
+    assert json.loads(intel.read(f"{SAMPLES}/{sample}_decoded.json")) == claims["submods"]
+    shown = attest("result", real(path), "--at", "2025-06-11")
+    assert (shown["failed_step"], "no key of the service is given" in shown["steps"][-1]["detail"]) == (
+        "signature",
+        True,
+    )

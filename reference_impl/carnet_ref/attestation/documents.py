@@ -223,6 +223,23 @@ class Document:
         return MalformedError(f"{self._what}: {name}", expected, repr(found)[:80])
 
 
+def at_pointer(document: Mapping[str, object], pointer: str) -> object:
+    """Return what is at a JSON pointer. Raises LookupError if there is none.
+
+    Source: RFC 6901, section 4.
+    """
+    value: object = document
+    for token in pointer.split("/")[1:]:
+        name = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, list) and name.isascii() and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
+        elif isinstance(value, dict) and name in value:
+            value = value[name]
+        else:
+            raise LookupError(pointer)
+    return value
+
+
 def parse_documents(data: bytes, what: str) -> tuple[Document, ...]:
     """Read a list of objects; ``what`` names it in errors.
 

@@ -7,6 +7,7 @@ that its format reads. Each registered format names the kinds that it reads; wha
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,8 +35,16 @@ AZURE_SNP: Final = "Azure's evidence of an AMD SEV-SNP virtual machine"
 HCL_SNP: Final = "Azure's wrapping of an AMD SEV-SNP report (HCL)"
 HCL: Final = "Azure's wrapping of a report (HCL)"
 TPM_QUOTE: Final = "a quote of a TPM"
+TPM_DOCUMENT: Final = "a document with quotes of a TPM"
+SIGNED_WRAPPER: Final = "a signed conceptual message wrapper (CMW)"
+SIGNED_JSON: Final = "application/cmw+json"
+SIGNED_CBOR: Final = b"application/cmw+cbor"
 COSE: Final = "a COSE document of no known kind"
 XML: Final = "XML, such as NVIDIA's reference values"
+EAR_TOKEN: Final = "a signed attestation result (EAR)"
+GOOGLE_TOKEN: Final = "a token of Google Cloud Attestation, as Confidential Space has"
+INTEL_TOKEN: Final = "a token of Intel Trust Authority"
+AZURE_TOKEN: Final = "a token of Microsoft Azure Attestation"
 JWT_TOKEN: Final = "an attestation token (JWT)"
 TCB_INFO: Final = "Intel's TCB info"
 ENCLAVE_IDENTITY: Final = "Intel's identity of an enclave"
@@ -56,6 +65,7 @@ SNP_VERSIONS: Final = range(1, 16)
 NAMES_SHOWN: Final = 4
 LONGEST_NAME: Final = 40
 COMPANIONS: Final = {
+    SIGNED_WRAPPER: "Carnet knows nobody who signs wrappers; give what is in it",
     SGX_QUOTE: "Carnet reads quotes of TDX virtual machines alone",
     TDREPORT: "ask the machine for a quote, which others can check, and give that to carnet attest tdx",
     TCB_INFO: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
@@ -67,7 +77,7 @@ COMPANIONS: Final = {
     HCL: "Carnet reads it where an AMD SEV-SNP report is in it",
     CLAIMS: "nobody signed them; give the token that they came in",
     TOKEN_CERTIFICATES: "they go with a token, and count only where its verifier is trusted",
-    JWKS: "they go with a token, and count only where its verifier is trusted",
+    JWKS: "they go with a token: carnet attest result TOKEN --key FILE",
     CERTIFICATE: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
     CERTIFICATES: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
 }
@@ -104,6 +114,8 @@ _JSON_KINDS: Final = (
     (("evidences",), NVIDIA_EVIDENCE),
     (("gpu_evidence",), NVIDIA_EVIDENCE),
     (("evidence", "certificate"), NVIDIA_EVIDENCE),
+    (("quotes", "akPub"), TPM_DOCUMENT),
+    (("quotes", "ak_pub"), TPM_DOCUMENT),
     (("tcbInfo",), TCB_INFO),
     (("enclaveIdentity",), ENCLAVE_IDENTITY),
     (("tcb_info", "qe_identity"), COLLATERAL),
@@ -111,6 +123,7 @@ _JSON_KINDS: Final = (
     (("eat_nonce",), CLAIMS),
     (("x5c",), TOKEN_CERTIFICATES),
     (("keys",), JWKS),
+    (("payload", "protected", "signature"), SIGNED_WRAPPER),
 )
 """What objects with all of these names are; the first rows are the most telling, and leave the rest fewer names."""
 
@@ -192,12 +205,38 @@ def kinds_of(data: bytes) -> tuple[str, ...]:
     if PEM in data and PRINTABLE.issuperset(data):
         return (CERTIFICATES,)
     if JWT.fullmatch(data.strip()):
-        return (JWT_TOKEN,)
+        return (_kind_of_token(data.strip()),)
     try:
         raw = decode(data, "evidence")
     except MalformedError:
         return (OTHER_TEXT,)
     return tuple(name for name, fits in _RAW_KINDS if fits(raw))[:1]
+
+
+def _kind_of_token(compact: bytes) -> str:
+    """Return what a token seems to be, by the type of its content or by names of its claims."""
+    header, claims, _ = map(_object_of_token, compact.split(b"."))
+    if header.get("cty") == SIGNED_JSON:
+        return SIGNED_WRAPPER
+    return next((kind for names, kind in _TOKEN_KINDS if set(claims) & names), JWT_TOKEN)
+
+
+def _object_of_token(part: bytes) -> Mapping[str, object]:
+    """Return the object in a part of a token; an empty one where it has none."""
+    try:
+        value = json_value(base64.urlsafe_b64decode(part + b"=" * (-len(part) % 4)))
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+_TOKEN_KINDS: Final = (
+    (frozenset({"ear_verifier_id", "ear.verifier-id"}), EAR_TOKEN),
+    (frozenset({"x-nvidia-ver", "x-nvidia-overall-att-result"}), NRAS_TOKEN),
+    (frozenset({"x-ms-ver", "x-ms-attestation-type", "x-ms-policy-hash"}), AZURE_TOKEN),
+    (frozenset({"verifier_instance_ids", "policy_ids_matched", "attester_type"}), INTEL_TOKEN),
+    (frozenset({"google_service_accounts", "swname", "swversion"}), GOOGLE_TOKEN),
+)
 
 
 def is_sgx_quote(data: bytes) -> bool:
@@ -242,6 +281,7 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (EVENT_LOG, lambda data: b"Spec ID Event03\0" in data[:64]),
     (NITROTPM_DOCUMENT, lambda data: _is_nitro(data) and b"\x6dnitrotpm_pcrs" in data),
     (NITRO_DOCUMENT, lambda data: _is_nitro(data) and b"\x64pcrs" in data),
+    (SIGNED_WRAPPER, lambda data: data[:2] in (b"\x84\x58", b"\xd2\x84") and SIGNED_CBOR in data[:64]),
     (COSE, lambda data: data[:2] in (b"\x84\x44", b"\xd2\x84")),
     (CERTIFICATE, lambda data: data[:2] in (b"\x30\x81", b"\x30\x82")),
     (XML, lambda data: data.lstrip()[:1] == b"<"),

@@ -34,7 +34,8 @@ from carnet_ref.attestation.formats import (
     Value,
     appraise_files,
 )
-from carnet_ref.attestation.kinds import Layer, identified
+from carnet_ref.attestation.kinds import Layer
+from carnet_ref.attestation.wrappers import parts_of
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.appraisal import Anchors, Appraisal, Requirement
@@ -94,8 +95,8 @@ def parameter(option: Option) -> str:
 def click_option(option: Option) -> Any:
     """Return the option as click knows it."""
     several = option.kind is OptionKind.FILES
-    kinds = {OptionKind.HEX: str, OptionKind.NUMBER: click.IntRange(min=0)}
-    metavar = {OptionKind.HEX: "HEX", OptionKind.NUMBER: "N"}.get(option.kind, "FILE")
+    kinds = {OptionKind.HEX: str, OptionKind.NUMBER: click.IntRange(min=0), OptionKind.TEXT: str}
+    metavar = {OptionKind.HEX: "HEX", OptionKind.NUMBER: "N", OptionKind.TEXT: "TEXT"}.get(option.kind, "FILE")
     value = kinds.get(option.kind, readable)
     return click.option(option.flag, parameter(option), type=value, metavar=metavar, multiple=several, help=option.help)
 
@@ -116,6 +117,8 @@ def _value(option: Option, word: Any) -> Value:
             return tuple(data for path in word for data in contents_of_all(path))
         case OptionKind.HEX:
             return octets_given(option.flag, word, option.length)
+        case OptionKind.TEXT:
+            return None if word is None else str(word)
     return word if word is None else int(word)
 
 
@@ -506,7 +509,7 @@ def subcommand(name: str, form: AnyFormat, *, in_full: bool = False) -> click.Co
         except NeedsOptionError as error:
             if not in_full:
                 raise
-            layers = [layer for data in files for layer in identified(data).layers]
+            layers = [layer for data in files for part in parts_of(data) for layer in part.layers]
             return show_what_is_needed(dict.fromkeys(layers), error, as_json)
         if issuer is not None:
             issuer.issue(*_result(name, form, appraisal, against, stands_for, policy_file))
