@@ -8,8 +8,8 @@ reference values, so three times are given:
 * one after another machine's evidence with the same authorities, collateral and reference values, as services meet it;
 * the same evidence again.
 
-Other verifiers remember nothing of the evidence, and run once before it counts. The tables are written where the
-documentation reads them; the evidence is in the folder named by ``CARNET_EVIDENCE``.
+Other verifiers remember nothing of the evidence, and run once before it counts. The table is written where the
+documentation reads it; the evidence is in the folder named by ``CARNET_EVIDENCE``.
 """
 
 from __future__ import annotations
@@ -210,7 +210,6 @@ def devices() -> Iterator[Comparison]:
     )
 
 
-TABLES: Final[Mapping[str, Callable[[], Iterator[Comparison]]]] = {"intel": quotes, "amd": guests, "nvidia": devices}
 P256, P384, RSA_4096 = "ECDSA P-256", "ECDSA P-384", "RSASSA-PSS 4096"
 
 
@@ -293,13 +292,12 @@ def row(comparison: Comparison, verifications: Mapping[str, Work]) -> tuple[str,
 
 
 def main() -> None:
-    """Measure everything in one run, and write a table for each vendor."""
+    """Measure everything in one run, and write the table."""
     verifications = bare_verifications()
-    for vendor, comparisons in TABLES.items():
-        with (ROOT / "docs" / "results" / f"times-{vendor}.csv").open("w", encoding="utf-8", newline="") as out:
-            writer = csv.writer(out, lineterminator="\n")
-            writer.writerow(HEADER)
-            writer.writerows(row(each, verifications) for each in comparisons())
+    with (ROOT / "docs" / "results" / "appraisal-times.csv").open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(HEADER)
+        writer.writerows(row(each, verifications) for part in (quotes, guests, devices) for each in part())
 
 
 if __name__ == "__main__":
