@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -262,7 +262,7 @@ def of_two_moments(launch: Level, current: Level) -> Level:
         return whole
     needs_configuration = bool({launch.status, current.status} & CONFIGURATION_STATUSES)
     advised, needed = TcbStatus.TD_RELAUNCH_ADVISED, TcbStatus.TD_RELAUNCH_ADVISED_CONFIGURATION_NEEDED
-    return replace(whole, status=needed if needs_configuration else advised)
+    return whole._replace(status=needed if needs_configuration else advised)
 
 
 COMPONENTS: Final = 16
