@@ -58,9 +58,19 @@ from carnet_ref.attestation.intel.collateral import (
     qe_level,
 )
 from carnet_ref.attestation.intel.event_log import NO_ACTION, RUNTIME_RTMR, MeasuredEvent, parse_event_log, replay_rtmr
-from carnet_ref.attestation.intel.quote import EnclaveReport, TdReport, TdxQuote, WrongKindError, parse_quote
+from carnet_ref.attestation.intel.quote import (
+    EXPOSING_BITS,
+    HARMLESS_BITS,
+    EnclaveReport,
+    TdAttributes,
+    TdReport,
+    TdxQuote,
+    WrongKindError,
+    parse_quote,
+)
 from carnet_ref.attestation.policies import (
     AppraisalPolicy,
+    Day,
     Flag,
     Named,
     Number,
@@ -112,7 +122,8 @@ DEFAULT_STATUSES: Final = frozenset(
     }
 )
 """A platform that misses a security update is accepted only where a policy says so."""
-REGISTERS: Final = ("mrtd", "mrseam", "rtmr0", "rtmr1", "rtmr2", "rtmr3", "mrservicetd")
+RTMRS: Final = ("rtmr0", "rtmr1", "rtmr2", "rtmr3")
+REGISTERS: Final = ("mrtd", "mrseam", *RTMRS, "mrservicetd")
 REGISTER_BYTES: Final = 48
 SIGNER_BYTES: Final = 32
 
@@ -129,10 +140,29 @@ class Policy(AppraisalPolicy):
     require_sept_ve_disable: bool = policy_key(
         Flag(), True, "whether a TD has to be ended when its host takes a page away; TDs of Azure are not"
     )
+    allowed_attributes: frozenset[str] = policy_key(
+        Words(tuple(EXPOSING_BITS.values())),
+        frozenset(),
+        "the attributes of a TD that let others profile it or take it to another machine and are accepted all the same",
+    )
+    required_attributes: frozenset[str] = policy_key(
+        Words(tuple(HARMLESS_BITS.values())), frozenset(), "the attributes that a TD has to have"
+    )
+    service_tds: frozenset[bytes] = policy_key(
+        Octets((REGISTER_BYTES,)), frozenset(), "the MRSERVICETD of TDs that may serve the TD; it may also have none"
+    )
+    allow_any_service_td: bool = policy_key(
+        Flag(), False, "whether a TD is accepted that is served by one that nothing here names"
+    )
     measurements: tuple[tuple[str, frozenset[bytes]], ...] = policy_key(
         Named(dict.fromkeys(REGISTERS, Octets((REGISTER_BYTES,))), lambda values: tuple(values.items())),
         (),
         "for each register that is asked for, the values accepted",
+    )
+    rtmrs_without_log: frozenset[str] = policy_key(
+        Words(RTMRS),
+        frozenset(),
+        "the registers of which a log may have no event; measurements has to name them",
     )
     tcb_statuses: frozenset[TcbStatus] = policy_key(
         Words(tuple(TcbStatus)), DEFAULT_STATUSES, "the TCB statuses accepted, where there is collateral to tell"
@@ -141,12 +171,22 @@ class Policy(AppraisalPolicy):
         Texts(), frozenset(), "the Intel advisories of which none may apply"
     )
     minimum_evaluation_number: int | None = policy_key(Number(), None, "the lowest TCB evaluation data number accepted")
+    minimum_tcb_date: datetime | None = policy_key(
+        Day(), None, "the oldest date of the TCB level that is accepted, by platform, TDX module and quoting enclave"
+    )
     collateral_ttl: int | None = policy_key(Number(), None, "how many seconds ago the collateral may have been issued")
     quoting_enclave_signers: frozenset[bytes] = policy_key(
         Octets((SIGNER_BYTES,)),
         frozenset(),
         "the MRSIGNER of quoting enclaves accepted beside Intel's, as platforms under a test root have them",
     )
+
+
+def _check_policy(policy: Policy) -> None:
+    """Insist that a register that no log has to cover is compared with values."""
+    left = sorted(policy.rtmrs_without_log - dict(policy.measurements).keys())
+    if left:
+        raise MalformedError("policy: rtmrs_without_log", "registers that measurements has values for", left[0])
 
 
 KEYS: Final = tuple(declared_keys(Policy))
@@ -162,8 +202,11 @@ POLICY_FORM: Final = policy_form(
         "require": GENUINE,
         "allow_debug": True,
         "require_sept_ve_disable": False,
+        "allowed_attributes": frozenset(EXPOSING_BITS.values()),
+        "allow_any_service_td": True,
         "tcb_statuses": frozenset(TcbStatus),
     },
+    check=_check_policy,
 )
 DEFAULT_POLICY: Final = POLICY_FORM.default_policy
 parse_policy: Final = POLICY_FORM.parse
@@ -335,6 +378,8 @@ class PlatformAppraisal:
         rejected = sorted(policy.rejected_advisories.intersection(level.advisories))
         if rejected:
             return f"{', '.join(rejected)} applies, which the policy rejects"
+        if policy.minimum_tcb_date is not None and level.date < policy.minimum_tcb_date:
+            return f"the TCB level is of {level.date:{TIME}}; accepted: from {policy.minimum_tcb_date:{TIME}}"
         number = min(given.tcb_info.evaluation_number, given.qe_identity.evaluation_number)
         if policy.minimum_evaluation_number is not None and number < policy.minimum_evaluation_number:
             return f"the TCB evaluation data number is {number}; accepted: from {policy.minimum_evaluation_number}"
@@ -392,7 +437,7 @@ def appraise_quote(
         _check_report(steps, evidence.quote.report, policy, report_data)
         _check_isolation(steps, evidence.quote.report, policy)
         _check_measurements(steps, evidence.quote.report, policy)
-        _check_events(steps, evidence)
+        _check_events(steps, evidence, policy)
         level = _check_platform(steps, evidence, chain, at, policy, anchors)
         steps.require_taken(policy)
     except RefusedError:
@@ -480,9 +525,20 @@ def _check_report(steps: Checklist, report: TdReport, policy: Policy, report_dat
     allowed = "a debug TD, which the policy allows" if debug else "the host may not read the TD"
     otherwise = "DEBUG is set: the host may read and change the TD"
     steps.require(policy.allow_debug or not debug, "debug", allowed, otherwise, TD_ATTRIBUTES)
-    wrong = [*report.attributes.exposing, *(f"the unknown bit {bit}" for bit in report.attributes.unknown)]
-    none = "neither profiling nor migration, nothing unknown"
-    steps.require(not wrong, "attributes", none, f"set: {', '.join(wrong)}", TD_ATTRIBUTES)
+    _check_attributes(steps, report.attributes, policy)
+
+
+def _check_attributes(steps: Checklist, attributes: TdAttributes, policy: Policy) -> None:
+    """Insist that nothing exposes the TD but what the policy allows, and that it has what the policy requires."""
+    wrong = [name for name in attributes.exposing if name not in policy.allowed_attributes]
+    wrong += [f"the unknown bit {bit}" for bit in attributes.unknown]
+    missing = sorted(policy.required_attributes - attributes.names)
+    if missing:
+        steps.refuse("attributes", f"not set: {', '.join(missing)}", TD_ATTRIBUTES)
+    detail = "neither profiling nor migration, nothing unknown"
+    if attributes.exposing:
+        detail = f"set, which the policy allows: {', '.join(attributes.exposing)}; nothing unknown"
+    steps.require(not wrong, "attributes", detail, f"set: {', '.join(wrong)}", TD_ATTRIBUTES)
 
 
 def _check_isolation(steps: Checklist, report: TdReport, policy: Policy) -> None:
@@ -490,7 +546,11 @@ def _check_isolation(steps: Checklist, report: TdReport, policy: Policy) -> None
     ends = report.attributes.sept_ve_disable
     if policy.require_sept_ve_disable and not ends:
         steps.refuse("isolation", "SEPT_VE_DISABLE is not set: the host may take pages away unnoticed", TD_ATTRIBUTES)
-    serving, named = report.mrservicetd or bytes(48), dict(policy.measurements).get("mrservicetd", frozenset())
+    serving = report.mrservicetd or bytes(REGISTER_BYTES)
+    named = policy.service_tds | dict(policy.measurements).get("mrservicetd", frozenset())
+    if any(serving) and serving not in named and policy.allow_any_service_td:
+        steps.left_out("isolation", f"a service TD, {serving.hex()}", TD_ATTRIBUTES, lacking="service TD not compared")
+        return
     detail = f"served by the TD that the policy names, {serving.hex()}" if any(serving) else "no service TD"
     detail += "" if ends else "; SEPT_VE_DISABLE is not set, which the policy allows"
     otherwise = f"a service TD that the policy does not name may reach into the TD: {serving.hex()}"
@@ -511,17 +571,25 @@ def _check_measurements(steps: Checklist, report: TdReport, policy: Policy) -> N
     steps.passed("measurements", f"accepted: {', '.join(register for register, _ in policy.measurements)}")
 
 
-def _check_events(steps: Checklist, evidence: _Evidence) -> None:
-    """Insist that each log, replayed, ends in the registers that the quote proves."""
+def _check_events(steps: Checklist, evidence: _Evidence, policy: Policy) -> None:
+    """Insist that each log, replayed, ends in the registers that the quote proves.
+
+    A register of which a log has no event is passed over where the policy says so and compares it with values.
+    """
     if not evidence.logs:
         steps.not_requested("event-log", "event-log", EVENT_LOG, lacking="event log not replayed")
         return
+    left: set[str] = set()
     for events in evidence.logs:
+        covered = {f"rtmr{event.rtmr}" for event in events if event.type != NO_ACTION}
+        left |= policy.rtmrs_without_log - covered
         for index, (found, proved) in enumerate(zip(replay_rtmr(events), evidence.quote.report.rtmrs, strict=True)):
-            if found != proved:
+            if found != proved and f"rtmr{index}" not in policy.rtmrs_without_log - covered:
                 otherwise = f"the log ends with {found.hex()} in RTMR{index}, the quote has {proved.hex()}"
                 steps.refuse("event-log", otherwise, EVENT_LOG)
-    told = f"{len(evidence.logs[0])} events end in the quote's RTMR0 to RTMR3"
+    ends = ", ".join(register.upper() for register in RTMRS if register not in left) if left else "RTMR0 to RTMR3"
+    told = f"{len(evidence.logs[0])} events end in the quote's {ends or 'registers'}"
+    told += f"; left to measurements: {', '.join(sorted(left)).upper()}" if left else ""
     steps.passed("event-log", told, EVENT_LOG, without=() if evidence.log_given else ("event-log",))
 
 
@@ -563,6 +631,7 @@ def _claims(evidence: _Evidence, chain: PckChain, level: Level | None) -> dict[s
         "platform": f"{chain.leaf.certificate.serial_number:x}",
         "debug": report.attributes.debug,
         "sept_ve_disable": report.attributes.sept_ve_disable,
+        "attributes": sorted(report.attributes.names),
         "tee_tcb_svn": report.tee_tcb_svn.hex(),
         "tee_tcb_svn_2": None if report.tee_tcb_svn_2 is None else report.tee_tcb_svn_2.hex(),
         **{register: value.hex() for register, value in registers(report).items()},

@@ -23,6 +23,7 @@ from carnet_ref.attestation.documents import LARGEST, decode
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 from carnet_ref.attestation.intel.appraisal import POLICY_FORM, Policy, appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus, collateral_of
+from carnet_ref.attestation.intel.quote import EXPOSING_BITS
 from carnet_ref.attestation.kinds import OTHER_TEXT, SGX_QUOTE, TDX_QUOTE, kind_of_value, known_kind
 from carnet_ref.wire import MalformedError, bounded_json
 
@@ -127,9 +128,15 @@ def _event_log(document: Mapping[str, object], what: str) -> bytes | None:
             raise MalformedError(what, "event_log as a list or as text", kind_of_value(other))
 
 
+EXPOSING: Final = frozenset(EXPOSING_BITS.values())
+
+
 def _noted(claims: Mapping[str, object]) -> Mapping[results.TrustClaim, int]:
-    """Tell of a TD that its host may read, and of a platform with known vulnerabilities."""
-    noted = {results.TrustClaim.RUNTIME_OPAQUE: results.CONTRADICTED} if claims["debug"] else {}
+    """Tell of a TD that others may read, profile or take away, and of a platform with known vulnerabilities."""
+    attributes = claims["attributes"]
+    assert isinstance(attributes, list), "a TD's attributes are told as words"
+    exposed = claims["debug"] or not EXPOSING.isdisjoint(attributes)
+    noted = {results.TrustClaim.RUNTIME_OPAQUE: results.CONTRADICTED} if exposed else {}
     if claims["tcb_status"] not in (None, TcbStatus.UP_TO_DATE) or claims["advisories"]:
         noted[results.TrustClaim.HARDWARE] = results.VULNERABLE
     return noted
