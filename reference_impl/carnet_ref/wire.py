@@ -58,11 +58,12 @@ class Reader:
 
         Raises MalformedError if fewer are left.
         """
-        if count > self.remaining:
-            raise MalformedError(self._what, f"{count} bytes of {field}", f"{self.remaining}", self._position)
-        self._field = self._position
-        self._position += count
-        return self._data[self._field : self._position]
+        start = self._position
+        end = start + count
+        if end > len(self._data):
+            raise MalformedError(self._what, f"{count} bytes of {field}", f"{self.remaining}", start)
+        self._field, self._position = start, end
+        return self._data[start:end]
 
     def number(self, width: int, field: str) -> int:
         """Return the next ``width`` bytes as an unsigned integer in this reader's byte order."""

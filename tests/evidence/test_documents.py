@@ -3,6 +3,7 @@
 import base64
 import json
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,21 +17,25 @@ from carnet_ref.attestation.amd.certificates import parse_certificates
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence, user_data
 from carnet_ref.attestation.amd.report import Product
 from carnet_ref.attestation.appraisal import Appraisal, default_anchors
+from carnet_ref.attestation.detached_eat import check_digests, parse_claims, parse_result
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY as TD_POLICY
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral import collateral_of, parse_collateral
-from carnet_ref.attestation.intel.format import quote_evidence
+from carnet_ref.attestation.intel.evidence import quote_evidence
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY as GPU_POLICY
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.report import device_evidence
+from carnet_ref.attestation.services.issuers import Policy as ServicePolicy
+from carnet_ref.attestation.services.issuers import objections, service_of
 from carnet_ref.wire import MalformedError
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
 from tests.fixtures import snp_evidence as snp
 from tests.fixtures.command_words import found as attest
-from tests.fixtures.simulated_snp import fields
+from tests.fixtures.dstack_envelopes import in_packs, in_scale
+from tests.fixtures.simulated_snp import fields, message
 from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, QUOTE_DOCUMENTS
 from tests.fuzz.test_parsers import mutated
 
@@ -90,6 +95,18 @@ def test_the_log_of_dstack_in_a_file_of_its_own_is_replayed(tmp_path: Path) -> N
     assert (shown["accepted"], "event log not replayed" in shown["not_compared"]) == (True, False)
 
 
+@pytest.mark.parametrize("write", [in_scale, in_packs])
+def test_a_real_answer_of_dstack_is_accepted_in_an_envelope(write: Callable[..., bytes], tmp_path: Path) -> None:
+    answer = json.loads(intel.read(DSTACK))
+    whole = json.loads(answer["event_log"])
+    cut = [event | {"digest": ""} if event["imr"] == 3 else event for event in whole if event["imr"] in (0, 3)]
+    for events, replayed in ((whole, True), (cut, None)):
+        (tmp_path / "envelope").write_bytes(write(bytes.fromhex(answer["quote"]), events))
+        shown = attest("tdx", f"{tmp_path}/envelope", "--at", f"{DSTACK_TIME:%Y-%m-%d}")
+        steps = {step["id"]: step["ok"] for step in shown["steps"]}
+        assert (shown["accepted"], steps["event-log"], len(shown["claims"]["runtime_events"])) == (True, replayed, 9)
+
+
 EVENTS = 29
 
 
@@ -144,13 +161,14 @@ def test_a_real_guest_of_azure_is_read_in_every_version_of_its_documents(path: s
 
 
 @pytest.mark.parametrize("path", [snp.GENOA, snp.MILAN, snp.HEXADECIMAL, snp.AZURE_3])
-def test_a_real_report_as_fields_is_accepted(path: str) -> None:
+def test_a_real_report_as_fields_or_as_a_message_is_accepted(path: str) -> None:
     found = snp.found(path)
     chain = found.certificates or snp.read({snp.MILAN: snp.MILAN_VCEK, snp.HEXADECIMAL: snp.HEXADECIMAL_VCEK}[path])
     table = [{"cert_type": "VCEK", "data": [*chain]}]
     data = json.dumps({"attestation_report": fields(found.report, Product.MILAN), "cert_chain": table})
     again = parse_evidence(data.encode())
     assert (again.report, again.certificates) == (found.report, chain)
+    assert parse_evidence(json.dumps(message(found.report)).encode()).report == found.report
     assert snp_appraised(again, None, at=snp.THEN if path in (snp.MILAN, snp.HEXADECIMAL) else snp.NOW).accepted
 
 
@@ -288,3 +306,26 @@ def test_changed_documents_of_real_devices_are_refused_or_have_the_same_report(p
     draw = random.Random(path)
     assert _devices_as_before(nvidia.read(path), path)
     assert sum(_devices_as_before(mutated(nvidia.read(path), draw), path) for _ in range(count)) < count
+
+
+SAMPLES = "02-nvidia-attestation-sdk/nv-attestation-sdk-cpp/unit-tests/testdata/sample_attestation_data"
+
+
+@pytest.mark.parametrize(("sample", "device"), [("hopperClaimsv3", "GPU-0"), ("switch", "SWITCH-0")])
+def test_real_results_of_nvidias_service_are_read_and_lack_their_key(sample: str, device: str) -> None:
+    """Nobody published the keys of that day, so the signatures of these samples cannot be verified."""
+    path = f"{SAMPLES}/{sample}_detached_eat.json"
+    result = parse_result(intel.read(path))
+    overall = parse_claims(result.token)
+    check_digests(overall, result.devices)
+    claims = {**overall, "submods": {name: parse_claims(token) for name, token in result.devices.items()}}
+    assert set(result.devices) == {device}
+    service = service_of(claims)
+    assert service is not None
+    assert (service.name, list(objections(service, claims, ServicePolicy()))) == ("NVIDIA", [])
+    assert json.loads(intel.read(f"{SAMPLES}/{sample}_decoded.json")) == claims["submods"]
+    shown = attest("result", real(path), "--at", "2025-06-11")
+    assert (shown["failed_step"], "no key of the service is given" in shown["steps"][-1]["detail"]) == (
+        "signature",
+        True,
+    )

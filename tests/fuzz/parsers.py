@@ -21,10 +21,15 @@ from carnet_ref.attestation.amd.certificates import parse_certificates, parse_en
 from carnet_ref.attestation.amd.evidence import parse_evidence as parse_snp_evidence
 from carnet_ref.attestation.amd.report import Product, parse_tcb
 from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
+from carnet_ref.attestation.appraisal import Anchors
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
 from carnet_ref.attestation.cose import parse_cbor
+from carnet_ref.attestation.detached_eat import parse_result as parse_service_result
 from carnet_ref.attestation.documents import decode, decode_pem
+from carnet_ref.attestation.dstack import parse_envelope as parse_dstack_envelope
 from carnet_ref.attestation.ear import parse_claims
+from carnet_ref.attestation.event_logs import parse_agile_log
+from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionValues, appraise_files
 from carnet_ref.attestation.intel.appraisal import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.certificates import parse_issuer_chain, parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
@@ -35,9 +40,9 @@ from carnet_ref.attestation.intel.collateral import (
     parse_tcb_info,
 )
 from carnet_ref.attestation.intel.event_log import parse_event_log
-from carnet_ref.attestation.intel.format import quote_evidence
+from carnet_ref.attestation.intel.evidence import quote_evidence
 from carnet_ref.attestation.intel.quote import parse_quote
-from carnet_ref.attestation.jose import parse_token, verification_key
+from carnet_ref.attestation.jose import parse_token, verification_key, verification_keys
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.live.collection import parse_driver_statement
 from carnet_ref.attestation.nitro.appraisal import parse_policy as parse_nitro_policy
@@ -48,7 +53,12 @@ from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
 from carnet_ref.attestation.nvidia.report import device_evidence, parse_device_mode, parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.revocation_lists import parse_crl, parse_crl_file
+from carnet_ref.attestation.services.issuers import POLICY_FORM as RESULT_POLICY_FORM
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, gpu_request
+from carnet_ref.attestation.tpm.appraisal import parse_policy as parse_tpm_policy
+from carnet_ref.attestation.tpm.evidence import parse_evidence as parse_tpm_evidence
+from carnet_ref.attestation.tpm2 import parse_key, parse_public, parse_signature
+from carnet_ref.attestation.tpm2 import parse_quote as parse_tpm_quote
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.device import TRAINING_CODE, parse_program
 from carnet_ref.keys import H100KeySchedule, OrderRefusedError
@@ -85,12 +95,14 @@ from carnet_ref.systems.verifiable_fl.statements import parse_envelope as parse_
 from carnet_ref.transport.frames import FrameKind, ProtocolError, parse_frame
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.wire import MalformedError, join, number
-from tests.fixtures import ear_tokens, nitro_documents
+from tests.fixtures import ear_tokens, nitro_documents, service_tokens, tpm_quotes
 from tests.fixtures.attested_graphs import recorded
+from tests.fixtures.dstack_envelopes import in_packs, in_scale
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_snp import certificate_table, der, endorsement
 from tests.fixtures.simulated_snp import chain as snp_chain
 from tests.fixtures.simulated_snp import fields as snp_fields
+from tests.fixtures.simulated_snp import message as snp_message
 from tests.fixtures.simulated_snp import signed as snp_report
 from tests.fixtures.spdm import CONVERSATIONS, chain, trace
 from tests.fixtures.wrapped_evidence import EVENTS, GPU_DOCUMENTS, QUOTE_DOCUMENTS, event_log
@@ -289,10 +301,21 @@ def _snp_reports() -> list[bytes]:
     return [*simulated, *_evidence("10*/**/snp/test-report.bin"), *_evidence("16*/**/attestation.bin")]
 
 
+def _envelopes() -> list[bytes]:
+    log = event_log(*EVENTS, digests=True)
+    return [
+        in_scale(QUOTE, log),
+        in_packs(QUOTE[:300], log),
+        in_scale(QUOTE[:300], log, 1),
+        in_packs(b"r", (), 3, [b"c"]),
+    ]
+
+
 def _snp_documents() -> list[bytes]:
     found = [*_evidence("10*/**/az_snp/hcl-report.bin"), *_evidence("10*/**/*snp/*.json", 4)]
     listed = {"attestation_report": snp_fields(snp_report(), Product.MILAN), "cert_chain": []}
-    return [snp_report().hex().encode(), json.dumps(listed).encode(), *found]
+    documents = [json.dumps(each).encode() for each in (listed, snp_message(snp_report()))]
+    return [snp_report().hex().encode(), *documents, in_scale(snp_report(), (), 3, [snp_chain()]), *found]
 
 
 def _snp_certificates() -> list[bytes]:
@@ -302,6 +325,16 @@ def _snp_certificates() -> list[bytes]:
 
 def _nitro_documents() -> list[bytes]:
     return [nitro_documents.document(), nitro_documents.document(nitro_documents.fields(tpm=True), tagged=True)]
+
+
+def _tpm_signatures() -> list[bytes]:
+    message = tpm_quotes.quote()
+    return [tpm_quotes.signature(message, tpm_quotes.ec_key(), "ecdsa"), tpm_quotes.signature(message)]
+
+
+def _tpm_documents() -> list[bytes]:
+    made = [json.dumps(each).encode() for each in (tpm_quotes.google(), tpm_quotes.azure(), tpm_quotes.azure(tdx=True))]
+    return [*made, *_evidence("10*/**/az_snp/*.json", 1), *_evidence("19*/**/*.json", 1)]
 
 
 def _tcb(data: bytes) -> object:
@@ -364,6 +397,33 @@ def _composite() -> list[bytes]:
     return [CompositeEvidence(binding, bytes(20), bytes(20), bytes(20)).encode()]
 
 
+def _kinds() -> list[bytes]:
+    return [*_gpu_documents(), *_quote_documents(), *_quotes(), *map(service_tokens.token, service_tokens.CLAIMS)]
+
+
+def _key_sets() -> list[bytes]:
+    certified, _ = service_tokens.certified(service_tokens.EC_KEY)
+    with_certificates = {"kty": "EC", "kid": "a key", "x5c": certified}
+    return [
+        service_tokens.key_set(),
+        service_tokens.key_set(with_certificates),
+        service_tokens.pem(service_tokens.EC_KEY),
+    ]
+
+
+def _service_claims(claims: bytes) -> object:
+    """Appraise claims that a service really signed."""
+    token = service_tokens.signed(service_tokens.HEADERS["NVIDIA"], claims, service_tokens.EC_KEY)
+    form = FORMATS["result"].load()
+    values = {"key": service_tokens.key_set(), "issuer": None, "audience": "x", "nonce": service_tokens.NONCE}
+    against = AppraisalContext(service_tokens.NOW, form.default_policy, Anchors({}))
+    return appraise_files("result", [token.encode()], OptionValues(values), against)
+
+
+def _claims_of_services() -> list[bytes]:
+    return [json.dumps(claims).encode() for claims in service_tokens.CLAIMS.values()]
+
+
 def _certificate(data: bytes) -> object:
     """Read the steps of a certificate of an obligation of the tests."""
     return read_refutation(data.decode("utf-8", "replace"), NAMES, read_obligation(PROVED).obligation.functions)
@@ -387,6 +447,7 @@ def _certificate_files() -> list[bytes]:
 
 DRIVER_WORDS: Final = b'{"driver":{"version":"1","devtools":false,"gpus":[{"uuid":"u","vbios_version":"v"}]}}'
 GPU_POLICY: Final = b'{"require":["signature"],"products":["GH100"],"minimum_driver":"550.90.07","result_ttl":60}'
+RESULT_POLICY: Final = b'{"preset":"strict","claims":{"/submods/GPU-0/hwmodel":["x",1,null]},"allow_debug":true}'
 NITRO_POLICY: Final = b'{"require":["signature"],"pcrs":{"0":["%s"]},"maximum_age":60}' % (b"00" * 48)
 NODE_POLICY: Final = b'{"require":["signature"],"gpus":8,"switches":4,"require_links":true}'
 TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
@@ -423,7 +484,8 @@ PARSERS: Final = {
         Parser("pem-form", lambda data: decode_pem(data, "input"), _pem),
         Parser("gpu-document", device_evidence, _gpu_documents, heavy=True),
         Parser("quote-document", quote_evidence, _quote_documents, heavy=True),
-        Parser("kind", kind_of, lambda: [*_gpu_documents(), *_quote_documents(), *_quotes()], heavy=True),
+        Parser("kind", kind_of, _kinds, heavy=True),
+        Parser("dstack-envelope", parse_dstack_envelope, _envelopes),
         Parser("composite", parse_evidence, _composite),
         Parser("gpu-policy", parse_gpu_policy, lambda: [GPU_POLICY], heavy=True),
         Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),
@@ -432,10 +494,21 @@ PARSERS: Final = {
         Parser("nitro-document", parse_nitro_document, _nitro_documents, heavy=True),
         Parser("nitro-policy", parse_nitro_policy, lambda: [NITRO_POLICY], heavy=True),
         Parser("cbor", lambda data: parse_cbor(data, "input"), lambda: [b"\xa1\x01\x82\x41a\x61b"], heavy=True),
+        Parser("tpm-quote", parse_tpm_quote, lambda: [tpm_quotes.quote()]),
+        Parser("tpm-signature", parse_signature, _tpm_signatures),
+        Parser("tpm-public", parse_public, lambda: [tpm_quotes.public_area(tpm_quotes.ec_key())]),
+        Parser("tpm-key", parse_key, lambda: [tpm_quotes.pem(tpm_quotes.ec_key())], heavy=True),
+        Parser("tpm-evidence", lambda data: parse_tpm_evidence(data, None, None), _tpm_documents, heavy=True),
+        Parser("tpm-policy", parse_tpm_policy, lambda: [NITRO_POLICY.replace(b"maximum_age", b"snp")], heavy=True),
+        Parser("agile-log", lambda data: parse_agile_log(data, 24), lambda: [tpm_quotes.log()]),
         Parser("driver-words", parse_driver_statement, lambda: [DRIVER_WORDS], heavy=True),
         Parser("result-token", parse_token, lambda: [ear_tokens.token()], heavy=True),
         Parser("result-claims", parse_claims, lambda: [json.dumps(ear_tokens.RESULT).encode()], heavy=True),
         Parser("result-key", verification_key, lambda: [ear_tokens.public_pem()], (UsageError,), heavy=True),
+        Parser("result-policy", RESULT_POLICY_FORM.parse, lambda: [RESULT_POLICY], heavy=True),
+        Parser("key-set", verification_keys, _key_sets, (UsageError,), heavy=True),
+        Parser("service-result", parse_service_result, lambda: [service_tokens.bundle()], heavy=True),
+        Parser("service-claims", _service_claims, _claims_of_services, heavy=True),
         Parser("spdm-message", message_under_a_layout, messages_under_layouts),
         Parser("spdm-record", SecuredRecord.parse, records),
         Parser("spdm-chain", Chain.parse, lambda: [encode_chain(chain())], heavy=True),

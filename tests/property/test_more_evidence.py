@@ -17,7 +17,14 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation.amd import appraisal as amd_policy
 from carnet_ref.attestation.amd.certificates import KeyKind
 from carnet_ref.attestation.amd.report import GuestPolicy
-from carnet_ref.attestation.appraisal import POLICY, Anchors, Appraisal, AppraisalStep, default_anchors
+from carnet_ref.attestation.appraisal import (
+    POLICY,
+    Anchors,
+    Appraisal,
+    AppraisalStep,
+    anchors_from_pem,
+    default_anchors,
+)
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, Expected, Verifier, appraise_composite
 from carnet_ref.attestation.documents import decode
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionKind, OptionValues, appraise_files
@@ -33,15 +40,18 @@ from carnet_ref.attestation.nvidia.node import SWITCHES
 from carnet_ref.attestation.nvidia.report import Mode
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
+from carnet_ref.attestation.tpm import appraisal as tpm_policy
 from carnet_ref.crypto.primitives import sha384, sign_p256
 from tests.fixtures import (
     ear_tokens,
     nitro_documents,
     nvidia_node,
     nvidia_pki,
+    service_tokens,
     simulated_machine,
     simulated_quotes,
     simulated_snp,
+    tpm_quotes,
 )
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
@@ -87,7 +97,9 @@ class Situation:
         try:
             return self.appraise(given, policy)
         except UsageError as error:
-            option = {"a report alone needs --chain": "chain"}.get(str(error), "key")
+            option = {"a report alone needs --chain": "chain", "a quote alone needs --signature": "signature"}.get(
+                str(error), "key"
+            )
             return Appraisal((AppraisalStep("usage", False, str(error), without=(option,)),), {})
 
 
@@ -109,7 +121,9 @@ def every_situation() -> Iterator[Situation]:
     yield from _gpus()
     yield from _nodes()
     yield from _nitro_documents()
+    yield from _tpm_quotes()
     yield _result()
+    yield from _of_services()
     yield _composite()
 
 
@@ -250,6 +264,27 @@ def _nodes() -> Iterator[Situation]:
         )
 
 
+def _of_services() -> Iterator[Situation]:
+    """Yield results of services: with a key, by certificates, and one whose issuer has to be named."""
+    tokens = service_tokens
+    chain, root = tokens.certified(tokens.EC_KEY)
+    staging = {"iss": "https://nras.attestation-stg.nvidia.com"}
+    whole = {
+        "a bundle": (tokens.bundle(), Anchors({}), tokens.NVIDIA["iss"]),
+        "a token with certificates": (tokens.token("NVIDIA", header={"x5c": chain}), anchors_from_pem(root), "x"),
+        "a token of another issuer": (tokens.token("NVIDIA", staging), Anchors({}), staging["iss"]),
+        "a debugged machine's": (tokens.token("Google", {"dbgstat": "enabled"}), Anchors({}), "x"),
+    }
+    for name, (data, anchors, issuer) in whole.items():
+        parts = {
+            "key": Part("key", (tokens.key_set(), tokens.pem(tokens.OTHER_EC_KEY))),
+            "issuer": Part("issuer", (issuer, "https://example.com"), fits=issuer != "x"),
+            "audience": Part("audience", ("https://sts.googleapis.com",), fits=False),
+            "nonce": Part("nonce", (tokens.NONCE, bytes(32))),
+        }
+        yield Situation(name, "result", of_format("result", data, anchors, tokens.NOW), parts)
+
+
 def _nitro_documents() -> Iterator[Situation]:
     nitro = nitro_documents
     parts = {
@@ -266,6 +301,37 @@ def _nitro_documents() -> Iterator[Situation]:
     for name, document in every.items():
         appraise = of_format("nitro", document, nitro.anchors(), nitro.AT)
         yield Situation(name, "nitro", appraise, parts, (None, asking, nitro_policy.Policy()))
+
+
+def _tpm_quotes() -> Iterator[Situation]:
+    tpm, policy = tpm_quotes, tpm_policy
+    message = tpm.quote()
+    files = {
+        "signature": Part("signature", (tpm.signature(message), tpm.signature(tpm.quote(nonce=b"x")))),
+        "pcrs": Part("pcrs", (tpm.serialized(tpm.registers()), tpm.serialized({**tpm.registers(), 4: bytes(32)}))),
+        "ak": Part("ak", (tpm.pem(tpm.rsa_key()), tpm.pem(tpm.rsa_key(1)))),
+    }
+    nonce = Part("nonce", (tpm.NONCE, b"x"))
+    log = Part("event-log", (tpm.log(), tpm.log(tpm.EVENTS[1:])))
+    crls = [
+        simulated_snp.amd().revocation_list(*revoked, at=tpm.NOW).public_bytes(Encoding.DER)
+        for revoked in ((), (simulated_snp.amd().authority(KeyKind.VCEK),))
+    ]
+    platform = simulated_quotes.PLATFORM
+    revoked = platform.published(simulated_quotes.NOW, revoked=[platform.pck_chain[0].certificate])
+    collateral = Part("collateral", ((platform.collateral,), (revoked,)))
+    every: dict[str, tuple[Any, dict[str, Part]]] = {
+        "a quote": (message, {**files, "nonce": nonce, "log": log}),
+        "a certified quote": (tpm.google(), {"ak": files["ak"], "nonce": nonce, "log": log}),
+        "a quote with its key": (tpm.google(certified=False), {"ak": files["ak"], "nonce": nonce, "log": log}),
+        "Azure's quote": (tpm.azure(), {"nonce": nonce, "crl": Part("crl", tuple((each,) for each in crls))}),
+        "Azure's quote of a TD": (tpm.azure(tdx=True), {"nonce": nonce, "collateral": collateral}),
+    }
+    asking = replace(policy.DEFAULT_POLICY, require=frozenset({"nonce", "pcr-digest"}))
+    for name, (evidence, parts) in every.items():
+        data = evidence if isinstance(evidence, bytes) else json.dumps(evidence).encode()
+        appraise = of_format("tpm", data, tpm.anchors(), tpm.NOW)
+        yield Situation(name, "tpm", appraise, parts, (None, asking, policy.Policy()))
 
 
 def _result() -> Situation:

@@ -23,6 +23,7 @@ from typing import Final, NoReturn
 
 from cryptography import x509
 
+from carnet_ref.attestation.kinds import Layer
 from carnet_ref.attestation.policies import AppraisalPolicy, Preset
 from carnet_ref.crypto.certificate_path import TIME, fingerprint, is_authority, name, parse_pem_chain, validity
 from carnet_ref.wire import MalformedError
@@ -36,6 +37,9 @@ class AnchorRole(StrEnum):
     INTEL_SGX = "intel-sgx"
     AMD_SEV = "amd-sev"
     AWS_NITRO = "aws-nitro"
+    TPM_KEY = "tpm-attestation-key"
+    RESULT_SIGNER = "result-signer"
+    """Of attestation services; there is no default, since nobody's result counts without being asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,12 @@ NOT_FRESH: Final = "not fresh"
 NO_REVOCATION: Final = "revocation not checked"
 NO_FIRMWARE: Final = "firmware not compared"
 NO_VTPM_QUOTE: Final = "vTPM quote not checked"
+NO_GPU_EVIDENCE: Final = "GPU evidence not appraised"
 """What acceptances lack most often, in the same words for every format."""
+FRESHNESS_STEPS: Final = frozenset({"nonce", "report-data"})
+"""The steps, by the last word of their ids, that compare the evidence with what the relying party asked with."""
+COMPARISON_STEPS: Final = frozenset({"measurement", "measurements", "pcrs"})
+"""The steps, by the last word of their ids, that compare what runs with reference values."""
 INVENTORY: Final = "inventory"
 INVENTORY_ONLY: Final = "inventory only"
 INVENTORY_DETAIL: Final = "the policy asks what the evidence is and who signed it, and nothing else"
@@ -133,14 +142,25 @@ class UnappraisedPart:
     lacking: str
 
 
+class Requirement(StrEnum):
+    """What a relying party can require of an acceptance of evidence of any kind."""
+
+    FRESH = "fresh"
+    COMPARED = "compared"
+
+
 @dataclass(frozen=True, slots=True)
 class Appraisal:
-    """What came of appraising evidence: the steps in order and, if all held, the claims that may be relied on."""
+    """What came of appraising evidence: the steps in order and, if all held, the claims that may be relied on.
+
+    ``layers`` say what the evidence is and what it lay in, from the outermost to the innermost.
+    """
 
     steps: tuple[AppraisalStep, ...]
     claims: Mapping[str, object]
     appraised_by: str | None = None
     """Who appraised the evidence and signed what came of it; ``None`` where Carnet did from the evidence itself."""
+    layers: tuple[Layer, ...] = ()
 
     @property
     def failed_step(self) -> str | None:
@@ -162,17 +182,50 @@ class Appraisal:
         lacking = dict.fromkeys(step.lacking for step in self.steps if step.ok is None and step.lacking)
         return tuple(sorted(lacking, key=lambda words: words != INVENTORY_ONLY))
 
-    def found_in(self, document: str | None, unread: UnappraisedPart | None = None) -> Appraisal:
+    @property
+    def fresh(self) -> bool:
+        """Whether it is accepted, and answers what the relying party asked with."""
+        return self._shown_by(FRESHNESS_STEPS) and NOT_FRESH not in self.not_compared
+
+    @property
+    def compared(self) -> bool:
+        """Whether it is accepted, what runs was compared with reference values, and nothing else was left open.
+
+        Freshness is not counted here.
+        """
+        return self._shown_by(COMPARISON_STEPS) and set(self.not_compared) <= {NOT_FRESH}
+
+    def _shown_by(self, steps: Set[str]) -> bool:
+        return self.accepted and any(step.ok and step.id.rpartition(".")[2] in steps for step in self.steps)
+
+    @property
+    def missing(self) -> Mapping[str, tuple[str, ...]]:
+        """The options that were not given, each with the steps that it brings or brings further."""
+        waiting = [step for step in self.steps if not step.ok and step.without]
+        options = dict.fromkeys(option for step in waiting for option in step.without)
+        return {option: tuple(step.id for step in waiting if option in step.without) for option in options}
+
+    def requiring(self, requirements: Set[Requirement]) -> Appraisal:
+        """Return this appraisal with a step that refuses it unless it meets the requirements, where there are any."""
+        if not requirements or not self.accepted:
+            return self
+        met = {Requirement.FRESH: self.fresh, Requirement.COMPARED: self.compared}
+        unmet = sorted(each for each in requirements if not met[each])
+        lacking = f": {', '.join(self.not_compared)}" if self.not_compared else ""
+        detail = f"not {' and not '.join(unmet)}{lacking}" if unmet else f"{' and '.join(sorted(requirements))}"
+        step = AppraisalStep("requirements", not unmet, detail, "", "", tuple(self.missing) if unmet else ())
+        return replace(self, steps=(*self.steps, step), claims={} if unmet else self.claims)
+
+    def found_in(self, document: str | None, *unread: UnappraisedPart) -> Appraisal:
         """Return this appraisal with steps before its own that name the document which the evidence lay in.
 
-        ``document`` is ``None`` where the evidence came alone; ``unread`` is a part of the document that counts
-        for nothing here.
+        ``document`` is ``None`` where the evidence came alone; each ``unread`` part of the document counts for nothing
+        here.
         """
         if document is None:
             return self
         steps = [AppraisalStep("document", True, f"found in {document}; nothing else in it is believed")]
-        if unread is not None:
-            steps.append(AppraisalStep("unread", None, f"{unread.part}: not read", "", unread.lacking))
+        steps += [AppraisalStep("unread", None, f"{each.part}: not read", "", each.lacking) for each in unread]
         return replace(self, steps=(*steps, *self.steps))
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import string
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from carnet_ref.wire import MalformedError, json_value
@@ -19,6 +20,7 @@ LARGEST: Final = 16 << 20
 PEM: Final = b"-----BEGIN "
 PREFIX: Final = "0x"
 PRINTABLE: Final = frozenset(string.printable.encode())
+MOMENT: Final = re.compile(r"[0-9]{4}(-[0-9]{2}){2}T([0-9]{2}:){2}[0-9]{2}Z")
 URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
 
 
@@ -45,6 +47,22 @@ def decode(data: bytes, what: str, *, padded: bool = True) -> bytes:
         return _from_base64(text if padded else text + b"=" * (-len(text) % 4))
     except ValueError:
         raise MalformedError(what, "raw bytes, hexadecimal or base64", "other text") from None
+
+
+def text_encoding(data: bytes) -> str | None:
+    """Return how printable text writes bytes, in words; nothing where it is text of another kind."""
+    text = data.translate(None, string.whitespace.encode())
+    try:
+        from_hexadecimal(text.decode())
+    except ValueError:
+        pass
+    else:
+        return "hexadecimal"
+    try:
+        _from_base64(text)
+    except ValueError:
+        return None
+    return "base64"
 
 
 def from_hexadecimal(text: str) -> bytes:
@@ -106,6 +124,11 @@ class Document:
         """Return whether the object has a field ``name`` that is an object."""
         return isinstance(self._fields.get(name), dict)
 
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """The fields as they were read, for a reader of another form."""
+        return self._fields
+
     def names(self) -> tuple[str, ...]:
         """Return the names of the fields."""
         return tuple(self._fields)
@@ -163,9 +186,12 @@ class Document:
         """Return a moment written as ``2026-01-31T12:00:00Z``."""
         text = self.text(name)
         try:
-            return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+            moment = datetime.fromisoformat(text) if MOMENT.fullmatch(text) else None
         except ValueError:
-            raise self._malformed(name, "a moment such as 2026-01-31T12:00:00Z", text) from None
+            moment = None
+        if moment is None:
+            raise self._malformed(name, "a moment such as 2026-01-31T12:00:00Z", text)
+        return moment
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return a list of strings, empty where the object has none."""
@@ -195,6 +221,23 @@ class Document:
 
     def _malformed(self, name: str, expected: str, found: object) -> MalformedError:
         return MalformedError(f"{self._what}: {name}", expected, repr(found)[:80])
+
+
+def at_pointer(document: Mapping[str, object], pointer: str) -> object:
+    """Return what is at a JSON pointer. Raises LookupError if there is none.
+
+    Source: RFC 6901, section 4.
+    """
+    value: object = document
+    for token in pointer.split("/")[1:]:
+        name = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, list) and name.isascii() and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
+        elif isinstance(value, dict) and name in value:
+            value = value[name]
+        else:
+            raise LookupError(pointer)
+    return value
 
 
 def parse_documents(data: bytes, what: str) -> tuple[Document, ...]:

@@ -17,32 +17,29 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
-from carnet_command.errors import UsageError
 from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import NOT_FRESH, Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
+from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
 from carnet_ref.attestation.jose import (
-    LARGEST_TOKEN,
     OLDER_TYPE,
     TYPE,
     SignatureError,
     Token,
     VerificationKey,
+    nested_json,
+    numeric_date,
     parse_token,
     verification_key,
     verify,
 )
 from carnet_ref.crypto.certificate_path import TIME
-from carnet_ref.wire import MalformedError, bounded_json
+from carnet_ref.wire import MalformedError
 
 RESULT: Final = "attestation result"
-DEEPEST: Final = 16
-"""How many objects and lists may stand inside each other."""
 MOST_SUBMODULES: Final = 512
-LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 VALUES: Final = range(-128, 128)
 NONCE_CHARACTERS: Final = range(8, 89)
 
@@ -92,7 +89,7 @@ class AttestationResult:
 
 def parse_claims(payload: bytes) -> AttestationResult:
     """Read the claims of a result. Raises MalformedError if they are something else."""
-    claims = _object(_value(payload), "claims")
+    claims = _object(nested_json(payload, RESULT), "claims")
     profile = _profile(claims.get("eat_profile"))
     who, status = profile.claim_name("ear_verifier_id"), profile.claim_name("ear_status")
     verifier = _object(claims.get(who), who)
@@ -121,22 +118,6 @@ def _profile(value: object) -> results.EarProfile:
         known = " or of ".join(results.EarProfile)
         raise _malformed("eat_profile", f"the profile {known}", value)
     return results.EarProfile(str(value))
-
-
-def _value(payload: bytes) -> object:
-    value = bounded_json(payload, RESULT, LARGEST_TOKEN)
-    level: list[object] = [value]
-    for _ in range(DEEPEST):
-        level = [inner for each in level for inner in _inside(each)]
-    if level:
-        raise MalformedError(RESULT, f"at most {DEEPEST} objects and lists inside each other", "more")
-    return value
-
-
-def _inside(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 def _submodule(name: str, value: object, profile: results.EarProfile) -> Submodule:
@@ -201,9 +182,7 @@ def _time(value: object, where: str, profile: results.EarProfile) -> datetime:
     """Read a time in whole seconds; the draft wants no others, and Veraison writes whole ones with a point."""
     if profile.is_older and isinstance(value, float) and value.is_integer():
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LATEST:
-        raise _malformed(where, "whole seconds since 1970", value)
-    return datetime.fromtimestamp(value, UTC)
+    return numeric_date(value, f"{RESULT}: {where}")
 
 
 def _nonce(claims: Mapping[str, object], where: str) -> str | None:
@@ -256,7 +235,7 @@ def recognise(data: bytes, given: OptionValues) -> SignedResult:
     """
     pem = given.octets("key")
     if pem is None:
-        raise UsageError("a token needs --key, the public key of the verifier")
+        raise NeedsOptionError("a token needs --key, the public key of the verifier", "key")
     key = verification_key(pem)
     return SignedResult(parse_token(data), key)
 
@@ -365,7 +344,7 @@ FORMAT: Final[Format[SignedResult, None]] = Format(
     help="""Check TOKEN, a signed attestation result (EAR), and print it.
 
     Tokens are what --ear writes. Those of other verifiers are read, too, if they are in JSON, signed by ES256 or ES384,
-    and have the profile of draft-ietf-rats-ear-03, of the drafts before it, of Veraison or of Trustee. What they say is
+    and have the profile of the EAR draft (revision 03, or those of 2025), of Veraison or of Trustee. What they say is
     shown as theirs: it is their appraisal, and Carnet has not seen the evidence.
 
     It is accepted if the key signed it, it has the form of its profile, it counts at --at, and the verifier affirms the

@@ -7,7 +7,7 @@ attest``, with its help, and its row in the documentation. Modules are imported 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation import kinds
+from carnet_ref.wire import MalformedError
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.appraisal import Anchors, Appraisal
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _Parsed = TypeVar("_Parsed")
 Policy = TypeVar("Policy")
-Value = bytes | int | tuple[bytes, ...] | None
+Value = bytes | int | str | tuple[bytes, ...] | None
 
 
 class OptionKind(Enum):
@@ -33,6 +34,7 @@ class OptionKind(Enum):
     FILES = "a file, or a folder of files; the option may be repeated"
     HEX = "bytes in hexadecimal"
     NUMBER = "a number from 0"
+    TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,12 @@ class OptionValues:
         assert isinstance(value, tuple), name
         return value
 
+    def text(self, name: str) -> str | None:
+        """Return text."""
+        value = self.values[name]
+        assert value is None or isinstance(value, str), name
+        return value
+
     def number(self, name: str) -> int | None:
         """Return a number."""
         value = self.values[name]
@@ -87,6 +95,22 @@ class AppraisalContext(Generic[Policy]):
     anchors: Anchors
 
 
+class NeedsOptionError(UsageError):
+    """Evidence cannot be appraised at all without an option that was not given.
+
+    Attributes:
+        option: its name, without the dashes.
+    """
+
+    def __init__(self, message: str, option: str) -> None:
+        super().__init__(message)
+        self.option = option
+
+
+def _nothing_more(_: object) -> Iterable[kinds.Layer]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Format(Generic[_Parsed, Policy]):
     """One format of evidence.
@@ -99,6 +123,8 @@ class Format(Generic[_Parsed, Policy]):
         combine: makes one evidence of that of several files, and raises ``MalformedError`` on too much; without it, one
             file is given.
         appraise: goes through the steps of the appraisal.
+        describe: what the evidence is beside its kind, such as its version and product, as layers from the outermost to
+            the innermost; it may raise ``MalformedError`` on what the appraisal refuses.
         policy: the keys of its policies, with their presets; without it, there is no ``--policy``.
         results: how an appraisal becomes a result for others; without it, there is no ``--ear``.
         anchored: whether it rests on trust anchors; without them, there is no ``--trust-anchor``.
@@ -111,6 +137,7 @@ class Format(Generic[_Parsed, Policy]):
     appraise: Callable[[_Parsed, OptionValues, AppraisalContext[Policy]], Appraisal]
     policy: PolicyForm[Policy] | None = None
     combine: Callable[[Sequence[_Parsed]], _Parsed] | None = None
+    describe: Callable[[_Parsed], Iterable[kinds.Layer]] = _nothing_more
     results: ResultProfile | None = None
     anchored: bool = True
 
@@ -129,32 +156,41 @@ def appraise_files(name: str, files: Sequence[bytes], given: OptionValues, again
     Raises UsageError if something that the evidence needs was not given.
     """
     from carnet_ref.attestation.appraisal import unparsable
-    from carnet_ref.wire import MalformedError
 
     form = FORMATS[name].load()
+    opened = [kinds.identified(data) for data in files]
+    layers = tuple(dict.fromkeys(layer for each in opened for layer in each.layers))
     try:
-        recognised = [form.recognise(data, given) for data in files]
+        recognised = [form.recognise(each.data, given) for each in opened]
         evidence = recognised[0] if form.combine is None else form.combine(recognised)
     except MalformedError as error:
-        return unparsable(_with_advice(name, files, str(error)))
+        return replace(unparsable(_with_advice(name, opened, str(error))), layers=layers)
     except UsageError:
-        if advice := _with_advice(name, files, ""):
-            return unparsable(advice)
+        if advice := _with_advice(name, opened, ""):
+            return replace(unparsable(advice), layers=layers)
         raise
     appraisal: Appraisal = form.appraise(evidence, given, against)
+    appraisal = replace(appraisal, layers=(*layers, *_described(form, evidence)))
     if appraisal.failed_step != "parse":
         return appraisal
     *before, parse = appraisal.steps
-    return replace(appraisal, steps=(*before, replace(parse, detail=_with_advice(name, files, parse.detail))))
+    return replace(appraisal, steps=(*before, replace(parse, detail=_with_advice(name, opened, parse.detail))))
 
 
-def _with_advice(name: str, files: Sequence[bytes], detail: str) -> str:
+def _described(form: Format[_Parsed, Any], evidence: _Parsed) -> tuple[kinds.Layer, ...]:
+    """Return what a format says of evidence, as far as it can read it."""
+    try:
+        return tuple(form.describe(evidence))
+    except MalformedError:
+        return ()
+
+
+def _with_advice(name: str, opened: Sequence[kinds.Identified], detail: str) -> str:
     """Return why files cannot be parsed, with what is to be done where one is of a kind that is not the format's."""
-    for data in files:
-        found = kinds.kinds_of(data)
-        advice = next(filter(None, map(advice_on, found)), "")
-        if advice and not set(found) & set(FORMATS[name].kinds):
-            return f"{detail}: {advice}" if found[0] in detail else f"this is {found[0]}: {advice}"
+    for each in opened:
+        advice = next(filter(None, map(advice_on, each.kinds)), "")
+        if advice and not set(each.kinds) & set(FORMATS[name].kinds):
+            return f"{detail}: {advice}" if each.kinds[0] in detail else f"this is {each.kinds[0]}: {advice}"
     return detail
 
 
@@ -207,20 +243,32 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
     "tdx": RegisteredFormat(
         "carnet_ref.attestation.intel.format:FORMAT",
         "Appraise the quote of an Intel TDX virtual machine.",
-        (kinds.TDX_QUOTE, kinds.QUOTE_DOCUMENT, kinds.AZURE_TDX),
+        (kinds.TDX_QUOTE, kinds.QUOTE_DOCUMENT, kinds.AZURE_TDX, kinds.DSTACK_ENVELOPE),
     ),
     "snp": RegisteredFormat(
         "carnet_ref.attestation.amd.format:FORMAT",
         "Appraise the report of an AMD SEV-SNP virtual machine.",
-        (kinds.SNP_REPORT, kinds.SNP_DOCUMENT, kinds.AZURE_SNP, kinds.HCL_SNP),
+        (kinds.SNP_REPORT, kinds.SNP_DOCUMENT, kinds.AZURE_SNP, kinds.HCL_SNP, kinds.DSTACK_ENVELOPE),
     ),
     "nitro": RegisteredFormat(
         "carnet_ref.attestation.nitro.format:FORMAT",
         "Appraise the document of an AWS Nitro enclave or NitroTPM.",
         (kinds.NITRO_DOCUMENT, kinds.NITROTPM_DOCUMENT),
     ),
+    "tpm": RegisteredFormat(
+        "carnet_ref.attestation.tpm.format:FORMAT",
+        "Appraise the quote of a TPM, and of the virtual TPMs of clouds.",
+        (kinds.TPM_QUOTE, kinds.TPM_DOCUMENT, kinds.AZURE_SNP, kinds.AZURE_TDX),
+    ),
     "ear": RegisteredFormat(
-        "carnet_ref.attestation.ear:FORMAT", "Check a signed attestation result of a verifier.", (kinds.JWT_TOKEN,)
+        "carnet_ref.attestation.ear:FORMAT",
+        "Check a signed attestation result of a verifier.",
+        (kinds.EAR_TOKEN, kinds.JWT_TOKEN),
+    ),
+    "result": RegisteredFormat(
+        "carnet_ref.attestation.services.format:FORMAT",
+        "Check what an attestation service of others signed.",
+        (kinds.NRAS_TOKEN, kinds.GOOGLE_TOKEN, kinds.INTEL_TOKEN, kinds.AZURE_TOKEN, kinds.JWT_TOKEN),
     ),
 }
 """Every format, by the name of its subcommand; adding one is a module and a line here."""

@@ -14,8 +14,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from cryptography import x509
@@ -153,12 +155,24 @@ def _key_of_set(value: object) -> VerificationKey | None:
     return VerificationKey(key, algorithms, name, chain) if algorithms and isinstance(key, PublicKey) else None
 
 
+def key_of_certificates(chain: Sequence[x509.Certificate]) -> VerificationKey:
+    """Return the key that the first certificate is about. Raises SignatureError if there is none that signs tokens."""
+    if not chain:
+        raise SignatureError("no key is given, and the token brings no certificates (x5c)")
+    key = chain[0].public_key()
+    algorithms = _algorithms(key)
+    if not algorithms or not isinstance(key, PublicKey):
+        raise SignatureError(f"the certificate is of a key that is not {KEYS_WANTED}")
+    return VerificationKey(key, algorithms)
+
+
 def _public_key(value: Mapping[str, object]) -> object:
     _, jwk, errors = _library()
     needed = {name: value[name] for name in ("kty", "crv", "x", "y", "n", "e") if name in value}
     try:
-        imported = (jwk.RSAKey if value["kty"] == "RSA" else jwk.ECKey).import_key(needed)
-        return imported.public_key
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.SecurityWarning)  # keys that are too small are passed over below
+            return (jwk.RSAKey if value["kty"] == "RSA" else jwk.ECKey).import_key(needed).public_key
     except (errors.JoseError, ValueError, TypeError, KeyError, UnsupportedAlgorithm):
         raise MalformedError(KEY_SET, "keys that can be read", "one that cannot") from None
 
@@ -270,6 +284,39 @@ def _header(data: bytes) -> dict[str, object]:
         if name in header and not isinstance(header[name], str):
             raise MalformedError(what, f"{name} to be text", type(header[name]).__name__)
     return header
+
+
+DEEPEST: Final = 16
+"""How many objects and lists may stand inside each other."""
+LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
+
+
+def nested_json(payload: bytes, what: str) -> object:
+    """Return the value of what a token says. Raises MalformedError if it is no JSON, or nested too deeply."""
+    value = bounded_json(payload, what, LARGEST_TOKEN)
+    level: list[object] = [value]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _inside(each)]
+    if level:
+        raise MalformedError(what, f"at most {DEEPEST} objects and lists inside each other", "more")
+    return value
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def numeric_date(value: object, where: str) -> datetime:
+    """Return a moment in whole seconds. Raises MalformedError if it is something else.
+
+    Source: RFC 7519, section 2 (NumericDate); RFC 9711, section 7.2.1 (whole seconds).
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LATEST:
+        shown = type(value).__name__ if isinstance(value, dict | list) else ascii(value)[:80]
+        raise MalformedError(where, "whole seconds since 1970", shown)
+    return datetime.fromtimestamp(value, UTC)
 
 
 def verify(token: Token, key: VerificationKey) -> None:

@@ -7,17 +7,21 @@ that its format reads. Each registered format names the kinds that it reads; wha
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from carnet_ref.attestation.documents import PEM, PRINTABLE, decode
+from carnet_ref.attestation.documents import PEM, PRINTABLE, decode, text_encoding
 from carnet_ref.wire import MalformedError, json_value
 
 INTEL_QE_VENDOR: Final = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
 TDX_QUOTE: Final = "a quote of an Intel TDX virtual machine"
 SGX_QUOTE: Final = "a quote of an SGX enclave"
 QUOTE_DOCUMENT: Final = "a document with a quote"
+DSTACK_ENVELOPE: Final = "an attestation answer of dstack"
 AZURE_TDX: Final = "Azure's evidence of a TDX virtual machine"
 TDREPORT: Final = "a TDREPORT, which only its own machine can check"
 NVIDIA_REPORT: Final = "the report of an NVIDIA device"
@@ -31,8 +35,13 @@ AZURE_SNP: Final = "Azure's evidence of an AMD SEV-SNP virtual machine"
 HCL_SNP: Final = "Azure's wrapping of an AMD SEV-SNP report (HCL)"
 HCL: Final = "Azure's wrapping of a report (HCL)"
 TPM_QUOTE: Final = "a quote of a TPM"
+TPM_DOCUMENT: Final = "a document with quotes of a TPM"
 COSE: Final = "a COSE document of no known kind"
 XML: Final = "XML, such as NVIDIA's reference values"
+EAR_TOKEN: Final = "a signed attestation result (EAR)"
+GOOGLE_TOKEN: Final = "a token of Google Cloud Attestation, as Confidential Space has"
+INTEL_TOKEN: Final = "a token of Intel Trust Authority"
+AZURE_TOKEN: Final = "a token of Microsoft Azure Attestation"
 JWT_TOKEN: Final = "an attestation token (JWT)"
 TCB_INFO: Final = "Intel's TCB info"
 ENCLAVE_IDENTITY: Final = "Intel's identity of an enclave"
@@ -64,7 +73,7 @@ COMPANIONS: Final = {
     HCL: "Carnet reads it where an AMD SEV-SNP report is in it",
     CLAIMS: "nobody signed them; give the token that they came in",
     TOKEN_CERTIFICATES: "they go with a token, and count only where its verifier is trusted",
-    JWKS: "they go with a token, and count only where its verifier is trusted",
+    JWKS: "they go with a token: carnet attest result TOKEN --key FILE",
     CERTIFICATE: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
     CERTIFICATES: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
 }
@@ -72,6 +81,7 @@ COMPANIONS: Final = {
 
 _JSON_KINDS: Final = (
     (("tpm_quote", "hcl_report", "td_quote"), AZURE_TDX),
+    (("hcl_report", "vcek", "quote"), AZURE_SNP),
     (("hcl_report", "vcek"), AZURE_SNP),
     (("quote", "report", "vcek"), AZURE_SNP),
     (("attestation_report",), SNP_DOCUMENT),
@@ -79,6 +89,18 @@ _JSON_KINDS: Final = (
     (("quote",), QUOTE_DOCUMENT),
     (("td_quote",), QUOTE_DOCUMENT),
     (("vm_attestation_quote",), QUOTE_DOCUMENT),
+    (("vmAttestationQuote",), QUOTE_DOCUMENT),
+    (("tdx_attestation",), QUOTE_DOCUMENT),
+    (("tdxAttestation",), QUOTE_DOCUMENT),
+    (("header", "td_quote_body"), QUOTE_DOCUMENT),
+    (("header", "tdQuoteBody"), QUOTE_DOCUMENT),
+    (("header", "td_quote_body_descriptor"), QUOTE_DOCUMENT),
+    (("header", "tdQuoteBodyDescriptor"), QUOTE_DOCUMENT),
+    (("sev_snp_attestation",), SNP_DOCUMENT),
+    (("sevSnpAttestation",), SNP_DOCUMENT),
+    (("report", "certificate_chain"), SNP_DOCUMENT),
+    (("report", "certificateChain"), SNP_DOCUMENT),
+    (("attestation",), DSTACK_ENVELOPE),
     (("evidence_list",), NVIDIA_EVIDENCE),
     (("device_evidence_list",), NVIDIA_EVIDENCE),
     (("nvidia_payload",), NVIDIA_EVIDENCE),
@@ -88,6 +110,8 @@ _JSON_KINDS: Final = (
     (("evidences",), NVIDIA_EVIDENCE),
     (("gpu_evidence",), NVIDIA_EVIDENCE),
     (("evidence", "certificate"), NVIDIA_EVIDENCE),
+    (("quotes", "akPub"), TPM_DOCUMENT),
+    (("quotes", "ak_pub"), TPM_DOCUMENT),
     (("tcbInfo",), TCB_INFO),
     (("enclaveIdentity",), ENCLAVE_IDENTITY),
     (("tcb_info", "qe_identity"), COLLATERAL),
@@ -96,7 +120,61 @@ _JSON_KINDS: Final = (
     (("x5c",), TOKEN_CERTIFICATES),
     (("keys",), JWKS),
 )
-"""What objects with all of these names are; of several rows that fit, the first is the most telling."""
+"""What objects with all of these names are; the first rows are the most telling, and leave the rest fewer names."""
+
+
+class LayerRole(StrEnum):
+    """What a layer of a file is, from the outermost to the innermost."""
+
+    WRAPPER = "wrapper"
+    ENCODING = "encoding"
+    FORMAT = "format"
+    DOCUMENT = "document"
+    VERSION = "version"
+    PRODUCT = "product"
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer of a file: what it is, in a few words, which the file itself may have had a word in."""
+
+    role: LayerRole
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """What some bytes seem to be: their layers as far as can be told without reading a format, and their kinds.
+
+    ``data`` is what a format is given; of several kinds, the first is the most telling.
+    """
+
+    data: bytes
+    layers: tuple[Layer, ...]
+    kinds: tuple[str, ...]
+
+
+def identified(data: bytes) -> Identified:
+    """Return what ``data`` seems to be."""
+    found = kinds_of(data)
+    what = found[0] if found else kind_of(data)
+    return Identified(data, (Layer(LayerRole.ENCODING, _encoding(data)), Layer(LayerRole.FORMAT, what)), found)
+
+
+def _encoding(data: bytes) -> str:
+    """Return how ``data`` is written."""
+    start = data.lstrip()[:1]
+    if start in (b"{", b"["):
+        return "JSON"
+    if start == b"<":
+        return "XML"
+    if not data or not PRINTABLE.issuperset(data):
+        return "raw bytes"
+    if PEM in data:
+        return "PEM"
+    if JWT.fullmatch(data.strip()):
+        return "a compact token (JWS)"
+    return text_encoding(data) or "text"
 
 
 def kind_of(data: bytes) -> str:
@@ -122,12 +200,32 @@ def kinds_of(data: bytes) -> tuple[str, ...]:
     if PEM in data and PRINTABLE.issuperset(data):
         return (CERTIFICATES,)
     if JWT.fullmatch(data.strip()):
-        return (JWT_TOKEN,)
+        return (_kind_of_token(data.strip()),)
     try:
         raw = decode(data, "evidence")
     except MalformedError:
         return (OTHER_TEXT,)
     return tuple(name for name, fits in _RAW_KINDS if fits(raw))[:1]
+
+
+def _kind_of_token(compact: bytes) -> str:
+    """Return what a token seems to be, by names of its claims."""
+    payload = compact.split(b".")[1]
+    try:
+        claims = json_value(base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)))
+    except ValueError:
+        return JWT_TOKEN
+    named = set(claims) if isinstance(claims, dict) else set()
+    return next((kind for names, kind in _TOKEN_KINDS if named & names), JWT_TOKEN)
+
+
+_TOKEN_KINDS: Final = (
+    (frozenset({"ear_verifier_id", "ear.verifier-id"}), EAR_TOKEN),
+    (frozenset({"x-nvidia-ver", "x-nvidia-overall-att-result"}), NRAS_TOKEN),
+    (frozenset({"x-ms-ver", "x-ms-attestation-type", "x-ms-policy-hash"}), AZURE_TOKEN),
+    (frozenset({"verifier_instance_ids", "policy_ids_matched", "attester_type"}), INTEL_TOKEN),
+    (frozenset({"google_service_accounts", "swname", "swversion"}), GOOGLE_TOKEN),
+)
 
 
 def is_sgx_quote(data: bytes) -> bool:
@@ -142,6 +240,15 @@ def _is_tdx_quote(data: bytes) -> bool:
 def _is_snp_report(data: bytes) -> bool:
     version, algorithm = (int.from_bytes(data[place : place + 4], "little") for place in (0, 0x34))
     return len(data) >= SNP_BYTES and version in SNP_VERSIONS and algorithm == 1
+
+
+def _is_envelope(data: bytes) -> bool:
+    """Return whether dstack's guest agent answered ``data``: SCALE from a zero on, or a map in MessagePack."""
+    if data[:1] != b"\0" and b"\xa8platform" not in data[:32]:
+        return False
+    from carnet_ref.attestation.dstack import is_envelope
+
+    return is_envelope(data)
 
 
 def _is_azure(data: bytes) -> bool:
@@ -167,6 +274,7 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (CERTIFICATE, lambda data: data[:2] in (b"\x30\x81", b"\x30\x82")),
     (XML, lambda data: data.lstrip()[:1] == b"<"),
     (CERTIFICATES, lambda data: data[:11] == PEM),
+    (DSTACK_ENVELOPE, _is_envelope),
 )
 
 
@@ -201,7 +309,12 @@ def kinds_of_value(value: object) -> tuple[str, ...]:
 
 
 def _kinds_of_object(value: Mapping[str, object]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(kind for names, kind in _JSON_KINDS if all(name in value for name in names)))
+    left, found = set(value), []
+    for names, kind in _JSON_KINDS:
+        if left.issuperset(names):
+            left.difference_update(names)
+            found.append(kind)
+    return tuple(dict.fromkeys(found))
 
 
 def _kinds_of_parts(value: Mapping[str, object]) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ WHAT: Final = "policy"
 LARGEST: Final = 1 << 20
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 PREFIX: Final = "0x"
+POINTER: Final = "(/([^~/]|~[01])*)+"
 SHOWN: Final = 100
 """How many characters of what was found an error shows."""
 
@@ -242,6 +243,37 @@ class Named(ValueKind):
         return {"type": "object", "properties": parts, "additionalProperties": False}
 
 
+@dataclass(frozen=True, slots=True)
+class PointedValues(ValueKind):
+    """An object that has, for each JSON pointer to a claim, a list of the values accepted there.
+
+    Source: RFC 6901, section 3.
+    """
+
+    def read(self, value: object, where: str) -> dict[str, tuple[object, ...]]:
+        """Return the values by pointer."""
+        if not isinstance(value, dict):
+            raise _malformed(where, "an object", value)
+        for pointer, accepted in value.items():
+            if not re.fullmatch(POINTER, pointer):
+                raise _malformed(where, "a JSON pointer, such as /submods/GPU-0/hwmodel", pointer)
+            if not isinstance(accepted, list):
+                raise _malformed(f"{where}: {ascii(pointer)[:SHOWN]}", "a list of values", accepted)
+        return {pointer: tuple(accepted) for pointer, accepted in value.items()}
+
+    def written(self, value: Mapping[str, Sequence[object]]) -> dict[str, object]:
+        """Return the object."""
+        return {pointer: list(accepted) for pointer, accepted in value.items()}
+
+    def schema(self) -> dict[str, object]:
+        """Return the schema of the object."""
+        return {
+            "type": "object",
+            "propertyNames": {"pattern": f"^{POINTER}$"},
+            "additionalProperties": {"type": "array"},
+        }
+
+
 def _texts(value: object, where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise _malformed(where, "a list of strings", value)
@@ -438,6 +470,32 @@ def policy_form(
         inventory=inventory,
         check=check,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOf(ValueKind):
+    """A policy of another format, of ``form``, for evidence of that format inside of this one."""
+
+    form: PolicyForm[Any]
+    name: str
+
+    def read(self, value: object, where: str) -> Any:
+        """Return the policy, with what it inherits."""
+        if not isinstance(value, dict):
+            raise _malformed(where, "an object", value)
+        try:
+            return self.form.effective(value).policy
+        except MalformedError as error:
+            raise MalformedError(f"{where}{error.what.removeprefix(WHAT)}", error.expected, error.found) from None
+
+    def written(self, value: Any) -> dict[str, object]:
+        """Return the object with all its keys."""
+        keys = {name: key.written(getattr(value, name)) for name, key in self.form.keys.items()}
+        return {PRESET: str(value.preset), **keys}
+
+    def schema(self) -> dict[str, object]:
+        """Return the schema of the policies of that format."""
+        return {name: each for name, each in self.form.schema(self.name).items() if name != "$schema"}
 
 
 def policy_object(data: bytes) -> dict[str, object]:

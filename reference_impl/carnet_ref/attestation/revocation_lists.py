@@ -8,7 +8,9 @@ Source: RFC 5280, section 5.
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from cryptography import x509
@@ -19,25 +21,49 @@ from carnet_ref.crypto.certificate_path import UNREADABLE
 from carnet_ref.wire import MalformedError
 
 WHAT: Final = "revocation list"
+REMEMBERED: Final = 16
+"""How many lists are remembered, so that the next report under the same ones need not read them again."""
 PEM_LIST: Final = b"-----BEGIN X509 CRL-----"
 
 
-def parse_crl(data: bytes) -> x509.CertificateRevocationList:
+@dataclass(frozen=True, slots=True)
+class RevocationList:
+    """A list as it was published, in DER, and what it says; two lists are the same if their bytes are."""
+
+    der: bytes
+    crl: x509.CertificateRevocationList = field(compare=False, repr=False)
+    issuer: x509.Name = field(compare=False)
+    start: datetime = field(compare=False)
+    end: datetime = field(compare=False)
+    """From when until when it is current."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether it has a critical extension, and so does not say everything."""
+        return any(extension.critical for extension in self.crl.extensions)
+
+    def entry(self, certificate: x509.Certificate) -> x509.RevokedCertificate | None:
+        """Return what it says of a certificate of its issuer, if it is revoked."""
+        return self.crl.get_revoked_certificate_by_serial_number(certificate.serial_number)
+
+
+@lru_cache(REMEMBERED)
+def parse_crl(data: bytes) -> RevocationList:
     """Read a certificate revocation list from DER. Raises MalformedError if it is something else."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             crl = x509.load_der_x509_crl(data)
-            _ = (crl.issuer, crl.last_update_utc, crl.next_update_utc, crl.signature_hash_algorithm, list(crl))
-            _ = crl.extensions
+            _ = (crl.signature_hash_algorithm, list(crl), crl.extensions)
+            issuer, start, end = crl.issuer, crl.last_update_utc, crl.next_update_utc
     except UNREADABLE as error:
         raise MalformedError(WHAT, "a DER CRL", " ".join(str(error).split())[:200]) from None
-    if crl.next_update_utc is None:
+    if end is None:
         raise MalformedError(WHAT, "a time of the next update", "none")
-    return crl
+    return RevocationList(data, crl, issuer, start, end)
 
 
-def parse_crl_file(data: bytes) -> x509.CertificateRevocationList:
+def parse_crl_file(data: bytes) -> RevocationList:
     """Read a file with one list: PEM, DER, or DER in hexadecimal or base64.
 
     Raises MalformedError if it is something else, or has more in it, which would be passed over.
@@ -55,9 +81,3 @@ def crl_in_pem(data: bytes) -> bytes:
         return x509.load_pem_x509_crl(data).public_bytes(Encoding.DER)
     except ValueError as error:
         raise MalformedError(WHAT, "a CRL in PEM", " ".join(str(error).split())[:200]) from None
-
-
-def crl_period(crl: x509.CertificateRevocationList) -> tuple[datetime, datetime]:
-    """Return from when until when a revocation list that was read by `parse_crl` is current."""
-    assert crl.next_update_utc is not None
-    return crl.last_update_utc, crl.next_update_utc

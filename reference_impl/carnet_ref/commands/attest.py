@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from carnet_command.errors import UsageError
+from carnet_command.exit_codes import ExitCode
 from carnet_command.files import reason, replacing, require_apart, require_writable_file
 from carnet_command.once import require_each_once
 from carnet_command.printable import printable
@@ -26,15 +27,17 @@ from carnet_ref.attestation.formats import (
     FORMATS,
     AppraisalContext,
     Format,
+    NeedsOptionError,
     Option,
     OptionKind,
     OptionValues,
     Value,
     appraise_files,
 )
+from carnet_ref.attestation.kinds import Layer, identified
 
 if TYPE_CHECKING:
-    from carnet_ref.attestation.appraisal import Anchors, Appraisal
+    from carnet_ref.attestation.appraisal import Anchors, Appraisal, Requirement
     from carnet_ref.attestation.jose import SigningKey
     from carnet_ref.attestation.policies import EffectivePolicy, PolicyForm, Preset
     from carnet_ref.attestation.results import AppraisalRecord, Profiles
@@ -47,6 +50,9 @@ FURTHER: Final = {
 """Subcommands that appraise no file: where each is, as ``module:name``, and what it does, in one line."""
 LIVE: Final = "--live"
 """Another name of the subcommand ``live``."""
+ANY: Final = "FILE"
+"""The name by which the command for files of any kind is found; it is not listed, and no file is taken for it."""
+ANY_PLACE: Final = "carnet_ref.commands.attest_any:any_files"
 ACCEPTED = 0
 REFUSED = 1
 MARKS = {True: "ok", False: "REFUSED", None: "-"}
@@ -70,6 +76,13 @@ at_option = click.option(
 anchor_option = click.option(
     "--trust-anchor", type=readable, metavar="FILE", help="PEM certificates that replace the roots of the vendors."
 )
+require_option = click.option(
+    "--require",
+    metavar="WORDS",
+    default="",
+    callback=lambda _, __, text: requirements(text),
+    help="Refuse an acceptance that is not 'fresh', or not 'compared', or either: 'fresh,compared'.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 
 
@@ -81,8 +94,8 @@ def parameter(option: Option) -> str:
 def click_option(option: Option) -> Any:
     """Return the option as click knows it."""
     several = option.kind is OptionKind.FILES
-    kinds = {OptionKind.HEX: str, OptionKind.NUMBER: click.IntRange(min=0)}
-    metavar = {OptionKind.HEX: "HEX", OptionKind.NUMBER: "N"}.get(option.kind, "FILE")
+    kinds = {OptionKind.HEX: str, OptionKind.NUMBER: click.IntRange(min=0), OptionKind.TEXT: str}
+    metavar = {OptionKind.HEX: "HEX", OptionKind.NUMBER: "N", OptionKind.TEXT: "TEXT"}.get(option.kind, "FILE")
     value = kinds.get(option.kind, readable)
     return click.option(option.flag, parameter(option), type=value, metavar=metavar, multiple=several, help=option.help)
 
@@ -103,6 +116,8 @@ def _value(option: Option, word: Any) -> Value:
             return tuple(data for path in word for data in contents_of_all(path))
         case OptionKind.HEX:
             return octets_given(option.flag, word, option.length)
+        case OptionKind.TEXT:
+            return None if word is None else str(word)
     return word if word is None else int(word)
 
 
@@ -293,29 +308,73 @@ def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
     return octets
 
 
-def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool) -> int:
-    """Print the appraisal and return the exit code."""
+def as_object(appraisal: Appraisal, at: datetime, rerun: Sequence[str]) -> dict[str, object]:
+    """Return the appraisal as JSON has it."""
     steps = [{"id": step.id, "ok": step.ok, "detail": step.detail, "source": step.source} for step in appraisal.steps]
+    return {
+        "accepted": appraisal.accepted,
+        "fresh": appraisal.fresh,
+        "compared": appraisal.compared,
+        "failed_step": appraisal.failed_step,
+        "steps": steps,
+        "claims": dict(appraisal.claims),
+        "not_compared": list(appraisal.not_compared),
+        "appraised_by": appraisal.appraised_by,
+        "layers": layers_as_json(appraisal.layers),
+        "missing": {option: list(steps) for option, steps in appraisal.missing.items()},
+        "at": at.isoformat(),
+        "rerun": shlex.join(rerun),
+    }
+
+
+def layers_as_json(layers: Iterable[Layer]) -> list[dict[str, str]]:
+    """Return layers as JSON has them."""
+    return [{"layer": layer.role.value, "name": layer.name} for layer in layers]
+
+
+def print_json(value: Mapping[str, object]) -> None:
+    """Print one ASCII object on one line."""
+    click.echo(json.dumps(value).replace(DELETE, "\\u007f"))
+
+
+def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool, *, in_full: bool = False) -> int:
+    """Print the appraisal, ``in_full`` with what the evidence is and what is missing, and return the exit code."""
     if as_json:
-        found = {"accepted": appraisal.accepted, "failed_step": appraisal.failed_step, "steps": steps}
-        told = {
-            "claims": dict(appraisal.claims),
-            "not_compared": list(appraisal.not_compared),
-            "appraised_by": appraisal.appraised_by,
-        }
-        again = {"at": at.isoformat(), "rerun": shlex.join(rerun)}
-        click.echo(json.dumps({**found, **told, **again}).replace(DELETE, "\\u007f"))
+        print_json(as_object(appraisal, at, rerun))
     else:
+        if in_full:
+            show_layers(appraisal.layers)
         width = max([WIDTH, *(len(step.id) + 1 for step in appraisal.steps)])
         for step in appraisal.steps:
             source = f"  [{step.source}]" if step.source else ""
             _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
         for name, value in _told(appraisal.claims):
             _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
-        for line in hanging(printable(_verdict(appraisal))):
+        for option, steps in appraisal.missing.items() if in_full and appraisal.accepted else ():
+            _say(f"{'more':<8}{f'--{option}':<{WIDTH}}  ", f"for {', '.join(steps)}")
+        for line in hanging(printable(verdict(appraisal))):
             click.echo(line)
         click.echo(f"rerun   {printable(shlex.join(rerun))}")
     return ACCEPTED if appraisal.accepted else REFUSED
+
+
+def show_layers(layers: Iterable[Layer]) -> None:
+    """Print what evidence is, layer by layer."""
+    for layer in layers:
+        _say(f"{'is':<8}{layer.role.value:<{WIDTH}}  ", layer.name)
+
+
+def show_what_is_needed(layers: Iterable[Layer], error: NeedsOptionError, as_json: bool) -> int:
+    """Print what evidence is, and that it is not appraised without an option; return the exit code."""
+    if as_json:
+        needed = {"error": {"kind": error.kind, "message": str(error)}, "accepted": False}
+        print_json({**needed, "layers": layers_as_json(layers), "missing": {error.option: []}})
+    else:
+        show_layers(layers)
+        _say(f"{'more':<8}{f'--{error.option}':<{WIDTH}}  ", "for every step")
+        for line in hanging(f"NOT APPRAISED: {error}"):
+            click.echo(line)
+    return ExitCode.USAGE
 
 
 def _told(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -327,7 +386,7 @@ def _told(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield name, value
 
 
-def _verdict(appraisal: Appraisal) -> str:
+def verdict(appraisal: Appraisal) -> str:
     """Say whether the evidence was accepted and, if so, what was not compared."""
     if not appraisal.accepted:
         return f"REFUSED at {appraisal.failed_step}"
@@ -356,12 +415,27 @@ def _written(value: object) -> str:
             return str(value)
 
 
+def requirements(text: str) -> frozenset[Requirement]:
+    """Return what an acceptance must be. Raises UsageError if ``text`` has another word than these, and commas."""
+    from carnet_ref.attestation.appraisal import Requirement
+
+    words = text.split(",") if text else []
+    unknown = next((word for word in words if word not in tuple(Requirement)), None)
+    if unknown is not None:
+        raise UsageError(f"--require has no {unknown!r}: write {','.join(Requirement)}, or one of them")
+    return frozenset(map(Requirement, words))
+
+
 class Formats(click.Group):
     """A group whose subcommands are the registered formats and few others, imported when they are called."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take ``--live`` before everything else for the subcommand of that name."""
-        return super().parse_args(ctx, ["live", *args[1:]] if args[:1] == [LIVE] else args)
+        """Take ``--live`` before everything else for that subcommand, and what is no subcommand for files."""
+        if args[:1] == [LIVE]:
+            args = ["live", *args[1:]]
+        elif args and args[0] not in {*self.list_commands(ctx), *ctx.help_option_names}:
+            args = [ANY, *args]
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -378,8 +452,9 @@ class Formats(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Make the subcommand of the format called ``cmd_name``, or import another."""
-        if cmd_name in FURTHER:
-            command: click.Command = pkgutil.resolve_name(FURTHER[cmd_name][0])
+        place = ANY_PLACE if cmd_name == ANY else FURTHER.get(cmd_name, ("", ""))[0]
+        if place:
+            command: click.Command = pkgutil.resolve_name(place)
             return command
         registered = FORMATS.get(cmd_name)
         return None if registered is None else subcommand(cmd_name, registered.load())
@@ -391,21 +466,30 @@ class Formats(click.Group):
             formatter.write_dl([*rows, *((name, summary) for name, (_, summary) in FURTHER.items())])
 
 
-@click.command(cls=Formats, short_help="Appraise evidence of real hardware.")
+@click.command(
+    cls=Formats,
+    short_help="Appraise evidence of real hardware.",
+    subcommand_metavar="FILE... [OPTIONS] | COMMAND [OPTIONS]...",
+)
 def attest() -> None:
     """Appraise a GPU's report, all devices of a node, reference values, or a virtual machine's quote or report.
+
+    With a FILE, tell what it is, layer by layer, appraise it by the format that reads it, whose options may follow,
+    and tell what is missing for more. Several files, or a folder of them, are appraised each by itself, a line for
+    each. A COMMAND appraises as its format alone. A name that is both is the command's; write ./NAME for the file.
 
     Exit codes: 0 accepted, 1 refused (what cannot be parsed is refused), 2 usage, 3 no evidence on this machine.
     """
 
 
-def subcommand(name: str, form: AnyFormat) -> click.Command:
-    """Return the subcommand that appraises evidence of a format."""
+def subcommand(name: str, form: AnyFormat, *, in_full: bool = False) -> click.Command:
+    """Return the subcommand that appraises a format, and says ``in_full`` what evidence is and what is missing."""
 
     def appraise(
         evidence: Path | tuple[Path, ...],
         at: str | None,
         as_json: bool,
+        require: frozenset[Requirement],
         trust_anchor: Path | None = None,
         policy_file: Path | None = None,
         ear: Path | None = None,
@@ -419,12 +503,19 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
         require_apart({"--ear": ear}, [*paths, *_files(words.values()), *_files((policy_file, trust_anchor))])
         issuer = issuer_given(ear, key, ear_profile)
         against = AppraisalContext(time, policy_given(form, policy_file), anchors_given(trust_anchor))
-        appraisal = appraise_files(name, files, OptionValues(stands_for), against)
+        try:
+            appraisal = appraise_files(name, files, OptionValues(stands_for), against).requiring(require)
+        except NeedsOptionError as error:
+            if not in_full:
+                raise
+            layers = [layer for data in files for layer in identified(data).layers]
+            return show_what_is_needed(dict.fromkeys(layers), error, as_json)
         if issuer is not None:
             issuer.issue(*_result(name, form, appraisal, against, stands_for, policy_file))
         rerun = [str(word) for word in _rerun(words, policy_file, trust_anchor)]
+        rerun += ["--require", ",".join(sorted(require))] if require else []
         again = ["carnet", "attest", name, *map(str, paths), *rerun, "--at", written(time)]
-        return show(appraisal, time, again, as_json)
+        return show(appraisal, time, again, as_json, in_full=in_full)
 
     policy = click.option(
         "--policy",
@@ -436,7 +527,7 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
     policies = [policy] if form.policy is not None else []
     anchors = [anchor_option] if form.anchored else []
     results = [with_ear_options] if form.results is not None else []
-    shown = (*map(click_option, form.options), at_option, *policies, *anchors, *results, json_option)
+    shown = (*map(click_option, form.options), at_option, *policies, *anchors, *results, require_option, json_option)
     several, word = form.combine is not None, form.argument.upper()
     metavar = f"{word}..." if several else word
     argument = click.argument("evidence", type=readable, metavar=metavar, nargs=-1 if several else 1, required=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from carnet_command.errors import UsageError
-from carnet_ref.attestation.appraisal import Appraisal, unparsable
+from carnet_ref.attestation.appraisal import Appraisal, Requirement, unparsable
 from carnet_ref.attestation.formats import FORMATS, Option
 from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection, live_profile, result_lifetime
 from carnet_ref.attestation.live.collection import (
@@ -63,6 +63,7 @@ def collected_and_appraised(
     policies: Sequence[tuple[str, Path]],
     trust_anchor: Path | None,
     as_json: bool,
+    require: frozenset[Requirement],
     ear: Path | None,
     ear_profile: str | None,
     key: Path | None,
@@ -83,6 +84,7 @@ def collected_and_appraised(
         judged = _Judged(appraise_collection(collection, terms), result_lifetime(collection, terms), collection.kinds)
     except MalformedError as error:
         judged = _Judged(unparsable(str(error)))
+    judged = replace(judged, appraisal=judged.appraisal.requiring(require))
     if issuer is not None:
         ids = {kind: attest.policy_id(kind, dict(policies).get(kind)) for kind in judged.kinds}
         issuer.issue(
@@ -93,6 +95,7 @@ def collected_and_appraised(
     folder = kept_in or out
     source = [] if folder is None else ["--from", str(folder), "--nonce", drawn.hex(), "--at", attest.written(terms.at)]
     again = ["carnet", "attest", "live", *source, *_words(words), *named, *anchor]
+    again += ["--require", ",".join(sorted(require))] if require else []
     return attest.show(judged.appraisal, terms.at, again, as_json)
 
 
@@ -160,6 +163,7 @@ def _command() -> click.Command:
         ),
         attest.anchor_option,
         attest.with_ear_options,
+        attest.require_option,
         attest.json_option,
     )
     command: Any = collected_and_appraised

@@ -22,6 +22,7 @@ import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from cryptography import x509
@@ -77,7 +78,7 @@ from carnet_ref.attestation.policies import (
     policy_key,
     require_key,
 )
-from carnet_ref.attestation.revocation_lists import crl_period, parse_crl_file
+from carnet_ref.attestation.revocation_lists import REMEMBERED, RevocationList, parse_crl_file
 from carnet_ref.crypto.certificate_path import TIME, PathError, common_name, name, name_of
 from carnet_ref.crypto.primitives import AuthenticationError, sha256, verify_p384
 from carnet_ref.wire import MalformedError
@@ -202,9 +203,7 @@ parse_policy: Final = POLICY_FORM.parse
 CRL: Final = "RFC 5280, section 6.3.3"
 
 
-def check_revocation(
-    steps: Checklist, path: EndorsementPath, lists: Sequence[x509.CertificateRevocationList], at: datetime
-) -> None:
+def check_revocation(steps: Checklist, path: EndorsementPath, lists: Sequence[RevocationList], at: datetime) -> None:
     """Look up the signing key, and the root itself, in every list that was given.
 
     Raises RefusedError if a list is not by the path's root, does not count at ``at``, or revokes one of them.
@@ -215,12 +214,12 @@ def check_revocation(
     problem = next(filter(None, (_problem(path, crl, at) for crl in lists)), None)
     if problem is not None:
         steps.refuse("revocation", problem, CRL)
-    until = min(crl_period(crl)[1] for crl in lists)
+    until = min(crl.end for crl in lists)
     told = f"no key above is revoked by {name(path.anchor)}; to be renewed by {until:{TIME}}"
     steps.passed("revocation", told, CRL, without=("crl",))
 
 
-def _problem(path: EndorsementPath, crl: x509.CertificateRevocationList, at: datetime) -> str | None:
+def _problem(path: EndorsementPath, crl: RevocationList, at: datetime) -> str | None:
     """Return why a list does not say that the keys above are good, if so."""
     issuer = path.anchor
     if crl.issuer != issuer.subject:
@@ -229,26 +228,26 @@ def _problem(path: EndorsementPath, crl: x509.CertificateRevocationList, at: dat
         return f"the revocation list is by {name(issuer)}, which did not issue {name(path.authority)}"
     if not issuer.extensions.get_extension_for_class(x509.KeyUsage).value.crl_sign:
         return f"{name(issuer)} may not sign revocation lists"
-    if any(extension.critical for extension in crl.extensions):
+    if crl.partial:
         return f"the revocation list by {name(issuer)} has a critical extension, so it is partial"
     if not _is_signed(crl, issuer):
         return f"the revocation list is not signed by {name(issuer)} with RSASSA-PSS and SHA-384"
-    start, end = crl_period(crl)
-    if not start <= at <= end:
-        return f"the revocation list counts from {start:{TIME}} to {end:{TIME}}, not at {at:{TIME}}"
+    if not crl.start <= at <= crl.end:
+        return f"the revocation list counts from {crl.start:{TIME}} to {crl.end:{TIME}}, not at {at:{TIME}}"
     return next(filter(None, (_revoked(crl, each) for each in (path.authority, issuer))), None)
 
 
-def _is_signed(crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> bool:
+@lru_cache(REMEMBERED)
+def _is_signed(crl: RevocationList, issuer: x509.Certificate) -> bool:
     key = issuer.public_key()
     try:
-        return isinstance(key, rsa.RSAPublicKey) and signed_as_amd_signs(crl) and crl.is_signature_valid(key)
+        return isinstance(key, rsa.RSAPublicKey) and signed_as_amd_signs(crl.crl) and crl.crl.is_signature_valid(key)
     except (ValueError, UnsupportedAlgorithm):
         return False
 
 
-def _revoked(crl: x509.CertificateRevocationList, certificate: x509.Certificate) -> str | None:
-    entry = crl.get_revoked_certificate_by_serial_number(certificate.serial_number)
+def _revoked(crl: RevocationList, certificate: x509.Certificate) -> str | None:
+    entry = crl.entry(certificate)
     if entry is None:
         return None
     return f"{name(certificate)} {certificate.serial_number:x} was revoked {entry.revocation_date_utc:{TIME}}"
@@ -406,7 +405,7 @@ class _Evidence:
     signed: SignedReport
     certificates: tuple[x509.Certificate, ...]
     leaf: EndorsementKey
-    lists: tuple[x509.CertificateRevocationList, ...]
+    lists: tuple[RevocationList, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, TypeVar
 
 from cryptography import x509
@@ -47,6 +47,7 @@ SEQUENCE: Final = b"\x30\x82"
 """How the DER of anything from 256 to 65535 bytes begins, as every certificate here does."""
 
 
+@lru_cache(certificate_path.REMEMBERED)
 def parse_certificates(data: bytes) -> tuple[x509.Certificate, ...]:
     """Return the certificates in a file, in its order.
 
@@ -188,6 +189,7 @@ def endorsement_key(certificates: Sequence[x509.Certificate], kind: KeyKind | No
     return chosen[0]
 
 
+@lru_cache(certificate_path.REMEMBERED)
 def parse_endorsement_key(certificate: x509.Certificate) -> EndorsementKey:
     """Read the extensions of an endorsement key's certificate.
 
@@ -259,7 +261,14 @@ def endorsement_path(
 
     Raises PathError if the key leads to none, or a link is not signed as AMD signs.
     """
-    certificate = leaf.certificate
+    return EndorsementPath(leaf, *_authorities(leaf.certificate, tuple(given), tuple(anchors)))
+
+
+@lru_cache(certificate_path.REMEMBERED)
+def _authorities(
+    certificate: x509.Certificate, given: tuple[x509.Certificate, ...], anchors: tuple[x509.Certificate, ...]
+) -> tuple[x509.Certificate, x509.Certificate]:
+    """Return the signing key of an endorsement key's certificate, and the root above it."""
     # The candidate that signed ``issued``, or else the first that has its issuer's name
     candidates = (*given, *known_authorities(), *anchors)
     named = [each for each in candidates if each.subject == certificate.issuer]
@@ -270,10 +279,9 @@ def endorsement_path(
         subject, issuer = certificate_path.name(certificate), certificate_path.name_of(certificate.issuer)
         raise certificate_path.PathError(f"{subject} is issued by {issuer}, which is not AMD's, nor given")
     anchor = certificate_path.check_path([certificate, authority], anchors, unstated_usage=True)
-    path = EndorsementPath(leaf, authority, anchor)
-    for issued in path.certificates[:-1]:
+    for issued in (certificate,) if authority == anchor else (certificate, authority):
         _check_algorithm(issued)
-    return path
+    return authority, anchor
 
 
 def _check_algorithm(certificate: x509.Certificate) -> None:

@@ -4,7 +4,9 @@
 * Azure's HCL document: a report, and the run-time data that it is bound to. Azure's evidence has it in JSON, with a
   VCEK and with a quote of the virtual TPM; that quote is not read here, so the appraisal lists it.
 * The JSON of Confidential Containers: the report field by field, and the certificate table as a list. The report's
-  bytes are put together again, and the signature is over these; fields that are not the report's do not enter it.
+  bytes are put together again, and the signature is over these; fields that are not the report's do not enter it. So
+  it is with the messages of Google's tools, in the JSON form of protocol buffers.
+* Envelopes of dstack.
 
 The JSON may lie in an object that names the platform. Nobody signs any of these documents. Other kinds of evidence are
 recognised to be named.
@@ -12,14 +14,15 @@ recognised to be named.
 Source: Microsoft, Azure confidential VM guest attestation design, attestation report format; microsoft/openvmm, commit
 026a1eaf, ``igvm_attest/get.rs`` (header version 2, kinds of hash, ``user-data``); confidential-containers/trustee,
 commit 78962cd4, ``deps/verifier/src/az_snp_vtpm/compat.rs`` (Azure's evidence, versions 0 to 2) and ``snp/mod.rs``;
-virtee/sev 7.1.0, ``firmware/guest/types/snp.rs`` (a report as fields).
+virtee/sev 7.1.0, ``firmware/guest/types/snp.rs`` (a report as fields); google/go-sev-guest, commit af1c107a,
+``proto/sevsnp.proto`` (a report as a message).
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -33,6 +36,8 @@ from carnet_ref.attestation.amd.report import (
 )
 from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, UnappraisedPart
 from carnet_ref.attestation.documents import PEM, Document, decode
+from carnet_ref.attestation.dstack import Envelope, Platform, is_envelope, parse_envelope
+from carnet_ref.attestation.protojson import Message
 from carnet_ref.wire import MalformedError, Reader
 
 DOCUMENT: Final = "SNP evidence"
@@ -42,6 +47,16 @@ JSON: Final = "an object with the report of an AMD SEV-SNP virtual machine"
 AZURE: Final = "Azure's evidence of an AMD SEV-SNP virtual machine with a vTPM"
 CONTAINERS: Final = "the evidence of a Confidential Containers guest"
 VTPM: Final = UnappraisedPart("the quote of the vTPM whose key the run-time data has", NO_VTPM_QUOTE)
+VTPM_QUOTE: Final = UnappraisedPart("the quote of the vTPM beside it", NO_VTPM_QUOTE)
+MESSAGE: Final = "a report as a message of Google's go-sev-guest"
+REPORTS: Final = (
+    ("attestation_report",),
+    ("hcl_report",),
+    ("report",),
+    ("sev_snp_attestation", "sevSnpAttestation"),
+    ("attestation",),
+)
+"""Names under which documents have a report; where a document has two of these, readers may differ in which counts."""
 PLAIN_PLATFORM, AZURE_PLATFORM = "snp", "az-snp"
 AZURE_VERSIONS: Final = (1, 2)
 
@@ -51,7 +66,7 @@ class SnpEvidence:
     """A report, raw; the certificates that came with it, if any; and the run-time data it should be bound to, if any.
 
     ``container`` says what the report itself was wrapped in, ``found_in`` in which document it came, and ``unread``
-    what belongs to it that is not read.
+    which parts of that are not read.
     """
 
     report: bytes
@@ -59,7 +74,7 @@ class SnpEvidence:
     runtime_data: bytes | None = None
     container: str | None = None
     found_in: str | None = None
-    unread: UnappraisedPart | None = None
+    unread: tuple[UnappraisedPart, ...] = ()
 
 
 def parse_evidence(data: bytes) -> SnpEvidence:
@@ -75,6 +90,8 @@ def parse_evidence(data: bytes) -> SnpEvidence:
     raw = decode(data.lstrip()[2:] if prefixed else data, DOCUMENT)
     if raw.startswith(HCL_MAGIC):
         return _in_hcl(raw)
+    if is_envelope(raw):
+        return _in_envelope(parse_envelope(raw))
     _check_kind(raw)
     return SnpEvidence(raw)
 
@@ -93,15 +110,20 @@ def _in_json(document: Document) -> SnpEvidence:
 
 
 def _in_object(evidence: Document) -> SnpEvidence:
-    match [name for name in ("attestation_report", "hcl_report", "report") if evidence.has(name)]:
+    message = Message(evidence.fields, MESSAGE)
+    match [names[0] for names in REPORTS if any(map(evidence.states, names))]:
         case ["hcl_report"]:
             return _azure(evidence)
         case ["report"]:
-            return _first_azure(evidence)
+            return _of_message(message) if evidence.holds_object("report") else _first_azure(evidence)
+        case ["sev_snp_attestation"]:
+            return replace(_of_message(message.message("sev_snp_attestation")), unread=(VTPM_QUOTE,))
+        case ["attestation"]:
+            return _in_envelope(parse_envelope(decode(evidence.text("attestation").encode(), "attestation")))
         case ["attestation_report"]:
             return _fields(evidence) if evidence.holds_object("attestation_report") else _in_base64(evidence)
         case []:
-            raise MalformedError(DOCUMENT, "an object with attestation_report, hcl_report or report", "none of them")
+            raise MalformedError(DOCUMENT, f"an object with {', '.join(names[0] for names in REPORTS)}", "none of them")
         case several:
             raise MalformedError(DOCUMENT, "one report", f"{' and '.join(several)}: readers may differ in which counts")
 
@@ -148,12 +170,21 @@ RUNTIME_VERSION: Final = 1
 HCL_REQUEST: Final = 2
 HCL_OF_SNP: Final = 2
 HCL_OF_TDX: Final = 4
+HCL_REPORTS: Final = {HCL_OF_SNP: "a report of AMD SEV-SNP", HCL_OF_TDX: "a report of Intel TDX"}
 HASHES: Final = {1: "SHA-256", 2: "SHA-384", 3: "SHA-512"}
 SHA_256: Final = 1
 
 
 def _in_hcl(data: bytes) -> SnpEvidence:
-    """Read the report and the run-time data of an HCL document; zeros may follow."""
+    report, runtime_data = hcl_parts(data, HCL_OF_SNP)
+    return SnpEvidence(report, None, runtime_data, HCL, CONTAINER, (VTPM,))
+
+
+def hcl_parts(data: bytes, expected: int) -> tuple[bytes, bytes]:
+    """Return the report and the run-time data of an HCL document about a report of a kind; zeros may follow.
+
+    Raises MalformedError if it is something else, or about a report of another kind.
+    """
     reader = Reader(data, HCL)
     reader.constant(HCL_MAGIC, "magic")
     version = reader.number(4, "version")
@@ -167,9 +198,8 @@ def _in_hcl(data: bytes) -> SnpEvidence:
     runtime_size = reader.number(4, "size of the run-time data")
     _hcl_number(reader, RUNTIME_VERSION, "version of the run-time data")
     kind = reader.number(4, "kind of report")
-    if kind != HCL_OF_SNP:
-        found = "a report of Intel TDX" if kind == HCL_OF_TDX else f"a report of kind {kind}"
-        raise MalformedError(HCL, "a report of AMD SEV-SNP", found)
+    if kind != expected:
+        raise MalformedError(HCL, HCL_REPORTS[expected], HCL_REPORTS.get(kind, f"a report of kind {kind}"))
     algorithm = reader.number(4, "hash of the run-time data")
     if algorithm != SHA_256:
         raise reader.malformed(
@@ -181,7 +211,7 @@ def _in_hcl(data: bytes) -> SnpEvidence:
         raise MalformedError(HCL, f"sizes {sizes[0]} and {sizes[1]}", f"{size} and {runtime_size}")
     if any(reader.rest()):
         raise MalformedError(HCL, "nothing but zeros after the run-time data", "other bytes")
-    return SnpEvidence(report, None, runtime_data, HCL, CONTAINER, VTPM)
+    return report, runtime_data
 
 
 def _hcl_number(reader: Reader, expected: int, field: str) -> None:
@@ -202,6 +232,22 @@ def user_data(runtime_data: bytes) -> bytes | None:
     return document.octets(USER_DATA) if document.has(USER_DATA) else None
 
 
+VIRTUAL_TPM_KEY: Final = "HCLAkPub"
+
+
+def virtual_tpm_key(runtime_data: bytes) -> tuple[int, int]:
+    """Return exponent and modulus of the key of Azure's virtual TPM, out of run-time data.
+
+    Raises MalformedError if there is not just one.
+    """
+    keys = Document.parse(runtime_data, "run-time data").documents("keys")
+    found = [key for key in keys if key.has("kid") and key.text("kid") == VIRTUAL_TPM_KEY]
+    if len(found) != 1 or found[0].text("kty") != "RSA":
+        raise MalformedError("run-time data", f"one RSA key {VIRTUAL_TPM_KEY}", f"{len(found)} of that name")
+    exponent, modulus = (int.from_bytes(_octets(found[0], name), "big") for name in ("e", "n"))
+    return exponent, modulus
+
+
 TABLE_CERTIFICATES: Final = frozenset({"ARK", "ASK", "VCEK", "VLEK"})
 """What a certificate table may have under these names; other entries, such as revocation lists, are passed over."""
 
@@ -217,35 +263,48 @@ def _fields(evidence: Document) -> SnpEvidence:
     return SnpEvidence(report, b"".join(found) or None, found_in=CONTAINERS)
 
 
-def _encoded(report: Document) -> bytes:
+LAYOUT: Final = (
+    *(("version", 4), ("guest_svn", 4), ("policy", 8), ("family_id", 16), ("image_id", 16), ("vmpl", 4)),
+    *(("signature_algorithm", 4), ("current_tcb", 8), ("platform_info", 8), ("key_flags", 4), (None, 4)),
+    *(("report_data", 64), ("measurement", 48), ("host_data", 32), ("id_key_digest", 48), ("author_key_digest", 48)),
+    *(("report_id", 32), ("report_id_ma", 32), ("reported_tcb", 8), ("cpuid", 3), (None, 21), ("chip_id", 64)),
+    *(("committed_tcb", 8), ("current", 3), (None, 1), ("committed", 3), (None, 1), ("launch_tcb", 8)),
+    *(("launch_mit_vector", 8), ("current_mit_vector", 8)),
+)
+"""The fields of a report in their order, with their sizes; reserved bytes have no name."""
+BYTE_FIELDS: Final = (
+    *("family_id", "image_id", "report_data", "measurement", "host_data", "id_key_digest", "author_key_digest"),
+    *("report_id", "report_id_ma", "chip_id"),
+)
+"""Those that are bytes in every form."""
+TCBS: Final = ("current_tcb", "reported_tcb", "committed_tcb", "launch_tcb")
+VECTORS: Final = ("launch_mit_vector", "current_mit_vector")
+
+
+def _assembled(fields: Mapping[str, bytes], signature: bytes) -> bytes:
     """Return the 1184 bytes of a report that is given as fields, with zeros where its layout reserves bytes.
 
     Fields beyond those of the layout are left out: a report that had anything there does not verify.
     """
+    signed = b"".join(bytes(size) if name is None else fields[name] for name, size in LAYOUT)
+    return (signed.ljust(SIGNED_BYTES, b"\0") + signature).ljust(REPORT_BYTES, b"\0")
+
+
+def _encoded(report: Document) -> bytes:
+    """Return a report out of the fields that Confidential Containers writes."""
+    sizes = {name: size for name, size in LAYOUT if name is not None}
+    numbers = {"version": "version", "guest_svn": "guest_svn", "policy": "policy", "vmpl": "vmpl"}
+    numbers |= {"signature_algorithm": "sig_algo", "platform_info": "plat_info", "key_flags": "key_info"}
     cpuid = [report.number_or_none(name) or 0 for name in ("cpuid_fam_id", "cpuid_mod_id", "cpuid_step")]
-    vectors = [report.number_or_none(name) or 0 for name in ("launch_mit_vector", "current_mit_vector")]
+    vectors = {name: report.number_or_none(name) or 0 for name in VECTORS}
+    fields = {name: _number(report, called, sizes[name]) for name, called in numbers.items()}
+    fields |= {name: report.byte_list(name, sizes[name]) for name in BYTE_FIELDS}
+    fields |= {name: _tcb(report, name) for name in TCBS}
+    fields |= {name: _little_endian(vector, 8, name) for name, vector in vectors.items()}
+    fields |= {name: _firmware(report, name) for name in ("current", "committed")}
+    fields["cpuid"] = b"".join(_little_endian(value, 1, "cpuid") for value in cpuid)
     signature = report.document("signature")
-    signed = b"".join(
-        (
-            *(_number(report, name, width) for name, width in (("version", 4), ("guest_svn", 4), ("policy", 8))),
-            report.byte_list("family_id", 16) + report.byte_list("image_id", 16),
-            _number(report, "vmpl", 4) + _number(report, "sig_algo", 4),
-            _tcb(report, "current_tcb") + _number(report, "plat_info", 8) + _number(report, "key_info", 4) + bytes(4),
-            report.byte_list("report_data", 64)
-            + report.byte_list("measurement", 48)
-            + report.byte_list("host_data", 32),
-            report.byte_list("id_key_digest", 48) + report.byte_list("author_key_digest", 48),
-            report.byte_list("report_id", 32) + report.byte_list("report_id_ma", 32),
-            _tcb(report, "reported_tcb"),
-            *(_little_endian(value, 1, "cpuid") for value in cpuid),
-            bytes(21) + report.byte_list("chip_id", 64),
-            _tcb(report, "committed_tcb") + _firmware(report, "current") + _firmware(report, "committed"),
-            _tcb(report, "launch_tcb"),
-            *(_little_endian(value, 8, "mitigation vector") for value in vectors),
-        )
-    ).ljust(SIGNED_BYTES, b"\0")
-    numbers = signature.byte_list("r", SIGNATURE_FIELD) + signature.byte_list("s", SIGNATURE_FIELD)
-    return (signed + numbers).ljust(REPORT_BYTES, b"\0")
+    return _assembled(fields, b"".join(signature.byte_list(name, SIGNATURE_FIELD) for name in ("r", "s")))
 
 
 def _tcb(report: Document, name: str) -> bytes:
@@ -261,7 +320,7 @@ def _tcb(report: Document, name: str) -> bytes:
 
 def _firmware(report: Document, name: str) -> bytes:
     version = report.document(name)
-    return b"".join(_number(version, part, 1) for part in ("build", "minor", "major")) + bytes(1)
+    return b"".join(_number(version, part, 1) for part in ("build", "minor", "major"))
 
 
 def _number(document: Document, name: str, width: int) -> bytes:
@@ -272,6 +331,51 @@ def _little_endian(value: int, width: int, name: str) -> bytes:
     if value.bit_length() > 8 * width:
         raise MalformedError(f"{DOCUMENT}: {name}", f"a number of {width} bytes", f"{value.bit_length()} bits")
     return value.to_bytes(width, "little")
+
+
+UNSIGNED_BYTES: Final = REPORT_BYTES - SIGNED_BYTES
+"""The signature with what is reserved behind it, which messages have in one field."""
+
+
+def _of_message(attestation: Message) -> SnpEvidence:
+    """Read a report and its certificates as messages of go-sev-guest."""
+    report = attestation.message("report")
+    sizes = {name: size for name, size in LAYOUT if name is not None}
+    numbers = {name: name for name in ("version", "guest_svn", "policy", "vmpl", "platform_info", *TCBS, *VECTORS)}
+    numbers |= {"signature_algorithm": "signature_algo", "key_flags": "signer_info"}
+    fields = {name: report.number(called, sizes[name]) for name, called in numbers.items()}
+    fields |= {name: report.octets(name, sizes[name]) for name in BYTE_FIELDS}
+    for version in ("current", "committed"):
+        fields[version] = b"".join(report.number(f"{version}_{part}", 1) for part in ("build", "minor", "major"))
+    fields["cpuid"] = _cpuid(int.from_bytes(report.number("cpuid1eax_fms", 4), "little"))
+    whole = _assembled(fields, report.octets("signature", UNSIGNED_BYTES))
+    if not attestation.has("certificate_chain"):
+        return SnpEvidence(whole, found_in=MESSAGE)
+    chain = attestation.message("certificate_chain")
+    certificates = b"".join(chain.octets(name) for name in ("vcek_cert", "vlek_cert", "ask_cert", "ark_cert"))
+    return SnpEvidence(whole, certificates or None, found_in=MESSAGE)
+
+
+def _cpuid(eax: int) -> bytes:
+    """Return family, model and stepping, one byte each, out of what CPUID function 1 has in EAX.
+
+    Source: AMD64 Architecture Programmer's Manual, volume 3, CPUID Fn0000_0001_EAX: the extended numbers count from
+    base family Fh on.
+    """
+    base_family, extended = eax >> 8 & 0xF, eax >> 20 & 0xFF
+    family = base_family + extended if base_family == 0xF else base_family
+    if family > 0xFF:
+        raise MalformedError(MESSAGE, "a family up to ffh", f"{family:x}h")
+    return bytes((family, (eax >> 16 & 0xF) << 4 | eax >> 4 & 0xF, eax & 0xF))
+
+
+def _in_envelope(envelope: Envelope) -> SnpEvidence:
+    """Read the report in an envelope of dstack."""
+    if envelope.platform is not Platform.SEV_SNP:
+        found = f"the evidence of the platform {envelope.platform}"
+        raise MalformedError(envelope.name, "a report of AMD SEV-SNP", found)
+    between = b"\n" if any(PEM in each for each in envelope.certificates) else b""
+    return SnpEvidence(envelope.evidence, between.join(envelope.certificates) or None, found_in=envelope.name)
 
 
 _OTHER_KINDS: Final[tuple[tuple[Callable[[bytes], bool], str], ...]] = (

@@ -5,17 +5,17 @@ Nothing is said of the instance: AMD's revocation lists speak of signing keys, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from carnet_command.errors import UsageError
 from carnet_ref.attestation import results
 from carnet_ref.attestation.amd.appraisal import POLICY_FORM, Policy, appraise_report
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
-from carnet_ref.attestation.amd.report import DEBUG
+from carnet_ref.attestation.amd.report import DEBUG, parse_report, product_of
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
+from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
+from carnet_ref.attestation.kinds import Layer, LayerRole
 
 
 def _noted(claims: Mapping[str, object]) -> Mapping[results.TrustClaim, int]:
@@ -71,7 +71,7 @@ def recognise(data: bytes, given: OptionValues) -> SnpEvidence:
     if chain is not None:
         return replace(evidence, certificates=chain)
     if evidence.certificates is None:
-        raise UsageError("a report alone needs --chain")
+        raise NeedsOptionError("a report alone needs --chain", "chain")
     return evidence
 
 
@@ -85,7 +85,18 @@ def appraise(evidence: SnpEvidence, given: OptionValues, against: AppraisalConte
         report_data=given.octets("report-data"),
         crls=given.files("crl"),
     )
-    return appraisal.found_in(evidence.found_in, evidence.unread)
+    return appraisal.found_in(evidence.found_in, *evidence.unread)
+
+
+def describe(evidence: SnpEvidence) -> Iterator[Layer]:
+    """Yield the document, the version of the report and the line of processors that it names, as some versions do."""
+    if evidence.found_in is not None:
+        yield Layer(LayerRole.DOCUMENT, evidence.found_in)
+    report = parse_report(evidence.report).report
+    yield Layer(LayerRole.VERSION, f"version {report.version}")
+    line = None if report.cpuid is None else product_of(report.cpuid.family, report.cpuid.model)
+    if line is not None:
+        yield Layer(LayerRole.PRODUCT, f"EPYC {line}")
 
 
 FORMAT: Final = Format(
@@ -112,6 +123,7 @@ FORMAT: Final = Format(
     policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
+    describe=describe,
     results=RESULTS,
 )
 """AMD's reports."""

@@ -17,9 +17,10 @@ appendix A; RFC 5280, section 5.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from cryptography import x509
@@ -34,6 +35,7 @@ from carnet_ref.attestation.appraisal import (
     Checklist,
     RefusedError,
 )
+from carnet_ref.attestation.event_logs import NO_ACTION
 from carnet_ref.attestation.intel.certificates import (
     PCK_AUTHORITIES,
     PCK_CERTIFICATE,
@@ -44,6 +46,7 @@ from carnet_ref.attestation.intel.certificates import (
     parse_pck_chain,
 )
 from carnet_ref.attestation.intel.collateral import (
+    REMEMBERED,
     TD_QUOTING_ENCLAVE,
     Collateral,
     Level,
@@ -57,7 +60,7 @@ from carnet_ref.attestation.intel.collateral import (
     platform_level,
     qe_level,
 )
-from carnet_ref.attestation.intel.event_log import NO_ACTION, RUNTIME_RTMR, MeasuredEvent, parse_event_log, replay_rtmr
+from carnet_ref.attestation.intel.event_log import RUNTIME_RTMR, MeasuredEvent, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.quote import (
     EXPOSING_BITS,
     HARMLESS_BITS,
@@ -82,7 +85,7 @@ from carnet_ref.attestation.policies import (
     policy_key,
     require_key,
 )
-from carnet_ref.attestation.revocation_lists import crl_period
+from carnet_ref.attestation.revocation_lists import RevocationList
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, common_name, name, name_of, validity
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sha256, verify_p256
 from carnet_ref.wire import MalformedError
@@ -278,17 +281,17 @@ class PlatformAppraisal:
         check_path(chain, self.anchors)
         if common_name(chain[0]) != TCB_SIGNING:
             raise PathError(f"the {what} is signed by {name(chain[0])}, not by {TCB_SIGNING!r}")
-        verify_p256(p256_key(chain[0]), document.signature, document.body, f"the signature of the {what}")
+        _check_signed(document, chain[0], what)
 
-    def _check_crl(self, crl: x509.CertificateRevocationList, issuer: x509.Certificate) -> None:
+    def _check_crl(self, crl: RevocationList, issuer: x509.Certificate) -> None:
         """Insist that ``issuer`` signed the whole of its revocation list, and may (RFC 5280, section 6.3.3 (f))."""
         if crl.issuer != issuer.subject:
             raise PathError(f"the revocation list is by {name_of(crl.issuer)}, not by {name(issuer)}")
         if not issuer.extensions.get_extension_for_class(x509.KeyUsage).value.crl_sign:
             raise PathError(f"{name(issuer)} may not sign revocation lists")
-        if any(extension.critical for extension in crl.extensions):
+        if crl.partial:
             raise PathError(f"the revocation list by {name(issuer)} has a critical extension, so it is partial")
-        if not crl.is_signature_valid(p256_key(issuer)):
+        if not _has_signed(issuer, crl):
             raise AuthenticationError(f"the revocation list by {name(issuer)}")
 
     def _check_crl_chain(self, chain: Sequence[x509.Certificate]) -> None:
@@ -309,8 +312,8 @@ class PlatformAppraisal:
             "QE identity": (given.qe_identity.issued, given.qe_identity.next_update),
             "TCB signing certificates": validity(given.tcb_info_chain),
             "QE identity signing certificates": validity(given.qe_identity_chain),
-            "root revocation list": crl_period(given.root_crl),
-            "PCK revocation list": crl_period(given.pck_crl),
+            "root revocation list": (given.root_crl.start, given.root_crl.end),
+            "PCK revocation list": (given.pck_crl.start, given.pck_crl.end),
         }
         for what, (start, end) in periods.items():
             if not start <= self.at <= end:
@@ -334,7 +337,7 @@ class PlatformAppraisal:
             if certificate.issuer != crl.issuer:
                 unlisted = f"no revocation list of {name_of(certificate.issuer)}, which issued {name(certificate)}"
                 self.steps.refuse("revocation", unlisted, CRL)
-            entry = crl.get_revoked_certificate_by_serial_number(certificate.serial_number)
+            entry = crl.entry(certificate)
             if entry is not None:
                 when = f"{entry.revocation_date_utc:{TIME}}"
                 found = f"{name(certificate)} {certificate.serial_number:x} was revoked {when}"
@@ -386,10 +389,22 @@ class PlatformAppraisal:
         return None
 
 
+@lru_cache(REMEMBERED)
+def _check_signed(document: SignedDocument, signer: x509.Certificate, what: str) -> None:
+    """Insist that ``signer`` signed a document, which depends on nothing but their bytes."""
+    verify_p256(p256_key(signer), document.signature, document.body, f"the signature of the {what}")
+
+
+@lru_cache(REMEMBERED)
+def _has_signed(issuer: x509.Certificate, crl: RevocationList) -> bool:
+    return crl.crl.is_signature_valid(p256_key(issuer))
+
+
 X509_PATH: Final = "RFC 5280, section 6.1"
 TDX_QUOTE: Final = "Intel TDX DCAP Quoting Library API, appendix A.3"
 TD_ATTRIBUTES: Final = "Intel TDX Module ABI specification, TD_ATTRIBUTES"
 EVENT_LOG: Final = "TCG PC Client Platform Firmware Profile 1.06, section 10"
+NO_REPLAY: Final = "event log not replayed"
 PLATFORM_STEPS: Final = (
     "collateral-signature",
     "fmspc",
@@ -409,6 +424,7 @@ class _Evidence:
     collateral: Collateral | None
     logs: tuple[tuple[MeasuredEvent, ...], ...]
     log_given: bool
+    log_is_cut: bool
 
 
 def appraise_quote(
@@ -421,17 +437,19 @@ def appraise_quote(
     report_data: bytes | None = None,
     event_log: bytes | None = None,
     log_beside: bytes | None = None,
+    log_is_cut: bool = False,
 ) -> Appraisal:
     """Appraise the quote of a TD.
 
     At most zeros follow the quote. ``at`` is when it is appraised, with a time zone; ``collateral`` is what Intel
     publishes about the platform, as JSON. ``report_data`` are the 64 bytes that the verifier expects the TD to have
     asked with, if it knows. ``event_log`` is the TD's log of what was measured into its run-time registers; one that
-    lay beside the quote, ``log_beside``, is replayed whether or not another is given.
+    lay beside the quote, ``log_beside``, is replayed whether or not another is given. Where that ``log_is_cut`` to what
+    was measured into RTMR3, it alone does not make the step ``event-log`` hold.
     """
     steps = Checklist()
     try:
-        evidence = _parse(steps, quote, collateral, event_log, log_beside)
+        evidence = _parse(steps, quote, collateral, event_log, log_beside, log_is_cut)
         chain = _check_chain(steps, evidence.quote, at, anchors)
         _check_signatures(steps, evidence.quote, chain)
         _check_report(steps, evidence.quote.report, policy, report_data)
@@ -446,7 +464,12 @@ def appraise_quote(
 
 
 def _parse(
-    steps: Checklist, quote: bytes, collateral: bytes | None, event_log: bytes | None, log_beside: bytes | None
+    steps: Checklist,
+    quote: bytes,
+    collateral: bytes | None,
+    event_log: bytes | None,
+    log_beside: bytes | None,
+    log_is_cut: bool,
 ) -> _Evidence:
     try:
         evidence = _Evidence(
@@ -454,6 +477,7 @@ def _parse(
             None if collateral is None else parse_collateral(collateral),
             tuple(parse_event_log(log) for log in (event_log, log_beside) if log is not None),
             event_log is not None,
+            log_is_cut,
         )
     except WrongKindError as error:
         steps.passed("parse", f"{len(quote)} bytes with the header of a quote", TDX_QUOTE)
@@ -574,23 +598,39 @@ def _check_measurements(steps: Checklist, report: TdReport, policy: Policy) -> N
 def _check_events(steps: Checklist, evidence: _Evidence, policy: Policy) -> None:
     """Insist that each log, replayed, ends in the registers that the quote proves.
 
-    A register of which a log has no event is passed over where the policy says so and compares it with values.
+    A register of which a log has no event is passed over where the policy says so and compares it with values. Of a log
+    that is cut, RTMR3 has to be right. That is not enough for the step, which is about all registers.
     """
     if not evidence.logs:
-        steps.not_requested("event-log", "event-log", EVENT_LOG, lacking="event log not replayed")
+        steps.not_requested("event-log", "event-log", EVENT_LOG, lacking=NO_REPLAY)
         return
-    left: set[str] = set()
-    for events in evidence.logs:
-        covered = {f"rtmr{event.rtmr}" for event in events if event.type != NO_ACTION}
-        left |= policy.rtmrs_without_log - covered
-        for index, (found, proved) in enumerate(zip(replay_rtmr(events), evidence.quote.report.rtmrs, strict=True)):
-            if found != proved and f"rtmr{index}" not in policy.rtmrs_without_log - covered:
-                otherwise = f"the log ends with {found.hex()} in RTMR{index}, the quote has {proved.hex()}"
-                steps.refuse("event-log", otherwise, EVENT_LOG)
-    ends = ", ".join(register.upper() for register in RTMRS if register not in left) if left else "RTMR0 to RTMR3"
-    told = f"{len(evidence.logs[0])} events end in the quote's {ends or 'registers'}"
-    told += f"; left to measurements: {', '.join(sorted(left)).upper()}" if left else ""
-    steps.passed("event-log", told, EVENT_LOG, without=() if evidence.log_given else ("event-log",))
+    proved, left = evidence.quote.report.rtmrs, set[str]()
+    without = () if evidence.log_given else ("event-log",)
+    for place, events in enumerate(evidence.logs):
+        ends = replay_rtmr(events)
+        uncovered = policy.rtmrs_without_log - {f"rtmr{event.rtmr}" for event in events if event.type != NO_ACTION}
+        left |= uncovered
+        wrong = [index for index, end in enumerate(ends) if end != proved[index] and f"rtmr{index}" not in uncovered]
+        cut = evidence.log_is_cut and place == len(evidence.logs) - 1
+        if wrong and (RUNTIME_RTMR in wrong or not cut):
+            index = RUNTIME_RTMR if cut else wrong[0]
+            otherwise = f"the log ends with {ends[index].hex()} in RTMR{index}, the quote has {proved[index].hex()}"
+            steps.refuse("event-log", otherwise, EVENT_LOG)
+        if wrong and not evidence.log_given:
+            told = (
+                f"{len(events)} events end in the quote's RTMR{RUNTIME_RTMR}; the log is cut, and has not all of RTMR"
+            )
+            steps.left_out("event-log", f"{told}{wrong[0]}", EVENT_LOG, lacking=NO_REPLAY, without=without)
+            return
+    steps.passed("event-log", _replayed(len(evidence.logs[0]), left), EVENT_LOG, without=without)
+
+
+def _replayed(events: int, left: Set[str]) -> str:
+    """Say in which registers a log ends, and which are left to measurements."""
+    if not left:
+        return f"{events} events end in the quote's RTMR0 to RTMR3"
+    ends = ", ".join(register.upper() for register in RTMRS if register not in left)
+    return f"{events} events end in the quote's {ends or 'registers'}; left to measurements: {', '.join(sorted(left)).upper()}"
 
 
 def registers(report: TdReport) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ Source: Intel SGX PCK Certificate and CRL Profile Specification, section 1.3.5 (
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from cryptography import x509
@@ -15,7 +16,7 @@ from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.crypto.certificate_path import check_signature_is_whole, name, parse_pem_chain
+from carnet_ref.crypto.certificate_path import REMEMBERED, check_signature_is_whole, name, parse_pem_chain
 from carnet_ref.crypto.primitives import KeyMaterialError
 from carnet_ref.wire import MalformedError
 
@@ -79,6 +80,7 @@ class PckChain:
         return self.certificates[2]
 
 
+@lru_cache(REMEMBERED)
 def parse_pck_chain(pem: bytes) -> PckChain:
     """Read the three certificates that a quote carries.
 

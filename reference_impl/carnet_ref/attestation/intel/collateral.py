@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -28,7 +29,7 @@ from carnet_ref.attestation.documents import PEM, Document, decode
 from carnet_ref.attestation.intel.certificates import PCK_AUTHORITIES, TCB_SIGNING, PlatformTcb, parse_issuer_chain
 from carnet_ref.attestation.intel.quote import EnclaveReport, TdReport
 from carnet_ref.attestation.kinds import kind_of
-from carnet_ref.attestation.revocation_lists import PEM_LIST, crl_in_pem, parse_crl
+from carnet_ref.attestation.revocation_lists import PEM_LIST, RevocationList, crl_in_pem, parse_crl
 from carnet_ref.crypto.certificate_path import common_name, only_common_name
 from carnet_ref.wire import MalformedError
 
@@ -254,6 +255,8 @@ PART_STATUSES: Final = frozenset({TcbStatus.UP_TO_DATE, TcbStatus.OUT_OF_DATE, T
 """What can be said of a TDX module or an enclave, which have no configuration."""
 QE_IDENTITY_VERSION: Final = 2
 PCK_CHAIN: Final = "pck_crl_issuer_chain"
+REMEMBERED: Final = 16
+"""How many documents of collateral are remembered: one counts for every platform of its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,11 +280,12 @@ class Collateral:
     signed_qe_identity: SignedDocument
     qe_identity: QeIdentity
     qe_identity_chain: tuple[x509.Certificate, ...]
-    root_crl: x509.CertificateRevocationList
-    pck_crl: x509.CertificateRevocationList
+    root_crl: RevocationList
+    pck_crl: RevocationList
     pck_crl_chain: tuple[x509.Certificate, ...]
 
 
+@lru_cache(REMEMBERED)
 def parse_collateral(data: bytes) -> Collateral:
     """Read collateral.
 

@@ -6,7 +6,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,8 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import AnchorRole, Appraisal
 from carnet_ref.attestation.documents import decode, decode_pem
-from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
+from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
+from carnet_ref.attestation.kinds import Layer, LayerRole
 from carnet_ref.attestation.nvidia.appraisal import (
     NODE_POLICY_FORM,
     POLICY_FORM,
@@ -23,8 +24,9 @@ from carnet_ref.attestation.nvidia.appraisal import (
     appraise_gpu,
 )
 from carnet_ref.attestation.nvidia.node import appraise_node
-from carnet_ref.attestation.nvidia.report import MOST_DEVICES, DeviceEvidence, device_evidence
-from carnet_ref.attestation.nvidia.rim import appraise_rim
+from carnet_ref.attestation.nvidia.report import MOST_DEVICES, DeviceEvidence, device_evidence, parse_report, product
+from carnet_ref.attestation.nvidia.rim import appraise_rim, parse_rim
+from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.wire import MalformedError
 
 
@@ -87,9 +89,25 @@ def recognise_report(data: bytes, given: OptionValues) -> ReportEvidence:
     chain = given.octets("chain")
     certificates = device.chain if chain is None else decode_pem(chain, "certificate chain")
     if certificates is None:
-        raise UsageError("a report alone needs --chain")
+        raise NeedsOptionError("a report alone needs --chain", "chain")
     replies = tuple(decode(reply, "OCSP reply") for reply in given.files("ocsp"))
     return ReportEvidence(device.report, certificates, replies, device.found_in)
+
+
+def describe_report(evidence: ReportEvidence) -> Iterator[Layer]:
+    """Yield the document, the versions that the report states, and the chip that its certificate names."""
+    if evidence.found_in is not None:
+        yield Layer(LayerRole.DOCUMENT, evidence.found_in)
+    yield from _device_layers(evidence.report, evidence.chain)
+
+
+def _device_layers(report: bytes, chain: bytes) -> Iterator[Layer]:
+    stated = parse_report(report)
+    versions = {"driver": stated.driver_version, "VBIOS": stated.vbios_version}
+    said = ", ".join(f"{part} {version}" for part, version in versions.items() if version is not None)
+    if said:
+        yield Layer(LayerRole.VERSION, said)
+    yield Layer(LayerRole.PRODUCT, f"{product(parse_pem_chain(chain)[0])} {stated.kind}")
 
 
 def appraise_report(evidence: ReportEvidence, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
@@ -109,7 +127,9 @@ def appraise_report(evidence: ReportEvidence, given: OptionValues, against: Appr
 
 def _chosen(devices: tuple[DeviceEvidence, ...], device: int | None) -> DeviceEvidence:
     if device is None and len(devices) > 1:
-        raise UsageError(f"the document has {len(devices)} devices: choose one with --device 0 … {len(devices) - 1}")
+        raise NeedsOptionError(
+            f"the document has {len(devices)} devices: choose one with --device 0 … {len(devices) - 1}", "device"
+        )
     if (device or 0) >= len(devices):
         raise UsageError(f"there is no device {device}: the document has {len(devices)}")
     return devices[device or 0]
@@ -135,6 +155,7 @@ DEVICE_FORMAT: Final = Format(
     policy=POLICY_FORM,
     recognise=recognise_report,
     appraise=appraise_report,
+    describe=describe_report,
     results=DEVICE,
 )
 """NVIDIA's reports."""
@@ -157,7 +178,7 @@ def recognise_node(data: bytes, given: OptionValues) -> NodeEvidence:
     """
     devices = device_evidence(data)
     if any(device.chain is None for device in devices):
-        raise UsageError("a report alone has no certificates: give documents that have both")
+        raise NeedsOptionError("a report alone has no certificates: give documents that have both", "chain")
     return NodeEvidence(devices, tuple(decode(reply, "OCSP reply") for reply in given.files("ocsp")))
 
 
@@ -167,6 +188,14 @@ def combine_nodes(files: Sequence[NodeEvidence]) -> NodeEvidence:
     if len(devices) > MOST_DEVICES:
         raise MalformedError("node", f"at most {MOST_DEVICES} devices", f"{len(devices)}")
     return NodeEvidence(devices, files[0].ocsp)
+
+
+def describe_node(evidence: NodeEvidence) -> Iterator[Layer]:
+    """Yield the document of the first device, and what the devices are, each once."""
+    if evidence.devices[0].found_in is not None:
+        yield Layer(LayerRole.DOCUMENT, evidence.devices[0].found_in.partition(",")[0])
+    layers = (layer for device in evidence.devices for layer in _device_layers(device.report, device.chain or b""))
+    yield from dict.fromkeys(layers)
 
 
 def appraise_node_evidence(
@@ -202,6 +231,7 @@ NODE_FORMAT: Final = Format(
     recognise=recognise_node,
     combine=combine_nodes,
     appraise=appraise_node_evidence,
+    describe=describe_node,
     results=NODE,
 )
 """Nodes of NVIDIA devices."""
@@ -211,6 +241,13 @@ def recognise_rim(data: bytes, given: OptionValues) -> bytes:
     """Return the manifest as it is: the appraisal reads it in its first step."""
     del given
     return data
+
+
+def describe_rim(evidence: bytes) -> Iterator[Layer]:
+    """Yield what the reference values are for."""
+    rim = parse_rim(evidence)
+    yield Layer(LayerRole.VERSION, f"{rim.kind} {rim.version}")
+    yield Layer(LayerRole.PRODUCT, rim.product)
 
 
 def appraise_rim_file(evidence: bytes, given: OptionValues, against: AppraisalContext[None]) -> Appraisal:
@@ -229,5 +266,6 @@ RIM_FORMAT: Final = Format(
     options=(),
     recognise=recognise_rim,
     appraise=appraise_rim_file,
+    describe=describe_rim,
 )
 """NVIDIA's reference values, by themselves."""

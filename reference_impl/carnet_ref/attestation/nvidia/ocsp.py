@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -39,6 +40,8 @@ from carnet_ref.wire import MalformedError
 
 WHAT = "OCSP reply"
 LARGEST = 64 * 1024
+REMEMBERED: Final = 64
+"""How many replies are remembered, each for a day at most of those that count."""
 OCSP_SIGNING = x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING
 
 
@@ -83,7 +86,12 @@ class OcspReply:
         request = ocsp.OCSPRequestBuilder().add_certificate(certificate, issuer, self.hash_algorithm).build()
         return (request.issuer_name_hash, request.issuer_key_hash) == (self.issuer_name_hash, self.issuer_key_hash)
 
+    def is_signed_by(self, signer: x509.Certificate) -> bool:
+        """Whether the key of ``signer`` signed this reply; what that key may answer for is another question."""
+        return _has_signed(signer, self.signature, self.signed, self.signature_hash.name)
 
+
+@lru_cache(REMEMBERED)
 def parse_ocsp(data: bytes) -> OcspReply:
     """Read a successful reply about one certificate. Raises MalformedError if ``data`` is something else."""
     if len(data) > LARGEST:
@@ -140,9 +148,9 @@ def check_not_revoked(reply: OcspReply, certificate: x509.Certificate, issuer: x
 
 def _check_signed(reply: OcspReply, issuer: x509.Certificate, at: datetime) -> None:
     """Insist that ``issuer``, or whom it lets answer for it, signed ``reply``."""
-    if _has_signed(issuer, reply):
+    if reply.is_signed_by(issuer):
         return
-    entitled = [each for each in reply.responders if _may_answer(each, issuer) and _has_signed(each, reply)]
+    entitled = [each for each in reply.responders if _may_answer(each, issuer) and reply.is_signed_by(each)]
     if not entitled:
         raise RevocationError(f"the reply is signed neither by {name(issuer)} nor by whom it lets answer")
     periods = [validity([responder]) for responder in entitled]
@@ -162,12 +170,14 @@ def _may_answer(responder: x509.Certificate, issuer: x509.Certificate) -> bool:
     return OCSP_SIGNING in usage
 
 
-def _has_signed(signer: x509.Certificate, reply: OcspReply) -> bool:
+@lru_cache(REMEMBERED)
+def _has_signed(signer: x509.Certificate, signature: bytes, signed: bytes, hash_name: str) -> bool:
     key = signer.public_key()
     if not isinstance(key, ec.EllipticCurvePublicKey):
         return False
+    algorithm = next(each for each in HASHES if each.name == hash_name)
     try:
-        key.verify(reply.signature, reply.signed, ec.ECDSA(reply.signature_hash))
+        key.verify(signature, signed, ec.ECDSA(algorithm()))
     except InvalidSignature:
         return False
     return True

@@ -439,16 +439,23 @@ REPORT: Final = "attestation report"
 CHAIN: Final = "certificate chain"
 EXPECTED: Final = (
     "a report, or JSON with devices: a list or one object with evidence and certificate, "
-    "evidence_list, gpus, evidences, gpu or nvidia_payload"
+    "evidence_list, device_evidence_list, gpus, evidences, gpu, nvgpu or nvidia_payload"
 )
 
 SERIALISED: Final = "a list of devices as NVIDIA's SDKs write it"
 ONE_DEVICE: Final = "an object with the evidence and certificate of one device"
 REQUEST: Final = "a request to NVIDIA's remote attestation service"
 VERIFIER: Final = "the objects of NVIDIA's Python verifier"
+TRUST_AUTHORITY: Final = "a request to Intel Trust Authority"
 EVIDENCES: Final = "an attestation document with a list of evidences"
 PAYLOAD: Final = "an attestation answer with an nvidia_payload"
-LISTS: Final = {"evidence_list": REQUEST, "evidences": EVIDENCES, "gpu_evidence": EVIDENCES}
+CONTAINERS: Final = "the evidence of a Confidential Containers guest about its devices"
+LISTS: Final = {
+    "evidence_list": REQUEST,
+    "evidences": EVIDENCES,
+    "gpu_evidence": EVIDENCES,
+    "device_evidence_list": CONTAINERS,
+}
 """Names under which a list of devices lies, and what documents have them."""
 
 
@@ -512,7 +519,7 @@ def _found(document: object) -> _Found:
     """Return the devices of any document that is known."""
     if isinstance(document, list) or not isinstance(document, Mapping):
         return _plain(document)
-    known = [name for name in (*LISTS, "evidence", "gpus", "gpu", "nvidia_payload") if name in document]
+    known = [name for name in (*LISTS, "evidence", "gpus", "gpu", "nvgpu", "nvidia_payload") if name in document]
     if "nvswitches" in document and "gpus" not in known:
         known.append("gpus")
     if len(known) > 1:
@@ -524,6 +531,9 @@ def _found(document: object) -> _Found:
             return _verifier_objects(document)
         case ["gpu"]:
             return _by_kind(document)
+        case ["nvgpu"]:
+            devices = _at(document["nvgpu"], "evidence_list", TRUST_AUTHORITY)
+            return _Found(TRUST_AUTHORITY, _entries(devices, TRUST_AUTHORITY))
         case ["nvidia_payload"]:
             payload = document["nvidia_payload"]
             inner = bounded_json(payload, "nvidia_payload", LARGEST) if isinstance(payload, str) else payload

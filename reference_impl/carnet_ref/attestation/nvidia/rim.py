@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from cryptography import x509
@@ -114,6 +115,8 @@ def _of_element(element: etree._Element) -> Iterator[tuple[str, int]]:
 
 WHAT = "RIM"
 EXPIRED_RIM: Final = "reference values by an expired certificate"
+REMEMBERED: Final = 32
+"""How many RIMs are remembered: one counts for every device with the same firmware."""
 MOST_RESOURCES = 256
 MOST_ALTERNATIVES = 64
 DIGEST_LENGTH = 48
@@ -174,6 +177,7 @@ class _Content:
     golden: dict[int, tuple[bytes, ...]]
 
 
+@lru_cache(REMEMBERED)
 def parse_rim(data: bytes) -> Rim:
     """Read a RIM; its signature is for `appraise_rim` to check. Raises MalformedError if ``data`` is something else."""
     root = _parsed(data)
@@ -331,7 +335,18 @@ def check_rim(
 
 
 def _signature_problem(rim: Rim, within: datetime) -> str | None:
-    """Return why the signature does not cover what was read, ``None`` if it does.
+    """Return why the signature does not cover what was read, ``None`` if it does."""
+    signed = _signed_content(rim.document, rim.certificates[0], within)
+    if isinstance(signed, str):
+        return signed
+    if signed != _Content(rim.version, rim.product, rim.tag_id, rim.golden):
+        return "what was signed is not what the document says"
+    return None
+
+
+@lru_cache(REMEMBERED)
+def _signed_content(document: bytes, signer: x509.Certificate, within: datetime) -> _Content | str:
+    """Return what the signature covers, or why it covers nothing.
 
     An element without text makes the verifier of `signxml` raise TypeError and the like: they too say that nothing
     was verified. Only bytes that cannot be decoded say nothing about the document, which was read before.
@@ -354,16 +369,13 @@ def _signature_problem(rim: Rim, within: datetime) -> str | None:
     )
     LocaleFreeVerifier.schemas()  # if these cannot be read, the signature is not to blame
     try:
-        result = LocaleFreeVerifier().verify(rim.document, x509_cert=rim.certificates[0], expect_config=expected)
+        result = LocaleFreeVerifier().verify(document, x509_cert=signer, expect_config=expected)
     except UnicodeDecodeError:
         raise
     except (SignXMLException, InvalidSignature, ValueError, TypeError, KeyError, etree.LxmlError) as error:
         return f"the signature does not verify: {' '.join(str(error).split())[:200].rstrip(': ')}"
     assert isinstance(result, VerifyResult)
     try:
-        signed = _content(_parsed(result.signed_data))
+        return _content(_parsed(result.signed_data))
     except MalformedError as error:
         return f"what was signed is no RIM: {error}"
-    if signed != _Content(rim.version, rim.product, rim.tag_id, rim.golden):
-        return "what was signed is not what the document says"
-    return None

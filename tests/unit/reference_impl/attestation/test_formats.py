@@ -26,7 +26,7 @@ from carnet_ref.attestation.nvidia.rim import LIMITS, appraise_rim, parse_bounde
 from carnet_ref.crypto.certificate_path import fingerprint, name
 from carnet_ref.wire import MalformedError
 from docs._ext.carnet_pages.listings import evidence_formats
-from tests.fixtures import nitro_documents
+from tests.fixtures import ear_tokens, nitro_documents, service_tokens
 from tests.fixtures.command_words import attest
 from tests.fixtures.nvidia_pki import AT, pem, report, world
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
@@ -100,7 +100,7 @@ def test_bad_usage_exits_2_with_one_line(toy: Path, words: list[str], why: str) 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_formats_own_help_is_what_its_command_says(name: str) -> None:
-    said = " ".join(attest(name, "--help").stdout.split())
+    said = " ".join(re.sub(r"-\n\s+", "-", attest(name, "--help").stdout).split())
     assert " ".join(FORMATS[name].load().help.split()) in said
 
 
@@ -116,6 +116,7 @@ KINDS: dict[str, bytes] = {
     "a TDREPORT, which only its own machine can check": b"\x81\0\0\0" + bytes(1020),
     "the report of an NVIDIA device": report(world().device.leaf),
     "a quote of a TPM": b"\xffTCG" + bytes(100),
+    "a document with quotes of a TPM": b'{"quotes": [], "akPub": ""}',
     "an event log": bytes(32) + b"Spec ID Event03\0",
     "the document of an AWS Nitro enclave": nitro_documents.document(),
     "the document of an EC2 instance with NitroTPM": nitro_documents.document(nitro_documents.fields(tpm=True)),
@@ -124,6 +125,11 @@ KINDS: dict[str, bytes] = {
     "PEM, such as certificates": world().device.chain(),
     "XML, such as NVIDIA's reference values": world().rims()[0],
     "an attestation token (JWT)": b"eyJhbGciOiJFUzM4NCJ9.e30.AAAA\n",
+    "a token of NVIDIA's remote attestation service (NRAS)": service_tokens.bundle(),
+    "a token of Google Cloud Attestation, as Confidential Space has": service_tokens.token("Google"),
+    "a token of Intel Trust Authority": service_tokens.token("Intel"),
+    "a token of Microsoft Azure Attestation": service_tokens.token("Microsoft"),
+    "a signed attestation result (EAR)": ear_tokens.token(),
     "other text": b"no evidence at all!",
     "nothing": b"",
     "5 bytes of no known kind": b"\0\1\2\3\xff",
@@ -168,6 +174,9 @@ OTHER_KINDS = [
     ("a quote of an Intel TDX virtual machine", "carnet attest tdx FILE"),
     ("XML, such as NVIDIA's reference values", "carnet attest rim FILE"),
     ("an attestation token (JWT)", "carnet attest ear FILE"),
+    ("a signed attestation result (EAR)", "carnet attest ear FILE"),
+    ("a token of NVIDIA's remote attestation service (NRAS)", "carnet attest result FILE"),
+    ("a token of Intel Trust Authority", "carnet attest result FILE"),
     ("Intel's collateral", "it goes with a quote: carnet attest tdx QUOTE --collateral FILE"),
     ("a set of keys for tokens (JWKS)", "they go with a token"),
     ("a quote of an SGX enclave", "Carnet reads quotes of TDX virtual machines alone"),
@@ -182,7 +191,7 @@ OWN_STEP = {("tdx", "a quote of an SGX enclave")}
     ("command", "kind", "advice"),
     [
         pytest.param(command, kind, advice, id=f"{command}, {kind}")
-        for command in ("gpu", "node", "rim", "tdx", "snp", "ear")
+        for command in ("gpu", "node", "rim", "tdx", "snp", "ear", "result")
         for kind, advice in OTHER_KINDS
         if kind not in FORMATS[command].kinds and (command, kind) not in OWN_STEP
     ],
@@ -198,6 +207,12 @@ def test_the_wrong_subcommand_says_which_is_right_before_anything_about_options(
     detail = shown["steps"][-1]["detail"]
     assert kind in detail
     assert advice in detail
+
+
+def test_a_token_is_named_alone_too_and_of_the_older_profiles() -> None:
+    assert kind_of(service_tokens.token("NVIDIA")) == "a token of NVIDIA's remote attestation service (NRAS)"
+    assert kind_of(ear_tokens.token(ear_tokens.older(ear_tokens.RESULT))) == "a signed attestation result (EAR)"
+    assert kind_of(b"eyJhbGciOiJFUzM4NCJ9.AAAAA.AAAA") == kind_of(b"eyJh.W10.") == "an attestation token (JWT)"
 
 
 def test_a_document_with_evidence_of_two_kinds_is_of_both() -> None:
@@ -376,11 +391,13 @@ PUBLISHED = {
     AnchorRole.INTEL_SGX: ["44a0196b2b99f889b8e149e95b807a350e7424964399e885a7cbb8ccfab674d3"],
     AnchorRole.NVIDIA_DEVICE: ["102bf659d5419614c9d8e6aecebc80454eb26b1df6a769ac720b9a690b167b48"],
     AnchorRole.NVIDIA_RIM: ["12977b5115acb0381179279fffeb5a8c4d264971ebb32298023a465fa41df5d1"],
+    AnchorRole.RESULT_SIGNER: [],
     AnchorRole.AMD_SEV: [
         "69d063b45344d26a2e94e1f4210de49ef555308287d4c174445c95639a540bcd",
         "4c6598d19c18719c5dfd4a7d335f674e5bfe1d8f800cea2cf270c10d103db2f1",
         "1f084161a44bb6d93778a904877d4819cafa5d05ef4193b2ded9dd9c73dd3f6a",
     ],
+    AnchorRole.TPM_KEY: ["594759594b9b61524f6c8ef668f7177f7b9066bc0674f2f49fe9e052be78beb2"],
     AnchorRole.AWS_NITRO: ["641a0321a3e244efe456463195d606317ed7cdcc3c1756e09893f3c68f79bb5b"],
 }
 

@@ -12,7 +12,7 @@ import pytest
 from carnet_ref.attestation.formats import FORMATS
 from carnet_ref.attestation.results import EXTENSION, EarProfile
 from carnet_ref.attestation.simulated.gpu import gpu_request
-from tests.fixtures import nitro_documents, simulated_machine
+from tests.fixtures import nitro_documents, service_tokens, simulated_machine
 from tests.fixtures.command_words import attest, found, with_defaults, written
 from tests.fixtures.ear_tokens import (
     NONCE,
@@ -32,6 +32,7 @@ WHEN = "2026-01-01T00:30:00Z"
 KINDS = [name for name, registered in FORMATS.items() if registered.load().results is not None]
 
 
+OWN = service_tokens.jwk(service_tokens.OTHER_EC_KEY)
 OLDER_HEADER = {"alg": "ES256", "typ": "JWT"}
 
 
@@ -324,3 +325,32 @@ def test_a_token_that_holds_says_what_it_lacks(files: dict[str, str], words: lis
 def test_a_check_without_a_key_of_use_exits_2(files: dict[str, str], words: list[str], why: str) -> None:
     result = attest("ear", files["token"], *(word.format(**files) for word in words))
     assert (result.exit_code, why in result.stderr) == (2, True)
+
+
+def test_what_a_service_says_is_shown_as_the_services(tmp_path: Path) -> None:
+    """The words, the JSON and the exit codes of ``carnet attest result``."""
+    made = {"bundle": service_tokens.bundle(), "keys": service_tokens.key_set(), "other": service_tokens.key_set(OWN)}
+    files = written(tmp_path, {**made, "failed": service_tokens.bundle(overall={"x-nvidia-overall-att-result": False})})
+    words = ["--key", files["keys"], "--nonce", service_tokens.NONCE.hex(), "--at", service_tokens.AT]
+    result = attest("result", files["bundle"], *words)
+    whose = "ACCEPTED as the result of NVIDIA (https://nras.attestation.nvidia.com), evidence not seen"
+    assert (result.exit_code, whose in " ".join(result.stdout.split())) == (0, True)
+    assert attest(*shlex.split(result.stdout.splitlines()[-1])[3:]).stdout == result.stdout
+    shown = found("result", files["bundle"], *words)
+    assert (shown["accepted"], shown["appraised_by"]) == (True, "NVIDIA (https://nras.attestation.nvidia.com)")
+    assert shown["claims"]["statements"]["submods"]["GPU-0"]["measres"] == "success"
+    assert attest("result", files["bundle"], *words[2:]).exit_code == 1
+    failed = found("result", files["failed"], *words)
+    assert (failed["failed_step"], failed["appraised_by"], failed["claims"]) == ("status", None, {})
+    assert "NVIDIA says: x-nvidia-overall-att-result is False" in failed["steps"][-1]["detail"]
+    named = ["--issuer", "https://nras.example.com", "--audience", "somebody"]
+    assert found("result", files["bundle"], *words, *named)["failed_step"] == "issuer"
+    assert found("result", files["bundle"], *words, *named[2:])["failed_step"] == "audience"
+    assert found("result", files["bundle"], "--key", files["other"], *words[2:])["failed_step"] == "signature"
+    assert attest("result", files["bundle"], "--key", files["bundle"]).exit_code == 2
+
+
+def test_carnets_own_appraisal_is_nobody_elses(files: dict[str, str]) -> None:
+    for kind in KINDS:
+        shown = found(kind, files[kind], "--trust-anchor", files["roots"], *asked(kind), *chain(kind, files))
+        assert (shown["accepted"], shown["appraised_by"]) == (True, None)

@@ -14,6 +14,7 @@ from carnet_ref.attestation.amd.evidence import (
     CONTAINERS,
     HCL,
     JSON,
+    MESSAGE,
     VTPM,
     SnpEvidence,
     parse_evidence,
@@ -22,6 +23,7 @@ from carnet_ref.attestation.amd.evidence import (
 from carnet_ref.attestation.amd.report import Product
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.wire import MalformedError
+from tests.fixtures.dstack_envelopes import in_packs, in_scale
 from tests.fixtures.simulated_quotes import QUOTE
 from tests.fixtures.simulated_snp import (
     KINDS,
@@ -37,6 +39,7 @@ from tests.fixtures.simulated_snp import (
     endorsement,
     fields,
     hcl,
+    message,
     pem,
     signed,
 )
@@ -81,12 +84,12 @@ def test_json_has_a_report_and_its_key_and_another_kind_is_named() -> None:
 
 
 def test_azures_documents_have_a_report_and_what_it_is_bound_to() -> None:
-    found = SnpEvidence(REPORT, None, RUNTIME, HCL, CONTAINER, VTPM)
+    found = SnpEvidence(REPORT, None, RUNTIME, HCL, CONTAINER, (VTPM,))
     assert parse_evidence(hcl()) == found
     assert parse_evidence(hcl(behind=b"")) == found
     assert parse_evidence(base64.b64encode(hcl())) == found
     data = document("az-snp", version=1, tpm_quote={}, hcl_report=url_text(hcl()), vcek=url_text(chain()))
-    assert parse_evidence(data) == SnpEvidence(REPORT, chain(), RUNTIME, HCL, AZURE, VTPM)
+    assert parse_evidence(data) == SnpEvidence(REPORT, chain(), RUNTIME, HCL, AZURE, (VTPM,))
     report = changed(report_data=(b"\xffTCG\x80\x18" * 11)[:64])
     assert parse_evidence(report) == SnpEvidence(report)
 
@@ -180,7 +183,7 @@ def test_azures_evidence_is_read_in_each_version_with_and_without_its_platform(n
     evidence = AZURES[name]
     found = parse_evidence(document("az-snp", **evidence) if wrapped else alone(**evidence))
     key = pem(endorsement()) if "0" in name else chain()
-    assert found == SnpEvidence(REPORT, key, RUNTIME, HCL, AZURE, VTPM)
+    assert found == SnpEvidence(REPORT, key, RUNTIME, HCL, AZURE, (VTPM,))
 
 
 def table(product: Product = Product.MILAN, kind: KeyKind = KeyKind.VCEK) -> list[dict[str, Any]]:
@@ -287,6 +290,77 @@ def test_a_field_of_another_form_is_one_typed_error(name: str) -> None:
 def test_a_certificate_list_of_another_form_is_one_typed_error(entries: Any) -> None:
     with pytest.raises(MalformedError):
         parse_evidence(alone(attestation_report=fields(REPORT, Product.MILAN), cert_chain=entries))
+
+
+@pytest.mark.parametrize("version", [2, 3, 4, 5])
+@pytest.mark.parametrize(("product", "kind"), KINDS)
+def test_a_report_as_a_message_is_put_together_again(product: Product, kind: KeyKind, version: int) -> None:
+    report = signed(product, kind, version)
+    chain_messages = (
+        (f"{kind.value.lower()}Cert", der(endorsement(product, kind))),
+        ("askCert", der(amd(product).authority(kind))),
+        ("arkCert", der(amd(product).root)),
+        ("firmwareCert", b"\0"),
+    )
+    whole = message(report, *chain_messages)
+    found = parse_evidence(alone(**whole))
+    assert (found.report, found.found_in, found.unread) == (report, MESSAGE, ())
+    assert appraised(found.report, product=product, kind=kind, certificates=found.certificates).accepted
+    nested = parse_evidence(alone(akPub="AA==", quotes=[], sevSnpAttestation=whole))
+    assert (nested.report, nested.unread[0].lacking) == (report, "vTPM quote not checked")
+    assert parse_evidence(alone(report=whole["report"])) == SnpEvidence(report, found_in=MESSAGE)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("guestSvn", 77),
+        ("policy", "196609"),
+        ("vmpl", 2),
+        ("reportData", text(bytes(64))),
+        ("measurement", text(bytes(48))),
+        ("chipId", text(bytes([9]) * 64)),
+        ("reportedTcb", "15781156163420913664"),
+        ("cpuid1eaxFms", 0xA00F12),
+        ("currentMajor", 200),
+    ],
+)
+def test_a_field_of_a_message_that_is_altered_breaks_the_signature(name: str, value: Any) -> None:
+    whole: Any = message(signed(version=3), ("vcekCert", chain()))
+    whole["report"][name] = value
+    found = parse_evidence(alone(**whole))
+    assert appraised(found.report, certificates=found.certificates).failed_step == "signature"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("version", "two"),
+        ("policy", str(1 << 64)),
+        ("reportData", "AA=="),
+        ("cpuid1eaxFms", 0x0FFF0FFF),
+        ("signature", 1),
+    ],
+)
+def test_a_field_of_a_message_of_another_form_is_one_typed_error(name: str, value: Any) -> None:
+    whole: Any = message(REPORT)
+    whole["report"][name] = value
+    with pytest.raises(MalformedError):
+        parse_evidence(alone(**whole))
+
+
+@pytest.mark.parametrize("write", [in_scale, in_packs])
+@pytest.mark.parametrize("encoded", [True, False])
+def test_an_envelope_of_dstack_has_a_report_and_its_certificates(write: Any, encoded: bool) -> None:
+    authority = amd(Product.MILAN).authority(KeyKind.VCEK)
+    certificates = [pem(each) if encoded else der(each) for each in (endorsement(), authority)]
+    data = write(REPORT, (), 3, certificates)
+    for found in (parse_evidence(data), parse_evidence(alone(attestation=data.hex()))):
+        assert (found.report, "dstack" in (found.found_in or "")) == (REPORT, True)
+        assert appraised(found.report, certificates=found.certificates).accepted
+    assert parse_evidence(write(REPORT, (), 3)).certificates is None
+    with pytest.raises(MalformedError, match="the evidence of the platform tdx"):
+        parse_evidence(write(QUOTE))
 
 
 def test_user_data_is_read_in_either_case() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from carnet_ref.attestation import ear
-from carnet_ref.attestation.jose import LARGEST_TOKEN
+from carnet_ref.attestation.jose import DEEPEST, LARGEST_TOKEN, LATEST
 from carnet_ref.attestation.results import EXTENSION, EarProfile, Tier, TrustClaim
 from carnet_ref.wire import MalformedError
 from tests.fixtures.ear_tokens import (
@@ -76,12 +76,12 @@ def test_what_may_be_left_out_is_times_have_an_end_and_a_tier_may_be_worse() -> 
     assert (found.expires, found.stated, found.nonce, found.tier) == (None, None, None, Tier.WARNING)
     (bare,) = ear.parse_claims(encoded(result(submods={"x": {"ear_status": "none", "more": 1}}))).submodules
     assert (bare.vector, bare.policies, bare.told) == ({}, (), {})
-    found = ear.parse_claims(encoded(result(iat=0, exp=ear.LATEST)))
+    found = ear.parse_claims(encoded(result(iat=0, exp=LATEST)))
     assert (found.issued.year, found.expires) == (1970, datetime(9999, 12, 31, tzinfo=UTC))
     assert ear.parse_claims(encoded(result(ear_status="contraindicated"))).tier is Tier.CONTRAINDICATED
     assert ear.parse_claims(encoded(result(ear_status="none"))).tier is Tier.NONE
     assert ear.parse_claims(encoded(with_gpu0(ear_status="warning"))).submodules[0].tier is Tier.WARNING
-    assert ear.parse_claims(encoded(nested(ear.DEEPEST - 2))).tier is Tier.WARNING
+    assert ear.parse_claims(encoded(nested(DEEPEST - 2))).tier is Tier.WARNING
 
 
 BAD: list[tuple[object, str]] = [
@@ -93,7 +93,7 @@ BAD: list[tuple[object, str]] = [
     (b"[" * 100_000, "nested too deeply"),
     (b'{"iat":' + b"9" * 5000 + b"}", "expected JSON"),
     (b" " * (LARGEST_TOKEN + 1), f"at most {LARGEST_TOKEN} bytes"),
-    (nested(ear.DEEPEST), f"at most {ear.DEEPEST} objects and lists"),
+    (nested(DEEPEST), f"at most {DEEPEST} objects and lists"),
     (result(eat_profile=...), "eat_profile: expected the profile tag:.*, found None"),
     (result(eat_profile="tag:ietf.org,2026:rats/ear#04"), "eat_profile: expected the profile .*, found 'tag:ietf.org"),
     (result(eat_profile=["tag:ietf.org,2026:rats/ear#03"]), "eat_profile: .*found list"),
@@ -118,7 +118,7 @@ BAD: list[tuple[object, str]] = [
     (result(iat=10**18), "iat"),
     (result(exp=None), "exp"),
     (result(exp=2.0), "exp"),
-    (result(exp=ear.LATEST + 1), "exp"),
+    (result(exp=LATEST + 1), "exp"),
     (result(ear_verifier_id=...), "ear_verifier_id: expected an object, found None"),
     (result(ear_verifier_id={"developer": "x"}), "ear_verifier_id.build: expected text"),
     (result(ear_verifier_id={"developer": 1, "build": "x"}), "ear_verifier_id.developer: expected text, found 1"),

@@ -4,17 +4,28 @@ import hashlib
 import json
 import random
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from carnet_ref.attestation.intel.appraisal import parse_policy
-from carnet_ref.attestation.intel.event_log import LARGEST_LOG, MOST_EVENTS, NO_ACTION, parse_event_log, replay_rtmr
-from carnet_ref.attestation.intel.format import QuoteEvidence, quote_evidence
+from carnet_ref.attestation.event_logs import LARGEST_LOG, NO_ACTION
+from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, parse_policy
+from carnet_ref.attestation.intel.event_log import MOST_EVENTS, parse_event_log, replay_rtmr
+from carnet_ref.attestation.intel.evidence import QuoteEvidence, quote_evidence
 from carnet_ref.attestation.intel.quote import LARGEST_QUOTE, PADDING_LIMIT, WrongKindError, parse_quote
 from carnet_ref.wire import MalformedError
-from tests.fixtures.simulated_quotes import PLATFORM, QUOTE, REPORT_DATA, appraised, edited
-from tests.fixtures.wrapped_evidence import EVENTS, QUOTE_DOCUMENTS, event_log, logged_rtmrs, runtime_digest
+from tests.fixtures.simulated_quotes import PLATFORM, QUOTE, REPORT_DATA, appraised, edited, of_tdx_15
+from tests.fixtures.wrapped_evidence import (
+    EVENTS,
+    QUOTE_DOCUMENTS,
+    encoded,
+    event_log,
+    hashed,
+    logged_rtmrs,
+    quote_message,
+    runtime_digest,
+)
 from tests.fuzz.test_parsers import mutated
 
 BODY = QUOTE[48:632]
@@ -92,8 +103,12 @@ def test_what_follows_a_quote_is_zero_and_nothing_follows_its_certificates() -> 
 
 
 LOGGED = PLATFORM.td(rtmrs=logged_rtmrs()).quote(REPORT_DATA)
-WITH_A_LOG = ("dstack getquote", "attestation answer")
-WITH_MORE = ("Azure vTPM of bytes", "Azure vTPM of text", "Google", "Confidential Containers")
+ATTESTS = ("dstack Attest, version 0", "dstack Attest, version 1", "dstack Attest on Google")
+WITH_A_LOG = ("dstack getquote", "attestation answer", *ATTESTS)
+WITH_MORE = (
+    *("Azure vTPM of bytes", "Azure vTPM of text", "Google", "Confidential Containers", "Google in camelCase"),
+    *("Google's virtual machine", "Google's vTPM", "dstack Attest on Google"),
+)
 
 
 def read(document: Any) -> QuoteEvidence:
@@ -107,7 +122,8 @@ def test_each_document_gives_its_quote_and_says_what_it_is(name: str) -> None:
     assert found.quote == QUOTE
     assert found.found_in
     assert (found.event_log is not None) == (name in WITH_A_LOG)
-    assert (found.unread is not None) == (name in WITH_MORE)
+    assert bool(found.unread) == (name in WITH_MORE)
+    assert found.log_is_cut == (name in ATTESTS)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +142,123 @@ def test_the_log_beside_a_quote_is_replayed(name: str) -> None:
     assert verdict.claims["runtime_events"] == [{"event": event, "payload": data.hex()} for event, data in EVENTS]
     other = read(QUOTE_DOCUMENTS[name](QUOTE))
     assert appraised(other.quote, event_log=other.event_log).failed_step == "event-log"
+
+
+def of_version_2(**changed: Any) -> bytes:
+    *before, last = event_log(*EVENTS, digests=True, version=2)
+    return json.dumps([*before, last | changed]).encode()
+
+
+def test_events_of_version_2_have_digests_over_canonical_json() -> None:
+    events = parse_event_log(of_version_2())
+    assert [event.digest for event in events[1:]] == [runtime_digest(*each, version=2) for each in EVENTS]
+    assert replay_rtmr(events) == logged_rtmrs(version=2)
+    assert parse_event_log(of_version_2(digest="", preimage=None)) == events
+    quote = PLATFORM.td(rtmrs=logged_rtmrs(version=2)).quote(REPORT_DATA)
+    verdict = appraised(quote, event_log=of_version_2())
+    assert verdict.claims["runtime_events"] == [{"event": name, "payload": data.hex()} for name, data in EVENTS]
+    assert appraised(quote, event_log=json.dumps(event_log(*EVENTS)).encode()).failed_step == "event-log"
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ('a "quote"', '"a \\"quote\\""'),
+        ("a\\b", '"a\\\\b"'),
+        ("\b\f\n\r\t\1\x1f", '"\\b\\f\\n\\r\\t\\u0001\\u001f"'),
+        ("\x7f é 测试 🦀 \u2028", '"\x7f é 测试 🦀 \u2028"'),
+        ("</script>", '"</script>"'),
+    ],
+)
+def test_names_are_hashed_as_rfc_8785_writes_them(name: str, written: str) -> None:
+    canonical = f'{{"name":{written},"payload":"0aff","type":134217729}}'.encode()
+    listed = {"imr": 3, "event_type": 0x08000001, "digest": "", "event": name, "event_payload": "0AFF", "version": 2}
+    (event,) = parse_event_log(json.dumps([listed]).encode())
+    assert event.digest == hashlib.sha384(canonical).digest()
+
+
+WRONG_VERSIONS: dict[str, dict[str, Any]] = {
+    "a digest of version 1": {"digest": runtime_digest(*EVENTS[-1]).hex()},
+    "a preimage of version 1": {"preimage": hashed(*EVENTS[-1]).hex()},
+    "another preimage": {"preimage": "7b7d"},
+    "a preimage that is no hexadecimal": {"preimage": "{}"},
+    "a later version": {"version": 3},
+    "version 0": {"version": 0},
+    "a version as text": {"version": "2"},
+    "another name": {"event": "system-readier"},
+    "another payload": {"event_payload": "00"},
+}
+
+
+@pytest.mark.parametrize("what", WRONG_VERSIONS)
+def test_an_event_of_version_2_that_is_not_whole_is_one_typed_error(what: str) -> None:
+    with pytest.raises(MalformedError):
+        parse_event_log(of_version_2(**WRONG_VERSIONS[what]))
+
+
+CUT = json.dumps(event_log(*EVENTS)[1:]).encode()
+
+
+def test_a_log_that_is_cut_is_replayed_into_rtmr3_and_does_not_make_the_step_hold() -> None:
+    verdict = appraised(LOGGED, log_beside=CUT, log_is_cut=True)
+    step = next(step for step in verdict.steps if step.id == "event-log")
+    assert (verdict.accepted, step.ok, "event log not replayed" in verdict.not_compared) == (True, None, True)
+    assert verdict.claims["runtime_events"] == [{"event": name, "payload": data.hex()} for name, data in EVENTS]
+    asked = replace(DEFAULT_POLICY, require=DEFAULT_POLICY.require | {"event-log"})
+    assert appraised(LOGGED, log_beside=CUT, log_is_cut=True, policy=asked).failed_step == "policy"
+    whole = json.dumps(event_log(*EVENTS)).encode()
+    assert appraised(LOGGED, log_beside=whole, log_is_cut=True, policy=asked).accepted
+    assert appraised(LOGGED, event_log=whole, log_beside=CUT, log_is_cut=True, policy=asked).accepted
+
+
+@pytest.mark.parametrize(
+    ("beside", "given_log", "is_cut"),
+    [
+        (CUT, None, False),
+        (json.dumps(event_log(*EVENTS[1:])).encode(), None, True),
+        (json.dumps(event_log(*reversed(EVENTS))).encode(), None, True),
+        (b"[]", None, True),
+        (CUT, CUT, True),
+    ],
+)
+def test_a_log_that_does_not_end_in_rtmr3_is_refused_even_if_it_is_cut(
+    beside: bytes, given_log: bytes | None, is_cut: bool
+) -> None:
+    assert appraised(LOGGED, event_log=given_log, log_beside=beside, log_is_cut=is_cut).failed_step == "event-log"
+
+
+WITH_GPUS: dict[str, Any] = {
+    "Intel Trust Authority": {"tdx": {"quote": QUOTE.hex()}, "nvgpu": {"evidence_list": [{}]}},
+    "an answer": {"intel_quote": QUOTE.hex(), "nvidia_payload": '{"evidence_list": []}'},
+    "evidences": {"quote": QUOTE.hex(), "gpu_evidence": [{"evidence": "AA"}]},
+    "Google": {"quote": {"tdxCcelQuote": {"tdQuote": encoded(QUOTE)}}, "deviceReports": [{"nvidiaReport": {}}]},
+    "Google by its schema": {
+        "vm_attestation_quote": {"tdx_ccel_quote": {"td_quote": encoded(QUOTE)}},
+        "device_reports": [{}],
+    },
+    "Containers": {"quote": QUOTE.hex(), "cc_eventlog": None, "device_evidence_list": [{}]},
+    "beside a platform": {"platform": "tdx", "evidence": {"quote": QUOTE.hex()}, "gpu": {"evidences": []}},
+    "inside a platform": {"platform": "tdx", "evidence": {"quote": QUOTE.hex(), "nvidia_payload": {"arch": "HOPPER"}}},
+}
+
+
+@pytest.mark.parametrize("name", WITH_GPUS)
+def test_evidence_of_gpus_beside_a_quote_is_listed_as_not_appraised(name: str) -> None:
+    found = read(WITH_GPUS[name])
+    assert found.unread[-1].lacking == "GPU evidence not appraised"
+    assert len(set(found.unread)) == len(found.unread)
+
+
+@pytest.mark.parametrize("empty", [None, "", "{}", "[]", {}, []])
+def test_no_evidence_of_gpus_is_not_listed(empty: Any) -> None:
+    assert read({"intel_quote": QUOTE.hex(), "nvidia_payload": empty}).unread == ()
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_quote_as_a_message_has_the_bytes_that_were_signed(version: int) -> None:
+    quote = QUOTE if version == 4 else of_tdx_15(b"s" * 48)
+    for padding in (b"", bytes(70)):
+        assert read(quote_message(quote + padding)).quote == quote + padding
 
 
 @pytest.mark.parametrize("log", [None, "", []])
@@ -151,7 +284,7 @@ FOREIGN: dict[str, tuple[Any, str]] = {
     "a quote of numbers too large": ({"quote": [256]}, "the quote as text or as a list of bytes"),
     "a quote that is no quote": ({"quote": "no quote at all!"}, "found other text"),
     "a report for a quote": ({"quote": ("11e0" + "00" * 40)}, "the report of an NVIDIA device"),
-    "Google's of another kind": ({"vm_attestation_quote": {"tpm_quote": {}}}, "expected a quote, or JSON"),
+    "Google's of another kind": ({"vm_attestation_quote": {"tpm_quote": {}}}, "found a quote of a TPM"),
     "a log of another kind": ({"quote": QUOTE.hex(), "event_log": 1}, "event_log as a list or as text"),
     "answers of several machines": ({"model_attestations": [{"intel_quote": "00"}]}, "'model_attestations'"),
     "text": ("quote", "other text"),

@@ -23,6 +23,7 @@ from carnet_ref.attestation.nvidia.rim import LARGEST, RimKind, appraise_rim, pa
 from carnet_ref.attestation.nvidia.xml_verifier import LocaleFreeVerifier
 from carnet_ref.wire import MalformedError
 from tests.fixtures import nvidia_pki as pki
+from tests.fixtures.remembered import forget
 
 W = pki.world()
 GOOD = W.rims()[0]
@@ -242,6 +243,7 @@ def test_what_is_read_is_compared_with_what_was_signed() -> None:
 
 
 def test_files_that_the_verifier_itself_cannot_read_are_no_bad_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget()
     with monkeypatch.context() as patched:
         patched.setattr(LocaleFreeVerifier, "schema_files", ["missing.xsd"])
         with pytest.raises(OSError, match=r"missing\.xsd"):

@@ -1,0 +1,86 @@
+"""Attestation results as files: one token, or a detached bundle of one about all devices and one about each.
+
+A bundle is ``[["JWT", overall], {"GPU-0": token, …}]``. The overall token names each other one by its digest, SHA-256
+over the characters of the token.
+
+Source: RFC 9711, section 5 (detached EAT bundle); NVIDIA Attestation SDK (73c032e),
+nv-attestation-sdk-cpp/src/claims.cpp; RFC 7519, section 4.1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from carnet_ref.attestation.jose import Token, nested_json, parse_token
+from carnet_ref.wire import MalformedError, bounded_json
+
+BUNDLE: Final = "detached EAT bundle"
+CLAIMS: Final = "claims of a token"
+LARGEST_BUNDLE: Final = 1 << 22
+MOST_DEVICES: Final = 64
+SUBMODULES: Final = "submods"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceResult:
+    """The token of a service, with those about single devices by their names, where they came with it."""
+
+    token: Token
+    devices: Mapping[str, Token]
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """Every token, the one about all first."""
+        return (self.token, *self.devices.values())
+
+
+def parse_result(data: bytes) -> ServiceResult:
+    """Read a token or a bundle. Raises MalformedError if it is something else."""
+    if data.lstrip()[:1] != b"[":
+        return ServiceResult(parse_token(data), {})
+    match bounded_json(data, BUNDLE, LARGEST_BUNDLE):
+        case [["JWT", str() as overall], dict() as devices] if len(devices) <= MOST_DEVICES:
+            return ServiceResult(_token(overall), {name: _token(each) for name, each in devices.items()})
+        case _:
+            wanted = f'[["JWT", token], {{name: token, …}}] with at most {MOST_DEVICES} devices'
+            raise MalformedError(BUNDLE, wanted, "something else")
+
+
+def _token(text: object) -> Token:
+    if not isinstance(text, str) or text != text.strip():
+        raise MalformedError(BUNDLE, "tokens as text", type(text).__name__)
+    return parse_token(text.encode("utf-8", "surrogatepass"))
+
+
+def parse_claims(token: Token) -> dict[str, object]:
+    """Read the claims in a token. Raises MalformedError if they are no object, or nested too deeply."""
+    claims = nested_json(token.payload, CLAIMS)
+    if not isinstance(claims, dict):
+        raise MalformedError(CLAIMS, "an object", type(claims).__name__)
+    return claims
+
+
+def check_digests(claims: Mapping[str, object], devices: Mapping[str, Token]) -> None:
+    """Insist that the overall token names exactly these devices, each by the digest of its token.
+
+    Raises MalformedError if it does not.
+    """
+    named = claims.get(SUBMODULES)
+    if not isinstance(named, dict) or set(named) != set(devices):
+        raise MalformedError(SUBMODULES, f"the devices {ascii(sorted(devices))[:100]}", _names(named))
+    for name, device in devices.items():
+        match named[name]:
+            case ["DIGEST", ["SHA-256", str() as stated]]:
+                actual = hashlib.sha256(device.compact.encode()).hexdigest()
+                if not hmac.compare_digest(stated.encode("utf-8", "surrogatepass"), actual.encode()):
+                    raise MalformedError(f"{SUBMODULES}.{ascii(name)[:40]}", f"the digest {actual}", ascii(stated)[:70])
+            case _:
+                raise MalformedError(f"{SUBMODULES}.{ascii(name)[:40]}", "a digest by SHA-256", "something else")
+
+
+def _names(value: object) -> str:
+    return ascii(sorted(value))[:100] if isinstance(value, dict) else type(value).__name__

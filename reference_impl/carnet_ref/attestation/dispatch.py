@@ -1,0 +1,220 @@
+"""Evidence of any kind: which formats read it, and its appraisal by them. Relying parties call `appraise`.
+
+One document may have evidence of several kinds, such as a quote and the reports of GPUs. It is accepted if each kind
+is, and then steps and claims have the name of their format before them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from carnet_command.errors import UsageError
+from carnet_ref.attestation.formats import (
+    FORMATS,
+    AppraisalContext,
+    NeedsOptionError,
+    Option,
+    OptionKind,
+    OptionValues,
+    Value,
+    advice_on,
+    appraise_files,
+    readers,
+)
+from carnet_ref.attestation.kinds import Identified, identified, kind_of
+from carnet_ref.wire import MalformedError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from carnet_ref.attestation.appraisal import Anchors, Appraisal
+
+
+class Inputs(Protocol):
+    """What was given with evidence, before it is known which formats read it."""
+
+    def suit(self, name: str) -> bool:
+        """Return whether the format called ``name`` has all options that were given."""
+
+    def of(self, name: str) -> tuple[OptionValues, AppraisalContext[Any]]:
+        """Return what the format called ``name`` is given."""
+
+
+def formats_for(document: Identified, inputs: Inputs) -> tuple[str, ...]:
+    """Return the names of the formats that appraise a document: one for each kind of evidence in it.
+
+    Raises UsageError if what was given is of no use.
+    """
+    return tuple(_chosen(names, document, inputs) for names in reader_groups(document))
+
+
+def reader_groups(document: Identified) -> tuple[tuple[str, ...], ...]:
+    """Return, for each kind of evidence in a document, the names of the formats that read it."""
+    return tuple({names[0]: names for kind in document.kinds if (names := readers(kind))}.values())
+
+
+def _chosen(names: Sequence[str], document: Identified, inputs: Inputs) -> str:
+    """Return the first format that lacks nothing to read the document, or else the first that has what was given."""
+    suited = [name for name in names if inputs.suit(name)] or names
+    for name in suited if len(suited) > 1 else ():
+        try:
+            FORMATS[name].load().recognise(document.data, inputs.of(name)[0])
+        except NeedsOptionError:
+            continue
+        except MalformedError:
+            return name
+        return name
+    return suited[0]
+
+
+def appraise_document(data: bytes, inputs: Inputs) -> Appraisal:
+    """Appraise a document of any kind; what no format reads is refused, with what it is and what it goes with.
+
+    Raises UsageError if something that the evidence needs was not given, or what was given is of no use.
+    """
+    from carnet_ref.attestation.appraisal import Checklist, RefusedError, unparsable
+
+    document = identified(data)
+    names = formats_for(document, inputs)
+    if not names:
+        return replace(unparsable(unread(document)), layers=document.layers)
+    if len(names) == 1:
+        return appraise_files(names[0], [data], *inputs.of(names[0]))
+    steps, claims = Checklist(), {}
+    appraisals = {name: appraise_files(name, [data], *inputs.of(name)) for name in names}
+    layers = tuple(dict.fromkeys(layer for each in appraisals.values() for layer in each.layers))
+    try:
+        for name, appraisal in appraisals.items():
+            steps.adopt(_beside(appraisal, names), name)
+            claims[name] = dict(appraisal.claims)
+    except RefusedError:
+        pass  # the step says so, and what is concluded has no claims
+    return replace(steps.concluded(claims), layers=layers)
+
+
+def _beside(appraisal: Appraisal, names: Collection[str]) -> Appraisal:
+    """Return an appraisal without words that it lacks a part of the document which other formats appraise."""
+    from carnet_ref.attestation.appraisal import NO_GPU_EVIDENCE, NO_VTPM_QUOTE
+
+    appraised = {NO_GPU_EVIDENCE: {"gpu", "node"}, NO_VTPM_QUOTE: {"tpm"}}
+    found = {words for words, formats in appraised.items() if formats & set(names)}
+    steps = (replace(step, lacking="") if step.lacking in found else step for step in appraisal.steps)
+    return replace(appraisal, steps=tuple(steps))
+
+
+HELP: Final = "carnet attest --help lists what is read"
+
+
+def unread(document: Identified) -> str:
+    """Return what a document is that no format reads, and what it goes with."""
+    what = document.kinds[0] if document.kinds else kind_of(document.data)
+    advice = next(filter(None, map(advice_on, document.kinds)), HELP)
+    return f"this is {what}: {advice}"
+
+
+def appraise(
+    document: bytes,
+    *,
+    at: datetime,
+    policy: bytes | Mapping[str, object] | str | None = None,
+    kind: str | None = None,
+    anchors: Anchors | None = None,
+    require: Collection[str] = (),
+    **given: bytes | int | Sequence[bytes],
+) -> Appraisal:
+    """Appraise evidence of any kind, as ``carnet attest`` does.
+
+    What cannot be parsed is refused, and so is what is no evidence: look at ``accepted`` of what comes back. Nothing is
+    read but what is passed in: no file, no clock and no network.
+
+    Args:
+        document: the contents of the file: evidence, raw or as text, or a document that has some.
+        at: as of when, with a time zone.
+        policy: a policy as JSON, a mapping of its keys, or a preset such as ``strict``; the default one without it.
+        kind: the name of the format, such as ``tdx``; without it, the formats that read the document.
+        anchors: the roots to trust; those of the vendors without them.
+        require: what an acceptance must be, beside genuine: the words of `Requirement`, ``fresh`` and ``compared``.
+        given: what else is given, by the names of the command's options with underscores: contents of files as bytes,
+            those of options that may be repeated as a list, hexadecimal values as bytes. ``report_data=nonce``.
+
+    Raises:
+        UsageError: there is no such format or option, a value is of another type or length, or something that the
+            evidence needs was not given.
+        ValueError: ``at`` has no time zone, or something else is required.
+
+    Source: RFC 9334 (RATS architecture), section 8: evidence and policies go in, and a result comes out.
+    """
+    from carnet_ref.attestation.appraisal import Requirement, default_anchors
+
+    if at.tzinfo is None:
+        raise ValueError("at needs a time zone")
+    required = frozenset(map(Requirement, require))
+    inputs = _GivenInputs(at, policy, anchors or default_anchors(), given)
+    if kind is None:
+        return appraise_document(document, inputs).requiring(required)
+    if kind not in FORMATS:
+        raise UsageError(f"there is no format {kind!r}; the formats are {', '.join(FORMATS)}")
+    return appraise_files(kind, [document], *inputs.of(kind)).requiring(required)
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenInputs:
+    """What a caller passed in."""
+
+    at: datetime
+    policy: bytes | Mapping[str, object] | str | None
+    anchors: Anchors
+    given: Mapping[str, bytes | int | Sequence[bytes]]
+
+    def suit(self, name: str) -> bool:
+        """Return whether the format has all options that were given."""
+        return set(self.given) <= {_keyword(option) for option in FORMATS[name].load().options}
+
+    def of(self, name: str) -> tuple[OptionValues, AppraisalContext[Any]]:
+        """Return what the format is given. Raises UsageError if it has no such option, or no such value."""
+        form = FORMATS[name].load()
+        options = {_keyword(option): option for option in form.options}
+        unknown = next((word for word in self.given if word not in options), None)
+        if unknown is not None:
+            raise UsageError(f"{name} has no option {unknown!r}; it has {', '.join(options) or 'none'}")
+        values = {option.name: _checked(option, self.given.get(word)) for word, option in options.items()}
+        return OptionValues(values), AppraisalContext(self.at, self._policy(name), self.anchors)
+
+    def _policy(self, name: str) -> object:
+        from carnet_ref.attestation.policies import PRESET
+
+        form = FORMATS[name].load()
+        if self.policy is None:
+            return form.default_policy
+        if form.policy is None:
+            raise UsageError(f"{name} has no policy")
+        keys = {PRESET: self.policy} if isinstance(self.policy, str) else self.policy
+        try:
+            return form.policy.parse(keys if isinstance(keys, bytes) else json.dumps(keys).encode())
+        except MalformedError as error:
+            raise UsageError(f"no policy for {name}: {error}") from None
+
+
+def _keyword(option: Option) -> str:
+    return option.name.replace("-", "_")
+
+
+def _checked(option: Option, value: object) -> Value:
+    """Return the value of an option, with its type and length as declared."""
+    match option.kind, value:
+        case OptionKind.FILES, None:
+            return ()
+        case _, None:
+            return None
+        case OptionKind.FILES, list() | tuple() if all(isinstance(each, bytes) for each in value):
+            return tuple(value)
+        case OptionKind.NUMBER, int() if not isinstance(value, bool) and value >= 0:
+            return value
+        case ((OptionKind.FILE | OptionKind.HEX), bytes()) if len(value) == option.length or not option.length:
+            return value
+    length = f" of {option.length} bytes" if option.length else ""
+    expected = {OptionKind.FILES: "a list of bytes", OptionKind.NUMBER: "a number from 0"}.get(option.kind, "bytes")
+    raise UsageError(f"{_keyword(option)} has to be {expected}{length}")

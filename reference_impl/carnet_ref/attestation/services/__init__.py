@@ -1,0 +1,1 @@
+"""Results of attestation services of others: NVIDIA, Google, Intel and Microsoft."""

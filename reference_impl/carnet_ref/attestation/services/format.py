@@ -1,0 +1,300 @@
+"""The format ``result``: what an attestation service of others says, in tokens that it signed.
+
+Carnet sees no evidence here. It checks that the token is the service's, counts now and answers the relying party's
+question, and shows what it says under the service's name. Nothing is fetched: the keys, or the root that the service's
+certificates lead to, are given.
+
+Source: RFC 7515; RFC 7519, sections 4.1 and 7.2; RFC 8725, sections 3.1 to 3.12; RFC 9711, sections 4.1 and 5.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from cryptography import x509
+
+from carnet_ref.attestation import kinds
+from carnet_ref.attestation.appraisal import NOT_FRESH, POLICY, AnchorRole, Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.detached_eat import (
+    CLAIMS,
+    SUBMODULES,
+    ServiceResult,
+    check_digests,
+    parse_claims,
+    parse_result,
+)
+from carnet_ref.attestation.documents import at_pointer
+from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
+from carnet_ref.attestation.jose import (
+    SignatureError,
+    VerificationKey,
+    certificates_of,
+    key_of_certificates,
+    numeric_date,
+    verification_keys,
+    verify,
+    verify_by_one,
+)
+from carnet_ref.attestation.services.issuers import (
+    POLICY_FORM,
+    Claims,
+    Policy,
+    Service,
+    objections,
+    service_of,
+)
+from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, name
+from carnet_ref.wire import MalformedError
+
+JWS: Final = "RFC 7515"
+JWT: Final = "RFC 7519"
+EAT: Final = "RFC 9711"
+BEST: Final = "RFC 8725, section 3"
+PATH: Final = "RFC 5280, section 6.1"
+LEEWAY: Final = timedelta(seconds=60)
+"""How far ahead the clock of a service may be."""
+NOT_SEEN: Final = "evidence not seen"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedResult:
+    """A result, and the keys one of which should have signed it; none where only a root is given."""
+
+    result: ServiceResult
+    keys: tuple[VerificationKey, ...]
+
+
+def recognise(data: bytes, given: OptionValues) -> KeyedResult:
+    """Return the result and the keys.
+
+    Raises MalformedError if ``data`` is no token or bundle, or the keys have no such form; UsageError if there is none
+    among them that tokens are signed by.
+    """
+    if kinds.known_kind(data) == kinds.EAR_TOKEN:
+        raise MalformedError("result", "a token of an attestation service", kinds.EAR_TOKEN)
+    result, keys = parse_result(data), given.octets("key")
+    return KeyedResult(result, () if keys is None else verification_keys(keys))
+
+
+def appraise(signed: KeyedResult, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
+    """Check the tokens, then what they say."""
+    steps = Checklist()
+    try:
+        claims, service = _believed(steps, signed, against)
+        issuer = _check_issuer(steps, service, claims, given.text("issuer"))
+        told = _with_devices(steps, signed.result, claims)
+        steps.left_out("evidence", f"Carnet has not seen it; {service.name} says what it found", lacking=NOT_SEEN)
+        _check_time(steps, claims, against.at)
+        _check_nonce(steps, service, told, given.octets("nonce"))
+        _check_audience(steps, claims, given.text("audience"))
+        found = list(objections(service, told, against.policy))
+        against_it = f"{service.name} says: {'; '.join(found)}"
+        steps.require(not found, "status", f"{service.name} says nothing against it", against_it)
+        _check_claims(steps, told, against.policy)
+        steps.require_taken(against.policy)
+    except RefusedError:
+        return steps.concluded({})
+    own = service.issuers.fullmatch(issuer)
+    return steps.concluded(_claims(service, told), f"{service.name} ({issuer})" if own else issuer)
+
+
+def _believed(
+    steps: Checklist, signed: KeyedResult, against: AppraisalContext[Policy]
+) -> tuple[dict[str, object], Service]:
+    """Return the claims of the token about all, and the service whose they are, once the signature holds."""
+    devices = len(signed.result.devices)
+    steps.passed("parse", f"a token, and {devices} about single devices" if devices else "a token", JWS)
+    anchors = against.anchors.of(AnchorRole.RESULT_SIGNER)
+    _check_signature(steps, signed, anchors, against.at)
+    try:
+        claims = parse_claims(signed.result.token)
+    except MalformedError as error:
+        steps.refuse("claims", str(error), JWT)
+    service = service_of(claims)
+    if service is None:
+        steps.refuse("service", "it is of no attestation service that Carnet knows", JWT)
+    algorithm = signed.result.token.algorithm
+    otherwise = f"{service.title} signs by {' or '.join(service.algorithms)}, not by {algorithm}"
+    steps.require(algorithm in service.algorithms, "service", service.title, otherwise, BEST)
+    return claims, service
+
+
+def _check_signature(
+    steps: Checklist, signed: KeyedResult, anchors: tuple[x509.Certificate, ...], at: datetime
+) -> None:
+    if not signed.keys and not anchors:
+        why = "no key of the service is given (--key), nor a root that its certificates lead to"
+        steps.refuse("signature", why, JWS, without=("key",))
+    try:
+        chain = certificates_of(signed.result.token.header) if anchors else ()
+        keys = signed.keys or (key_of_certificates(chain),)
+        key = verify_by_one(signed.result.token, keys)
+        for device in signed.result.devices.values():
+            verify(device, key)
+    except (SignatureError, MalformedError) as error:
+        steps.refuse("signature", str(error), JWS, without=() if signed.keys else ("key",))
+    whose = "a key given" if signed.keys else "the key of its certificates"
+    missing = () if signed.keys else ("key",)
+    steps.passed("signature", f"{signed.result.token.algorithm} by {whose}", JWS, without=missing)
+    if anchors:
+        _check_chain(steps, key, key.chain or chain, anchors, at)
+
+
+def _check_chain(
+    steps: Checklist,
+    key: VerificationKey,
+    chain: tuple[x509.Certificate, ...],
+    anchors: tuple[x509.Certificate, ...],
+    at: datetime,
+) -> None:
+    """Insist that the certificates are the key's, lead to a root that was given, and are valid."""
+    if not chain:
+        steps.refuse("chain", "neither the token nor its key brings certificates (x5c)", PATH)
+    if chain[0].public_key() != key.key:
+        steps.refuse("chain", "the certificates are of another key than the one that signed", PATH)
+    try:
+        anchor = check_path(chain, anchors)
+    except PathError as error:
+        steps.refuse("chain", str(error), PATH)
+    steps.passed("chain", f"leads to {name(anchor)}", PATH)
+    steps.require_valid([*chain, anchor], at)
+
+
+def _check_issuer(steps: Checklist, service: Service, claims: Claims, named: str | None) -> str:
+    """Return the issuer, if it is the one that is named or, where none is, the service's own."""
+    issuer, shown = claims.get("iss"), ascii(claims.get("iss"))[:120]
+    missing = ("issuer",) if named is None else ()
+    holds = service.issuers.fullmatch(issuer) if named is None and isinstance(issuer, str) else issuer == named
+    if (named is None and not isinstance(issuer, str)) or not holds:
+        expected = f"an issuer of {service.title}, or the one that --issuer names" if named is None else ascii(named)
+        steps.refuse("issuer", f"{shown}, expected {expected}", JWT, without=missing)
+    steps.passed("issuer", shown, JWT, without=missing)
+    return str(issuer)
+
+
+def _with_devices(steps: Checklist, result: ServiceResult, claims: dict[str, object]) -> dict[str, object]:
+    """Return the claims, with those about devices where the digests of their tokens stand."""
+    digests = claims.get(SUBMODULES)
+    if not result.devices:
+        if isinstance(digests, dict) and any(isinstance(each, list) for each in digests.values()):
+            steps.left_out("devices", "the tokens about devices did not come with it", EAT, lacking="devices not shown")
+        return claims
+    try:
+        check_digests(claims, result.devices)
+        told = {name: parse_claims(each) for name, each in result.devices.items()}
+    except MalformedError as error:
+        steps.refuse("devices", str(error), EAT)
+    for device, each in told.items():
+        odd = next((name for name in ("iss", "eat_nonce") if each.get(name) != claims.get(name)), None)
+        if odd is not None:
+            steps.refuse("devices", f"{ascii(device)[:40]} has another {odd} than the token about all", EAT)
+    shown = ", ".join(ascii(each)[:40] for each in told)
+    steps.passed("devices", f"named by the digests of their tokens: {shown}", EAT)
+    return {**claims, SUBMODULES: told}
+
+
+def _check_time(steps: Checklist, claims: Claims, at: datetime) -> None:
+    try:
+        issued, until = (numeric_date(claims.get(each), f"{CLAIMS}: {each}") for each in ("iat", "exp"))
+        begins = max(issued, numeric_date(claims["nbf"], f"{CLAIMS}: nbf")) if "nbf" in claims else issued
+    except MalformedError as error:
+        steps.refuse("claims", str(error), JWT)
+    steps.require(begins - at <= LEEWAY, "issued", f"{begins:{TIME}}", f"{begins:{TIME}}, after {at:{TIME}}", JWT)
+    counts = f"until {until:{TIME}}"
+    steps.require(at < until, "expiry", counts, f"{counts}, not at {at:{TIME}}", JWT)
+
+
+def _check_nonce(steps: Checklist, service: Service, claims: Claims, nonce: bytes | None) -> None:
+    if nonce is None:
+        steps.not_requested("nonce", "nonce", EAT, lacking=NOT_FRESH)
+        return
+    found = _nonces(service, claims)
+    same = set(found) & nonce_texts(nonce)
+    otherwise = f"it has {', '.join(ascii(each)[:90] for each in found[:3]) or 'no nonce'}, not {nonce.hex()}"
+    steps.require(bool(same), "nonce", "the nonce asked with", otherwise, EAT)
+
+
+def _nonces(service: Service, claims: Claims) -> list[str]:
+    """Return every nonce in claims, as it is written."""
+    found: list[str] = []
+    for path in service.nonces:
+        value: object = claims
+        for each in path:
+            value = value.get(each) if isinstance(value, dict) else None
+        several = value if isinstance(value, list) else [value]
+        found += [each for each in several if isinstance(each, str)]
+    return found
+
+
+def nonce_texts(nonce: bytes) -> frozenset[str]:
+    """Return how services write a nonce: in hexadecimal, in base64 of either alphabet, or as the text that it is."""
+    encodings = [base64.b64encode(nonce).decode(), base64.urlsafe_b64encode(nonce).decode()]
+    text = [nonce.decode()] if nonce.isascii() else []
+    return frozenset({nonce.hex(), *encodings, *(each.rstrip("=") for each in encodings), *text})
+
+
+def _check_audience(steps: Checklist, claims: Claims, audience: str | None) -> None:
+    stated = claims.get("aud")
+    several = stated if isinstance(stated, list) else [] if stated is None else [stated]
+    if audience is None:
+        lacking = "audience not compared" if several else ""
+        steps.not_requested("audience", "audience", JWT, lacking=lacking)
+        return
+    otherwise = f"it is for {', '.join(ascii(each)[:80] for each in several[:3]) or 'nobody in particular'}"
+    steps.require(audience in several, "audience", ascii(audience), otherwise, JWT)
+
+
+def _check_claims(steps: Checklist, claims: Claims, policy: Policy) -> None:
+    if not policy.claims:
+        steps.not_requested("compared", POLICY, EAT, lacking="claims not compared")
+        return
+    for pointer, accepted in policy.claims.items():
+        try:
+            value = at_pointer(claims, pointer)
+        except LookupError:
+            steps.refuse("compared", f"there is no claim {ascii(pointer)[:100]}", EAT)
+        if not any(type(value) is type(each) and value == each for each in accepted):
+            shown = f"{ascii(pointer)[:100]} is {ascii(value)[:100]}"
+            steps.refuse("compared", f"{shown}, which the policy does not accept", EAT)
+    steps.passed("compared", f"the policy accepts {', '.join(map(ascii, policy.claims))}"[:200], EAT)
+
+
+def _claims(service: Service, told: Mapping[str, object]) -> dict[str, object]:
+    nonces = _nonces(service, told)
+    return {
+        "service": service.title,
+        "issuer": told.get("iss"),
+        "issued": f"{numeric_date(told['iat'], CLAIMS):{TIME}}",
+        "expires": f"{numeric_date(told['exp'], CLAIMS):{TIME}}",
+        "nonce": nonces[0] if nonces else None,
+        "statements": dict(told),
+    }
+
+
+FORMAT: Final = Format(
+    argument="token",
+    help="""Check TOKEN, a result that an attestation service signed, and print what the service says.
+
+    Tokens of NVIDIA's remote attestation service (one, or the bundle of one about all devices and one about each), of
+    Google Cloud Attestation (Confidential Space), of Intel Trust Authority and of Microsoft Azure Attestation are read.
+
+    It is accepted as the service's result, which is no appraisal by Carnet: Carnet has not seen the evidence. The
+    signature has to hold by a key that is given, the issuer has to be the service or the one that --issuer names, it
+    has to count at --at, and the service must not refuse the evidence, call it debugged or call its TCB out of date.
+    Nothing is fetched: get the keys from the service's own address, by a way that you trust.
+    """,
+    options=(
+        Option("key", OptionKind.FILE, "The service's public keys: a JSON Web Key or a set of them, or one in PEM."),
+        Option("issuer", OptionKind.TEXT, "The issuer (iss) that is expected, instead of the service's own."),
+        Option("audience", OptionKind.TEXT, "Whom the token has to be for (aud)."),
+        Option("nonce", OptionKind.HEX, "What the relying party asked with; of a text, its bytes."),
+    ),
+    policy=POLICY_FORM,
+    recognise=recognise,
+    appraise=appraise,
+)
+"""Results of attestation services."""

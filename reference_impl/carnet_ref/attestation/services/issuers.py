@@ -1,0 +1,177 @@
+"""Attestation services, each with what its tokens look like, who issues them, and what in them speaks against evidence.
+
+A service says what it found; whether that is enough is for the relying party. Its own refusals are refusals here: an
+overall result that is negative, measurements that differ, a policy of its customer that did not match. So are a debug
+mode and a TCB status that `carnet attest` refuses in evidence, too, unless the policy allows them.
+
+Source of the claims: NVIDIA Attestation SDK (73c032e), nv-attestation-sdk-cpp/src/claims.cpp and gpu/claims.cpp; Google
+Cloud, "Attestation token claims" of Confidential Space and of Confidential VM; Intel Trust Authority, "Attestation
+token"; Microsoft Azure Attestation, "Examples of an attestation token" and "TDX EAT profile"; RFC 9711, section 4.2.9.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from carnet_ref.attestation.intel.appraisal import DEFAULT_STATUSES
+from carnet_ref.attestation.intel.collateral import TcbStatus
+from carnet_ref.attestation.policies import (
+    AppraisalPolicy,
+    Flag,
+    PointedValues,
+    Words,
+    policy_form,
+    policy_key,
+    require_key,
+)
+
+STEPS: Final = (
+    "signature",
+    "chain",
+    "validity",
+    "service",
+    "issuer",
+    "devices",
+    "issued",
+    "expiry",
+    "nonce",
+    "audience",
+    "status",
+    "compared",
+)
+DEFAULT_STEPS: Final = frozenset({"signature", "service", "issuer", "issued", "expiry", "status"})
+
+
+@dataclass(frozen=True, slots=True)
+class Policy(AppraisalPolicy):
+    """What a result has to say; each key says what it means."""
+
+    require: frozenset[str] = require_key(STEPS)
+    allow_debug: bool = policy_key(Flag(), False, "whether what a service says to be debugged is accepted")
+    tcb_statuses: frozenset[TcbStatus] = policy_key(
+        Words(tuple(TcbStatus)), DEFAULT_STATUSES, "the TCB statuses accepted, where a service states one"
+    )
+    claims: Mapping[str, tuple[object, ...]] = policy_key(
+        PointedValues(), {}, "for claims by their JSON pointer in the statements, the values accepted"
+    )
+
+
+POLICY_FORM: Final = policy_form(
+    Policy,
+    default={"require": DEFAULT_STEPS},
+    strict={"require": DEFAULT_STEPS | {"nonce", "compared"}, "tcb_statuses": frozenset({TcbStatus.UP_TO_DATE})},
+    inventory={"require": DEFAULT_STEPS, "allow_debug": True, "tcb_statuses": frozenset(TcbStatus)},
+)
+Claims = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """An attestation service: who says so in short, what it is, and how its tokens are told from others.
+
+    ``issuers`` is what ``iss`` has to be where no other is named. ``algorithms`` are those that it signs by, and
+    ``nonces`` where in its claims a nonce may stand. ``marks`` are names that only its claims have,
+    and ``demanded`` those that they must have.
+    """
+
+    name: str
+    title: str
+    issuers: re.Pattern[str]
+    algorithms: tuple[str, ...]
+    nonces: tuple[tuple[str, ...], ...]
+    marks: frozenset[str]
+    demanded: tuple[str, ...] = ()
+
+
+OVERALL: Final = "x-nvidia-overall-att-result"
+NONCE: Final = "eat_nonce"
+SERVICES: Final = (
+    Service(
+        "NVIDIA",
+        "NVIDIA's remote attestation service (NRAS)",
+        re.compile(r"https://nras\.attestation\.nvidia\.com"),
+        ("ES384",),
+        ((NONCE,),),
+        frozenset({"x-nvidia-ver", OVERALL}),
+        (OVERALL,),
+    ),
+    Service(
+        "Google",
+        "Google Cloud Attestation",
+        re.compile(r"https://confidentialcomputing\.googleapis\.com"),
+        ("RS256",),
+        ((NONCE,),),
+        frozenset({"google_service_accounts", "swname", "swversion"}),
+    ),
+    Service(
+        "Intel",
+        "Intel Trust Authority",
+        re.compile(r"https://portal(\.eu)?\.trustauthority\.intel\.com"),
+        ("PS384", "RS256"),
+        ((NONCE,), ("verifier_nonce", "val"), ("tdx", "verifier_nonce", "val"), ("nvgpu", "verifier_nonce", "val")),
+        frozenset({"verifier_instance_ids", "policy_ids_matched", "attester_type"}),
+    ),
+    Service(
+        "Microsoft",
+        "Microsoft Azure Attestation",
+        re.compile(r"https://shared[a-z0-9]+\.[a-z0-9]+\.attest\.azure\.net"),
+        ("RS256",),
+        ((NONCE,), ("nonce",), ("x-ms-runtime", "client-payload", "nonce")),
+        frozenset({"x-ms-ver", "x-ms-attestation-type", "x-ms-policy-hash"}),
+    ),
+)
+"""Every service that is known. Whoever has an instance of Azure Attestation decides its policy, so of those only the
+shared ones, which are Microsoft's, are taken without being named."""
+
+
+def service_of(claims: Claims) -> Service | None:
+    """Return the service that seems to have made claims: by the issuer that they name, or else by other names."""
+    issuer = claims.get("iss")
+    named = (each for each in SERVICES if isinstance(issuer, str) and each.issuers.fullmatch(issuer))
+    return next(named, next((each for each in SERVICES if each.marks & set(claims)), None))
+
+
+HELD: Final = frozenset({"x-ms-runtime", "attester_runtime_data", "attester_held_data", "attester_user_data"})
+"""What the attester hands in to be repeated; the service says nothing about it."""
+DEBUG: Final = frozenset(
+    {
+        "is-debuggable",
+        "sgx_is_debuggable",
+        "tdx_is_debuggable",
+        "tdx_td_attributes_debug",
+        "x-ms-sgx-is-debuggable",
+        "x-ms-sevsnpvm-is-debuggable",
+    }
+)
+SPEAKS_AGAINST: Final[Mapping[str, Callable[[object, Policy], bool]]] = {
+    OVERALL: lambda value, _: value is not True,
+    "measres": lambda value, _: value != "success",
+    "policy_ids_unmatched": lambda value, _: value not in ([], None),
+    "attester_tcb_status": lambda value, policy: value not in tuple(policy.tcb_statuses),
+    "dbgstat": lambda value, policy: not policy.allow_debug and not str(value).startswith("disabled"),
+    **dict.fromkeys(DEBUG, lambda value, policy: not policy.allow_debug and value is not False),
+}
+"""For names of claims, whether a value speaks against the evidence. Every ``dbgstat`` without debugging begins with
+``disabled`` (RFC 9711, section 4.2.9)."""
+
+
+def walk(claims: Claims, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Yield every claim with the names that lead to it, but for what the attester handed in."""
+    for name, value in claims.items():
+        if name in HELD:
+            continue
+        yield (*above, name), value
+        inner = {str(place): each for place, each in enumerate(value)} if isinstance(value, list) else value
+        if isinstance(inner, dict):
+            yield from walk(inner, (*above, name))
+
+
+def objections(service: Service, claims: Claims, policy: Policy) -> Iterator[str]:
+    """Yield what in claims speaks against the evidence, in a few words each."""
+    yield from (f"{name} is missing" for name in service.demanded if name not in claims)
+    for path, value in walk(claims):
+        if path[-1] in SPEAKS_AGAINST and SPEAKS_AGAINST[path[-1]](value, policy):
+            yield f"{'.'.join(path)} is {ascii(value)[:60]}"

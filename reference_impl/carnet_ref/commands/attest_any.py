@@ -1,0 +1,303 @@
+"""``carnet attest FILE``: what a file is, whether it is good, and what is missing to say more; and many files at once.
+
+The formats that read a file are found by what is in it. Options may be those of any of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from carnet_command.errors import UsageError
+from carnet_command.exit_codes import ExitCode
+from carnet_command.files import reason
+from carnet_command.once import require_each_once
+from carnet_command.printable import printable
+from carnet_command.progress import Pace, progress
+from carnet_command.text import counted
+from carnet_ref.attestation.dispatch import appraise_document, formats_for, reader_groups
+from carnet_ref.attestation.formats import FORMATS, AppraisalContext, NeedsOptionError, OptionValues
+from carnet_ref.attestation.kinds import identified
+from carnet_ref.commands import attest
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from carnet_ref.attestation.appraisal import Anchors, Appraisal, Requirement
+
+FLAGS: Final = {"--json", "--help", "-h"}
+"""The options that no value follows."""
+ONCE: Final = {"--at", "--json"}
+"""The options that are not said again to do the same."""
+ONE_RESULT: Final = {"--ear", "--ear-profile"}
+"""The options that are about one file with evidence of one kind."""
+ACCEPTED: Final = "ACCEPTED"
+REFUSED: Final = "REFUSED"
+NOT_APPRAISED: Final = "NOT APPRAISED"
+BAR: Final = 24
+"""How many characters a bar has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What was typed: paths, and options as they are typed, each with its value."""
+
+    paths: tuple[Path, ...]
+    options: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def split(cls, words: Sequence[str]) -> Words:
+        """Tell paths from options. Raises UsageError if the value of the last option is missing."""
+        paths: list[Path] = []
+        options: list[tuple[str, ...]] = []
+        rest = iter(words)
+        for word in rest:
+            if word == "--":
+                paths.extend(map(Path, rest))
+            elif not word.startswith("-"):
+                paths.append(Path(word))
+            elif word in FLAGS or "=" in word:
+                options.append((word,))
+            else:
+                value = next(rest, None)
+                if value is None:
+                    raise click.UsageError(f"Option '{word}' requires an argument.")
+                options.append((word, value))
+        return cls(tuple(paths), tuple(options))
+
+    def flags(self) -> frozenset[str]:
+        """Return the options without their values."""
+        return frozenset(option[0].partition("=")[0] for option in self.options)
+
+    def of(self, command: click.Command) -> list[str]:
+        """Return the words of those options that a command has."""
+        known = {name for parameter in command.params for name in parameter.opts}
+        return [word for option in self.options if option[0].partition("=")[0] in known for word in option]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedOptions:
+    """The values of the options that are about every file."""
+
+    at: datetime
+    anchors: Anchors
+    require: frozenset[Requirement]
+    as_json: bool
+
+
+def shared_options(ctx: click.Context, words: Words) -> SharedOptions:
+    """Return the values of the options that are about every file. Raises UsageError if one has none."""
+    shown = [attest.at_option, attest.anchor_option, attest.require_option, attest.json_option]
+    command: Any = lambda **_: 0  # noqa: E731 # click makes a command of it, which only reads its options
+    for decorate in reversed(shown):
+        command = decorate(command)
+    reader = click.command(name=attest.ANY)(command)
+    typed = words.of(reader)
+    require_each_once(ctx, reader, typed)
+    with reader.make_context(attest.ANY, typed, parent=ctx) as context:
+        given = context.params
+    at, anchors = attest.instant(given["at"]), attest.anchors_given(given["trust_anchor"])
+    return SharedOptions(at, anchors, given["require"], given["as_json"])
+
+
+class CommandInputs:
+    """What the options stand for, by the format that reads a file; each is worked out once."""
+
+    def __init__(self, ctx: click.Context, words: Words, shared: SharedOptions) -> None:
+        self._ctx = ctx
+        self._words = words
+        self._shared = shared
+        self._commands: dict[str, click.Command] = {}
+        self._given: dict[str, tuple[OptionValues, AppraisalContext[Any]]] = {}
+
+    def command(self, name: str) -> click.Command:
+        """Return the subcommand of a format, which says in full what a file is."""
+        if name not in self._commands:
+            self._commands[name] = attest.subcommand(name, FORMATS[name].load(), in_full=True)
+        return self._commands[name]
+
+    def unknown(self, names: Iterable[str]) -> list[str]:
+        """Return the options that none of some formats has."""
+        known = {each for name in names for parameter in self.command(name).params for each in parameter.opts}
+        return sorted(self._words.flags() - known)
+
+    def suit(self, name: str) -> bool:
+        """Return whether a format has all options that were given."""
+        return not self.unknown([name])
+
+    def of(self, name: str) -> tuple[OptionValues, AppraisalContext[Any]]:
+        """Return what a format is given. Raises UsageError if it is of no use."""
+        if name not in self._given:
+            form, command = FORMATS[name].load(), self.command(name)
+            words = [*self._words.of(command), "--", attest.ANY]
+            require_each_once(self._ctx, command, words)
+            with command.make_context(name, words, parent=self._ctx) as context:
+                typed = context.params
+            values = attest.values({option: typed[attest.parameter(option)] for option in form.options})
+            policy = attest.policy_given(form, typed.get("policy_file"))
+            against = AppraisalContext(self._shared.at, policy, self._shared.anchors)
+            self._given[name] = OptionValues(values), against
+        return self._given[name]
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The formats that something was given to."""
+        return tuple(self._given)
+
+
+@click.command(name=attest.ANY, add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def any_files(ctx: click.Context, words: tuple[str, ...]) -> int:
+    """Appraise files of any kind."""
+    assert ctx.parent is not None, "this is a subcommand"
+    given = Words.split(words)
+    if given.flags() & set(ctx.help_option_names):
+        click.echo(ctx.parent.get_help())
+        return ExitCode.EXPECTED
+    if not given.paths:
+        raise click.UsageError("Missing a file, or a command.", ctx.parent)
+    _require_files(ctx.parent, given.paths)
+    inputs = CommandInputs(ctx, given, shared := shared_options(ctx, given))
+    if len(given.paths) == 1 and not given.paths[0].is_dir():
+        return _one_file(ctx, given, inputs, shared)
+    _refuse_options(given.flags() & ONE_RESULT, "one file")
+    return _batch(_files(given.paths), inputs, shared)
+
+
+def _require_files(ctx: click.Context, paths: Sequence[Path]) -> None:
+    """Insist that each path is there; the first may have been meant for a command."""
+    missing = next((path for path in paths if not path.exists()), None)
+    if missing is None:
+        return
+    near = (
+        difflib.get_close_matches(str(paths[0]), attest.attest.list_commands(ctx), n=1) if missing == paths[0] else []
+    )
+    meant = f" Did you mean '{near[0]}'?" if near else ""
+    raise click.UsageError(f"There is no command and no file '{missing}'.{meant}", ctx)
+
+
+def _refuse_options(flags: Collection[str], what: str) -> None:
+    if flags:
+        raise UsageError(f"{', '.join(sorted(flags))} can be given with {what} alone")
+
+
+def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: SharedOptions) -> int:
+    """Appraise one file by each format that reads it."""
+    (path,) = words.paths
+    data = attest.contents(path)
+    several = len(reader_groups(identified(data))) > 1
+    _refuse_options(words.flags() & ONE_RESULT if several else (), "evidence of one kind")
+    names = formats_for(identified(data), inputs)
+    if len(names) == 1:
+        command = inputs.command(names[0])
+        typed = [*(word for option in words.options for word in option), "--", str(path)]
+        require_each_once(ctx, command, typed)
+        with command.make_context(names[0], typed, parent=ctx) as context:
+            code: int = command.invoke(context)
+        return code
+    if names and (unknown := inputs.unknown(names)):
+        raise click.NoSuchOption(unknown[0])
+    try:
+        appraisal = appraise_document(data, inputs).requiring(shared.require)
+    except NeedsOptionError as error:
+        return attest.show_what_is_needed(identified(data).layers, error, shared.as_json)
+    typed = [word for option in words.options if option[0].partition("=")[0] not in ONCE for word in option]
+    again = ["carnet", "attest", str(path), *typed, "--at", attest.written(shared.at)]
+    return attest.show(appraisal, shared.at, again, shared.as_json, in_full=True)
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files, and those in the folders, without those whose names begin with a dot.
+
+    Raises UsageError if a folder cannot be read or has none.
+    """
+    found: list[Path] = []
+    for path in paths:
+        try:
+            inside = [path] if not path.is_dir() else sorted(each for each in path.iterdir() if each.name[0] != ".")
+        except OSError as error:
+            raise UsageError(f"cannot read '{path}': {reason(error)}") from None
+        files = [each for each in inside if each.is_file()] if path.is_dir() else inside
+        if not files:
+            raise UsageError(f"'{path}' holds no file")
+        found.extend(files)
+    return found
+
+
+def _batch(paths: Sequence[Path], inputs: CommandInputs, shared: SharedOptions) -> int:
+    """Appraise each file by itself, print a line for each, and return the exit code: 0 if all are accepted."""
+    unknown = inputs.unknown(FORMATS) if inputs.unknown(()) else []
+    if unknown:
+        raise click.NoSuchOption(unknown[0])
+    counts: Counter[str] = Counter()
+    with progress() as shown:
+        pace = Pace()
+        for number, path in enumerate(paths, 1):
+            shown.status(
+                f"{_bar(number, len(paths))} {number:,} of {len(paths):,} files{pace.left(number, len(paths))}"
+            )
+            line = _appraised(path, inputs, shared)
+            counts[line.verdict] += 1
+            shown.status("")
+            line.print(shared)
+    if not shared.as_json:
+        parts = ", ".join(f"{number:,} {verdict.lower()}" for verdict, number in sorted(counts.items()))
+        click.echo(f"{counted(len(paths), 'file')}: {parts}")
+    _refuse_options(inputs.unknown(inputs.used), "other files")
+    return attest.ACCEPTED if counts[ACCEPTED] == len(paths) else attest.REFUSED
+
+
+def _bar(done: int, total: int) -> str:
+    filled = BAR * done // total
+    return f"[{'#' * filled}{'.' * (BAR - filled)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLine:
+    """What came of one file: its verdict, the formats that read it, and either its appraisal or what it needs."""
+
+    path: Path
+    verdict: str
+    formats: tuple[str, ...]
+    appraisal: Appraisal | None
+    needs: str
+
+    def print(self, shared: SharedOptions) -> None:
+        """Print one line."""
+        if shared.as_json:
+            attest.print_json(self._object(shared.at))
+        else:
+            name = "+".join(self.formats) or "-"
+            click.echo(printable(f"{self.verdict:<14}{name:<8}{self.path}: {self._detail()}"))
+
+    def _object(self, at: datetime) -> dict[str, object]:
+        about: dict[str, object] = {"file": str(self.path), "formats": list(self.formats)}
+        if self.appraisal is None:
+            return {**about, "accepted": False, "error": {"kind": UsageError.kind, "message": self.needs}}
+        again = ["carnet", "attest", str(self.path), "--at", attest.written(at)]
+        return {**about, **attest.as_object(self.appraisal, at, again)}
+
+    def _detail(self) -> str:
+        if self.appraisal is None:
+            return self.needs
+        refused = next((step for step in self.appraisal.steps if step.ok is False), None)
+        if refused is not None:
+            return f"{refused.id}: {refused.detail}"
+        return ", ".join(self.appraisal.not_compared) or "nothing was left open"
+
+
+def _appraised(path: Path, inputs: CommandInputs, shared: SharedOptions) -> BatchLine:
+    data = attest.contents(path)
+    names = formats_for(identified(data), inputs)
+    try:
+        appraisal = appraise_document(data, inputs).requiring(shared.require)
+    except NeedsOptionError as error:
+        return BatchLine(path, NOT_APPRAISED, names, None, str(error))
+    return BatchLine(path, ACCEPTED if appraisal.accepted else REFUSED, names, appraisal, "")

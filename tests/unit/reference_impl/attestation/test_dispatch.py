@@ -1,0 +1,148 @@
+"""The function that relying parties call, and what it says of acceptances of any kind."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from carnet_command.errors import UsageError
+from carnet_ref.attestation import appraise
+from carnet_ref.attestation.appraisal import (
+    COMPARISON_STEPS,
+    FRESHNESS_STEPS,
+    NOT_FRESH,
+    Appraisal,
+    AppraisalStep,
+    Requirement,
+)
+from carnet_ref.attestation.formats import FORMATS, NeedsOptionError
+from carnet_ref.attestation.results import TrustClaim
+from tests.fixtures import nvidia_pki as pki
+from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA
+from tests.fixtures.simulated_snp import NOW as SNP_NOW
+from tests.fixtures.simulated_snp import amd, chain, signed
+from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS
+
+GPU = json.dumps(GPU_DOCUMENTS["one device"]([(pki.report(pki.world().device.leaf), pki.world().device.chain())]))
+QUOTE_GIVEN: Mapping[str, Any] = {"at": NOW, "anchors": PLATFORM.anchors}
+
+
+@pytest.mark.parametrize("document", [QUOTE, QUOTE.hex().encode(), json.dumps({"quote": QUOTE.hex()}).encode()])
+def test_evidence_is_appraised_by_the_format_that_reads_it(document: bytes) -> None:
+    appraisal = appraise(document, **QUOTE_GIVEN, report_data=REPORT_DATA, collateral=[PLATFORM.collateral])
+    assert (appraisal.accepted, appraisal.fresh, appraisal.claims["tee"]) == (True, True, "TDX")
+    assert appraisal == appraise(
+        document, **QUOTE_GIVEN, kind="tdx", report_data=REPORT_DATA, collateral=[PLATFORM.collateral]
+    )
+
+
+def test_other_formats_take_their_own_options() -> None:
+    report = appraise(signed(), at=SNP_NOW, anchors=amd().anchors, chain=chain())
+    assert (report.accepted, report.missing["report-data"]) == (True, ("report-data",))
+    device = appraise(GPU.encode(), at=pki.AT, anchors=pki.world().anchors, nonce=pki.NONCE, rim=pki.world().rims())
+    assert (device.accepted, device.fresh) == (True, True)
+
+
+def test_what_is_no_evidence_is_refused_and_named() -> None:
+    appraisal = appraise(PLATFORM.collateral, **QUOTE_GIVEN)
+    assert (appraisal.failed_step, appraisal.claims) == ("parse", {})
+    assert "it goes with a quote" in appraisal.steps[-1].detail
+    assert appraise(QUOTE[:-1], **QUOTE_GIVEN).failed_step == "parse"
+    assert appraise(QUOTE, **QUOTE_GIVEN, kind="snp").steps[-1].detail.endswith("carnet attest tdx FILE")
+
+
+def test_a_policy_is_json_or_its_keys() -> None:
+    for policy in ({"require": ["revocation"]}, b'{"require": ["revocation"]}'):
+        assert appraise(QUOTE, **QUOTE_GIVEN, policy=policy).failed_step == "policy"
+    assert appraise(QUOTE, **QUOTE_GIVEN, policy="inventory").not_compared[0] == "inventory only"
+    assert not appraise(QUOTE, **QUOTE_GIVEN, policy="strict").accepted
+    with pytest.raises(UsageError, match="no policy for tdx"):
+        appraise(QUOTE, **QUOTE_GIVEN, policy="strictest")
+    with pytest.raises(UsageError, match="no policy for tdx"):
+        appraise(QUOTE, **QUOTE_GIVEN, policy={"requires": []})
+    with pytest.raises(UsageError, match="rim has no policy"):
+        appraise(pki.world().rims()[0], at=pki.AT, policy={})
+
+
+WRONG: list[tuple[Mapping[str, Any], str]] = [
+    ({"kind": "td"}, "there is no format 'td'"),
+    ({"kind": "tdx", "chain": b""}, "tdx has no option 'chain'; it has collateral, report_data, event_log"),
+    ({"nonce": b""}, "tdx has no option 'nonce'"),
+    ({"report_data": bytes(63)}, "report_data has to be bytes of 64 bytes"),
+    ({"report_data": "00" * 64}, "report_data has to be bytes"),
+    ({"collateral": b"{}"}, "collateral has to be a list of bytes"),
+    ({"collateral": ["{}"]}, "collateral has to be a list of bytes"),
+]
+
+
+@pytest.mark.parametrize(("given", "why"), WRONG, ids=[why for _, why in WRONG])
+def test_what_is_given_has_the_declared_type(given: Mapping[str, Any], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        appraise(QUOTE, **QUOTE_GIVEN, **given)
+
+
+def test_what_is_needed_is_named_and_a_time_has_a_zone() -> None:
+    with pytest.raises(NeedsOptionError) as needed:
+        appraise(signed(), at=SNP_NOW)
+    assert needed.value.option == "chain"
+    with pytest.raises(ValueError, match="time zone"):
+        appraise(QUOTE, at=datetime(2026, 1, 1))  # this is what is refused
+    with pytest.raises(ValueError, match="new"):
+        appraise(QUOTE, **QUOTE_GIVEN, require=["new"])
+    for device in (True, -1, b"0"):
+        with pytest.raises(UsageError, match="device has to be a number from 0"):
+            appraise(GPU.encode(), at=pki.AT, device=device)
+
+
+def test_the_time_that_is_passed_in_counts() -> None:
+    assert appraise(QUOTE, anchors=PLATFORM.anchors, at=NOW - timedelta(days=9000)).failed_step == "validity"
+
+
+# -- accepted, and fresh, and compared -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name, each in FORMATS.items() if each.load().results is not None])
+def test_every_format_has_a_step_that_shows_freshness_and_one_that_compares_what_runs(name: str) -> None:
+    profile = FORMATS[name].load().results
+    assert profile is not None
+    compared = {step for row in profile.rows if row.claim is TrustClaim.EXECUTABLES for step in row.needs}
+    assert profile.asked_with in FRESHNESS_STEPS
+    assert compared & COMPARISON_STEPS
+
+
+def steps(**held: bool | None) -> tuple[AppraisalStep, ...]:
+    """Return steps: those that were not taken lack what their id says, and a nonce lacks freshness."""
+    lacking = {"nonce": NOT_FRESH}
+    ids = {name: name.replace("_", ".") for name in held}
+    return tuple(
+        AppraisalStep(ids[name], ok, "why", lacking="" if ok else lacking.get(name, f"{name} not checked"))
+        for name, ok in held.items()
+    )
+
+
+HOLDS: list[tuple[dict[str, bool | None], tuple[bool, bool, bool]]] = [
+    # steps; accepted, fresh, compared
+    ({"nonce": True, "measurements": True}, (True, True, True)),
+    ({"gpu0_nonce": True, "gpu0_measurements": True}, (True, True, True)),
+    ({"nonce": None, "measurements": True}, (True, False, True)),
+    ({"nonce": True, "measurements": None}, (True, True, False)),
+    ({"nonce": True, "measurements": True, "revocation": None}, (True, True, False)),
+    ({"nonce": True, "measurements": True, "chain": False}, (False, False, False)),
+    ({"signature": True}, (True, False, False)),
+    ({"nonce": True, "other_nonce": None}, (True, True, False)),
+    ({}, (False, False, False)),
+]
+
+
+@pytest.mark.parametrize(("held", "expected"), HOLDS, ids=[repr(held) for held, _ in HOLDS])
+def test_fresh_and_compared_are_shown_by_steps(held: dict[str, bool | None], expected: tuple[bool, bool, bool]) -> None:
+    appraisal = Appraisal(steps(**held), {"a": 1})
+    assert (appraisal.accepted, appraisal.fresh, appraisal.compared) == expected
+    for requirement, met in zip(Requirement, expected[1:], strict=True):
+        required = appraisal.requiring(frozenset({requirement}))
+        assert required.accepted is (met and appraisal.accepted)
+        assert required.failed_step == ("requirements" if appraisal.accepted and not met else appraisal.failed_step)
+        assert bool(required.claims) is required.accepted or not appraisal.accepted
+    assert appraisal.requiring(frozenset()) is appraisal
