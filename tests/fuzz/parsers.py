@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -59,6 +60,7 @@ from carnet_ref.attestation.tpm.appraisal import parse_policy as parse_tpm_polic
 from carnet_ref.attestation.tpm.evidence import parse_evidence as parse_tpm_evidence
 from carnet_ref.attestation.tpm2 import parse_key, parse_public, parse_signature
 from carnet_ref.attestation.tpm2 import parse_quote as parse_tpm_quote
+from carnet_ref.attestation.wrappers import parts_of
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
 from carnet_ref.device import TRAINING_CODE, parse_program
 from carnet_ref.keys import H100KeySchedule, OrderRefusedError
@@ -97,6 +99,7 @@ from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.wire import MalformedError, join, number
 from tests.fixtures import ear_tokens, nitro_documents, service_tokens, tpm_quotes
 from tests.fixtures.attested_graphs import recorded
+from tests.fixtures.cbor_encoding import Tag, cbor
 from tests.fixtures.dstack_envelopes import in_packs, in_scale
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_snp import certificate_table, der, endorsement
@@ -453,6 +456,20 @@ NODE_POLICY: Final = b'{"require":["signature"],"gpus":8,"switches":4,"require_l
 TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
     b"00" * 48
 )
+
+
+def _wrappers() -> list[bytes]:
+    text = base64.urlsafe_b64encode(QUOTE[:120]).decode()
+    record: list[object] = ["application/eat+cwt", text, 4]
+    return [
+        json.dumps(record).encode(),
+        json.dumps({"__cmwc_t": "tag:x", "a": record, "b": {"c": record}}).encode(),
+        cbor([64999, QUOTE[:120], 4]),
+        cbor(Tag(1668612070, QUOTE[:120])),
+        cbor({0: [64999, QUOTE[:120]], "a": {1: Tag(1668612070, b"a")}}),
+    ]
+
+
 SNP_POLICY: Final = b'{"require":["signature"],"minimum_tcb":{"Milan":{"snp":24}},"measurements":["%s"]}' % (b"00" * 48)
 PARSERS: Final = {
     parser.name: parser
@@ -486,6 +503,7 @@ PARSERS: Final = {
         Parser("quote-document", quote_evidence, _quote_documents, heavy=True),
         Parser("kind", kind_of, _kinds, heavy=True),
         Parser("dstack-envelope", parse_dstack_envelope, _envelopes),
+        Parser("wrapper", parts_of, _wrappers, heavy=True),
         Parser("composite", parse_evidence, _composite),
         Parser("gpu-policy", parse_gpu_policy, lambda: [GPU_POLICY], heavy=True),
         Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),

@@ -102,6 +102,7 @@ NO_REVOCATION: Final = "revocation not checked"
 NO_FIRMWARE: Final = "firmware not compared"
 NO_VTPM_QUOTE: Final = "vTPM quote not checked"
 NO_GPU_EVIDENCE: Final = "GPU evidence not appraised"
+OTHER_MESSAGES: Final = "other messages of the wrapper not appraised"
 """What acceptances lack most often, in the same words for every format."""
 FRESHNESS_STEPS: Final = frozenset({"nonce", "report-data"})
 """The steps, by the last word of their ids, that compare the evidence with what the relying party asked with."""
@@ -215,6 +216,13 @@ class Appraisal:
         detail = f"not {' and not '.join(unmet)}{lacking}" if unmet else f"{' and '.join(sorted(requirements))}"
         step = AppraisalStep("requirements", not unmet, detail, "", "", tuple(self.missing) if unmet else ())
         return replace(self, steps=(*self.steps, step), claims={} if unmet else self.claims)
+
+    def leaving_out(self, messages: int) -> Appraisal:
+        """Return this appraisal with a step before its own that says how many other messages of a wrapper it left."""
+        if not messages:
+            return self
+        detail = f"other messages of the wrapper: {messages}, not read"
+        return replace(self, steps=(AppraisalStep("unwrapped", None, detail, "", OTHER_MESSAGES), *self.steps))
 
     def found_in(self, document: str | None, *unread: UnappraisedPart) -> Appraisal:
         """Return this appraisal with steps before its own that name the document which the evidence lay in.

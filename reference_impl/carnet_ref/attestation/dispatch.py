@@ -24,7 +24,8 @@ from carnet_ref.attestation.formats import (
     appraise_files,
     readers,
 )
-from carnet_ref.attestation.kinds import Identified, identified, kind_of
+from carnet_ref.attestation.kinds import COMPANIONS, Identified, kind_of
+from carnet_ref.attestation.wrappers import Part, parts_of
 from carnet_ref.wire import MalformedError
 
 if TYPE_CHECKING:
@@ -75,24 +76,37 @@ def appraise_document(data: bytes, inputs: Inputs) -> Appraisal:
 
     Raises UsageError if something that the evidence needs was not given, or what was given is of no use.
     """
-    from carnet_ref.attestation.appraisal import Checklist, RefusedError, unparsable
+    parts = parts_of(data)
+    names = [(part, name) for part in parts for name in formats_for(part.found, inputs)]
+    if len(parts) == len(names) == 1:
+        return appraise_files(names[0][1], [data], *inputs.of(names[0][1]))
+    return _of_parts(parts, names, inputs)
 
-    document = identified(data)
-    names = formats_for(document, inputs)
-    if not names:
-        return replace(unparsable(unread(document)), layers=document.layers)
-    if len(names) == 1:
-        return appraise_files(names[0], [data], *inputs.of(names[0]))
+
+def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: Inputs) -> Appraisal:
+    """Appraise every part by every format that reads it, as one."""
+    from carnet_ref.attestation.appraisal import OTHER_MESSAGES, Checklist, RefusedError
+
     steps, claims = Checklist(), {}
-    appraisals = {name: appraise_files(name, [data], *inputs.of(name)) for name in names}
-    layers = tuple(dict.fromkeys(layer for each in appraisals.values() for layer in each.layers))
+    layers = dict.fromkeys(layer for part in parts for layer in part.layers)
     try:
-        for name, appraisal in appraisals.items():
-            steps.adopt(_beside(appraisal, names), name)
-            claims[name] = dict(appraisal.claims)
+        for part in parts:
+            if formats_for(part.found, inputs):
+                continue
+            beside = not part.may_be_evidence or bool(set(part.found.kinds) & set(COMPANIONS))
+            if not (names and beside):
+                steps.refuse("parse", unread(part.found))
+            steps.left_out("unwrapped", unread(part.found), lacking=OTHER_MESSAGES)
+        appraised = [name for _, name in names]
+        for place, (part, name) in enumerate(names):
+            appraisal = _beside(appraise_files(name, [part.found.data], *inputs.of(name)), appraised)
+            layers |= dict.fromkeys(appraisal.layers)
+            prefix = name if appraised.count(name) == 1 else f"{name}{appraised[:place].count(name)}"
+            steps.adopt(appraisal, prefix)
+            claims[prefix] = dict(appraisal.claims)
     except RefusedError:
         pass  # the step says so, and what is concluded has no claims
-    return replace(steps.concluded(claims), layers=layers)
+    return replace(steps.concluded(claims), layers=tuple(layers))
 
 
 def _beside(appraisal: Appraisal, names: Collection[str]) -> Appraisal:

@@ -36,6 +36,9 @@ HCL_SNP: Final = "Azure's wrapping of an AMD SEV-SNP report (HCL)"
 HCL: Final = "Azure's wrapping of a report (HCL)"
 TPM_QUOTE: Final = "a quote of a TPM"
 TPM_DOCUMENT: Final = "a document with quotes of a TPM"
+SIGNED_WRAPPER: Final = "a signed conceptual message wrapper (CMW)"
+SIGNED_JSON: Final = "application/cmw+json"
+SIGNED_CBOR: Final = b"application/cmw+cbor"
 COSE: Final = "a COSE document of no known kind"
 XML: Final = "XML, such as NVIDIA's reference values"
 EAR_TOKEN: Final = "a signed attestation result (EAR)"
@@ -62,6 +65,7 @@ SNP_VERSIONS: Final = range(1, 16)
 NAMES_SHOWN: Final = 4
 LONGEST_NAME: Final = 40
 COMPANIONS: Final = {
+    SIGNED_WRAPPER: "Carnet knows nobody who signs wrappers; give what is in it",
     SGX_QUOTE: "Carnet reads quotes of TDX virtual machines alone",
     TDREPORT: "ask the machine for a quote, which others can check, and give that to carnet attest tdx",
     TCB_INFO: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
@@ -119,6 +123,7 @@ _JSON_KINDS: Final = (
     (("eat_nonce",), CLAIMS),
     (("x5c",), TOKEN_CERTIFICATES),
     (("keys",), JWKS),
+    (("payload", "protected", "signature"), SIGNED_WRAPPER),
 )
 """What objects with all of these names are; the first rows are the most telling, and leave the rest fewer names."""
 
@@ -209,14 +214,20 @@ def kinds_of(data: bytes) -> tuple[str, ...]:
 
 
 def _kind_of_token(compact: bytes) -> str:
-    """Return what a token seems to be, by names of its claims."""
-    payload = compact.split(b".")[1]
+    """Return what a token seems to be, by the type of its content or by names of its claims."""
+    header, claims, _ = map(_object_of_token, compact.split(b"."))
+    if header.get("cty") == SIGNED_JSON:
+        return SIGNED_WRAPPER
+    return next((kind for names, kind in _TOKEN_KINDS if set(claims) & names), JWT_TOKEN)
+
+
+def _object_of_token(part: bytes) -> Mapping[str, object]:
+    """Return the object in a part of a token; an empty one where it has none."""
     try:
-        claims = json_value(base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)))
+        value = json_value(base64.urlsafe_b64decode(part + b"=" * (-len(part) % 4)))
     except ValueError:
-        return JWT_TOKEN
-    named = set(claims) if isinstance(claims, dict) else set()
-    return next((kind for names, kind in _TOKEN_KINDS if named & names), JWT_TOKEN)
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 _TOKEN_KINDS: Final = (
@@ -270,6 +281,7 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (EVENT_LOG, lambda data: b"Spec ID Event03\0" in data[:64]),
     (NITROTPM_DOCUMENT, lambda data: _is_nitro(data) and b"\x6dnitrotpm_pcrs" in data),
     (NITRO_DOCUMENT, lambda data: _is_nitro(data) and b"\x64pcrs" in data),
+    (SIGNED_WRAPPER, lambda data: data[:2] in (b"\x84\x58", b"\xd2\x84") and SIGNED_CBOR in data[:64]),
     (COSE, lambda data: data[:2] in (b"\x84\x44", b"\xd2\x84")),
     (CERTIFICATE, lambda data: data[:2] in (b"\x30\x81", b"\x30\x82")),
     (XML, lambda data: data.lstrip()[:1] == b"<"),

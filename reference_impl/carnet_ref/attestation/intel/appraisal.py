@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Final, TypeVar
@@ -46,6 +46,7 @@ from carnet_ref.attestation.intel.certificates import (
     parse_pck_chain,
 )
 from carnet_ref.attestation.intel.collateral import (
+    DERIVED_STATUSES,
     REMEMBERED,
     TD_QUOTING_ENCLAVE,
     Collateral,
@@ -56,17 +57,20 @@ from carnet_ref.attestation.intel.collateral import (
     check_enclave,
     combined,
     module_level,
+    of_two_moments,
     parse_collateral,
     platform_level,
     qe_level,
 )
 from carnet_ref.attestation.intel.event_log import RUNTIME_RTMR, MeasuredEvent, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.quote import (
+    BODY_NAMES,
     EXPOSING_BITS,
     HARMLESS_BITS,
     EnclaveReport,
     TdAttributes,
     TdReport,
+    TdReportExtension,
     TdxQuote,
     WrongKindError,
     parse_quote,
@@ -347,7 +351,8 @@ class PlatformAppraisal:
     def _matched(self, quote: TdxQuote) -> Level:
         """Find the levels of the platform's parts, and judge them together by the policy.
 
-        A report of TDX 1.5 has the versions at the start of the TD and those of now: the worse of both count.
+        A report of TDX 1.5 has the versions at the start of the TD and those of now: the worse of both count, or the
+        TD should be started anew.
         """
         given, report = self.collateral, quote.report
         check_quoting_enclave(self.steps, quote.signature.qe_report, self.policy)
@@ -360,8 +365,9 @@ class PlatformAppraisal:
         self.steps.passed("tdx-module", f"a published TDX module, {known}", PCS_API)
         tcb = self.chain.leaf.tcb
         levels = self._found("tcb-status", lambda: [platform_level(given.tcb_info, tcb, moment) for moment in moments])
-        level = combined(*levels, *modules, enclave)
-        problem = self._problem(level)
+        both = [combined(level, module, enclave) for level, module in zip(levels, modules, strict=True)]
+        level = of_two_moments(both[0], both[-1])
+        problem = self._problem(level, both[0].status)
         advisories = f" ({', '.join(level.advisories)})" if level.advisories else ""
         self.steps.require(problem is None, "tcb-status", f"{level.status}{advisories}", f"{problem}", PCS_API)
         return level
@@ -372,10 +378,11 @@ class PlatformAppraisal:
         except NoMatchError as error:
             self.steps.refuse(step, str(error), PCS_API)
 
-    def _problem(self, level: Level) -> str | None:
-        """Return what the policy has against a level, if anything."""
+    def _problem(self, level: Level, launch: TcbStatus) -> str | None:
+        """Return what the policy has against a level, if anything; it may have accepted the status at the launch."""
         policy, given = self.policy, self.collateral
-        if level.status not in policy.tcb_statuses:
+        statuses = {level.status, launch} if level.status in DERIVED_STATUSES else {level.status}
+        if not statuses & policy.tcb_statuses:
             accepted = ", ".join(sorted(policy.tcb_statuses)) or "none"
             return f"the TCB status is {level.status} since {level.date:{TIME}}; accepted: {accepted}"
         rejected = sorted(policy.rejected_advisories.intersection(level.advisories))
@@ -486,7 +493,7 @@ def _parse(
         steps.refuse("parse", str(error))
     parsed = evidence.quote
     steps.passed("parse", f"{len(quote)} bytes, of which {parsed.padding} zero padding", TDX_QUOTE)
-    steps.passed("kind", f"TDX quote of version {parsed.version}", TDX_QUOTE)
+    steps.passed("kind", f"TDX quote of version {parsed.version}, {BODY_NAMES[parsed.report.body]}", TDX_QUOTE)
     return evidence
 
 
@@ -570,15 +577,20 @@ def _check_isolation(steps: Checklist, report: TdReport, policy: Policy) -> None
     ends = report.attributes.sept_ve_disable
     if policy.require_sept_ve_disable and not ends:
         steps.refuse("isolation", "SEPT_VE_DISABLE is not set: the host may take pages away unnoticed", TD_ATTRIBUTES)
-    serving = report.mrservicetd or bytes(REGISTER_BYTES)
-    named = policy.service_tds | dict(policy.measurements).get("mrservicetd", frozenset())
-    if any(serving) and serving not in named and policy.allow_any_service_td:
-        steps.left_out("isolation", f"a service TD, {serving.hex()}", TD_ATTRIBUTES, lacking="service TD not compared")
-        return
-    detail = f"served by the TD that the policy names, {serving.hex()}" if any(serving) else "no service TD"
+    serving, named = report.service_tds, policy.service_tds | dict(policy.measurements).get("mrservicetd", frozenset())
+    other = next(((what, value) for what, value in serving.items() if value not in named), None)
+    if other is not None:
+        what, value = other
+        if policy.allow_any_service_td:
+            steps.left_out("isolation", f"a {what}: {value.hex()}", TD_ATTRIBUTES, lacking="service TD not compared")
+            return
+        steps.refuse(
+            "isolation", f"a {what} that the policy does not name may reach into the TD: {value.hex()}", TD_ATTRIBUTES
+        )
+    shown = ", ".join(dict.fromkeys(value.hex() for value in serving.values()))
+    detail = f"served by the TD that the policy names, {shown}" if serving else "no service TD"
     detail += "" if ends else "; SEPT_VE_DISABLE is not set, which the policy allows"
-    otherwise = f"a service TD that the policy does not name may reach into the TD: {serving.hex()}"
-    steps.require(not any(serving) or serving in named, "isolation", detail, otherwise, TD_ATTRIBUTES)
+    steps.passed("isolation", detail, TD_ATTRIBUTES)
 
 
 def _check_measurements(steps: Checklist, report: TdReport, policy: Policy) -> None:
@@ -667,6 +679,7 @@ def _claims(evidence: _Evidence, chain: PckChain, level: Level | None) -> dict[s
     found: dict[str, object] = {
         "tee": "TDX",
         "quote_version": evidence.quote.version,
+        "td_report": BODY_NAMES[report.body],
         "fmspc": chain.leaf.fmspc.hex(),
         "platform": f"{chain.leaf.certificate.serial_number:x}",
         "debug": report.attributes.debug,
@@ -679,12 +692,19 @@ def _claims(evidence: _Evidence, chain: PckChain, level: Level | None) -> dict[s
         "mrowner": report.mrowner.hex(),
         "mrownerconfig": report.mrownerconfig.hex(),
         "report_data": report.report_data.hex(),
+        "extension": None if report.extension is None else _extension(report.extension),
         "runtime_events": _runtime_events(evidence.logs[0] if evidence.logs else ()),
         "tcb_status": None if level is None else level.status.value,
         "tcb_date": None if level is None else f"{level.date:{TIME}}",
         "advisories": None if level is None else list(level.advisories),
     }
     return found
+
+
+def _extension(extension: TdReportExtension) -> dict[str, object]:
+    """Return what a TD report 1.5 Ex says more, bytes in hexadecimal."""
+    values = {each.name: getattr(extension, each.name) for each in fields(extension)}
+    return {name: value.hex() if isinstance(value, bytes) else value for name, value in values.items()}
 
 
 def _runtime_events(events: Sequence[MeasuredEvent]) -> list[dict[str, str]]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -35,7 +35,11 @@ from carnet_ref.wire import MalformedError
 
 
 class TcbStatus(StrEnum):
-    """What Intel says of a TCB level."""
+    """What Intel says of a TCB level.
+
+    The last two are said of no level. They follow where a TD was started on a platform that was out of date, and which
+    no longer is: what was loaded then goes on running until the TD is started anew.
+    """
 
     UP_TO_DATE = "UpToDate"
     SW_HARDENING_NEEDED = "SWHardeningNeeded"
@@ -44,8 +48,13 @@ class TcbStatus(StrEnum):
     OUT_OF_DATE = "OutOfDate"
     OUT_OF_DATE_CONFIGURATION_NEEDED = "OutOfDateConfigurationNeeded"
     REVOKED = "Revoked"
+    TD_RELAUNCH_ADVISED = "TDRelaunchAdvised"
+    TD_RELAUNCH_ADVISED_CONFIGURATION_NEEDED = "TDRelaunchAdvisedConfigurationNeeded"
 
 
+DERIVED_STATUSES: Final = frozenset({TcbStatus.TD_RELAUNCH_ADVISED, TcbStatus.TD_RELAUNCH_ADVISED_CONFIGURATION_NEEDED})
+PUBLISHED_STATUSES: Final = frozenset(TcbStatus) - DERIVED_STATUSES
+OUT_OF_DATE_STATUSES: Final = frozenset({TcbStatus.OUT_OF_DATE, TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED})
 CONFIGURATION_STATUSES: Final = frozenset(
     {
         TcbStatus.CONFIGURATION_NEEDED,
@@ -233,17 +242,32 @@ def combined(platform: Level, *others: Level | None) -> Level:
     """
     parts = [other for other in others if other is not None]
     statuses = {part.status for part in (platform, *parts)}
-    out_of_date = {TcbStatus.OUT_OF_DATE, TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED}
     status = platform.status
     if TcbStatus.REVOKED in statuses:
         status = TcbStatus.REVOKED
-    elif statuses & out_of_date:
+    elif statuses & OUT_OF_DATE_STATUSES:
         needs_configuration = bool(statuses & CONFIGURATION_STATUSES)
         status = TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED if needs_configuration else TcbStatus.OUT_OF_DATE
     else:
         status = max(statuses, key=list(TcbStatus).index)
     advisories = dict.fromkeys(advisory for part in (platform, *parts) for advisory in part.advisories)
     return Level(status, min(part.date for part in (platform, *parts)), tuple(advisories))
+
+
+def of_two_moments(launch: Level, current: Level) -> Level:
+    """Return the level of a platform out of those when a TD was started and now.
+
+    Where the platform was out of date and no longer is, the TD should be started anew. Else the worse of both counts.
+
+    Source: Intel confidential-computing.tee.dcap.qvl, commit d12717e3, ``TDRelaunchCheck.cpp``, ``checkForRelaunch``,
+    which looks at the level now for nothing else.
+    """
+    whole = combined(launch, current)
+    if launch.status not in OUT_OF_DATE_STATUSES or current.status in {*OUT_OF_DATE_STATUSES, TcbStatus.REVOKED}:
+        return whole
+    needs_configuration = bool({launch.status, current.status} & CONFIGURATION_STATUSES)
+    advised, needed = TcbStatus.TD_RELAUNCH_ADVISED, TcbStatus.TD_RELAUNCH_ADVISED_CONFIGURATION_NEEDED
+    return replace(whole, status=needed if needs_configuration else advised)
 
 
 COMPONENTS: Final = 16
@@ -414,7 +438,7 @@ def _components(document: Document, name: str) -> tuple[int, ...]:
     return found
 
 
-def _level(document: Document, statuses: frozenset[TcbStatus] = frozenset(TcbStatus)) -> Level:
+def _level(document: Document, statuses: frozenset[TcbStatus] = PUBLISHED_STATUSES) -> Level:
     status = document.text("tcbStatus")
     if status not in statuses:
         raise MalformedError("TCB level", "a published status", repr(status)[:80])

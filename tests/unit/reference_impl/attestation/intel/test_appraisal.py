@@ -1,6 +1,7 @@
 """The appraisal of a quote: each step refuses what it is there for, and a policy accepts nothing by accident."""
 
 import json
+import random
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
@@ -35,6 +36,7 @@ from tests.fixtures.simulated_quotes import (
     appraised,
     edited,
     of_tdx_15,
+    of_tdx_15_ex,
     with_attributes,
 )
 
@@ -252,6 +254,48 @@ def test_a_policy_names_the_oldest_date_of_a_tcb_level(days: int, step: str | No
     assert refused.failed_step == step
     assert (f"accepted: from {moment:%Y-%m-%d}" in refused.steps[-1].detail) is bool(step)
     assert appraised(policy=policy).accepted, "without collateral nobody says of which date a level is"
+
+
+SERVING = ("service TD", "service TD at its creation", "current service TD")
+
+
+@WITHOUT_AND_WITH
+@pytest.mark.parametrize("place", range(3))
+def test_each_service_td_of_a_td_report_1_5_ex_has_to_be_named(place: int, collateral: bytes | None) -> None:
+    hashes = [SERVICE if place == each else bytes(48) for each in range(3)]
+    quote = of_tdx_15_ex(hashes[0], initial_servicetd=hashes[1], current_servicetd=hashes[2])
+    refused = appraised(quote, collateral=collateral)
+    assert (refused.failed_step, f"a {SERVING[place]} that" in refused.steps[-1].detail) == ("isolation", True)
+    named = replace(DEFAULT_POLICY, measurements=(("mrservicetd", frozenset({SERVICE, bytes(48)})),))
+    assert appraised(quote, collateral=collateral, policy=named).accepted
+    both = of_tdx_15_ex(SERVICE, initial_servicetd=SERVICE, current_servicetd=b"\1" * 48)
+    assert appraised(both, collateral=collateral, policy=named).failed_step == "isolation"
+
+
+@WITHOUT_AND_WITH
+def test_a_quote_with_a_td_report_1_5_ex_is_named_and_read(collateral: bytes | None) -> None:
+    accepted = appraised(of_tdx_15_ex(vmid=b"\2", td_id=b"t" * 32), collateral=collateral)
+    assert {step.id: step.detail for step in accepted.steps}["kind"] == "TDX quote of version 5, TD report 1.5 Ex"
+    extension = accepted.claims["extension"]
+    assert isinstance(extension, dict)
+    assert (accepted.claims["td_report"], extension["vmid"], extension["td_id"]) == ("TD report 1.5 Ex", 2, "74" * 32)
+    assert appraised().claims["extension"] is None
+
+
+@pytest.mark.parametrize(
+    "place", [54, 54 + 600, *(54 + at for at in (648, 649, 681, 729, 777, 785, 801, 817, 829, 884))]
+)
+def test_no_field_of_a_td_report_1_5_ex_can_change(place: int) -> None:
+    quote = of_tdx_15_ex()
+    assert appraised(edited(quote, place, bytes([quote[place] ^ 1]))).failed_step == "quote-signature"
+
+
+def test_a_changed_quote_with_a_td_report_1_5_ex_is_refused() -> None:
+    quote, draw = of_tdx_15_ex(), random.Random(15)
+    for _ in range(1000):
+        place = draw.randrange(len(quote))
+        changed = edited(quote, place, bytes([quote[place] ^ 1 << draw.randrange(8)]))
+        assert not appraised(changed).accepted
 
 
 QE_SIGNER, QE_PRODUCT, QE_ATTRIBUTES, QE_MISCSELECT = 128, 256, 48, 16

@@ -15,7 +15,16 @@ from carnet_ref.attestation.intel.event_log import MOST_EVENTS, parse_event_log,
 from carnet_ref.attestation.intel.evidence import QuoteEvidence, quote_evidence
 from carnet_ref.attestation.intel.quote import LARGEST_QUOTE, PADDING_LIMIT, WrongKindError, parse_quote
 from carnet_ref.wire import MalformedError
-from tests.fixtures.simulated_quotes import PLATFORM, QUOTE, REPORT_DATA, appraised, edited, of_tdx_15
+from tests.fixtures.simulated_quotes import (
+    EXTENSION,
+    PLATFORM,
+    QUOTE,
+    REPORT_DATA,
+    appraised,
+    edited,
+    of_tdx_15,
+    of_tdx_15_ex,
+)
 from tests.fixtures.wrapped_evidence import (
     EVENTS,
     QUOTE_DOCUMENTS,
@@ -51,6 +60,30 @@ def test_a_quote_of_either_version_has_its_fields_where_they_are_specified() -> 
     assert old.report.mrservicetd is None
 
 
+def test_a_td_report_1_5_ex_has_its_fields_where_intels_headers_put_them() -> None:
+    values = {name: bytes([place + 1]) * size for place, (name, size) in enumerate(EXTENSION.items())}
+    quote = of_tdx_15_ex(b"m" * 48, **values)
+    report = parse_quote(quote).report
+    assert (len(parse_quote(quote).signed), report.mrservicetd, report.body) == (54 + 885, b"m" * 48, 4)
+    found = {name: getattr(report.extension, name) for name in EXTENSION}
+    assert found == values | {"vmid": 1}
+    # Where Intel's header says that each field begins, from the start of the body
+    places = dict(zip(EXTENSION, (648, 649, 681, 729, 777, 785, 801, 817, 829, 877), strict=True))
+    for name, place in places.items():
+        changed = parse_quote(edited(quote, 54 + place, b"\xee")).report.extension
+        differing = [other for other in EXTENSION if getattr(changed, other) != getattr(report.extension, other)]
+        assert differing == [name]
+
+
+@pytest.mark.parametrize(
+    ("key_type", "words"),
+    [(0, "EPID"), (1, "reserved"), (3, "ECDSA P-384"), (4, "ML-DSA"), (5, "ML-DSA"), (7, "ML-DSA"), (65535, "ML-DSA")],
+)
+def test_an_attestation_key_of_another_type_is_refused_with_what_is_known_of_it(key_type: int, words: str) -> None:
+    with pytest.raises(MalformedError, match=f"found {key_type}, .*{words}"):
+        parse_quote(edited(QUOTE, 2, key_type.to_bytes(2, "little")))
+
+
 @pytest.mark.parametrize(
     "quote",
     [edited(QUOTE, 0, b"\3\0\2\0\0\0\0\0"), edited(QUOTE, 4, b"\0\0\0\0"), version_5(1, 384, BODY[:384])],
@@ -68,7 +101,8 @@ def test_a_quote_of_an_sgx_enclave_is_recognised_as_another_kind(quote: bytes) -
         ("attestation key type", edited(QUOTE, 2, b"\3\0")),
         ("TEE type", edited(QUOTE, 4, b"\x82")),
         ("QE vendor id", edited(QUOTE, 12, b"\0")),
-        ("body type", version_5(4, 584, BODY)),
+        ("body type", version_5(5, 584, BODY)),
+        ("bytes of body", version_5(4, 648, BODY + bytes(64))),
         ("bytes of body", version_5(3, 584, BODY)),
         ("certification data type 6", edited(QUOTE, 636 + 128, b"\5\0")),
         ("certification data type 5", edited(QUOTE, 636 + 134 + 448 + 34, b"\6\0")),
