@@ -641,8 +641,8 @@ def _replayed(events: int, left: Set[str]) -> str:
     """Say in which registers a log ends, and which are left to measurements."""
     if not left:
         return f"{events} events end in the quote's RTMR0 to RTMR3"
-    ends = ", ".join(register.upper() for register in RTMRS if register not in left)
-    return f"{events} events end in the quote's {ends or 'registers'}; left to measurements: {', '.join(sorted(left)).upper()}"
+    ends = ", ".join(register.upper() for register in RTMRS if register not in left) or "registers"
+    return f"{events} events end in the quote's {ends}; left to measurements: {', '.join(sorted(left)).upper()}"
 
 
 def registers(report: TdReport) -> dict[str, bytes]:
