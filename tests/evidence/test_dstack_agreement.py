@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.attestation.intel.event_log import NO_ACTION, RUNTIME_EVENT, parse_event_log, replay_rtmr
+from carnet_ref.attestation.event_logs import NO_ACTION
+from carnet_ref.attestation.intel.event_log import RUNTIME_EVENT, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.evidence import quote_evidence
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.wire import MalformedError

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import subprocess
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -166,28 +167,32 @@ def agreement(found: Sequence[Pair]) -> str:
     return out.getvalue()
 
 
+def judged(found: Sequence[Pair]) -> dict[tuple[str, str, str], tuple[dict[str, Any], int]]:
+    """Return each judgement that some differences have, with how many; raise AssertionError if nobody judged one."""
+    rows = {_key(row): row for row in tomllib.loads(JUDGED.read_text("utf-8"))["difference"]}
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for pair in found:
+        if pair.outcome in ("Carnet alone refuses", "the other alone refuses"):
+            step = pair.question.ours.failed_step or ""
+            key = next((each for each in rows if _fits(each, pair, step)), None)
+            assert key is not None, f"nobody judged: {pair.peer.name}, {pair.peer.kind}, {pair.question}, {step}"
+            counts[key] += 1
+    return {key: (row, counts[key]) for key, row in rows.items()}
+
+
 def differences(found: Sequence[Pair]) -> str:
     """Return as CSV every difference, with who is right and by which clause.
 
     Raises AssertionError if nobody judged one, or one that was judged is none.
     """
-    import tomllib
-
-    judged = {_key(row): row for row in tomllib.loads(JUDGED.read_text("utf-8"))["difference"]}
-    rows: dict[tuple[str, str, str], list[str]] = {}
-    for pair in found:
-        if pair.outcome in ("Carnet alone refuses", "the other alone refuses"):
-            step = pair.question.ours.failed_step or ""
-            key = next((each for each in judged if _fits(each, pair, step)), None)
-            assert key is not None, f"nobody judged: {pair.peer.name}, {pair.peer.kind}, {pair.question}, {step}"
-            rows.setdefault(key, []).append(f"{pair.peer.name}: {pair.question.change}")
-    assert not (left := set(judged) - set(rows)), f"no difference: {left}"
+    rows = judged(found)
+    left = [key for key, (_, count) in rows.items() if not count]
+    assert not left, f"no difference: {left}"
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("Documents", "Difference", "Pairs", "Right", "By"))
-    for key, pairs_of in rows.items():
-        row = judged[key]
-        writer.writerow((KINDS[row["kind"]], row["says"], len(pairs_of), row["right"], row["by"]))
+    for row, count in rows.values():
+        writer.writerow((KINDS[row["kind"]], row["says"], count, row["right"], row["by"]))
     return out.getvalue()
 
 

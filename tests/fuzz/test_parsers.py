@@ -207,6 +207,7 @@ INSIDE_OTHERS = {
     "carnet_ref.attestation.documents.parse_documents": "an event-log in JSON is read with it",
     "carnet_ref.attestation.cose.parse_leading_cbor": "cbor is read with it",
     "carnet_ref.attestation.nvidia.rim.parse_bounded": "a rim is read with it",
+    "carnet_ref.attestation.policies.PolicyForm": "the policy of each format is read with it",
     "carnet_ref.systems.verifiable_fl.statements.parse_statement": "an envelope of a step is read with it",
     "carnet_ref.systems.gpu_travelling.codec.Codec": "orders, commands and channel messages are read with it",
 }

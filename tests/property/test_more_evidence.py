@@ -25,9 +25,17 @@ from carnet_ref.attestation.appraisal import (
     anchors_from_pem,
     default_anchors,
 )
+from carnet_ref.attestation.cca import appraisal as cca_policy
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, Expected, Verifier, appraise_composite
 from carnet_ref.attestation.documents import decode
-from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionKind, OptionValues, appraise_files
+from carnet_ref.attestation.formats import (
+    FORMATS,
+    AppraisalContext,
+    NeedsOptionError,
+    OptionKind,
+    OptionValues,
+    appraise_files,
+)
 from carnet_ref.attestation.intel import appraisal as td_policy
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY
 from carnet_ref.attestation.intel.collateral import TcbStatus
@@ -40,8 +48,10 @@ from carnet_ref.attestation.nvidia.node import SWITCHES
 from carnet_ref.attestation.nvidia.report import Mode
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
+from carnet_ref.attestation.tpm import appraisal as tpm_policy
 from carnet_ref.crypto.primitives import sha384, sign_p256
 from tests.fixtures import (
+    cca_tokens,
     ear_tokens,
     nitro_documents,
     nvidia_node,
@@ -50,6 +60,7 @@ from tests.fixtures import (
     simulated_machine,
     simulated_quotes,
     simulated_snp,
+    tpm_quotes,
 )
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
@@ -95,7 +106,7 @@ class Situation:
         try:
             return self.appraise(given, policy)
         except UsageError as error:
-            option = {"a report alone needs --chain": "chain"}.get(str(error), "key")
+            option = error.option if isinstance(error, NeedsOptionError) else "key"
             return Appraisal((AppraisalStep("usage", False, str(error), without=(option,)),), {})
 
 
@@ -117,6 +128,8 @@ def every_situation() -> Iterator[Situation]:
     yield from _gpus()
     yield from _nodes()
     yield from _nitro_documents()
+    yield from _realms()
+    yield from _tpm_quotes()
     yield _result()
     yield from _of_services()
     yield _composite()
@@ -296,6 +309,50 @@ def _nitro_documents() -> Iterator[Situation]:
     for name, document in every.items():
         appraise = of_format("nitro", document, nitro.anchors(), nitro.AT)
         yield Situation(name, "nitro", appraise, parts, (None, asking, nitro_policy.Policy()))
+
+
+def _realms() -> Iterator[Situation]:
+    cca = cca_tokens
+    parts = {
+        "key": Part("platform-key", (cca.pem(), cca.pem(cca.key("stranger")))),
+        "nonce": Part("nonce", (cca.NONCE, bytes(64))),
+    }
+    asking = replace(cca_policy.DEFAULT_POLICY, require=frozenset({"nonce"}))
+    every = {"a realm": cca.token(), "a realm on a debugged platform": cca.token(platform={2395: 0x4000})}
+    for name, token in every.items():
+        appraise = of_format("cca", token, Anchors({}), nitro_documents.AT)
+        yield Situation(name, "cca", appraise, parts, (None, asking, cca_policy.Policy()))
+
+
+def _tpm_quotes() -> Iterator[Situation]:
+    tpm, policy = tpm_quotes, tpm_policy
+    message = tpm.quote()
+    files = {
+        "signature": Part("signature", (tpm.signature(message), tpm.signature(tpm.quote(nonce=b"x")))),
+        "pcrs": Part("pcrs", (tpm.serialized(tpm.registers()), tpm.serialized({**tpm.registers(), 4: bytes(32)}))),
+        "ak": Part("ak", (tpm.pem(tpm.rsa_key()), tpm.pem(tpm.rsa_key(1)))),
+    }
+    nonce = Part("nonce", (tpm.NONCE, b"x"))
+    log = Part("event-log", (tpm.log(), tpm.log(tpm.EVENTS[1:])))
+    crls = [
+        simulated_snp.amd().revocation_list(*revoked, at=tpm.NOW).public_bytes(Encoding.DER)
+        for revoked in ((), (simulated_snp.amd().authority(KeyKind.VCEK),))
+    ]
+    platform = simulated_quotes.PLATFORM
+    revoked = platform.published(simulated_quotes.NOW, revoked=[platform.pck_chain[0].certificate])
+    collateral = Part("collateral", ((platform.collateral,), (revoked,)))
+    every: dict[str, tuple[Any, dict[str, Part]]] = {
+        "a quote": (message, {**files, "nonce": nonce, "log": log}),
+        "a certified quote": (tpm.google(), {"ak": files["ak"], "nonce": nonce, "log": log}),
+        "a quote with its key": (tpm.google(certified=False), {"ak": files["ak"], "nonce": nonce, "log": log}),
+        "Azure's quote": (tpm.azure(), {"nonce": nonce, "crl": Part("crl", tuple((each,) for each in crls))}),
+        "Azure's quote of a TD": (tpm.azure(tdx=True), {"nonce": nonce, "collateral": collateral}),
+    }
+    asking = replace(policy.DEFAULT_POLICY, require=frozenset({"nonce", "pcr-digest"}))
+    for name, (evidence, parts) in every.items():
+        data = evidence if isinstance(evidence, bytes) else json.dumps(evidence).encode()
+        appraise = of_format("tpm", data, tpm.anchors(), tpm.NOW)
+        yield Situation(name, "tpm", appraise, parts, (None, asking, policy.Policy()))
 
 
 def _result() -> Situation:

@@ -129,7 +129,7 @@ def policy_keys() -> str:
 
 def _policy_section(name: str, form: PolicyForm[Any]) -> Lines:
     yield from (f"## {name}", "")
-    rows = [(code(PRESET), PRESET_MEANING, code(f'"{Preset.DEFAULT}"'), "", "")]
+    rows: list[tuple[str, ...]] = [(code(PRESET), PRESET_MEANING, code(f'"{Preset.DEFAULT}"'), "", "")]
     presets = {preset: form.preset(preset).values for preset in Preset}
     for key in form.keys.values():
         default, strict, inventory = (

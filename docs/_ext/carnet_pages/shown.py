@@ -48,6 +48,7 @@ _BLOCK = re.compile(
 _UNSTABLE = (
     re.compile(r"^(time +)\S.*$", re.MULTILINE),
     re.compile(r"( python )\S+$", re.MULTILINE),
+    re.compile(r"( in )[\d.,]+ s(?=: )"),
     re.compile(r"( cc )[\d.]+"),  # the C compiler is the machine's
 )
 _VARYING = re.compile(r"[0-9a-f]{16}|\d[\d,.]*")

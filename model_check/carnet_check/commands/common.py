@@ -179,6 +179,11 @@ class Closing:
             block += wrapped(label, text)
         return [*block, rerun(self.rerun)]
 
+    def last_lines(self) -> list[str]:
+        """Return what a block says at least: what was written, and how the same comes again."""
+        kept = wrapped("artefacts", self.artefacts) if self.artefacts else []
+        return [*kept, rerun(self.rerun)]
+
 
 def profile_line(name: str, walks: Walks | None) -> str:
     """Say which profile a run had, and what its random walks were drawn from if it took any."""
@@ -377,12 +382,14 @@ def log(text: str) -> None:
     click.echo(printable_lines(text), err=True)
 
 
-def finish(as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closing: Closing) -> None:
-    """Print the outcome of a command: one JSON object, or lines and the closing block."""
+def finish(
+    as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closing: Closing, *, brief: bool = False
+) -> None:
+    """Print the outcome of a command: one JSON object, or lines and the closing block, or the end of it."""
     if as_json:
         show_json({**value, "run": closing.as_json()})
         return
-    for line in [*lines, *map(printable, closing.lines())]:
+    for line in [*lines, *map(printable, closing.last_lines() if brief else closing.lines())]:
         say(line)
 
 

@@ -35,7 +35,7 @@ def matrices(outcome: CampaignOutcome, width: int = 80) -> list[str]:
             *_goals(outcome, plan),
             *_liveness(plan, rows),
         ]
-        lines += _unexpected(rows)
+        lines += unexpected_lines(rows)
     if campaign.declared:
         lines += wrapped("declared", ", ".join(campaign.declared) + " (named, not stated yet: never counted)")
     for note in outcome.notes:
@@ -60,14 +60,14 @@ def _table(campaign: Campaign, plan: Plan, rows: Sequence[Result], width: int) -
     cells = {(c, t): _cell(campaign, verdicts.get((c, t), {})) for c in claims for t in threats}
     beside = width >= WIDE or _fits([claims, *([t, *_joined(cells, t)] for t in threats)], width)
     parts = {key: ["·".join(cell)] if beside else cell for key, cell in cells.items()}
-    widths = [_width(["claim", *claims])]
+    widths = [longest(["claim", *claims])]
     widths += [
-        _width([t, *(text for (_, other), cell in parts.items() if other == t for text in cell)]) for t in threats
+        longest([t, *(text for (_, other), cell in parts.items() if other == t for text in cell)]) for t in threats
     ]
-    lines = [_line(["claim", *threats], widths), "─" * min(sum(widths) + GAP * (len(widths) - 1), report_width())]
+    lines = [as_line(["claim", *threats], widths), "─" * min(sum(widths) + GAP * (len(widths) - 1), report_width())]
     for claim in claims:
         for level, row in enumerate(zip_longest(*(parts[claim, threat] for threat in threats), fillvalue="")):
-            lines.append(_line(["" if level else claim, *row], widths))
+            lines.append(as_line(["" if level else claim, *row], widths))
     if any(EXPECTED_FALL in text for cell in cells.values() for text in cell):
         lines += hanging(f"{EXPECTED_FALL} expected: the claim is not made there, and the run shows the attack")
     return lines
@@ -98,14 +98,16 @@ def _joined(cells: Mapping[tuple[str, str], list[str]], threat: str) -> list[str
 
 
 def _fits(columns: Sequence[Sequence[str]], width: int) -> bool:
-    return sum(_width(column) for column in columns) + GAP * (len(columns) - 1) <= width
+    return sum(longest(column) for column in columns) + GAP * (len(columns) - 1) <= width
 
 
-def _width(texts: Iterable[str]) -> int:
+def longest(texts: Iterable[str]) -> int:
+    """Return the length of the longest text."""
     return max((len(text) for text in texts), default=0)
 
 
-def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
+def as_line(texts: Sequence[str], widths: Sequence[int]) -> str:
+    """Return a row of a table, in columns of these widths."""
     return (" " * GAP).join(f"{text:<{width}}" for text, width in zip(texts, widths, strict=True)).rstrip()
 
 
@@ -177,7 +179,7 @@ def _reached(goal: GoalOutcome) -> str:
     return f"reached in {counted(goal.steps or 0, 'step')} under {goal.threat}{directed}"
 
 
-def _unexpected(rows: Sequence[Result]) -> list[str]:
+def unexpected_lines(rows: Sequence[Result]) -> list[str]:
     """List what is not as expected, each with why."""
     wrong = [row for row in rows if not row.as_expected]
     if not wrong:

@@ -19,6 +19,7 @@ from carnet_check.cache import open_folder
 from carnet_check.commands import common
 from carnet_check.commands.explore import seed_option, walked_as_json
 from carnet_check.commands.matrix import matrices
+from carnet_check.commands.screen import next_commands, screen
 from carnet_check.engines import registry
 from carnet_check.engines.exploration import Caps, Walks
 from carnet_check.engines.interface import Bounded, Diagnoses
@@ -134,6 +135,7 @@ class ShardParameter(click.ParamType[Shard]):
 @click.option(
     "--strict", is_flag=True, help="Exit with 3 where one engine alone establishes a claim, or none states it."
 )
+@click.option("--long", "long", is_flag=True, help="Print every verdict, size, assumption, note and version.")
 @common.states_option
 @common.time_option
 @common.memory_option
@@ -163,6 +165,7 @@ def verify(
     html: Path | None,
     cti: str | None,
     strict: bool,
+    long: bool,
     max_states: int | None,
     max_seconds: int | None,
     max_memory: int | None,
@@ -175,6 +178,8 @@ def verify(
 
     An engine proves a claim for any number of parties, keys and rounds, or checks it in every state of small instances.
     Where a claim is expected to fall, an engine looks for the attack.
+
+    One screen says what came of it; --long says all of it.
     """
     if protocol is None or every:
         return verify_unnamed(context, protocol, every, as_json)
@@ -202,12 +207,10 @@ def verify(
     with progress() as shown:
         shown.status("counting the interpretations that are explored")
         campaign = planned(request)
-        intention = list(_intention(campaign))
-    announce = common.log if as_json else common.say
-    for line in intention:
-        announce(line)
     if shard is not None:
         return _shared(context, campaign, shard, as_json)
+    if as_json or long:
+        _announce(campaign, as_json)
     with progress() as shown, track_progress(shown) as covered:
         outcome = running.verify(campaign, covered)
         covered.status("writing what was asked for")
@@ -219,7 +222,8 @@ def verify(
         family = campaign.request.source.family
         context.meta[COLLECTED].append({"protocol": family.id, **value, "run": closing.as_json()})
     if not (as_json and COLLECTED in context.meta):
-        common.finish(as_json, value, [] if as_json else [*_lines(outcome), *_strictly(lacking)], closing)
+        lines = [] if as_json else _report(outcome, closing, lacking, long)
+        common.finish(as_json, value, lines, closing, brief=not long)
     return deciding([ExitCode(outcome.exit_code), *(ExitCode.UNKNOWN for _ in lacking)])
 
 
@@ -238,6 +242,7 @@ def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str 
 
 def _shared(context: click.Context, campaign: Campaign, shard: Shard, as_json: bool) -> int:
     """Do one part of the work, and say what became of it."""
+    _announce(campaign, as_json)
     require_shareable(campaign)
     with progress() as shown, track_progress(shown) as covered:
         shared = run_shard(campaign, shard, covered)
@@ -251,8 +256,13 @@ def _shared(context: click.Context, campaign: Campaign, shard: Shard, as_json: b
 # -- before ---------------------------------------------------------------------------------------
 
 
+def _announce(campaign: Campaign, as_json: bool) -> None:
+    """Print what the run is going to do, beside standard output if an object goes there."""
+    for line in _intention(campaign):
+        (common.log if as_json else common.say)(line)
+
+
 def _intention(campaign: Campaign) -> Iterator[str]:
-    """Say what the run is going to do."""
     family = campaign.request.source.family
     yield from hanging(f"{family.id}: {family.title}")
     for plan in campaign.plans:
@@ -273,8 +283,23 @@ def _intention(campaign: Campaign) -> Iterator[str]:
 # -- after ----------------------------------------------------------------------------------------
 
 
-def _lines(outcome: CampaignOutcome) -> Iterator[str]:
-    yield from matrices(outcome, shutil.get_terminal_size((80, 24)).columns)
+def _report(outcome: CampaignOutcome, closing: common.Closing, lacking: Sequence[str], long: bool) -> Iterator[str]:
+    """Say what came of the run, and what a strict reader does not let pass."""
+    if long:
+        yield from matrices(outcome, shutil.get_terminal_size((80, 24)).columns)
+    else:
+        yield from screen(outcome, closing.verdicts, closing.outcome)
+    yield from _told_in_full(outcome)
+    for each in lacking:
+        yield from wrapped("strict", each)
+    if long:
+        yield from [""] if lacking else []
+    else:
+        yield from next_commands(outcome, closing.rerun)
+
+
+def _told_in_full(outcome: CampaignOutcome) -> Iterator[str]:
+    """Tell what is violated and should not be, and what has no proof."""
     fallen = [row for row in outcome.results if row.has_trace and not row.as_expected]
     for number, row in enumerate(fallen):
         yield f"{row.claim} is violated under {row.threat} in variant {row.variant}:"
@@ -283,14 +308,6 @@ def _lines(outcome: CampaignOutcome) -> Iterator[str]:
         yield f"  {outcome.again(row)}"
         yield ""
     yield from unproved_lines(invariants_as_json(outcome), outcome.campaign.request.cti)
-
-
-def _strictly(lacking: Sequence[str]) -> Iterator[str]:
-    """Say what a strict reader does not let pass."""
-    for each in lacking:
-        yield from wrapped("strict", each)
-    if lacking:
-        yield ""
 
 
 def _told(outcome: CampaignOutcome, row: Result) -> list[str]:

@@ -50,13 +50,15 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
         agreed = replace(found, rows=tuple(disagreements(found.rows, plan, bases)))
         found = check_plan(campaign, plan, Evidence.of(plan.protocol.variant, answers), agreed)
     diagnoses = diagnose(campaign, answers, found.rows, listener)
+    settled_by_proof = tuple(_not_explored(settled))
     remarks = (f"{answer.engine}: {note}" for answer in answers for note in answer.notes)
     return CampaignOutcome(
         campaign=campaign,
         answers=answers,
         results=tuple(sorted(found.rows, key=lambda row: _order(campaign, row))),
         goals=found.goals,
-        notes=(*found.notes, *_not_explored(settled), *remarks),
+        notes=(*found.notes, *settled_by_proof, *remarks),
+        asides=found.asides | {*settled_by_proof},
         seconds=time.monotonic() - began,
         diagnoses=diagnoses,
     )

@@ -125,6 +125,8 @@ class CheckedRows:
     rows: tuple[Result, ...]
     goals: tuple[GoalOutcome, ...] = ()
     notes: tuple[str, ...] = ()
+    asides: frozenset[str] = frozenset()
+    """The notes that a reader of one screen can do without: they say nothing against a verdict."""
 
 
 def disagreements(
@@ -167,7 +169,7 @@ def check_plan(campaign: Campaign, plan: interface.Plan, evidence: Evidence, fou
     check = _Check(campaign, plan, evidence, found.rows)
     marked = list(check.with_premises_checked(found.rows))
     if plan.protocol.lemma_claims and not plan.protocol.actions:  # no step is spoken of: nothing is to be reached
-        return CheckedRows(tuple(marked), found.goals, (*found.notes, *check.notes))
+        return replace(found, rows=tuple(marked), notes=(*found.notes, *check.notes))
     if check.is_unsure:
         check.note("no solver was asked, so nobody looked for premises that never hold")
     if not evidence.searches:
@@ -181,7 +183,8 @@ def check_plan(campaign: Campaign, plan: interface.Plan, evidence: Evidence, fou
     rows = tuple(disagreements((*check.with_triggers_checked(marked), *check.liveness()), plan))
     for note in check.remembered:
         check.note(f"what may ever happen: {note}")
-    return CheckedRows(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
+    goals, notes = (*found.goals, *check.reached), (*found.notes, *check.notes)
+    return CheckedRows(rows, goals, notes, found.asides | check.asides)
 
 
 def _fairness(live: Eventually, names: Iterable[str]) -> str:
@@ -207,6 +210,7 @@ class _Check:
         self.rows = [row for row in rows if row.variant == plan.protocol.variant and row.kind is Kind.CLAIM]
         self.reached: list[GoalOutcome] = []
         self.notes: list[str] = []
+        self.asides: set[str] = set()
         self.before: list[AnswerCache] = []
         self._possible: dict[str, tuple[Action, ...]] = {}
         self._possibilities: dict[str, interface.Possibilities] = {}
@@ -429,7 +433,8 @@ class _Check:
                     stopped.append(action.name)
         layer = self.family.variants[self.protocol.variant].over
         if stopped and not layer:  # what a layer's claims do not rest on is left out, and seen in the variant below
-            self.note(f"adversary steps that no run took here, and other profiles or designs may: {', '.join(stopped)}")
+            said = f"adversary steps that no run took here, and other profiles or designs may: {', '.join(stopped)}"
+            self.asides.add(self.note(said))
 
     def _hopeless(self, action: Action) -> str:
         """Say why the adversary can never take ``action``, whatever is removed from the protocol."""
@@ -469,11 +474,12 @@ class _Check:
             kind=kind,
         )
 
-    def note(self, text: str) -> None:
-        """Add a remark on this variant to what the run says at its end, once."""
+    def note(self, text: str) -> str:
+        """Add a remark on this variant to what the run says at its end, once, and return it."""
         remark = f"{self.protocol.variant}: {text}"
         if remark not in self.notes:
             self.notes.append(remark)
+        return remark
 
 
 # --------------------------------------------------------------------------------------------------

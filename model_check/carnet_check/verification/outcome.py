@@ -203,6 +203,8 @@ class CampaignOutcome:
     results: tuple[Result, ...] = ()
     goals: tuple[GoalOutcome, ...] = ()
     notes: tuple[str, ...] = ()
+    asides: frozenset[str] = frozenset()
+    """The notes that say nothing against a verdict."""
     seconds: float = 0.0
     diagnoses: tuple[Diagnosis, ...] = ()
     """The status of each claim and lemma where proofs are made by induction."""

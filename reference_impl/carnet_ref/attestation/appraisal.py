@@ -37,6 +37,7 @@ class AnchorRole(StrEnum):
     INTEL_SGX = "intel-sgx"
     AMD_SEV = "amd-sev"
     AWS_NITRO = "aws-nitro"
+    TPM_KEY = "tpm-attestation-key"
     RESULT_SIGNER = "result-signer"
     """Of attestation services; there is no default, since nobody's result counts without being asked for."""
 
@@ -101,6 +102,7 @@ NO_REVOCATION: Final = "revocation not checked"
 NO_FIRMWARE: Final = "firmware not compared"
 NO_VTPM_QUOTE: Final = "vTPM quote not checked"
 NO_GPU_EVIDENCE: Final = "GPU evidence not appraised"
+OTHER_MESSAGES: Final = "other messages of the wrapper not appraised"
 """What acceptances lack most often, in the same words for every format."""
 FRESHNESS_STEPS: Final = frozenset({"nonce", "report-data"})
 """The steps, by the last word of their ids, that compare the evidence with what the relying party asked with."""
@@ -199,8 +201,12 @@ class Appraisal:
 
     @property
     def missing(self) -> Mapping[str, tuple[str, ...]]:
-        """The options that were not given, each with the steps that it brings or brings further."""
-        waiting = [step for step in self.steps if not step.ok and step.without]
+        """The options that were not given, each with the steps that it brings or brings further.
+
+        Where the evidence was refused, only what may bring the step that refused it to another end.
+        """
+        open_steps = {None} if self.failed_step is None else {False}
+        waiting = [step for step in self.steps if step.ok in open_steps and step.without]
         options = dict.fromkeys(option for step in waiting for option in step.without)
         return {option: tuple(step.id for step in waiting if option in step.without) for option in options}
 
@@ -214,6 +220,13 @@ class Appraisal:
         detail = f"not {' and not '.join(unmet)}{lacking}" if unmet else f"{' and '.join(sorted(requirements))}"
         step = AppraisalStep("requirements", not unmet, detail, "", "", tuple(self.missing) if unmet else ())
         return replace(self, steps=(*self.steps, step), claims={} if unmet else self.claims)
+
+    def leaving_out(self, messages: int) -> Appraisal:
+        """Return this appraisal with a step before its own that says how many other messages of a wrapper it left."""
+        if not messages:
+            return self
+        detail = f"other messages of the wrapper: {messages}, not read"
+        return replace(self, steps=(AppraisalStep("unwrapped", None, detail, "", OTHER_MESSAGES), *self.steps))
 
     def found_in(self, document: str | None, *unread: UnappraisedPart) -> Appraisal:
         """Return this appraisal with steps before its own that name the document which the evidence lay in.

@@ -16,7 +16,7 @@ Source: RFC 8949, sections 3, 5.3 and 5.6; RFC 9052, sections 3.1, 4.2 and 4.4; 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
@@ -57,11 +57,14 @@ class Tagged:
 class _OnlyTags(dict[int, Callable[[object, bool], object]]):
     """How tags are read: those of the format as they are, and no other."""
 
-    def __init__(self, tags: frozenset[int]) -> None:
-        super().__init__({tag: partial(_tagged, tag) for tag in tags})
+    def __init__(self, tags: Container[int]) -> None:
+        super().__init__()
+        self._tags = tags
 
     def __missing__(self, tag: int) -> Callable[[object, bool], object]:
-        raise ValueError(f"the tag {tag}")
+        if tag not in self._tags:
+            raise ValueError(f"the tag {tag}")
+        return partial(_tagged, tag)
 
 
 def _tagged(tag: int, value: object, _immutable: bool) -> Tagged:
@@ -72,7 +75,7 @@ def parse_cbor(
     data: bytes,
     what: str,
     *,
-    tags: frozenset[int] = frozenset(),
+    tags: Container[int] = (),
     largest: int = LARGEST,
     indefinite: bool = False,
 ) -> object:
@@ -89,7 +92,7 @@ def parse_cbor(
 
 
 def parse_leading_cbor(
-    data: bytes, what: str, *, tags: frozenset[int], largest: int, indefinite: bool = False
+    data: bytes, what: str, *, tags: Container[int], largest: int, indefinite: bool = False
 ) -> tuple[object, int]:
     """Return the value that ``data`` begins with, and where it ends.
 

@@ -24,7 +24,8 @@ from carnet_ref.attestation.formats import (
     appraise_files,
     readers,
 )
-from carnet_ref.attestation.kinds import Identified, identified, kind_of
+from carnet_ref.attestation.kinds import COMPANIONS, Identified, kind_of
+from carnet_ref.attestation.wrappers import Part, parts_of
 from carnet_ref.wire import MalformedError
 
 if TYPE_CHECKING:
@@ -57,17 +58,22 @@ def reader_groups(document: Identified) -> tuple[tuple[str, ...], ...]:
 
 
 def _chosen(names: Sequence[str], document: Identified, inputs: Inputs) -> str:
-    """Return the first format that lacks nothing to read the document, or else the first that has what was given."""
+    """Return the first format that reads the document, or else the first that would with an option, or else the first.
+
+    Formats that do not have all options that were given are passed over, if any has them.
+    """
     suited = [name for name in names if inputs.suit(name)] or names
+    waiting = []
     for name in suited if len(suited) > 1 else ():
         try:
             FORMATS[name].load().recognise(document.data, inputs.of(name)[0])
         except NeedsOptionError:
-            continue
+            waiting.append(name)
         except MalformedError:
+            continue
+        else:
             return name
-        return name
-    return suited[0]
+    return (waiting or suited)[0]
 
 
 def appraise_document(data: bytes, inputs: Inputs) -> Appraisal:
@@ -75,24 +81,37 @@ def appraise_document(data: bytes, inputs: Inputs) -> Appraisal:
 
     Raises UsageError if something that the evidence needs was not given, or what was given is of no use.
     """
-    from carnet_ref.attestation.appraisal import Checklist, RefusedError, unparsable
+    parts = parts_of(data)
+    names = [(part, name) for part in parts for name in formats_for(part.found, inputs)]
+    if len(parts) == len(names) == 1:
+        return appraise_files(names[0][1], [data], *inputs.of(names[0][1]))
+    return _of_parts(parts, names, inputs)
 
-    document = identified(data)
-    names = formats_for(document, inputs)
-    if not names:
-        return replace(unparsable(unread(document)), layers=document.layers)
-    if len(names) == 1:
-        return appraise_files(names[0], [data], *inputs.of(names[0]))
+
+def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: Inputs) -> Appraisal:
+    """Appraise every part by every format that reads it, as one."""
+    from carnet_ref.attestation.appraisal import OTHER_MESSAGES, Checklist, RefusedError
+
     steps, claims = Checklist(), {}
-    appraisals = {name: appraise_files(name, [data], *inputs.of(name)) for name in names}
-    layers = tuple(dict.fromkeys(layer for each in appraisals.values() for layer in each.layers))
+    layers = dict.fromkeys(layer for part in parts for layer in part.layers)
     try:
-        for name, appraisal in appraisals.items():
-            steps.adopt(_beside(appraisal, names), name)
-            claims[name] = dict(appraisal.claims)
+        for part in parts:
+            if formats_for(part.found, inputs):
+                continue
+            beside = not part.may_be_evidence or bool(set(part.found.kinds) & set(COMPANIONS))
+            if not (names and beside):
+                steps.refuse("parse", unread(part.found))
+            steps.left_out("unwrapped", unread(part.found), lacking=OTHER_MESSAGES)
+        appraised = [name for _, name in names]
+        for place, (part, name) in enumerate(names):
+            appraisal = _beside(appraise_files(name, [part.found.data], *inputs.of(name)), appraised)
+            layers |= dict.fromkeys(appraisal.layers)
+            prefix = name if appraised.count(name) == 1 else f"{name}{appraised[:place].count(name)}"
+            steps.adopt(appraisal, prefix)
+            claims[prefix] = dict(appraisal.claims)
     except RefusedError:
         pass  # the step says so, and what is concluded has no claims
-    return replace(steps.concluded(claims), layers=layers)
+    return replace(steps.concluded(claims), layers=tuple(layers))
 
 
 def _beside(appraisal: Appraisal, names: Collection[str]) -> Appraisal:
@@ -123,7 +142,7 @@ def appraise(
     kind: str | None = None,
     anchors: Anchors | None = None,
     require: Collection[str] = (),
-    **given: bytes | int | Sequence[bytes],
+    **given: bytes | int | str | Sequence[bytes],
 ) -> Appraisal:
     """Appraise evidence of any kind, as ``carnet attest`` does.
 
@@ -167,7 +186,7 @@ class _GivenInputs:
     at: datetime
     policy: bytes | Mapping[str, object] | str | None
     anchors: Anchors
-    given: Mapping[str, bytes | int | Sequence[bytes]]
+    given: Mapping[str, bytes | int | str | Sequence[bytes]]
 
     def suit(self, name: str) -> bool:
         """Return whether the format has all options that were given."""
@@ -215,6 +234,9 @@ def _checked(option: Option, value: object) -> Value:
             return value
         case ((OptionKind.FILE | OptionKind.HEX), bytes()) if len(value) == option.length or not option.length:
             return value
+        case OptionKind.TEXT, str():
+            return value
     length = f" of {option.length} bytes" if option.length else ""
-    expected = {OptionKind.FILES: "a list of bytes", OptionKind.NUMBER: "a number from 0"}.get(option.kind, "bytes")
+    named = {OptionKind.FILES: "a list of bytes", OptionKind.NUMBER: "a number from 0", OptionKind.TEXT: "text"}
+    expected = named.get(option.kind, "bytes")
     raise UsageError(f"{_keyword(option)} has to be {expected}{length}")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation import kinds
+from carnet_ref.attestation.wrappers import Part, parts_of
 from carnet_ref.wire import MalformedError
 
 if TYPE_CHECKING:
@@ -158,23 +159,32 @@ def appraise_files(name: str, files: Sequence[bytes], given: OptionValues, again
     from carnet_ref.attestation.appraisal import unparsable
 
     form = FORMATS[name].load()
-    opened = [kinds.identified(data) for data in files]
-    layers = tuple(dict.fromkeys(layer for each in opened for layer in each.layers))
+    held = [parts_of(data) for data in files]
+    chosen = [part for parts in held for part in _own_parts(name, parts)]
+    layers = tuple(dict.fromkeys(layer for part in chosen for layer in part.layers))
+    if form.combine is None and len(chosen) > 1:
+        raise UsageError(f"the wrapper has {len(chosen)} messages for {name}: carnet attest FILE appraises them all")
     try:
-        recognised = [form.recognise(each.data, given) for each in opened]
+        recognised = [form.recognise(part.found.data, given) for part in chosen]
         evidence = recognised[0] if form.combine is None else form.combine(recognised)
     except MalformedError as error:
-        return replace(unparsable(_with_advice(name, opened, str(error))), layers=layers)
+        return replace(unparsable(_with_advice(name, chosen, str(error))), layers=layers)
     except UsageError:
-        if advice := _with_advice(name, opened, ""):
+        if advice := _with_advice(name, chosen, ""):
             return replace(unparsable(advice), layers=layers)
         raise
     appraisal: Appraisal = form.appraise(evidence, given, against)
     appraisal = replace(appraisal, layers=(*layers, *_described(form, evidence)))
     if appraisal.failed_step != "parse":
-        return appraisal
+        return appraisal.leaving_out(sum(map(len, held)) - len(chosen))
     *before, parse = appraisal.steps
-    return replace(appraisal, steps=(*before, replace(parse, detail=_with_advice(name, opened, parse.detail))))
+    return replace(appraisal, steps=(*before, replace(parse, detail=_with_advice(name, chosen, parse.detail))))
+
+
+def _own_parts(name: str, parts: Sequence[Part]) -> Sequence[Part]:
+    """Return the parts of a file that a format may read: one, unless several messages of a wrapper are of its kinds."""
+    own = [part for part in parts if set(part.found.kinds) & set(FORMATS[name].kinds)]
+    return own or parts[:1]
 
 
 def _described(form: Format[_Parsed, Any], evidence: _Parsed) -> tuple[kinds.Layer, ...]:
@@ -185,9 +195,9 @@ def _described(form: Format[_Parsed, Any], evidence: _Parsed) -> tuple[kinds.Lay
         return ()
 
 
-def _with_advice(name: str, opened: Sequence[kinds.Identified], detail: str) -> str:
+def _with_advice(name: str, parts: Sequence[Part], detail: str) -> str:
     """Return why files cannot be parsed, with what is to be done where one is of a kind that is not the format's."""
-    for each in opened:
+    for each in (part.found for part in parts):
         advice = next(filter(None, map(advice_on, each.kinds)), "")
         if advice and not set(each.kinds) & set(FORMATS[name].kinds):
             return f"{detail}: {advice}" if each.kinds[0] in detail else f"this is {each.kinds[0]}: {advice}"
@@ -240,6 +250,11 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         "Appraise NVIDIA's reference values by themselves.",
         (kinds.XML,),
     ),
+    "tpm": RegisteredFormat(
+        "carnet_ref.attestation.tpm.format:FORMAT",
+        "Appraise the quote of a TPM, and of the virtual TPMs of clouds.",
+        (kinds.TPM_QUOTE, kinds.TPM_DOCUMENT, kinds.AZURE_SNP, kinds.AZURE_TDX),
+    ),
     "tdx": RegisteredFormat(
         "carnet_ref.attestation.intel.format:FORMAT",
         "Appraise the quote of an Intel TDX virtual machine.",
@@ -255,6 +270,11 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         "Appraise the document of an AWS Nitro enclave or NitroTPM.",
         (kinds.NITRO_DOCUMENT, kinds.NITROTPM_DOCUMENT),
     ),
+    "cca": RegisteredFormat(
+        "carnet_ref.attestation.cca.format:FORMAT",
+        "Appraise the attestation token of an Arm CCA realm.",
+        (kinds.CCA_TOKEN,),
+    ),
     "ear": RegisteredFormat(
         "carnet_ref.attestation.ear:FORMAT",
         "Check a signed attestation result of a verifier.",
@@ -266,4 +286,7 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         (kinds.NRAS_TOKEN, kinds.GOOGLE_TOKEN, kinds.INTEL_TOKEN, kinds.AZURE_TOKEN, kinds.JWT_TOKEN),
     ),
 }
-"""Every format, by the name of its subcommand; adding one is a module and a line here."""
+"""Every format, by the name of its subcommand; adding one is a module and a line here.
+
+Of formats that read the same documents, the one that appraises more of them comes first.
+"""

@@ -29,12 +29,17 @@ NVIDIA_EVIDENCE: Final = "a document with evidence of NVIDIA devices"
 NRAS_TOKEN: Final = "a token of NVIDIA's remote attestation service (NRAS)"
 SNP_REPORT: Final = "an AMD SEV-SNP report"
 NITRO_DOCUMENT: Final = "the document of an AWS Nitro enclave"
+CCA_TOKEN: Final = "the attestation token of an Arm CCA realm"
 NITROTPM_DOCUMENT: Final = "the document of an EC2 instance with NitroTPM"
 SNP_DOCUMENT: Final = "a document with an AMD SEV-SNP report"
 AZURE_SNP: Final = "Azure's evidence of an AMD SEV-SNP virtual machine"
 HCL_SNP: Final = "Azure's wrapping of an AMD SEV-SNP report (HCL)"
 HCL: Final = "Azure's wrapping of a report (HCL)"
 TPM_QUOTE: Final = "a quote of a TPM"
+TPM_DOCUMENT: Final = "a document with quotes of a TPM"
+SIGNED_WRAPPER: Final = "a signed conceptual message wrapper (CMW)"
+SIGNED_JSON: Final = "application/cmw+json"
+SIGNED_CBOR: Final = b"application/cmw+cbor"
 COSE: Final = "a COSE document of no known kind"
 XML: Final = "XML, such as NVIDIA's reference values"
 EAR_TOKEN: Final = "a signed attestation result (EAR)"
@@ -61,6 +66,7 @@ SNP_VERSIONS: Final = range(1, 16)
 NAMES_SHOWN: Final = 4
 LONGEST_NAME: Final = 40
 COMPANIONS: Final = {
+    SIGNED_WRAPPER: "Carnet knows nobody who signs wrappers; give what is in it",
     SGX_QUOTE: "Carnet reads quotes of TDX virtual machines alone",
     TDREPORT: "ask the machine for a quote, which others can check, and give that to carnet attest tdx",
     TCB_INFO: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
@@ -109,6 +115,8 @@ _JSON_KINDS: Final = (
     (("evidences",), NVIDIA_EVIDENCE),
     (("gpu_evidence",), NVIDIA_EVIDENCE),
     (("evidence", "certificate"), NVIDIA_EVIDENCE),
+    (("quotes", "akPub"), TPM_DOCUMENT),
+    (("quotes", "ak_pub"), TPM_DOCUMENT),
     (("tcbInfo",), TCB_INFO),
     (("enclaveIdentity",), ENCLAVE_IDENTITY),
     (("tcb_info", "qe_identity"), COLLATERAL),
@@ -116,6 +124,7 @@ _JSON_KINDS: Final = (
     (("eat_nonce",), CLAIMS),
     (("x5c",), TOKEN_CERTIFICATES),
     (("keys",), JWKS),
+    (("payload", "protected", "signature"), SIGNED_WRAPPER),
 )
 """What objects with all of these names are; the first rows are the most telling, and leave the rest fewer names."""
 
@@ -206,14 +215,20 @@ def kinds_of(data: bytes) -> tuple[str, ...]:
 
 
 def _kind_of_token(compact: bytes) -> str:
-    """Return what a token seems to be, by names of its claims."""
-    payload = compact.split(b".")[1]
+    """Return what a token seems to be, by the type of its content or by names of its claims."""
+    header, claims, _ = map(_object_of_token, compact.split(b"."))
+    if header.get("cty") == SIGNED_JSON:
+        return SIGNED_WRAPPER
+    return next((kind for names, kind in _TOKEN_KINDS if set(claims) & names), JWT_TOKEN)
+
+
+def _object_of_token(part: bytes) -> Mapping[str, object]:
+    """Return the object in a part of a token; an empty one where it has none."""
     try:
-        claims = json_value(base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)))
+        value = json_value(base64.urlsafe_b64decode(part + b"=" * (-len(part) % 4)))
     except ValueError:
-        return JWT_TOKEN
-    named = set(claims) if isinstance(claims, dict) else set()
-    return next((kind for names, kind in _TOKEN_KINDS if named & names), JWT_TOKEN)
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 _TOKEN_KINDS: Final = (
@@ -265,8 +280,10 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (SNP_REPORT, _is_snp_report),
     (TPM_QUOTE, lambda data: data[:4] == b"\xffTCG"),
     (EVENT_LOG, lambda data: b"Spec ID Event03\0" in data[:64]),
+    (CCA_TOKEN, lambda data: data[:3] in (b"\xd9\x01\x8f", b"\xd9\x03\x8b") and b"\x19\xac\xca" in data[:16]),
     (NITROTPM_DOCUMENT, lambda data: _is_nitro(data) and b"\x6dnitrotpm_pcrs" in data),
     (NITRO_DOCUMENT, lambda data: _is_nitro(data) and b"\x64pcrs" in data),
+    (SIGNED_WRAPPER, lambda data: data[:2] in (b"\x84\x58", b"\xd2\x84") and SIGNED_CBOR in data[:64]),
     (COSE, lambda data: data[:2] in (b"\x84\x44", b"\xd2\x84")),
     (CERTIFICATE, lambda data: data[:2] in (b"\x30\x81", b"\x30\x82")),
     (XML, lambda data: data.lstrip()[:1] == b"<"),

@@ -61,7 +61,6 @@ class ValueKind(ABC):
         """Return the JSON Schema of the values."""
 
 
-@dataclass(frozen=True, slots=True)
 class Flag(ValueKind):
     """True or false."""
 
@@ -128,7 +127,6 @@ class Text(ValueKind):
         return {"type": "string", "pattern": f"^(?:{self.pattern})$"}
 
 
-@dataclass(frozen=True, slots=True)
 class Day(ValueKind):
     """A day, such as ``2026-01-31``, which stands for its first moment in UTC."""
 
@@ -150,7 +148,6 @@ class Day(ValueKind):
         return {"type": "string", "format": "date"}
 
 
-@dataclass(frozen=True, slots=True)
 class Texts(ValueKind):
     """A list of texts, in whatever order."""
 
@@ -470,6 +467,32 @@ def policy_form(
         inventory=inventory,
         check=check,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOf(ValueKind):
+    """A policy of another format, of ``form``, for evidence of that format inside of this one."""
+
+    form: PolicyForm[Any]
+    name: str
+
+    def read(self, value: object, where: str) -> Any:
+        """Return the policy, with what it inherits."""
+        if not isinstance(value, dict):
+            raise _malformed(where, "an object", value)
+        try:
+            return self.form.effective(value).policy
+        except MalformedError as error:
+            raise MalformedError(f"{where}{error.what.removeprefix(WHAT)}", error.expected, error.found) from None
+
+    def written(self, value: Any) -> dict[str, object]:
+        """Return the object with all its keys."""
+        keys = {name: key.written(getattr(value, name)) for name, key in self.form.keys.items()}
+        return {PRESET: str(value.preset), **keys}
+
+    def schema(self) -> dict[str, object]:
+        """Return the schema of the policies of that format."""
+        return {name: each for name, each in self.form.schema(self.name).items() if name != "$schema"}
 
 
 def policy_object(data: bytes) -> dict[str, object]:

@@ -34,7 +34,8 @@ from carnet_ref.attestation.formats import (
     Value,
     appraise_files,
 )
-from carnet_ref.attestation.kinds import Layer, identified
+from carnet_ref.attestation.kinds import Layer
+from carnet_ref.attestation.wrappers import parts_of
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.appraisal import Anchors, Appraisal, Requirement
@@ -350,7 +351,7 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
             _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
         for name, value in _told(appraisal.claims):
             _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
-        for option, steps in appraisal.missing.items() if in_full and appraisal.accepted else ():
+        for option, steps in appraisal.missing.items() if in_full else ():
             _say(f"{'more':<8}{f'--{option}':<{WIDTH}}  ", f"for {', '.join(steps)}")
         for line in hanging(printable(verdict(appraisal))):
             click.echo(line)
@@ -508,7 +509,7 @@ def subcommand(name: str, form: AnyFormat, *, in_full: bool = False) -> click.Co
         except NeedsOptionError as error:
             if not in_full:
                 raise
-            layers = [layer for data in files for layer in identified(data).layers]
+            layers = [layer for data in files for part in parts_of(data) for layer in part.layers]
             return show_what_is_needed(dict.fromkeys(layers), error, as_json)
         if issuer is not None:
             issuer.issue(*_result(name, form, appraisal, against, stands_for, policy_file))

@@ -23,7 +23,7 @@ from carnet_command.progress import Pace, progress
 from carnet_command.text import counted
 from carnet_ref.attestation.dispatch import appraise_document, formats_for, reader_groups
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, NeedsOptionError, OptionValues
-from carnet_ref.attestation.kinds import identified
+from carnet_ref.attestation.wrappers import Part, parts_of
 from carnet_ref.commands import attest
 
 if TYPE_CHECKING:
@@ -192,10 +192,11 @@ def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: S
     """Appraise one file by each format that reads it."""
     (path,) = words.paths
     data = attest.contents(path)
-    several = len(reader_groups(identified(data))) > 1
+    parts = parts_of(data)
+    several = len(parts) > 1 or len(reader_groups(parts[0].found)) > 1
     _refuse_options(words.flags() & ONE_RESULT if several else (), "evidence of one kind")
-    names = formats_for(identified(data), inputs)
-    if len(names) == 1:
+    names = _names(parts, inputs)
+    if len(names) == 1 and not several:
         command = inputs.command(names[0])
         typed = [*(word for option in words.options for word in option), "--", str(path)]
         require_each_once(ctx, command, typed)
@@ -207,10 +208,16 @@ def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: S
     try:
         appraisal = appraise_document(data, inputs).requiring(shared.require)
     except NeedsOptionError as error:
-        return attest.show_what_is_needed(identified(data).layers, error, shared.as_json)
+        layers = dict.fromkeys(layer for part in parts for layer in part.layers)
+        return attest.show_what_is_needed(layers, error, shared.as_json)
     typed = [word for option in words.options if option[0].partition("=")[0] not in ONCE for word in option]
     again = ["carnet", "attest", str(path), *typed, "--at", attest.written(shared.at)]
     return attest.show(appraisal, shared.at, again, shared.as_json, in_full=True)
+
+
+def _names(parts: Sequence[Part], inputs: CommandInputs) -> tuple[str, ...]:
+    """Return the names of the formats that read parts of a file, each once."""
+    return tuple(dict.fromkeys(name for part in parts for name in formats_for(part.found, inputs)))
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
@@ -295,7 +302,7 @@ class BatchLine:
 
 def _appraised(path: Path, inputs: CommandInputs, shared: SharedOptions) -> BatchLine:
     data = attest.contents(path)
-    names = formats_for(identified(data), inputs)
+    names = _names(parts_of(data), inputs)
     try:
         appraisal = appraise_document(data, inputs).requiring(shared.require)
     except NeedsOptionError as error:

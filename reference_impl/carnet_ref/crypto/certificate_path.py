@@ -16,16 +16,17 @@ AMD's endorsement keys differ: their certificates have the serial number 0 and d
 reads those says so (``zero_serial``, ``unstated_usage``); every other path is held to RFC 5280.
 
 Every key on a path has a strength of 128 bits or more: ECDSA over P-256, P-384 or P-521, or RSA of 3072 bits or more.
-Genuine paths use P-384 (NVIDIA), P-256 (Intel), and RSA of 4096 bits above P-384 (AMD). No key comes twice. Name
-constraints are not applied here, so a path with some is refused, critical or not. So is a path with another critical
-extension that is not understood.
+Genuine paths use P-384 (NVIDIA), P-256 (Intel), and RSA of 4096 bits above P-384 (AMD). TPMs sign with RSA of 2048
+bits; whoever reads their certificates says so (``tpm_key``), and only the first of a path may have such a key. No key
+comes twice. Name constraints are not applied here, so a path with some is refused, critical or not. So is a path
+with another critical extension that is not understood.
 
 What depends on certificates alone is found out once: what one says, whether one issued another, and at which anchor
 a path ends. Certificates are compared by all that is in them. Time, policies and revocation are no part of this, and
 no error is remembered; ``REMEMBERED`` bounds how many answers are.
 
 Source: RFC 5280, sections 4.1, 4.2, 4.2.1.3, 4.2.1.9, 4.2.1.10, 4.2.1.12 and 6.1; NIST SP 800-57 Part 1 Revision 5,
-table 2 (strengths of keys).
+tables 2 and 4 (strengths of keys, and until when).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.utils import CryptographyDeprecationWarning
 
 from carnet_ref.wire import MalformedError
@@ -53,15 +54,16 @@ REMEMBERED = 256
 LONGEST_PATH = 10
 LARGEST_CHAIN = 64 * 1024
 CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
-RSA_BITS = range(3072, 8193)
+RSA_BITS, SHORTER_RSA = range(3072, 8193), range(2048, 8193)
 """The upper end bounds what one verification costs."""
 LONGEST_NAME = 200
 """How many characters of a name are shown."""
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 """How moments are shown."""
-SUBJECT_KEY = PublicFormat.SubjectPublicKeyInfo
 HASHES = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 UNDERSTOOD = {x509.BasicConstraints.oid, x509.KeyUsage.oid, x509.ExtendedKeyUsage.oid}
+TPM_KEY_PURPOSE = x509.ObjectIdentifier("2.23.133.8.3")
+"""Source: TCG, EK Credential Profile 2.5, section 3.3 (tcg-kp-AIKCertificate)."""
 PURPOSES = {
     x509.oid.ExtendedKeyUsageOID.SERVER_AUTH: "serverAuth",
     x509.oid.ExtendedKeyUsageOID.CLIENT_AUTH: "clientAuth",
@@ -184,37 +186,46 @@ class SignedCertificate:
 
 
 def check_path(
-    certificates: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate], *, unstated_usage: bool = False
+    certificates: Sequence[x509.Certificate],
+    anchors: Sequence[x509.Certificate],
+    *,
+    unstated_usage: bool = False,
+    tpm_key: bool = False,
 ) -> x509.Certificate:
     """Validate the chain, leaf first, and return the trust anchor it ends at.
 
     The last certificate may be the anchor itself. The first must be of an end entity that may sign evidence. Validity
     in time is for the caller to look at: see `validity`.
 
-    ``unstated_usage`` says whether the first may leave out what its key is for, as RFC 5280, section 4.2.1.3, allows.
+    ``unstated_usage`` says whether the first may leave out what its key is for, as RFC 5280, section 4.2.1.3, allows;
+    ``tpm_key``, whether it is of a TPM's key: that may be RSA of 2048 bits, and the certificate be for that purpose and
+    name the TPM in a critical extension.
 
     Raises PathError if they lead to none, a certificate on the way must not issue, or one is for something else.
     """
-    return _anchor_of(tuple(certificates), tuple(anchors), unstated_usage)
+    return _anchor_of(tuple(certificates), tuple(anchors), unstated_usage, tpm_key)
 
 
 @lru_cache(REMEMBERED)
 def _anchor_of(
-    certificates: tuple[x509.Certificate, ...], anchors: tuple[x509.Certificate, ...], unstated_usage: bool
+    certificates: tuple[x509.Certificate, ...],
+    anchors: tuple[x509.Certificate, ...],
+    unstated_usage: bool,
+    tpm_key: bool,
 ) -> x509.Certificate:
     """Return the trust anchor as `check_path` does."""
-    check_signer(certificates[0], unstated_usage=unstated_usage)
+    check_signer(certificates[0], TPM_KEY_PURPOSE if tpm_key else None, unstated_usage=unstated_usage)
     last = certificates[-1]
     anchor = last if last in anchors else _issuer_among(anchors, last)
     path = [*certificates] if anchor is last else [*certificates, anchor]
     # Insist that no key comes twice on a path: one that does is a circle, or a certificate too many
-    keys = [certificate.public_key().public_bytes(Encoding.DER, SUBJECT_KEY) for certificate in path]
+    keys = [certificate.public_key() for certificate in path]
     twice = next((place for place, key in enumerate(keys) if key in keys[:place]), None)
     if twice is not None:
         raise PathError(f"the key of {name(path[twice])} comes twice on the path")
     _check_understood(anchor)
     for below, (issued, issuer) in enumerate(pairwise(path)):
-        check_issued(issued, issuer)
+        check_issued(issued, issuer, tpm_key=tpm_key and below == 0)
         _check_may_issue(issuer, below)
     return anchor
 
@@ -227,37 +238,38 @@ def _issuer_among(anchors: Sequence[x509.Certificate], issued: x509.Certificate)
     return next((anchor for anchor in named if is_issued_by(issued, anchor)), named[0])
 
 
-def check_issued(issued: x509.Certificate, issuer: x509.Certificate) -> None:
+def check_issued(issued: x509.Certificate, issuer: x509.Certificate, *, tpm_key: bool = False) -> None:
     """Insist that ``issuer`` signed ``issued``, of which everything that matters is understood here.
 
     Raises PathError if it did not, or something is not.
     """
     if not isinstance(issued.signature_hash_algorithm, HASHES):
         raise PathError(f"{name(issued)} is signed with a hash that is not accepted")
-    _check_understood(issued)
+    _check_understood(issued, tpm_key=tpm_key)
     if not is_issued_by(issued, issuer):
         raise PathError(f"{name(issued)} is not issued by {name(issuer)}")
 
 
-def _check_understood(certificate: x509.Certificate) -> None:
+def _check_understood(certificate: x509.Certificate, *, tpm_key: bool = False) -> None:
     """Insist on a key that is strong enough, and on no rule that would go unheeded."""
-    problem = _weakness(certificate.public_key())
+    problem = _weakness(certificate.public_key(), SHORTER_RSA if tpm_key else RSA_BITS)
     if problem is not None:
         raise PathError(f"{name(certificate)} has a key that is not accepted: {problem}")
     if any(extension.oid == x509.NameConstraints.oid for extension in certificate.extensions):
         raise PathError(f"{name(certificate)} has name constraints, which are not applied here")
-    unknown = [e.oid.dotted_string for e in certificate.extensions if e.critical and e.oid not in UNDERSTOOD]
+    understood = UNDERSTOOD | {x509.SubjectAlternativeName.oid} if tpm_key else UNDERSTOOD
+    unknown = [e.oid.dotted_string for e in certificate.extensions if e.critical and e.oid not in understood]
     if unknown:
         raise PathError(f"{name(certificate)} has the unknown critical extension {unknown[0]}")
 
 
-def _weakness(key: object) -> str | None:
+def _weakness(key: object, rsa_bits: range) -> str | None:
     """Return what is wrong with a key, ``None`` where nothing is."""
     match key:
         case ec.EllipticCurvePublicKey():
             return None if isinstance(key.curve, CURVES) else f"it is on {key.curve.name}"
         case rsa.RSAPublicKey():
-            return None if key.key_size in RSA_BITS else f"RSA of {key.key_size} bits"
+            return None if key.key_size in rsa_bits else f"RSA of {key.key_size} bits"
         case _:
             return f"an {type(key).__name__}"
 

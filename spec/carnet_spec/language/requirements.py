@@ -1,9 +1,11 @@
 """The normative sentences of a protocol, read from the numbered text that people read.
 
 The text of a protocol is the file ``requirements.md`` beside it. A normative sentence is a paragraph that opens with
-its id and closes with its source::
+its id and closes with its source; a title in italics may stand before the sentence::
 
     **REQ-KEY-03** The orchestrator MUST … (Source: deck, Epilogue)
+
+    **A1** *Ideal cryptography.* Encryption and signatures are ideal. (Source: convention)
 
 An id is capitals and digits, joined by hyphens. ``A1`` and ``ASM-…`` are assumptions; ``CLAIM-…`` says what must
 always hold; every other sentence says MUST or SHOULD. The text is the only place where a sentence is written: actions
@@ -45,6 +47,12 @@ class Requirement:
     sentence: str
     source: str
     level: Level
+    title: str = ""
+
+    @property
+    def short(self) -> str:
+        """The title, or the first clause of the sentence where it has none."""
+        return self.title or re.split("[:;.]", self.sentence)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,7 @@ OPENING = re.compile(
     r"^(?:[*-] +)?\*\*(?P<id>(?=[A-Z]*[-\d])[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*)\*\*(?P<rest>.*)", re.MULTILINE
 )
 """What opens a normative sentence: an id in bold, at the start of a paragraph or of a list item."""
-_WHOLE = re.compile(r"(?P<sentence>.+?)\s*\(Source: (?P<source>.+)\)")
+_WHOLE = re.compile(r"(?:\*(?P<title>[^*]+)\.\* +)?(?P<sentence>.+?)\s*\(Source: (?P<source>.+)\)")
 _OBLIGES_NOBODY = re.compile(r"\b([Nn]o|[Nn]obody|[Nn]one)\b[^.,:;]*\b(MUST|SHOULD)\b")
 _ASSUMPTION = re.compile(r"A\d+|ASM-.+")
 
@@ -141,7 +149,9 @@ def _parsed(text: NormativeText) -> Iterator[Requirement]:
         whole = _WHOLE.fullmatch(rest)
         if whole is None:
             raise SpecificationError(f"{text.place}: {id} must end with its source, as in '(Source: deck, Epilogue)'")
-        yield Requirement(id, whole["sentence"], whole["source"], _level(text, id, whole["sentence"]))
+        yield Requirement(
+            id, whole["sentence"], whole["source"], _level(text, id, whole["sentence"]), whole["title"] or ""
+        )
 
 
 def _paragraphs(text: str) -> Iterator[str]:

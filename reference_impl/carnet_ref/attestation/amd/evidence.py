@@ -170,12 +170,21 @@ RUNTIME_VERSION: Final = 1
 HCL_REQUEST: Final = 2
 HCL_OF_SNP: Final = 2
 HCL_OF_TDX: Final = 4
+HCL_REPORTS: Final = {HCL_OF_SNP: "a report of AMD SEV-SNP", HCL_OF_TDX: "a report of Intel TDX"}
 HASHES: Final = {1: "SHA-256", 2: "SHA-384", 3: "SHA-512"}
 SHA_256: Final = 1
 
 
 def _in_hcl(data: bytes) -> SnpEvidence:
-    """Read the report and the run-time data of an HCL document; zeros may follow."""
+    report, runtime_data = hcl_parts(data, HCL_OF_SNP)
+    return SnpEvidence(report, None, runtime_data, HCL, CONTAINER, (VTPM,))
+
+
+def hcl_parts(data: bytes, expected: int) -> tuple[bytes, bytes]:
+    """Return the report and the run-time data of an HCL document about a report of a kind; zeros may follow.
+
+    Raises MalformedError if it is something else, or about a report of another kind.
+    """
     reader = Reader(data, HCL)
     reader.constant(HCL_MAGIC, "magic")
     version = reader.number(4, "version")
@@ -189,9 +198,8 @@ def _in_hcl(data: bytes) -> SnpEvidence:
     runtime_size = reader.number(4, "size of the run-time data")
     _hcl_number(reader, RUNTIME_VERSION, "version of the run-time data")
     kind = reader.number(4, "kind of report")
-    if kind != HCL_OF_SNP:
-        found = "a report of Intel TDX" if kind == HCL_OF_TDX else f"a report of kind {kind}"
-        raise MalformedError(HCL, "a report of AMD SEV-SNP", found)
+    if kind != expected:
+        raise MalformedError(HCL, HCL_REPORTS[expected], HCL_REPORTS.get(kind, f"a report of kind {kind}"))
     algorithm = reader.number(4, "hash of the run-time data")
     if algorithm != SHA_256:
         raise reader.malformed(
@@ -203,7 +211,7 @@ def _in_hcl(data: bytes) -> SnpEvidence:
         raise MalformedError(HCL, f"sizes {sizes[0]} and {sizes[1]}", f"{size} and {runtime_size}")
     if any(reader.rest()):
         raise MalformedError(HCL, "nothing but zeros after the run-time data", "other bytes")
-    return SnpEvidence(report, None, runtime_data, HCL, CONTAINER, (VTPM,))
+    return report, runtime_data
 
 
 def _hcl_number(reader: Reader, expected: int, field: str) -> None:
@@ -222,6 +230,22 @@ def user_data(runtime_data: bytes) -> bytes | None:
     """
     document = Document.parse(runtime_data, "run-time data")
     return document.octets(USER_DATA) if document.has(USER_DATA) else None
+
+
+VIRTUAL_TPM_KEY: Final = "HCLAkPub"
+
+
+def virtual_tpm_key(runtime_data: bytes) -> tuple[int, int]:
+    """Return exponent and modulus of the key of Azure's virtual TPM, out of run-time data.
+
+    Raises MalformedError if there is not just one.
+    """
+    keys = Document.parse(runtime_data, "run-time data").documents("keys")
+    found = [key for key in keys if key.has("kid") and key.text("kid") == VIRTUAL_TPM_KEY]
+    if len(found) != 1 or found[0].text("kty") != "RSA":
+        raise MalformedError("run-time data", f"one RSA key {VIRTUAL_TPM_KEY}", f"{len(found)} of that name")
+    exponent, modulus = (int.from_bytes(_octets(found[0], name), "big") for name in ("e", "n"))
+    return exponent, modulus
 
 
 TABLE_CERTIFICATES: Final = frozenset({"ARK", "ASK", "VCEK", "VLEK"})

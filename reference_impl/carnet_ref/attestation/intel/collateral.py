@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from cryptography import x509
@@ -35,7 +35,11 @@ from carnet_ref.wire import MalformedError
 
 
 class TcbStatus(StrEnum):
-    """What Intel says of a TCB level."""
+    """What Intel says of a TCB level.
+
+    The last two are said of no level. They follow where a TD was started on a platform that was out of date, and which
+    no longer is: what was loaded then goes on running until the TD is started anew.
+    """
 
     UP_TO_DATE = "UpToDate"
     SW_HARDENING_NEEDED = "SWHardeningNeeded"
@@ -44,8 +48,13 @@ class TcbStatus(StrEnum):
     OUT_OF_DATE = "OutOfDate"
     OUT_OF_DATE_CONFIGURATION_NEEDED = "OutOfDateConfigurationNeeded"
     REVOKED = "Revoked"
+    TD_RELAUNCH_ADVISED = "TDRelaunchAdvised"
+    TD_RELAUNCH_ADVISED_CONFIGURATION_NEEDED = "TDRelaunchAdvisedConfigurationNeeded"
 
 
+DERIVED_STATUSES: Final = frozenset({TcbStatus.TD_RELAUNCH_ADVISED, TcbStatus.TD_RELAUNCH_ADVISED_CONFIGURATION_NEEDED})
+PUBLISHED_STATUSES: Final = frozenset(TcbStatus) - DERIVED_STATUSES
+OUT_OF_DATE_STATUSES: Final = frozenset({TcbStatus.OUT_OF_DATE, TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED})
 CONFIGURATION_STATUSES: Final = frozenset(
     {
         TcbStatus.CONFIGURATION_NEEDED,
@@ -55,8 +64,7 @@ CONFIGURATION_STATUSES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(NamedTuple):
     """The status of a platform that reaches a TCB level, the date of the level, and its advisories."""
 
     status: TcbStatus
@@ -64,8 +72,7 @@ class Level:
     advisories: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlatformLevel:
+class PlatformLevel(NamedTuple):
     """The security versions a platform needs for a level: 16 for SGX, 16 for TDX, and that of the PCE."""
 
     sgx: tuple[int, ...]
@@ -74,16 +81,14 @@ class PlatformLevel:
     level: Level
 
 
-@dataclass(frozen=True, slots=True)
-class SvnLevel:
+class SvnLevel(NamedTuple):
     """The one security version that a TDX module or an enclave needs for a level."""
 
     isvsvn: int
     level: Level
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleIdentity:
+class ModuleIdentity(NamedTuple):
     """Who signed a TDX module and which attributes it may have: ``id`` is empty for the module of TDX 1.0."""
 
     id: str
@@ -93,8 +98,7 @@ class ModuleIdentity:
     levels: tuple[SvnLevel, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TcbInfo:
+class TcbInfo(NamedTuple):
     """What Intel publishes for the platforms of one FMSPC."""
 
     fmspc: bytes
@@ -233,17 +237,32 @@ def combined(platform: Level, *others: Level | None) -> Level:
     """
     parts = [other for other in others if other is not None]
     statuses = {part.status for part in (platform, *parts)}
-    out_of_date = {TcbStatus.OUT_OF_DATE, TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED}
     status = platform.status
     if TcbStatus.REVOKED in statuses:
         status = TcbStatus.REVOKED
-    elif statuses & out_of_date:
+    elif statuses & OUT_OF_DATE_STATUSES:
         needs_configuration = bool(statuses & CONFIGURATION_STATUSES)
         status = TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED if needs_configuration else TcbStatus.OUT_OF_DATE
     else:
         status = max(statuses, key=list(TcbStatus).index)
     advisories = dict.fromkeys(advisory for part in (platform, *parts) for advisory in part.advisories)
     return Level(status, min(part.date for part in (platform, *parts)), tuple(advisories))
+
+
+def of_two_moments(launch: Level, current: Level) -> Level:
+    """Return the level of a platform out of those when a TD was started and now.
+
+    Where the platform was out of date and no longer is, the TD should be started anew. Else the worse of both counts.
+
+    Source: Intel confidential-computing.tee.dcap.qvl, commit d12717e3, ``TDRelaunchCheck.cpp``, ``checkForRelaunch``,
+    which looks at the level now for nothing else.
+    """
+    whole = combined(launch, current)
+    if launch.status not in OUT_OF_DATE_STATUSES or current.status in {*OUT_OF_DATE_STATUSES, TcbStatus.REVOKED}:
+        return whole
+    needs_configuration = bool({launch.status, current.status} & CONFIGURATION_STATUSES)
+    advised, needed = TcbStatus.TD_RELAUNCH_ADVISED, TcbStatus.TD_RELAUNCH_ADVISED_CONFIGURATION_NEEDED
+    return whole._replace(status=needed if needs_configuration else advised)
 
 
 COMPONENTS: Final = 16
@@ -259,16 +278,14 @@ REMEMBERED: Final = 16
 """How many documents of collateral are remembered: one counts for every platform of its kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class SignedDocument:
+class SignedDocument(NamedTuple):
     """The exact bytes of a JSON value and the raw signature over them."""
 
     body: bytes
     signature: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Collateral:
+class Collateral(NamedTuple):
     """Everything needed to judge the quotes of one kind of platform, as it was published.
 
     ``pck_crl_chain`` may be empty: quotes carry the certificate of who signs ``pck_crl``.
@@ -414,7 +431,7 @@ def _components(document: Document, name: str) -> tuple[int, ...]:
     return found
 
 
-def _level(document: Document, statuses: frozenset[TcbStatus] = frozenset(TcbStatus)) -> Level:
+def _level(document: Document, statuses: frozenset[TcbStatus] = PUBLISHED_STATUSES) -> Level:
     status = document.text("tcbStatus")
     if status not in statuses:
         raise MalformedError("TCB level", "a published status", repr(status)[:80])

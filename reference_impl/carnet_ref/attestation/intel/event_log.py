@@ -20,14 +20,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from carnet_ref.attestation.documents import Document, parse_documents
+from carnet_ref.attestation.event_logs import LARGEST_LOG, NO_ACTION, LoggedEvent, parse_agile_log
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.wire import MalformedError, Reader
+from carnet_ref.wire import MalformedError
 
-LARGEST_LOG: Final = 4 << 20
-NO_ACTION: Final = 3
-"""The type of events that are only remarks: they are measured nowhere."""
 SHA384_ID: Final = 0x0C
-SPECIFICATION: Final = b"Spec ID Event03\0"
 REGISTERS: Final = 4
 REGISTER_BYTES: Final = 48
 RUNTIME_EVENT: Final = 0x08000001
@@ -65,12 +62,17 @@ def parse_event_log(data: bytes) -> tuple[MeasuredEvent, ...]:
         if len(listed) > MOST_EVENTS:
             raise MalformedError("event log", f"at most {MOST_EVENTS} events", f"{len(listed)}")
         return tuple(map(_json_event, listed))
-    reader = Reader(data, "event log")
-    algorithms = _specification(reader)
-    events: list[MeasuredEvent] = []
-    while not _is_unwritten(data, reader.position):
-        events.append(_event(reader, algorithms))
-    return tuple(events)
+    log = parse_agile_log(data, REGISTERS + 1)
+    if log.algorithms.get(SHA384_ID) != REGISTER_BYTES:
+        raise MalformedError("event log header", "SHA-384 digests", f"algorithms {sorted(log.algorithms)}")
+    return tuple(map(_firmware_event, log.events))
+
+
+def _firmware_event(event: LoggedEvent) -> MeasuredEvent:
+    if SHA384_ID not in event.digests:
+        raise MalformedError("event log", "an event with a SHA-384 digest", f"algorithms {sorted(event.digests)}")
+    register = event.register - 1 if event.register else None
+    return MeasuredEvent(register, event.type, event.digests[SHA384_ID], event.data)
 
 
 def _json_event(event: Document) -> MeasuredEvent:
@@ -99,53 +101,6 @@ def _preimage(event: Document, name: str, payload: bytes) -> bytes:
         raise MalformedError("event log", f"version {FIRST_VERSION} or {CANONICAL_VERSION}", f"{version}"[:40])
     hashed = {"name": name, "payload": payload.hex(), "type": RUNTIME_EVENT}
     return json.dumps(hashed, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _specification(reader: Reader) -> dict[int, int]:
-    """Read the first event, which says which digests the others carry; return their sizes by algorithm."""
-    reader.take(4, "register of the first event")
-    if (kind := reader.number(4, "type of the first event")) != NO_ACTION:
-        raise reader.malformed(f"a first event of type {NO_ACTION}", f"{kind}")
-    reader.take(20, "SHA-1 digest of the first event")
-    header = Reader(reader.take(reader.number(4, "size of the first event"), "first event"), "event log header")
-    header.constant(SPECIFICATION, "signature")
-    header.take(8, "platform class, version and integer size")
-    count = header.number(4, "number of algorithms")
-    if count > 16:
-        raise header.malformed("at most 16 algorithms", f"{count}")
-    sizes = {header.number(2, "algorithm"): header.number(2, "digest size") for _ in range(count)}
-    header.take(header.number(1, "size of vendor data"), "vendor data")
-    header.end()
-    if sizes.get(SHA384_ID) != REGISTER_BYTES:
-        raise MalformedError("event log header", "SHA-384 digests", f"algorithms {sorted(sizes)}")
-    return sizes
-
-
-def _event(reader: Reader, algorithms: dict[int, int]) -> MeasuredEvent:
-    start = reader.position
-    register = reader.number(4, "measurement register")
-    if register > REGISTERS:
-        raise reader.malformed(f"a measurement register from 0 to {REGISTERS}", f"{register}")
-    kind = reader.number(4, "event type")
-    count = reader.number(4, "number of digests")
-    if count > len(algorithms):
-        raise reader.malformed(f"at most {len(algorithms)} digests", f"{count}")
-    digests: dict[int, bytes] = {}
-    for _ in range(count):
-        algorithm = reader.number(2, "digest algorithm")
-        if algorithm not in algorithms or algorithm in digests:
-            raise reader.malformed("each declared digest once", f"algorithm {algorithm:#x}")
-        digests[algorithm] = reader.take(algorithms[algorithm], "digest")
-    data = reader.take(reader.number(4, "size of the event"), "event")
-    if SHA384_ID not in digests:
-        raise MalformedError("event log", "an event with a SHA-384 digest", f"algorithms {sorted(digests)}", start)
-    return MeasuredEvent(register - 1 if register else None, kind, digests[SHA384_ID], data)
-
-
-def _is_unwritten(data: bytes, position: int) -> bool:
-    """Whether nothing was written from here on: firmware leaves its buffer as zeros or as ones."""
-    rest = memoryview(data)[position:]
-    return not any(rest) or all(byte == 0xFF for byte in rest)
 
 
 def replay_rtmr(events: Sequence[MeasuredEvent]) -> tuple[bytes, bytes, bytes, bytes]:

@@ -3,7 +3,9 @@
 A quote is a header, the report of a trust domain (TD), and signature data that carries its own certificates. Nothing
 is checked here but the layout: see `carnet_ref.attestation.intel.appraisal` for what a quote proves.
 
-Source: Intel TDX DCAP Quoting Library API, appendix A.3 (version 4) and A.4 (version 5).
+Source: Intel TDX DCAP Quoting Library API, appendix A.3 (version 4) and A.4 (version 5); for the body of 885 bytes
+Intel confidential-computing.tee.dcap, commit f0ed77ed, ``sgx_quote_5.h``, and confidential-computing.tee.dcap.qvl,
+commit d12717e3, ``QuoteStructures.h``.
 """
 
 from __future__ import annotations
@@ -20,8 +22,15 @@ LARGEST_QUOTE: Final = 64 * 1024
 
 ECDSA_P256: Final = 2
 TEE_TDX: Final = 0x81
-BODY_SGX, BODY_TDX_10, BODY_TDX_15 = 1, 2, 3
-BODY_BYTES: Final = {BODY_TDX_10: 584, BODY_TDX_15: 648}
+OTHER_KEY_TYPES: Final = {0: "EPID", 1: "reserved", 3: "ECDSA P-384, which no quoting enclave of Intel makes"}
+"""What Intel has published beside type 2. No number stands for ML-DSA there: those in use are inventions of others.
+
+Source: Intel confidential-computing.tee.dcap, commit f0ed77ed, ``sgx_quote_3.h``, ``SGX_QL_ALG_ECDSA_P256`` and those
+beside it; confidential-computing.tee.dcap.qvl, commit d12717e3, ``QuoteConstants.h``, which allows type 2 alone.
+"""
+BODY_SGX, BODY_TDX_10, BODY_TDX_15, BODY_TDX_15_EX = 1, 2, 3, 4
+BODY_BYTES: Final = {BODY_TDX_10: 584, BODY_TDX_15: 648, BODY_TDX_15_EX: 885}
+BODY_NAMES: Final = {BODY_TDX_10: "TD report 1.0", BODY_TDX_15: "TD report 1.5", BODY_TDX_15_EX: "TD report 1.5 Ex"}
 QE_REPORT_CERTIFICATION: Final = 6
 PCK_CHAIN_CERTIFICATION: Final = 5
 DEBUG_BIT: Final = 0
@@ -67,6 +76,12 @@ class TdAttributes:
         return tuple(name for bit, name in EXPOSING_BITS.items() if self.bits >> bit & 1)
 
     @property
+    def names(self) -> frozenset[str]:
+        """The names of the bits that are set, DEBUG aside."""
+        known = EXPOSING_BITS | HARMLESS_BITS
+        return frozenset(name for bit, name in known.items() if self.bits >> bit & 1)
+
+    @property
     def unknown(self) -> tuple[int, ...]:
         """The bits that are set and have no meaning here."""
         known = {DEBUG_BIT, *EXPOSING_BITS, *HARMLESS_BITS}
@@ -74,11 +89,46 @@ class TdAttributes:
 
 
 @dataclass(frozen=True, slots=True)
+class TdReportExtension:
+    """What a TD report 1.5 Ex has beyond one of TDX 1.5; hashes are 48 bytes, SVN vectors 16, attributes 8.
+
+    Attributes:
+        vmid: which virtual machine inside of the TD asked; 0 for a TD without them, or for what runs them.
+        td_id: the TD's own number, 32 bytes, kept when the TD is moved.
+        device_info: the hash of what devices the TD has.
+        initial_servicetd: the hash of the service TDs, or of the migration policy, when the TD was made.
+        initial_servicetd_attributes: the attributes of those.
+        initial_cpusvn: the versions of the processor when the TD was made.
+        initial_tee_tcb_svn: those of TDX.
+        initial_fmspc: the kind of platform on which the TD was made, 12 bytes.
+        current_servicetd: the hash of the service TDs, or of the migration policy, now.
+        current_servicetd_attributes: the attributes of those.
+
+    Source: Intel confidential-computing.tee.dcap, commit f0ed77ed, ``sgx_report2_body_v1_5_ex_t``.
+    """
+
+    vmid: int
+    td_id: bytes
+    device_info: bytes
+    initial_servicetd: bytes
+    initial_servicetd_attributes: bytes
+    initial_cpusvn: bytes
+    initial_tee_tcb_svn: bytes
+    initial_fmspc: bytes
+    current_servicetd: bytes
+    current_servicetd_attributes: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class TdReport:
     """The measurements and identity of a TD; register values are 48 bytes, SVN vectors 16.
 
+    ``body`` is which of ``BODY_NAMES`` it is.
+
     Source: Intel TDX DCAP Quoting Library API, appendix A.3.2 (TD quote body).
     """
+
+    body: int
 
     tee_tcb_svn: bytes
     mrseam: bytes
@@ -94,6 +144,16 @@ class TdReport:
     report_data: bytes
     tee_tcb_svn_2: bytes | None
     mrservicetd: bytes | None
+    extension: TdReportExtension | None
+
+    @property
+    def service_tds(self) -> dict[str, bytes]:
+        """The hashes of the service TDs that serve the TD, or did when it was made, by what each is; zero: none."""
+        found = {} if self.mrservicetd is None else {"service TD": self.mrservicetd}
+        if self.extension is not None:
+            found |= {"service TD at its creation": self.extension.initial_servicetd}
+            found |= {"current service TD": self.extension.current_servicetd}
+        return {what: value for what, value in found.items() if any(value)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +214,11 @@ def parse_quote(data: bytes) -> TdxQuote:
         raise WrongKindError("TDX quote", "the report of a TD", f"a quote of an SGX enclave, version {version}")
     reader = Reader(data, "TDX quote")
     version = _header(reader)
-    body = reader.take(_body_bytes(reader, version), "TD report")
+    kind = _body_kind(reader, version)
+    body = reader.take(BODY_BYTES[kind], "TD report")
     signed = data[: reader.position]
     signature = _signature_data(reader.take(reader.number(4, "signature data length"), "signature data"))
-    return TdxQuote(version, signed, _td_report(body), signature, _padding(reader))
+    return TdxQuote(version, signed, _td_report(body, kind), signature, _padding(reader))
 
 
 def _header(reader: Reader) -> int:
@@ -167,7 +228,8 @@ def _header(reader: Reader) -> int:
         raise reader.malformed("version 4 or 5", f"{version}")
     key_type = reader.number(2, "attestation key type")
     if key_type != ECDSA_P256:
-        raise reader.malformed(f"attestation key type {ECDSA_P256} (ECDSA P-256)", f"{key_type}")
+        other = OTHER_KEY_TYPES.get(key_type, "which Intel has not published: its sources define no type for ML-DSA")
+        raise reader.malformed(f"attestation key type {ECDSA_P256} (ECDSA P-256)", f"{key_type}, {other}")
     tee = reader.number(4, "TEE type")
     if tee != TEE_TDX:
         raise reader.malformed(f"TEE type {TEE_TDX:#x}", f"{tee:#x}")
@@ -177,24 +239,25 @@ def _header(reader: Reader) -> int:
     return version
 
 
-def _body_bytes(reader: Reader, version: int) -> int:
-    """Return the size of the body, which version 5 states together with its type."""
+def _body_kind(reader: Reader, version: int) -> int:
+    """Return the type of the body, which version 5 states together with its size."""
     if version == 4:
-        return BODY_BYTES[BODY_TDX_10]
+        return BODY_TDX_10
     kind = reader.number(2, "body type")
     if kind == BODY_SGX:
         raise WrongKindError("TDX quote", "the report of a TD", "a quote of an SGX enclave, version 5")
     if kind not in BODY_BYTES:
-        raise reader.malformed(f"body type {BODY_TDX_10} or {BODY_TDX_15}", f"{kind}")
+        raise reader.malformed(f"body type {BODY_TDX_10}, {BODY_TDX_15} or {BODY_TDX_15_EX}", f"{kind}")
     size = reader.number(4, "body size")
     if size != BODY_BYTES[kind]:
         raise reader.malformed(f"{BODY_BYTES[kind]} bytes of body", f"{size}")
-    return size
+    return kind
 
 
-def _td_report(body: bytes) -> TdReport:
+def _td_report(body: bytes, kind: int) -> TdReport:
     reader = Reader(body, "TD report")
     return TdReport(
+        body=kind,
         tee_tcb_svn=reader.take(16, "TEE_TCB_SVN"),
         mrseam=reader.take(48, "MRSEAM"),
         mrsignerseam=reader.take(48, "MRSIGNERSEAM"),
@@ -214,6 +277,22 @@ def _td_report(body: bytes) -> TdReport:
         report_data=reader.take(64, "REPORTDATA"),
         tee_tcb_svn_2=reader.take(16, "TEE_TCB_SVN_2") if reader.remaining else None,
         mrservicetd=reader.take(48, "MRSERVICETD") if reader.remaining else None,
+        extension=_extension(reader) if reader.remaining else None,
+    )
+
+
+def _extension(reader: Reader) -> TdReportExtension:
+    return TdReportExtension(
+        vmid=reader.number(1, "VMID"),
+        td_id=reader.take(32, "TD_ID"),
+        device_info=reader.take(48, "DEVINFO"),
+        initial_servicetd=reader.take(48, "INIT_SERVTD_HASH"),
+        initial_servicetd_attributes=reader.take(8, "INIT_SERVTD_ATTR"),
+        initial_cpusvn=reader.take(16, "INIT_CPUSVN"),
+        initial_tee_tcb_svn=reader.take(16, "INIT_TEE_TCB_SVN"),
+        initial_fmspc=reader.take(12, "INIT_TEE_FMSPC"),
+        current_servicetd=reader.take(48, "CUR_SERVTD_HASH"),
+        current_servicetd_attributes=reader.take(8, "CUR_SERVTD_ATTR"),
     )
 
 

@@ -16,6 +16,7 @@ from tests.unit.model_check.command import FIXTURES, carnet
 
 CASES = {
     "verify-sound": ("verify", "toy.py", "--jobs", "1"),
+    "verify-long": ("verify", "toy.py", "--jobs", "1", "--long"),
     "verify-violated": ("verify", "controls.py:wrong_claim", "--jobs", "1"),
     "verify-vacuous": ("verify", "controls.py:unreachable_goal", "--jobs", "1"),
     "attack-found": ("attack", "toy.py", "--without", "fresh-key", "--mermaid"),

@@ -52,12 +52,12 @@ def test_a_sound_protocol_is_proved_and_exhausted() -> None:
 
 
 def test_the_text_shows_the_matrix_and_ends_with_the_command_that_reruns_it() -> None:
-    ran = carnet_once("verify", TOY)
+    ran = carnet_once("verify", TOY, "--long")
     assert "secrecy  PROVED·EXHAUSTED  PROVED·EXHAUSTED" in ran.out
     labels = ["verdicts", "strength", "budget", "profile", "versions", "spec digest", "artefacts", "time", "rerun"]
     last = [line for line in ran.out.splitlines() if line and not line.startswith(" ")][-len(labels) :]
     assert [line[:12].strip() for line in last] == labels
-    assert ran.out.splitlines()[-1].endswith(f"carnet verify {TOY}")
+    assert ran.out.splitlines()[-1].endswith(f"carnet verify {TOY} --long")
     assert all(len(line) <= 80 for line in ran.out.splitlines()[:-1])
 
 
@@ -154,7 +154,8 @@ def test_the_closing_block_lists_everything_that_was_written(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     asked = ("verify", TOY, "--engine", "explicit")
     files = ("--html", "pages", "--junit", "j.xml", "--sarif", "s.json", "--markdown", "m.md")
-    assert "artefacts    none kept (--out DIR keeps them)" in carnet(*asked).out.splitlines()
+    assert "artefacts    none kept (--out DIR keeps them)" in carnet(*asked, "--long").out.splitlines()
+    assert "artefacts" not in carnet(*asked).out
     assert "artefacts    pages, j.xml, s.json, m.md" in carnet(*asked, *files).out.splitlines()
     assert "artefacts    run, pages, j.xml, s.json, m.md" in carnet(*asked, *files, "--out", "run").out.splitlines()
 
@@ -283,7 +284,7 @@ def test_the_one_of_this_folder_is_verified_and_named() -> None:
     ran = carnet("verify", "--engine", "explicit")
     assert ran.code == 0
     assert TOLD in " ".join(ran.out.split())
-    assert "my-tickets · main" in ran.out
+    assert "Tickets t" in ran.out
     assert ran.out.rstrip().endswith("rerun        carnet verify protocol.py --engine explicit")
 
 

@@ -228,7 +228,7 @@ def test_a_registered_engine_has_its_place_in_words_and_in_the_matrix() -> None:
     )
     ran = carnet("verify", TOY, "--engine", "toyy")
     assert (ran.code, "'toyy' is not one of" in ran.err) == (2, True)
-    ran = carnet("verify", TOY, "--engine", "toy", "--engine", "induction", "--jobs", "1")
+    ran = carnet("verify", TOY, "--engine", "toy", "--engine", "induction", "--jobs", "1", "--long")
     assert "secrecy  PROVED·EXHAUSTED  PROVED·EXHAUSTED" in ran.out
     assert "every state of profile tiny: 3 Agent · 3 Key (author:" in ran.out
     assert "explored instances take for granted A1" in ran.out

@@ -299,7 +299,7 @@ def _forgotten() -> None:
 @pytest.mark.mends("R480")
 def test_a_violation_that_needs_two_guests_is_found_where_two_are_announced() -> None:
     """An order and two functions: one guest alone was explored, under the name of two."""
-    ran = carnet("verify", BROKER, "--engine", "explicit", "--claim", "one-holder", "--jobs", "1")
+    ran = carnet("verify", BROKER, "--engine", "explicit", "--claim", "one-holder", "--jobs", "1", "--long")
     assert ran.code == 1
     assert f"every state of profile tiny: {WORDS}, all 81 interpretations of the rigid symbols" in told(ran)
     assert "one-holder VIOLATED!" in told(ran)
@@ -321,7 +321,12 @@ def test_where_interpretations_are_too_many_some_are_drawn(claim: str, monkeypat
 @pytest.mark.mends("R480")
 def test_nothing_is_exhausted_under_the_name_of_a_profile_that_is_not_met() -> None:
     """A line of five versions: too many tables to look at all of them."""
-    ran = carnet("verify", BROKER, "--engine", "explicit", "--profile", "review", "--claim", "good-only", "--jobs", "1")
+    asked = ("--engine", "explicit", "--profile", "review", "--claim", "good-only", "--jobs", "1")
+    screen = told(carnet("verify", BROKER, *asked))
+    assert "UNKNOWN good-only · unrestricted · explicit (expected EXHAUSTED)" in screen
+    assert "axioms leave an uncounted number of interpretations of the rigid symbols: 32, drawn" in screen
+    assert "strength explicit: 5 Version · 4 Guest · 5 Image · 4 Secret, 32 of an uncounted number" in screen
+    ran = carnet("verify", BROKER, *asked, "--long")
     assert ran.code == 3
     assert "profile review is not met: axioms leave an uncounted number of interpretations" in told(ran)
     before, _, after = told(ran).partition("good-only")
@@ -373,7 +378,7 @@ def test_a_search_that_has_other_instances_than_announced_fails(change: Mapping[
 
 @pytest.mark.mends("R481")
 def test_sizes_are_counted_and_what_is_fixed_is_said() -> None:
-    ran = carnet("verify", GIVEN, "--engine", "explicit", "--claim", "good-only", "--jobs", "1")
+    ran = carnet("verify", GIVEN, "--engine", "explicit", "--claim", "good-only", "--jobs", "1", "--long")
     said = '2 Guest · 2 Version · 2 Image · 1 Secret (author: "any number of everything")'
     assert f"every state of profile tiny: {said}, unbounded adversary" in told(ran)
     assert f"strength explicit: {said}, unbounded adversary" in told(ran)

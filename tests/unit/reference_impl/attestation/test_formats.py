@@ -26,7 +26,7 @@ from carnet_ref.attestation.nvidia.rim import LIMITS, appraise_rim, parse_bounde
 from carnet_ref.crypto.certificate_path import fingerprint, name
 from carnet_ref.wire import MalformedError
 from docs._ext.carnet_pages.listings import evidence_formats
-from tests.fixtures import ear_tokens, nitro_documents, service_tokens
+from tests.fixtures import cca_tokens, ear_tokens, nitro_documents, service_tokens
 from tests.fixtures.command_words import attest
 from tests.fixtures.nvidia_pki import AT, pem, report, world
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
@@ -116,9 +116,11 @@ KINDS: dict[str, bytes] = {
     "a TDREPORT, which only its own machine can check": b"\x81\0\0\0" + bytes(1020),
     "the report of an NVIDIA device": report(world().device.leaf),
     "a quote of a TPM": b"\xffTCG" + bytes(100),
+    "a document with quotes of a TPM": b'{"quotes": [], "akPub": ""}',
     "an event log": bytes(32) + b"Spec ID Event03\0",
     "the document of an AWS Nitro enclave": nitro_documents.document(),
     "the document of an EC2 instance with NitroTPM": nitro_documents.document(nitro_documents.fields(tpm=True)),
+    "the attestation token of an Arm CCA realm": cca_tokens.token(),
     "a COSE document of no known kind": b"\x84\x44\xa1\x01",
     "DER, such as a certificate": b"\x30\x82\x01\x00",
     "PEM, such as certificates": world().device.chain(),
@@ -396,6 +398,7 @@ PUBLISHED = {
         "4c6598d19c18719c5dfd4a7d335f674e5bfe1d8f800cea2cf270c10d103db2f1",
         "1f084161a44bb6d93778a904877d4819cafa5d05ef4193b2ded9dd9c73dd3f6a",
     ],
+    AnchorRole.TPM_KEY: ["594759594b9b61524f6c8ef668f7177f7b9066bc0674f2f49fe9e052be78beb2"],
     AnchorRole.AWS_NITRO: ["641a0321a3e244efe456463195d606317ed7cdcc3c1756e09893f3c68f79bb5b"],
 }
 

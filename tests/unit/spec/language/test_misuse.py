@@ -564,6 +564,8 @@ for every hand-over (always). (Source: deck, Epilogue)
 
 * **REQ-KEY-02** A holder SHOULD check it. (Source: deck (slide 3); FACTS 5.3)
 * **A1** Ciphers are ideal. (Source: convention)
+* **A2** *Slow* clocks: they drift. (Source: convention)
+* **A3** *Clocks that run.* Clocks run: always. (Source: convention)
 
 **CLAIM-SECRECY** Nobody learns it. (Source: deck)
 
@@ -581,9 +583,18 @@ def test_sentences_are_read_with_their_sources_and_levels() -> None:
         ),
         Requirement("REQ-KEY-02", "A holder SHOULD check it.", "deck (slide 3); FACTS 5.3", Level.SHOULD),
         Requirement("A1", "Ciphers are ideal.", "convention", Level.ASSUMPTION),
+        Requirement("A2", "*Slow* clocks: they drift.", "convention", Level.ASSUMPTION),
+        Requirement("A3", "Clocks run: always.", "convention", Level.ASSUMPTION, "Clocks that run"),
         Requirement("CLAIM-SECRECY", "Nobody learns it.", "deck", Level.MUST),
         Requirement("ASM-CLOCK-1", "Clocks MUST be monotone.", "RFC 1", Level.ASSUMPTION),
     ]
+    short = {id: each.short for id, each in NormativeText(REQUIREMENTS).requirements().items() if id[0] == "A"}
+    assert short == {
+        "A1": "Ciphers are ideal",
+        "A2": "*Slow* clocks",
+        "A3": "Clocks that run",
+        "ASM-CLOCK-1": "Clocks MUST be monotone",
+    }
     assert NormativeText(REQUIREMENTS).title == "Keys"
     assert NormativeText("no heading").title == ""
 

@@ -299,7 +299,7 @@ def test_the_depth_is_an_option_of_engines_that_bound_it() -> None:
 def test_an_attack_is_kept_and_shown(tmp_path: Any) -> None:
     ran = carnet("verify", TOY, "--variant", "forgetful", "--engine", "bmc", "--out", str(tmp_path))
     assert ran.code == 1
-    assert "VIOLATED!" in ran.out
+    assert "✗!" in ran.out
     assert "the lender takes" in ran.out
     assert len(list((tmp_path / "attacks").glob("*.itf.json"))) == 2
     assert "carnet verify" in ran.out.split("lender    key0")[1]

@@ -85,7 +85,7 @@ def test_json_has_a_row_for_each_means_and_the_cases() -> None:
 
 
 def test_what_is_printed_names_both_means_and_the_cases() -> None:
-    out = carnet("verify", PARITY).out
+    out = carnet("verify", PARITY, "--long").out
     assert "EXHAUSTED(3) by lemma-count under anyone: numbers up to three" in out
     assert "SAMPLED(1) by lemma-calc under anyone: last bits" in out
     assert "without second-even it fails for numbers = (2, 1)" in out

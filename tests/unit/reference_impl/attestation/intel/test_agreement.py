@@ -12,10 +12,12 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.appraisal import AnchorRole
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY
-from carnet_ref.attestation.intel.collateral import TcbStatus
+from carnet_ref.attestation.intel.collateral import PUBLISHED_STATUSES, TcbStatus
+from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures.dcap import refusal
 from tests.fixtures.simulated_quotes import (
+    EXTENSION,
     NOW,
     PLATFORM,
     QUOTE,
@@ -26,8 +28,10 @@ from tests.fixtures.simulated_quotes import (
     enclave_mutated,
     mutated,
     of_tdx_15,
+    of_tdx_15_ex,
     report_mutated,
 )
+from tests.unit.reference_impl.attestation.intel.test_platform import STARTED_LATE, with_an_older_level
 
 ROOT = PLATFORM.anchors.of(AnchorRole.INTEL_SGX)[0].public_bytes(Encoding.DER)
 PCK, PCK_AUTHORITY, _ = PLATFORM.pck_chain
@@ -38,7 +42,7 @@ STRICTER = {"parse", "pck-chain", "collateral-signature", "collateral-validity"}
 """As for real quotes: bytes after the quote, the text of its certificates, roots, and lists before their time."""
 
 
-@pytest.mark.parametrize("status", [status for status in TcbStatus if status is not TcbStatus.REVOKED])
+@pytest.mark.parametrize("status", sorted(PUBLISHED_STATUSES - {TcbStatus.REVOKED}))
 def test_both_verifiers_report_the_same_status(status: TcbStatus) -> None:
     collateral = PLATFORM.published(NOW, status=status, advisories=["INTEL-SA-1"])
     published = dcap_qvl.QuoteCollateralV3.from_json(collateral.decode())
@@ -122,3 +126,40 @@ def test_a_service_td_is_refused_by_both(service: bytes) -> None:
     accepted = not any(service)
     assert _nobody_is_laxer(of_tdx_15(service), PLATFORM.collateral, set()) == accepted
     assert (refusal(of_tdx_15(service), PLATFORM.collateral, NOW, ROOT) is None) == accepted
+
+
+def test_both_verifiers_say_that_a_td_should_be_started_anew() -> None:
+    collateral = with_an_older_level()
+    policy = replace(DEFAULT_POLICY, tcb_statuses=frozenset(TcbStatus))
+    appraisal = appraised(STARTED_LATE, collateral=collateral, policy=policy)
+    published = dcap_qvl.QuoteCollateralV3.from_json(collateral.decode())
+    theirs = dcap_qvl.verify_with_root_ca(STARTED_LATE, published, ROOT, int(NOW.timestamp()))
+    assert appraisal.claims["tcb_status"] == theirs.status == "TDRelaunchAdvised"
+
+
+THEIR_NAMES = {
+    "vmid": "vmid",
+    "td_id": "td_id",
+    "device_info": "dev_info",
+    "initial_servicetd": "init_service_td_hash",
+    "initial_servicetd_attributes": "init_service_td_attributes",
+    "initial_cpusvn": "init_cpu_svn",
+    "initial_tee_tcb_svn": "init_tee_tcb_svn",
+    "initial_fmspc": "init_tee_fmspc",
+    "current_servicetd": "cur_service_td_hash",
+    "current_servicetd_attributes": "cur_service_td_attributes",
+}
+
+
+def test_both_verifiers_read_a_td_report_1_5_ex_in_the_same_way() -> None:
+    values = {name: bytes([place + 1]) * size for place, (name, size) in enumerate(EXTENSION.items())}
+    quote = of_tdx_15_ex(b"m" * 48, **values)
+    ours, theirs = parse_quote(quote).report.extension, dcap_qvl.parse_quote(quote).report
+    for name, other in THEIR_NAMES.items():
+        assert getattr(ours, name) == getattr(theirs, other), name
+    assert _nobody_is_laxer(of_tdx_15_ex(), PLATFORM.collateral, set())
+
+
+@pytest.mark.parametrize("name", ["initial_servicetd", "current_servicetd"])
+def test_a_service_td_that_only_a_td_report_1_5_ex_names_is_refused_here_alone(name: str) -> None:
+    assert not _nobody_is_laxer(of_tdx_15_ex(**{name: b"\1" * 48}), PLATFORM.collateral, {"isolation"})

@@ -1,8 +1,9 @@
 """The appraisal of a quote: each step refuses what it is there for, and a policy accepts nothing by accident."""
 
 import json
+import random
 from dataclasses import fields, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
@@ -21,6 +22,7 @@ from carnet_ref.attestation.intel.appraisal import (
 )
 from carnet_ref.attestation.intel.certificates import PCK_CERTIFICATE, SGX_EXTENSION
 from carnet_ref.attestation.intel.collateral import TD_QUOTING_ENCLAVE, EnclaveIdentity, TcbStatus, parse_qe_identity
+from carnet_ref.attestation.intel.quote import EXPOSING_BITS, HARMLESS_BITS
 from carnet_ref.attestation.simulated.authority import Authority, Issued
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto.primitives import sha256, sign_p256
@@ -34,6 +36,7 @@ from tests.fixtures.simulated_quotes import (
     appraised,
     edited,
     of_tdx_15,
+    of_tdx_15_ex,
     with_attributes,
 )
 
@@ -207,6 +210,94 @@ def test_a_service_td_is_refused_unless_the_policy_names_it(collateral: bytes | 
     assert appraised(of_tdx_15(b"\1" * 48), collateral=collateral, policy=named).failed_step == "isolation"
 
 
+def test_a_policy_names_service_tds_beside_none() -> None:
+    named = parse_policy(json.dumps({"service_tds": [SERVICE.hex()]}).encode())
+    for quote, step in ((of_tdx_15(SERVICE), None), (of_tdx_15(bytes(48)), None), (QUOTE, None)):
+        assert appraised(quote, policy=named).failed_step == step
+    assert appraised(of_tdx_15(b"\1" * 48), policy=named).failed_step == "isolation"
+    any_one = appraised(of_tdx_15(SERVICE), policy=replace(DEFAULT_POLICY, allow_any_service_td=True))
+    assert any_one.accepted
+    assert "service TD not compared" in any_one.not_compared
+    required = replace(DEFAULT_POLICY, allow_any_service_td=True, require=DEFAULT_STEPS | {"isolation"})
+    assert appraised(of_tdx_15(SERVICE), policy=required).failed_step == "policy"
+
+
+@pytest.mark.parametrize("bit", [4, 5, 6, 29])
+def test_a_policy_allows_attributes_by_name_and_no_other(bit: int) -> None:
+    quote, name = with_attributes(SEPT_VE_DISABLE | 1 << bit), EXPOSING_BITS[bit]
+    allowed = parse_policy(json.dumps({"allowed_attributes": [name]}).encode())
+    appraisal = appraised(quote, policy=allowed)
+    assert appraisal.accepted
+    assert name in next(step.detail for step in appraisal.steps if step.id == "attributes")
+    assert appraisal.claims["attributes"] == sorted([name, "SEPT_VE_DISABLE"])
+    others = frozenset(EXPOSING_BITS.values()) - {name}
+    assert appraised(quote, policy=replace(DEFAULT_POLICY, allowed_attributes=others)).failed_step == "attributes"
+    unknown = with_attributes(SEPT_VE_DISABLE | 1 << bit | 1 << 8)
+    assert appraised(unknown, policy=allowed).failed_step == "attributes"
+
+
+@pytest.mark.parametrize("bit", [16, 27, 30, 31, 62, 63])
+def test_a_policy_requires_attributes_by_name(bit: int) -> None:
+    policy = replace(DEFAULT_POLICY, required_attributes=frozenset({HARMLESS_BITS[bit]}))
+    assert appraised(with_attributes(SEPT_VE_DISABLE | 1 << bit), policy=policy).accepted
+    refused = appraised(with_attributes(SEPT_VE_DISABLE), policy=policy)
+    assert (refused.failed_step, HARMLESS_BITS[bit] in refused.steps[-1].detail) == ("attributes", True)
+
+
+@pytest.mark.parametrize(("days", "step"), [(-1, None), (0, None), (1, "tcb-status")])
+def test_a_policy_names_the_oldest_date_of_a_tcb_level(days: int, step: str | None) -> None:
+    accepted = appraised(collateral=PLATFORM.collateral)
+    day = str(accepted.claims["tcb_date"])[:10]
+    moment = datetime.fromisoformat(day).replace(tzinfo=UTC) + days * DAY
+    policy = parse_policy(json.dumps({"minimum_tcb_date": f"{moment:%Y-%m-%d}"}).encode())
+    refused = appraised(collateral=PLATFORM.collateral, policy=policy)
+    assert refused.failed_step == step
+    assert (f"accepted: from {moment:%Y-%m-%d}" in refused.steps[-1].detail) is bool(step)
+    assert appraised(policy=policy).accepted, "without collateral nobody says of which date a level is"
+
+
+SERVING = ("service TD", "service TD at its creation", "current service TD")
+
+
+@WITHOUT_AND_WITH
+@pytest.mark.parametrize("place", range(3))
+def test_each_service_td_of_a_td_report_1_5_ex_has_to_be_named(place: int, collateral: bytes | None) -> None:
+    hashes = [SERVICE if place == each else bytes(48) for each in range(3)]
+    quote = of_tdx_15_ex(hashes[0], initial_servicetd=hashes[1], current_servicetd=hashes[2])
+    refused = appraised(quote, collateral=collateral)
+    assert (refused.failed_step, f"a {SERVING[place]} that" in refused.steps[-1].detail) == ("isolation", True)
+    named = replace(DEFAULT_POLICY, measurements=(("mrservicetd", frozenset({SERVICE, bytes(48)})),))
+    assert appraised(quote, collateral=collateral, policy=named).accepted
+    both = of_tdx_15_ex(SERVICE, initial_servicetd=SERVICE, current_servicetd=b"\1" * 48)
+    assert appraised(both, collateral=collateral, policy=named).failed_step == "isolation"
+
+
+@WITHOUT_AND_WITH
+def test_a_quote_with_a_td_report_1_5_ex_is_named_and_read(collateral: bytes | None) -> None:
+    accepted = appraised(of_tdx_15_ex(vmid=b"\2", td_id=b"t" * 32), collateral=collateral)
+    assert {step.id: step.detail for step in accepted.steps}["kind"] == "TDX quote of version 5, TD report 1.5 Ex"
+    extension = accepted.claims["extension"]
+    assert isinstance(extension, dict)
+    assert (accepted.claims["td_report"], extension["vmid"], extension["td_id"]) == ("TD report 1.5 Ex", 2, "74" * 32)
+    assert appraised().claims["extension"] is None
+
+
+@pytest.mark.parametrize(
+    "place", [54, 54 + 600, *(54 + at for at in (648, 649, 681, 729, 777, 785, 801, 817, 829, 884))]
+)
+def test_no_field_of_a_td_report_1_5_ex_can_change(place: int) -> None:
+    quote = of_tdx_15_ex()
+    assert appraised(edited(quote, place, bytes([quote[place] ^ 1]))).failed_step == "quote-signature"
+
+
+def test_a_changed_quote_with_a_td_report_1_5_ex_is_refused() -> None:
+    quote, draw = of_tdx_15_ex(), random.Random(15)
+    for _ in range(1000):
+        place = draw.randrange(len(quote))
+        changed = edited(quote, place, bytes([quote[place] ^ 1 << draw.randrange(8)]))
+        assert not appraised(changed).accepted
+
+
 QE_SIGNER, QE_PRODUCT, QE_ATTRIBUTES, QE_MISCSELECT = 128, 256, 48, 16
 STRANGER = b"\xbb" * 32
 
@@ -351,6 +442,14 @@ def test_every_step_of_an_appraisal_can_be_asked_for_and_no_other() -> None:
         b'{"quoting_enclave_signers": "' + b"33" * 32 + b'"}',
         b'{"minimum_evaluation_number": -1}',
         b'{"require": [], "require": ["parse"]}',
+        b'{"allowed_attributes": ["DEBUG"]}',
+        b'{"allowed_attributes": ["SEPT_VE_DISABLE"]}',
+        b'{"required_attributes": ["MIGRATABLE"]}',
+        b'{"service_tds": ["00"]}',
+        b'{"minimum_tcb_date": "2026"}',
+        b'{"rtmrs_without_log": ["mrtd"]}',
+        b'{"rtmrs_without_log": ["rtmr0"]}',
+        b'{"rtmrs_without_log": ["rtmr0", "rtmr1"], "measurements": {"rtmr1": []}}',
     ],
 )
 def test_a_policy_with_anything_unknown_is_malformed(policy: bytes) -> None:

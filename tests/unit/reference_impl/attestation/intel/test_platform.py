@@ -13,13 +13,23 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.appraisal import AnchorRole, Anchors
 from carnet_ref.attestation.intel import collateral as tcb
-from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, appraise_quote
+from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, DEFAULT_STATUSES, appraise_quote
 from carnet_ref.attestation.intel.certificates import TCB_SIGNING, PlatformTcb
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.simulated.authority import Authority, Issued, revocation_list
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto.primitives import sign_p256
-from tests.fixtures.simulated_quotes import CODE_SIGNING, NOW, PLATFORM, QUOTE, VERSIONS, appraised, edited, of_tdx_15
+from tests.fixtures.simulated_quotes import (
+    CODE_SIGNING,
+    NOW,
+    PLATFORM,
+    QUOTE,
+    VERSIONS,
+    appraised,
+    edited,
+    of_tdx_15,
+    of_tdx_15_ex,
+)
 
 PCK, PCK_AUTHORITY, ROOT = PLATFORM.pck_chain
 OTHER = SimulatedPlatform(b"another platform", NOW, fmspc=b"\1" * 6)
@@ -167,14 +177,20 @@ ANY_BUT_REVOKED = replace(DEFAULT_POLICY, tcb_statuses=frozenset(tcb.TcbStatus) 
 
 
 @pytest.mark.mends("E4")
-@pytest.mark.parametrize("status", list(tcb.TcbStatus))
+@pytest.mark.parametrize("status", sorted(tcb.PUBLISHED_STATUSES))
 def test_a_platform_that_misses_an_update_is_refused_by_default(status: tcb.TcbStatus) -> None:
     appraisal = appraised(collateral=PLATFORM.published(NOW, status=status))
     assert appraisal.failed_step == ("tcb-status" if status in LATE else None)
     assert appraisal.claims.get("tcb_status") == (None if status in LATE else status.value)
 
 
-@pytest.mark.parametrize("status", list(tcb.TcbStatus))
+@pytest.mark.parametrize("status", sorted(tcb.DERIVED_STATUSES))
+def test_a_status_that_only_follows_is_no_published_one(status: tcb.TcbStatus) -> None:
+    appraisal = appraised(collateral=PLATFORM.published(NOW, status=status))
+    assert (appraisal.failed_step, "a published status" in appraisal.steps[-1].detail) == ("parse", True)
+
+
+@pytest.mark.parametrize("status", sorted(tcb.PUBLISHED_STATUSES))
 def test_a_policy_names_the_statuses_that_it_accepts(status: tcb.TcbStatus) -> None:
     appraisal = appraised(collateral=PLATFORM.published(NOW, status=status), policy=ANY_BUT_REVOKED)
     assert appraisal.claims.get("tcb_status") == (None if status is tcb.TcbStatus.REVOKED else status.value)
@@ -255,7 +271,7 @@ def with_an_older_level() -> bytes:
     return published(tcb_info=body, tcb_info_signature=signature)
 
 
-@pytest.mark.parametrize("moment", ["start", "now"])
+@pytest.mark.parametrize("moment", ["start", "start of a TD report 1.5 Ex", "now", "both"])
 @pytest.mark.parametrize(
     ("place", "older", "step", "status"),
     [
@@ -266,13 +282,67 @@ def with_an_older_level() -> bytes:
         (2, 2, "tcb-status", None),
     ],
 )
-def test_the_worse_of_the_versions_at_the_start_of_a_td_and_of_now_counts(
+def test_the_worse_of_the_versions_at_the_start_of_a_td_and_of_now_counts_or_it_should_be_started_anew(
     moment: str, place: int, older: int, step: str | None, status: str | None
 ) -> None:
     versions = edited(VERSIONS, place, bytes([VERSIONS[place] - older]))
-    quote = of_tdx_15(start=versions) if moment == "start" else of_tdx_15(now=versions)
+    quote = {
+        "start": of_tdx_15(start=versions),
+        "start of a TD report 1.5 Ex": of_tdx_15_ex(start=versions),
+        "now": of_tdx_15(now=versions),
+        "both": of_tdx_15(start=versions, now=versions),
+    }[moment]
     appraisal = appraised(quote, collateral=with_an_older_level(), policy=ANY_BUT_REVOKED)
-    assert (appraisal.failed_step, appraisal.claims.get("tcb_status")) == (step, status)
+    told = "TDRelaunchAdvised" if status == "OutOfDate" and moment.startswith("start") else status
+    assert (appraisal.failed_step, appraisal.claims.get("tcb_status")) == (step, told)
+
+
+STARTED_LATE = of_tdx_15(start=edited(VERSIONS, 2, bytes([VERSIONS[2] - 1])))
+
+
+@pytest.mark.parametrize(
+    ("statuses", "accepted"),
+    [
+        ({tcb.TcbStatus.TD_RELAUNCH_ADVISED}, True),
+        ({tcb.TcbStatus.OUT_OF_DATE}, True),
+        ({tcb.TcbStatus.UP_TO_DATE}, False),
+        ({tcb.TcbStatus.TD_RELAUNCH_ADVISED_CONFIGURATION_NEEDED}, False),
+        (DEFAULT_STATUSES, False),
+    ],
+)
+def test_a_td_to_be_started_anew_is_accepted_where_a_policy_says_so(
+    statuses: frozenset[tcb.TcbStatus], accepted: bool
+) -> None:
+    """A policy that accepts a platform that is out of date accepts one that no longer is, too."""
+    policy = replace(DEFAULT_POLICY, tcb_statuses=frozenset(statuses))
+    appraisal = appraised(STARTED_LATE, collateral=with_an_older_level(), policy=policy)
+    assert (appraisal.accepted, appraisal.failed_step) == (accepted, None if accepted else "tcb-status")
+
+
+RELAUNCH = [
+    ("OutOfDate", "UpToDate", "TDRelaunchAdvised"),
+    ("OutOfDate", "SWHardeningNeeded", "TDRelaunchAdvised"),
+    ("OutOfDate", "ConfigurationNeeded", "TDRelaunchAdvisedConfigurationNeeded"),
+    ("OutOfDate", "ConfigurationAndSWHardeningNeeded", "TDRelaunchAdvisedConfigurationNeeded"),
+    ("OutOfDateConfigurationNeeded", "UpToDate", "TDRelaunchAdvisedConfigurationNeeded"),
+    ("OutOfDateConfigurationNeeded", "SWHardeningNeeded", "TDRelaunchAdvisedConfigurationNeeded"),
+    ("OutOfDate", "OutOfDate", "OutOfDate"),
+    ("OutOfDate", "OutOfDateConfigurationNeeded", "OutOfDateConfigurationNeeded"),
+    ("OutOfDate", "Revoked", "Revoked"),
+    ("UpToDate", "OutOfDate", "OutOfDate"),
+    ("UpToDate", "UpToDate", "UpToDate"),
+    ("SWHardeningNeeded", "UpToDate", "SWHardeningNeeded"),
+    ("ConfigurationNeeded", "OutOfDate", "OutOfDateConfigurationNeeded"),
+    ("Revoked", "UpToDate", "Revoked"),
+]
+
+
+@pytest.mark.parametrize(("launch", "current", "told"), RELAUNCH)
+def test_the_status_of_two_moments_is_that_of_intels_library_or_a_worse_one(
+    launch: str, current: str, told: str
+) -> None:
+    found = tcb.of_two_moments(level(S(launch), "A"), level(S(current), "B"))
+    assert (found.status, found.advisories) == (told, ("A", "B"))
 
 
 S = tcb.TcbStatus
@@ -291,8 +361,8 @@ def platform_at(sgx: int, tdx: tuple[int, int, int], pcesvn: int, status: tcb.Tc
 
 
 MODULE = tcb.ModuleIdentity("", bytes(48), bytes(8), b"\xff" * 8, ())
-IDENTITY = replace(
-    MODULE, id="TDX_01", levels=(tcb.SvnLevel(5, level(S.UP_TO_DATE)), tcb.SvnLevel(2, level(S.OUT_OF_DATE, "SA-1")))
+IDENTITY = MODULE._replace(
+    id="TDX_01", levels=(tcb.SvnLevel(5, level(S.UP_TO_DATE)), tcb.SvnLevel(2, level(S.OUT_OF_DATE, "SA-1")))
 )
 INFO = tcb.TcbInfo(bytes(6), bytes(2), NOW, NOW, 1, MODULE, (IDENTITY,), ())
 
@@ -311,19 +381,19 @@ INFO = tcb.TcbInfo(bytes(6), bytes(2), NOW, NOW, 1, MODULE, (IDENTITY,), ())
     ids=["equal", "above", "SGX version", "PCESVN", "TDX version", "module's SVN is its own", "module's version too"],
 )
 def test_a_platform_reaches_a_level_when_every_version_does(first: tcb.PlatformLevel, reached: bool) -> None:
-    info = replace(INFO, levels=(first, platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
+    info = INFO._replace(levels=(first, platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
     assert tcb.platform_level(info, TCB, REPORT).status == (S.UP_TO_DATE if reached else S.OUT_OF_DATE)
 
 
 @pytest.mark.parametrize(("needed", "reached"), [((5, 0, 3), True), ((6, 0, 3), False), ((5, 1, 3), False)])
 def test_with_tdx_1_0_all_tdx_versions_count(needed: tuple[int, int, int], reached: bool) -> None:
-    info = replace(INFO, levels=(platform_at(4, needed, 10, S.UP_TO_DATE), platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
+    info = INFO._replace(levels=(platform_at(4, needed, 10, S.UP_TO_DATE), platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
     assert (tcb.platform_level(info, TCB, REPORT_1_0).status is S.UP_TO_DATE) == reached
 
 
 def test_a_platform_below_every_level_matches_none_and_bits_outside_the_mask_do_not_count() -> None:
     with pytest.raises(tcb.NoMatchError):
-        tcb.platform_level(replace(INFO, levels=(platform_at(9, (0, 0, 0), 0, S.OUT_OF_DATE),)), TCB, REPORT)
+        tcb.platform_level(INFO._replace(levels=(platform_at(9, (0, 0, 0), 0, S.OUT_OF_DATE),)), TCB, REPORT)
     assert tcb.module_level(INFO, REPORT_1_0) is None
     masked = replace(QE, attributes=bytes(16), attributes_mask=bytes(16), miscselect_mask=0)
     assert tcb.qe_level(masked, replace(ENCLAVE, miscselect=7)).status is S.UP_TO_DATE

@@ -9,12 +9,22 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY
-from carnet_ref.attestation.intel.event_log import LARGEST_LOG, MOST_EVENTS, NO_ACTION, parse_event_log, replay_rtmr
+from carnet_ref.attestation.event_logs import LARGEST_LOG, NO_ACTION
+from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, parse_policy
+from carnet_ref.attestation.intel.event_log import MOST_EVENTS, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.evidence import QuoteEvidence, quote_evidence
 from carnet_ref.attestation.intel.quote import LARGEST_QUOTE, PADDING_LIMIT, WrongKindError, parse_quote
 from carnet_ref.wire import MalformedError
-from tests.fixtures.simulated_quotes import PLATFORM, QUOTE, REPORT_DATA, appraised, edited, of_tdx_15
+from tests.fixtures.simulated_quotes import (
+    EXTENSION,
+    PLATFORM,
+    QUOTE,
+    REPORT_DATA,
+    appraised,
+    edited,
+    of_tdx_15,
+    of_tdx_15_ex,
+)
 from tests.fixtures.wrapped_evidence import (
     EVENTS,
     QUOTE_DOCUMENTS,
@@ -50,6 +60,30 @@ def test_a_quote_of_either_version_has_its_fields_where_they_are_specified() -> 
     assert old.report.mrservicetd is None
 
 
+def test_a_td_report_1_5_ex_has_its_fields_where_intels_headers_put_them() -> None:
+    values = {name: bytes([place + 1]) * size for place, (name, size) in enumerate(EXTENSION.items())}
+    quote = of_tdx_15_ex(b"m" * 48, **values)
+    report = parse_quote(quote).report
+    assert (len(parse_quote(quote).signed), report.mrservicetd, report.body) == (54 + 885, b"m" * 48, 4)
+    found = {name: getattr(report.extension, name) for name in EXTENSION}
+    assert found == values | {"vmid": 1}
+    # Where Intel's header says that each field begins, from the start of the body
+    places = dict(zip(EXTENSION, (648, 649, 681, 729, 777, 785, 801, 817, 829, 877), strict=True))
+    for name, place in places.items():
+        changed = parse_quote(edited(quote, 54 + place, b"\xee")).report.extension
+        differing = [other for other in EXTENSION if getattr(changed, other) != getattr(report.extension, other)]
+        assert differing == [name]
+
+
+@pytest.mark.parametrize(
+    ("key_type", "words"),
+    [(0, "EPID"), (1, "reserved"), (3, "ECDSA P-384"), (4, "ML-DSA"), (5, "ML-DSA"), (7, "ML-DSA"), (65535, "ML-DSA")],
+)
+def test_an_attestation_key_of_another_type_is_refused_with_what_is_known_of_it(key_type: int, words: str) -> None:
+    with pytest.raises(MalformedError, match=f"found {key_type}, .*{words}"):
+        parse_quote(edited(QUOTE, 2, key_type.to_bytes(2, "little")))
+
+
 @pytest.mark.parametrize(
     "quote",
     [edited(QUOTE, 0, b"\3\0\2\0\0\0\0\0"), edited(QUOTE, 4, b"\0\0\0\0"), version_5(1, 384, BODY[:384])],
@@ -67,7 +101,8 @@ def test_a_quote_of_an_sgx_enclave_is_recognised_as_another_kind(quote: bytes) -
         ("attestation key type", edited(QUOTE, 2, b"\3\0")),
         ("TEE type", edited(QUOTE, 4, b"\x82")),
         ("QE vendor id", edited(QUOTE, 12, b"\0")),
-        ("body type", version_5(4, 584, BODY)),
+        ("body type", version_5(5, 584, BODY)),
+        ("bytes of body", version_5(4, 648, BODY + bytes(64))),
         ("bytes of body", version_5(3, 584, BODY)),
         ("certification data type 6", edited(QUOTE, 636 + 128, b"\5\0")),
         ("certification data type 5", edited(QUOTE, 636 + 134 + 448 + 34, b"\6\0")),
@@ -421,6 +456,34 @@ def test_a_log_that_ends_in_other_registers_is_refused() -> None:
     assert appraised(quote, event_log=LOG).accepted
     assert appraised(quote, event_log=HEADER).failed_step == "event-log"
     assert appraised(quote, event_log=b"").failed_step == "parse"
+
+
+MEASURED = bytes(range(48))
+PARTIAL = json.dumps(event_log(("an event", b"data"))).encode()
+"""A log with events of RTMR0 and RTMR3 alone."""
+
+
+@pytest.mark.parametrize(
+    ("register", "covered"), [("rtmr0", True), ("rtmr1", False), ("rtmr2", False), ("rtmr3", True)]
+)
+def test_a_policy_leaves_a_register_without_events_to_measurements(register: str, covered: bool) -> None:
+    """A register that the log has events of is compared with them all the same."""
+    rtmrs, index = list(replay_rtmr(parse_event_log(PARTIAL))), int(register[-1])
+    assert any(rtmrs[index]) is covered
+    rtmrs[index] = MEASURED
+    quote = PLATFORM.td(rtmrs=(rtmrs[0], rtmrs[1], rtmrs[2], rtmrs[3])).quote(REPORT_DATA)
+    assert appraised(quote, event_log=PARTIAL).failed_step == "event-log"
+    written = {"rtmrs_without_log": [register], "measurements": {register: [MEASURED.hex()]}}
+    policy = parse_policy(json.dumps(written).encode())
+    appraisal = appraised(quote, event_log=PARTIAL, policy=policy)
+    assert appraisal.failed_step == ("event-log" if covered else None)
+    if not covered:
+        (step,) = [step for step in appraisal.steps if step.id == "event-log"]
+        assert f"left to measurements: {register.upper()}" in step.detail
+        assert register.upper() not in step.detail.partition(";")[0]
+    rtmrs[index] = b"\1" * 48
+    other = PLATFORM.td(rtmrs=(rtmrs[0], rtmrs[1], rtmrs[2], rtmrs[3])).quote(REPORT_DATA)
+    assert appraised(other, event_log=PARTIAL, policy=policy).failed_step == "measurements"
 
 
 def json_log(**changed: Any) -> bytes:

@@ -1,0 +1,295 @@
+"""One screen of a verification run: the outcome first, then what holds, what falls, and what all of it rests on.
+
+``carnet verify --long`` prints the matrices of :mod:`carnet_check.commands.matrix` instead, with every number.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from carnet_check.commands.matrix import NOT_CLAIMED, as_line, longest, unexpected_lines
+from carnet_check.engines.interface import Plan
+from carnet_check.results import STRENGTH, Kind, Result, Verdict
+from carnet_check.verification.outcome import CampaignOutcome
+from carnet_check.wording import fill_places, list_assumptions
+from carnet_command.text import LABEL_WIDTH, counted, hanging, listed, wrapped
+
+MARKS: Mapping[Verdict, tuple[str, str]] = {
+    Verdict.PROVED: ("✓", "any number"),
+    Verdict.EXHAUSTED: ("●", "every state of '{profile}'"),
+    Verdict.HOLDS_TO: ("◐", "up to some moves"),
+    Verdict.SAMPLED: ("~", "random walks alone"),
+    Verdict.VIOLATED: ("✗", "falls"),
+    Verdict.UNKNOWN: ("?", "unknown"),
+    Verdict.VACUOUS: ("∅", "says nothing"),
+    Verdict.ERROR: ("E", "error"),
+}
+"""What a verdict is in a cell, and what the legend says of it."""
+ALARM = "!"
+"""What follows a mark that is not as expected."""
+COLUMNS = 80
+"""The columns that the first line may take."""
+SOME_SECONDS = 10
+"""From how many seconds on tenths of them say nothing."""
+TOGETHER = 4
+"""From how many claims on those with equal verdicts share a row."""
+
+Cells = tuple[str, ...]
+
+
+def screen(outcome: CampaignOutcome, verdicts: Mapping[str, int], said: str) -> list[str]:
+    """Return the lines; what is not as expected comes with its reason, whatever room it takes.
+
+    Args:
+        outcome: what came of the run.
+        verdicts: how many rows have each verdict.
+        said: whether that is as expected, in words.
+    """
+    family = outcome.campaign.request.source.family
+    counts = " · ".join(f"{word} {count}" for word, count in verdicts.items()) or "no verdict"
+    seconds = f"{outcome.seconds:,.{0 if outcome.seconds >= SOME_SECONDS else 1}f} s"
+    return [
+        *hanging(family.title, width=COLUMNS),
+        *hanging(f"{said} in {seconds}: {counts}"),
+        "",
+        *_tables(outcome),
+        *_falls(outcome),
+        *_liveness(outcome),
+        *_lemma_claims(outcome),
+        *_goals(outcome),
+        *_basis(outcome),
+        *_needs(outcome),
+        *_assumptions(outcome),
+        *_notes(outcome),
+        *unexpected_lines(outcome.results),
+    ]
+
+
+# -- what holds -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A design with the layers over it: its claims by the verdicts under each threat model."""
+
+    plans: tuple[Plan, ...]
+    threats: tuple[str, ...]
+    rows: Mapping[str, Cells]
+
+
+def _designs(outcome: CampaignOutcome) -> Iterator[Design]:
+    variants = outcome.campaign.request.source.family.variants
+    layered: dict[str, list[Plan]] = {}
+    for plan in outcome.campaign.plans:
+        layered.setdefault(variants[plan.protocol.variant].over or plan.protocol.variant, []).append(plan)
+    for plans in layered.values():
+        threats = tuple(dict.fromkeys(threat.id for plan in plans for threat in plan.threats))
+        cells: dict[str, dict[str, str]] = {}
+        for row in outcome.results:
+            if row.kind is Kind.CLAIM and row.variant in {plan.protocol.variant for plan in plans}:
+                said = cells.setdefault(row.claim, {})
+                said[row.threat] = said.get(row.threat, "") + _mark(row)
+        rows = {claim: tuple(said.get(each, NOT_CLAIMED) for each in threats) for claim, said in cells.items()}
+        yield Design(tuple(plans), threats, rows)
+
+
+def _mark(row: Result) -> str:
+    bound = str(row.bound) if row.verdict is Verdict.HOLDS_TO else ""
+    return MARKS[row.verdict][0] + bound + ("" if row.as_expected else ALARM)
+
+
+def _tables(outcome: CampaignOutcome) -> Iterator[str]:
+    """Yield a table for the designs whose verdicts are equal, and the legend of all."""
+    equal: list[list[Design]] = []
+    for design in _designs(outcome):
+        same = next((each for each in equal if (each[0].threats, each[0].rows) == (design.threats, design.rows)), None)
+        equal.append([design]) if same is None else same.append(design)
+    for designs in equal:
+        yield from _table(outcome, designs)
+    yield from hanging(_legend(outcome))
+
+
+def _table(outcome: CampaignOutcome, designs: Sequence[Design]) -> Iterator[str]:
+    variants = outcome.campaign.request.source.family.variants
+    for plan in (design.plans[0] for design in designs):
+        title = variants[plan.protocol.variant].title
+        about = "" if title == "as written" else f": {title}"
+        yield from hanging(f"{plan.protocol.variant}{f' ({plan.label})' if plan.label else ''}{about}")
+    threats = designs[0].threats
+    lines = [("", threats, ""), *_grouped(designs[0].rows)]
+    for plan in (plan for design in designs for plan in design.plans):
+        states = _states(outcome, plan, threats)
+        lines += [(f"{MARKS[Verdict.EXHAUSTED][0]} {plan.protocol.variant}", states, "")] if any(states) else []
+    widths = [longest(column) for column in zip(*((label, *cells) for label, cells, _ in lines), strict=True)]
+    for label, cells, names in lines:
+        yield as_line([label, *cells], widths)
+        yield from wrapped("", names, 2) if names else ()
+
+
+def _grouped(rows: Mapping[str, Cells]) -> Iterator[tuple[str, Cells, str]]:
+    """Yield each row: its label, its cells and, where several claims share it, their names."""
+    alike: dict[Cells, list[str]] = {}
+    for claim, cells in rows.items():
+        alike.setdefault(cells, []).append(claim)
+    for cells, claims in alike.items():
+        if len(claims) < TOGETHER:
+            yield from ((claim, cells, "") for claim in claims)
+        else:
+            yield f"{len(claims)} claims:", cells, ", ".join(claims)
+
+
+def _states(outcome: CampaignOutcome, plan: Plan, threats: Sequence[str]) -> Cells:
+    """Return how many states the largest exploration of each threat model visited."""
+    seen: dict[str, int] = {}
+    for row in outcome.results:
+        if (row.variant, row.kind, row.verdict) == (plan.protocol.variant, Kind.CLAIM, Verdict.EXHAUSTED):
+            seen[row.threat] = max(seen.get(row.threat, 0), row.bound or 0)
+    return tuple(_short(seen[threat]) if threat in seen else "" for threat in threats)
+
+
+def _short(number: int) -> str:
+    """Write a number in at most five characters."""
+    for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{letter}" if number < 999.5 * size else f"{number / size:.0f}{letter}"
+    return str(number)
+
+
+def _legend(outcome: CampaignOutcome) -> str:
+    rows = [row for row in outcome.results if row.kind is Kind.CLAIM]
+    used = {row.verdict for row in rows}
+    profile = outcome.campaign.profile.name
+    parts = [f"{mark} {words.format(profile=profile)}" for verdict, (mark, words) in MARKS.items() if verdict in used]
+    if Verdict.VIOLATED in used and all(row.as_expected for row in rows):
+        parts = [each.replace("falls", "falls, as expected") for each in parts]
+    if not all(row.as_expected for row in rows):
+        parts.append(f"{ALARM} not as expected")
+    return " · ".join([*parts, f"{NOT_CLAIMED} not claimed"])
+
+
+# -- what falls, what happens in the end, what can be reached ---------------------------------------------
+
+
+def _falls(outcome: CampaignOutcome) -> Iterator[str]:
+    """Say of each claim that falls as expected under which threat models, and what the last step of an attack is."""
+    rows = [row for row in outcome.results if row.verdict is Verdict.VIOLATED and row.as_expected and row.has_trace]
+    label = "falls"
+    for claim in dict.fromkeys(row.claim for row in rows):
+        mine = [row for row in rows if row.claim == claim]
+        threats = listed(dict.fromkeys(row.threat for row in mine))
+        shortest = min(mine, key=lambda row: len(row.steps))
+        yield from wrapped(label, f"{claim} under {threats}{_last_step(outcome, shortest)}")
+        label = ""
+
+
+def _last_step(outcome: CampaignOutcome, row: Result) -> str:
+    if not row.steps:
+        return ""
+    last = row.steps[-1]
+    action = outcome.campaign.task.plan(row.variant).protocol.action(last.action)
+    return f": {fill_places(action.says, last.env).rstrip('.')}."
+
+
+def _liveness(outcome: CampaignOutcome) -> Iterator[str]:
+    """Count the properties of what happens in the end by verdict, and name them."""
+    said: dict[str, dict[str, None]] = {}
+    for row in outcome.results:
+        if row.kind is Kind.LIVENESS:
+            said.setdefault(_verdict(row), {})[row.claim] = None
+    label = "in the end"
+    for verdict, names in said.items():
+        yield from wrapped(label, f"{verdict}, given fair steps: {', '.join(names)}")
+        label = ""
+
+
+def _lemma_claims(outcome: CampaignOutcome) -> Iterator[str]:
+    said: dict[str, dict[str, None]] = {}
+    for row in outcome.results:
+        if row.kind is Kind.LEMMA_CLAIM:
+            said.setdefault(row.claim, {})[f"{_verdict(row)} by {row.engine}"] = None
+    label = "of no step"
+    for claim, verdicts in said.items():
+        yield from wrapped(label, f"{claim}: {', '.join(verdicts)}")
+        label = ""
+
+
+def _verdict(row: Result) -> str:
+    return f"{row.verdict}{'' if row.as_expected else ' (not as expected)'}"
+
+
+def _goals(outcome: CampaignOutcome) -> Iterator[str]:
+    reached = sum(goal.reached for goal in outcome.goals)
+    if outcome.goals:
+        missed = [goal.goal for goal in outcome.goals if not goal.reached]
+        rest = f"; NOT REACHED: {', '.join(missed)}" if missed else ", so the claims speak of runs that exist"
+        yield from wrapped("goals", f"{reached} of {len(outcome.goals)} reached{rest}")
+
+
+# -- what it rests on ---------------------------------------------------------------------------------
+
+
+def _basis(outcome: CampaignOutcome) -> Iterator[str]:
+    """Say what the verdicts of each engine are worth, and where explorations stopped, but not what instances fix."""
+    campaign = outcome.campaign
+    answers = zip(campaign.engines, outcome.answers, strict=True)
+    worth = (engine.strength(campaign.task, answer)[:1] for engine, answer in answers)
+    yield from hanging(f"strength {' · '.join([*itertools.chain(*worth), *outcome.limits])}")
+
+
+def _needs(outcome: CampaignOutcome) -> Iterator[str]:
+    """Say what the designs ask of parts that their authors do not make, by what is publicly known of it."""
+    campaign = outcome.campaign
+    asked = {plan.protocol.variant for plan in campaign.plans}
+    needed = [each for each in campaign.request.source.family.services if each.needed_by & asked]
+    kinds: dict[str, list[str]] = {}
+    for service in needed:
+        kinds.setdefault(service.available, []).append(service.id)
+    parts = [f"{len(names)} {kind}" for kind, names in kinds.items()]
+    if parts:
+        yield from hanging(f"needs services, publicly {' · '.join(parts)}, simulated in runs")
+
+
+def _assumptions(outcome: CampaignOutcome) -> Iterator[str]:
+    """Say what the verdicts take for granted beside the threat models: what every proof does comes first."""
+    proofs = [set(row.assumptions) for row in outcome.results if row.verdict is Verdict.PROVED]
+    seen = {id for row in outcome.results if row.verdict in STRENGTH for id in row.assumptions}
+    every = set.intersection(*proofs) if proofs else set()
+    some = set().union(*proofs)
+    groups = {"by every proof": every, "by some": some - every, "by exploration alone": seen - some}
+    said = [f"{who}: {_in_words(outcome, ids)}" for who, ids in groups.items() if ids]
+    if said:
+        yield from hanging(f"assumed {'; '.join(said)}")
+
+
+def _in_words(outcome: CampaignOutcome, ids: set[str]) -> str:
+    written = outcome.campaign.request.source.family.text.requirements()
+    known, others = ids & written.keys(), ids - written.keys()
+    short = [f"{id} {written[id].short}" for id in list_assumptions(known).split()] if known else []
+    return " · ".join([*short, *([list_assumptions(others)] if others else [])])
+
+
+def _notes(outcome: CampaignOutcome) -> Iterator[str]:
+    """Print every note that a reader may hold against a verdict."""
+    for note in (note for note in outcome.notes if note not in outcome.asides):
+        yield from wrapped("note", note)
+    if outcome.campaign.declared:
+        yield from wrapped("declared", f"{', '.join(outcome.campaign.declared)} (named, not stated yet: never counted)")
+
+
+def next_commands(outcome: CampaignOutcome, rerun: str) -> Iterator[str]:
+    """Yield what to type next, each with what it shows."""
+    shown = outcome.campaign.request.source.shown
+    written = outcome.campaign.request.source.family.text.requirements()
+    assumed = (id for row in outcome.results for id in row.assumptions if id in written)
+    name = next(assumed, outcome.results[0].claim)
+    notes = f", with {counted(len(outcome.notes), 'note')}" if outcome.notes else ""
+    ways = {
+        f"carnet explain {name}": "what a name says",
+        f"carnet attack {shown}": "what falls without a defence",
+        f"{rerun} --long": f"all of it{notes}",
+    }
+    width = min(longest(ways), COLUMNS // 2)
+    for label, (command, purpose) in zip(("next", "", ""), ways.items(), strict=True):
+        yield f"{label:<{LABEL_WIDTH}}{command:<{width}}  {purpose}"

@@ -1,0 +1,1 @@
+"""Quotes of TPM 2.0, and the virtual TPMs of clouds."""

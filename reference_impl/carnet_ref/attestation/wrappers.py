@@ -1,0 +1,229 @@
+"""Conceptual message wrappers (CMW) around evidence, and what a file holds once they are taken off.
+
+A record has the type of a message, the message and perhaps what it is meant as. In CBOR a tag can stand for the type. A
+collection has records, tags and collections by labels. Nobody signs a wrapper, so what it says of a message is shown
+and not believed: a message is what its bytes are. What has not exactly this form is no wrapper.
+
+Wrappers that are signed are named and not opened: whoever signs one vouches for what is in it, and has to be known.
+
+Source: draft-ietf-rats-msg-wrap, sections "Conceptual Message Wrappers" and "Demuxing", and cmw.cddl (December 2025);
+RFC 9277, section 4.3 (tags that stand for CoAP content formats).
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntFlag
+from typing import Final
+
+from carnet_ref.attestation.documents import PRINTABLE, decode, text_encoding
+from carnet_ref.attestation.kinds import Identified, Layer, LayerRole, identified
+from carnet_ref.wire import MalformedError, json_value
+
+COLLECTION_TYPE: Final = "__cmwc_t"
+MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}( *;[ -~]{0,200})?", re.ASCII)
+"""Source: RFC 6838, section 4.2."""
+BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]+")
+CONTENT_FORMATS: Final = range(1 << 16)
+TAGS: Final = range(1668546817, 1668612096)
+"""The tags that stand for content formats; every 256th stands for none."""
+DEEPEST: Final = 8
+"""How many wrappers may be inside each other; some limit the draft leaves to its readers."""
+MOST_MESSAGES: Final = 256
+LONGEST_LABEL: Final = 60
+_JSON_START: Final = re.compile(rb'\s*(\[\s*"[^"\\/]+/|\{\s*"[^"]*"\s*:\s*(\[|\{|"))')
+
+
+class Purpose(IntFlag):
+    """What a message is meant as. Source: draft-ietf-rats-msg-wrap, "CM Type"."""
+
+    REFERENCE_VALUES = 1
+    ENDORSEMENTS = 2
+    EVIDENCE = 4
+    ATTESTATION_RESULTS = 8
+    APPRAISAL_POLICY = 16
+
+
+PURPOSES: Final = range(1, sum(Purpose) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message: its bytes, what it was meant as, and what it lay in, from the outermost wrapper to the innermost."""
+
+    data: bytes
+    purpose: Purpose | None
+    wrappers: tuple[str, ...]
+
+    @property
+    def may_be_evidence(self) -> bool:
+        """Whether the wrapper leaves it open that this is evidence or a result, which has to be appraised."""
+        return self.purpose is None or bool(self.purpose & (Purpose.EVIDENCE | Purpose.ATTESTATION_RESULTS))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one message of a wrapper seems to be; or what a file is, where it is no wrapper.
+
+    ``wrappers`` are the layers that were taken off, and ``may_be_evidence`` says whether it has to be appraised.
+    """
+
+    found: Identified
+    wrappers: tuple[Layer, ...] = ()
+    may_be_evidence: bool = True
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Every layer, from the outermost to the innermost that was told."""
+        return (*self.wrappers, *self.found.layers)
+
+
+def parts_of(data: bytes) -> tuple[Part, ...]:
+    """Return what a file holds: one part, or each message of a wrapper.
+
+    Raises UsageError if it is a wrapper in CBOR and the library for CBOR is not installed.
+    """
+    messages = messages_in(data)
+    return tuple(_part(message) for message in messages) if messages else (Part(identified(data)),)
+
+
+def _part(message: Message) -> Part:
+    layers = tuple(Layer(LayerRole.WRAPPER, words) for words in message.wrappers)
+    return Part(identified(message.data), layers, message.may_be_evidence)
+
+
+def messages_in(data: bytes) -> tuple[Message, ...]:
+    """Return the messages in a wrapper; none where ``data`` is no wrapper, or has more or deeper ones than is allowed.
+
+    Raises UsageError if it is a wrapper in CBOR and the library for CBOR is not installed.
+    """
+    try:
+        messages = tuple(_messages(data, ()))
+    except NoWrapperError:
+        return ()
+    return messages if len(messages) <= MOST_MESSAGES else ()
+
+
+class NoWrapperError(Exception):
+    """A value is no wrapper."""
+
+
+def _messages(data: bytes, outside: tuple[str, ...]) -> Iterator[Message]:
+    """Yield the messages in bytes that are a wrapper. Raises NoWrapperError if they are none."""
+    start = data.lstrip()[:1]
+    if start in (b"[", b"{"):
+        if not _JSON_START.match(data):
+            raise NoWrapperError
+        try:
+            value = json_value(data)
+        except ValueError:
+            raise NoWrapperError from None
+        yield from _in_value(value, "JSON", outside)
+    else:
+        yield from _in_value(_cbor(data), "CBOR", outside)
+
+
+def _cbor(data: bytes) -> object:
+    """Return the value of bytes that begin like a wrapper in CBOR. Raises NoWrapperError if they do not."""
+    raw = data
+    if data and PRINTABLE.issuperset(data):
+        if text_encoding(data) is None:
+            raise NoWrapperError
+        raw = decode(data, "wrapper")
+    if not _begins_like_cbor(raw):
+        raise NoWrapperError
+    from carnet_ref.attestation.cose import LARGEST, parse_cbor
+
+    try:
+        return parse_cbor(raw, "wrapper", tags=TAGS, largest=LARGEST, indefinite=True)
+    except MalformedError:
+        raise NoWrapperError from None
+
+
+def _begins_like_cbor(data: bytes) -> bool:
+    """Return whether bytes begin with a record, a tag for a content format or a map with a label."""
+    first, second = data[:1] or b"\xff", (data[1:2] or b"\xff")[0] >> 5
+    if first in (b"\x82", b"\x83", b"\x9f"):
+        return second in (0, 3)  # a number or a text
+    if first == b"\xda":
+        return int.from_bytes(data[1:5], "big") in TAGS
+    return (b"\xa1" <= first <= b"\xb7" or first == b"\xbf") and second in (0, 1, 3)
+
+
+def _in_value(value: object, encoding: str, outside: tuple[str, ...]) -> Iterator[Message]:
+    if len(outside) >= DEEPEST:
+        raise NoWrapperError
+    match value:
+        case [kind, message] | [kind, message, _]:
+            purpose = _purpose(value[2]) if len(value) > len((kind, message)) else None
+            words = f"a CMW record in {encoding}: {_type_in_words(kind, encoding)}"
+            if purpose is not None:
+                words += f", meant as {_in_words(purpose)}"
+            yield from _inside(_octets(message, encoding), purpose, (*outside, words))
+        case Mapping():
+            yield from _in_collection(value, encoding, outside)
+        case _:
+            yield from _in_tag(value, outside)
+
+
+def _in_tag(value: object, outside: tuple[str, ...]) -> Iterator[Message]:
+    from carnet_ref.attestation.cose import Tagged
+
+    if not isinstance(value, Tagged) or (value.tag - TAGS.start) % 256 == 255:
+        raise NoWrapperError
+    number = value.tag - TAGS.start
+    words = f"a CMW tag in CBOR: CoAP content format {number - number // 256}"
+    yield from _inside(_octets(value.value, "CBOR"), None, (*outside, words))
+
+
+def _in_collection(value: Mapping[object, object], encoding: str, outside: tuple[str, ...]) -> Iterator[Message]:
+    kind = value.get(COLLECTION_TYPE, "")
+    labels = [label for label in value if label != COLLECTION_TYPE]
+    if not labels or not isinstance(kind, str):
+        raise NoWrapperError
+    named = f" of type {ascii(kind[:LONGEST_LABEL])[1:-1]}" if kind else ""
+    for label in labels:
+        if not isinstance(label, str) and type(label) is not int:
+            raise NoWrapperError
+        shown = ascii(label[:LONGEST_LABEL]) if isinstance(label, str) else f"{label}"
+        words = f"item {shown} of a CMW collection in {encoding}{named}"
+        yield from _in_value(value[label], encoding, (*outside, words))
+
+
+def _inside(data: bytes, purpose: Purpose | None, wrappers: tuple[str, ...]) -> Iterator[Message]:
+    """Yield the messages in a message that is a wrapper itself, or else the message."""
+    try:
+        inner = tuple(_messages(data, wrappers)) if len(wrappers) < DEEPEST else ()
+    except NoWrapperError:
+        inner = ()
+    yield from inner or (Message(data, purpose, wrappers),)
+
+
+def _type_in_words(kind: object, encoding: str) -> str:
+    if isinstance(kind, str) and MEDIA_TYPE.fullmatch(kind):
+        return kind
+    if encoding == "CBOR" and type(kind) is int and kind in CONTENT_FORMATS:
+        return f"CoAP content format {kind}"
+    raise NoWrapperError
+
+
+def _octets(message: object, encoding: str) -> bytes:
+    """Return a message that is not empty: bytes in CBOR, and in JSON base64 of the URL alphabet without padding."""
+    if encoding == "CBOR" and isinstance(message, bytes) and message:
+        return message
+    if encoding == "JSON" and isinstance(message, str) and BASE64URL.fullmatch(message) and len(message) % 4 != 1:
+        return base64.urlsafe_b64decode(message + "=" * (-len(message) % 4))
+    raise NoWrapperError
+
+
+def _purpose(value: object) -> Purpose:
+    if type(value) is not int or value not in PURPOSES:
+        raise NoWrapperError
+    return Purpose(value)
+
+
+def _in_words(purpose: Purpose) -> str:
+    return " and ".join(str(each.name).lower().replace("_", " ") for each in Purpose if each in purpose)

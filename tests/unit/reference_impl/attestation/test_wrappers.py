@@ -1,0 +1,225 @@
+"""Conceptual message wrappers: what is in each form, what is none, and that nothing in them is believed."""
+
+import base64
+import json
+import random
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carnet_command.errors import UsageError
+from carnet_ref.attestation import appraise
+from carnet_ref.attestation.kinds import LayerRole
+from carnet_ref.attestation.wrappers import MOST_MESSAGES, TAGS, Purpose, messages_in, parts_of
+from tests.fixtures import nvidia_pki as pki
+from tests.fixtures.cbor_encoding import Tag, cbor
+from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA
+from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS
+from tests.fuzz.test_parsers import mutated
+
+TYPE = "application/vnd.example.rats-conceptual-msg"
+TAG = 1668612070
+"""The tag of content format 64999. Source: draft-ietf-rats-msg-wrap, "Examples"."""
+MESSAGE = bytes.fromhex("2347da55")
+COLLECTION_TAG = 1668547091
+GIVEN: Mapping[str, Any] = {"at": NOW, "anchors": PLATFORM.anchors, "report_data": REPORT_DATA}
+GPU = json.dumps(GPU_DOCUMENTS["one device"]([(pki.report(pki.world().device.leaf), pki.world().device.chain())]))
+
+
+def url64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def in_json(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def wrap(message: bytes) -> dict[str, bytes]:
+    """Return a message in each form of a wrapper."""
+    record = ["application/eat+cwt", url64(message), 4]
+    return {
+        "JSON record": in_json(record[:2]),
+        "JSON record with a purpose": in_json(record),
+        "JSON collection": in_json({"__cmwc_t": "tag:example.com,2024:x", "attester A": record}),
+        "JSON collection in a collection": in_json({"a": {"b": record}}),
+        "CBOR record": cbor([64999, message]),
+        "CBOR record by a media type": cbor(["application/eat+cwt", message, 4]),
+        "CBOR tag": cbor(Tag(TAG, message)),
+        "CBOR collection": cbor({"__cmwc_t": "1.2.3", 0: [64999, message, 4]}),
+        "CBOR collection of a tag": cbor({"a": Tag(TAG, message)}),
+        "CBOR collection in a tag": cbor(Tag(COLLECTION_TAG, cbor({1: [0, message]}))),
+        "CBOR record in hexadecimal": cbor([64999, message]).hex().encode(),
+        "CBOR record in base64": base64.b64encode(cbor([64999, message])),
+        "CBOR record of no definite length": b"\x9f" + cbor(64999) + cbor(message) + b"\xff",
+        "JSON record in a CBOR record": cbor([TYPE, in_json(record)]),
+    }
+
+
+@pytest.mark.parametrize("form", wrap(QUOTE))
+def test_evidence_is_appraised_out_of_every_form(form: str) -> None:
+    (message,) = messages_in(wrap(QUOTE)[form])
+    assert message.data == QUOTE
+    for kind in (None, "tdx"):
+        appraisal = appraise(wrap(QUOTE)[form], **GIVEN, kind=kind)
+        assert (appraisal.accepted, appraisal.fresh) == (True, True)
+        roles = [layer.role for layer in appraisal.layers]
+        assert roles[:1] == [LayerRole.WRAPPER]
+        assert appraisal.layers[-2].name == "a quote of an Intel TDX virtual machine"
+    altered = appraise(wrap(QUOTE[:200] + b"\x01" + QUOTE[201:])[form], **GIVEN)
+    assert (altered.accepted, altered.failed_step) == (False, "quote-signature")
+
+
+def test_the_examples_of_the_draft_are_read() -> None:
+    """Source: draft-ietf-rats-msg-wrap, "Examples"."""
+    record, tag = cbor([64999, MESSAGE]), cbor(Tag(TAG, MESSAGE))
+    assert (record.hex(), tag.hex()) == ("8219fde7442347da55", "da6374ffe6442347da55")
+    for wrapper in (in_json([TYPE, "I0faVQ"]), record, tag):
+        assert [each.data for each in messages_in(wrapper)] == [MESSAGE]
+    (signed,) = messages_in(cbor(["application/rim+cose", bytes.fromhex("d28440a044d901f5a040"), 3]))
+    assert signed.purpose == Purpose.REFERENCE_VALUES | Purpose.ENDORSEMENTS
+    assert signed.wrappers == (
+        "a CMW record in CBOR: application/rim+cose, meant as reference values and endorsements",
+    )
+    mixed = cbor({0: [64999, MESSAGE, 4], 1: Tag(TAG, MESSAGE), 2: ["application/eat+jwt", b"...", 8]})
+    assert [each.purpose for each in messages_in(mixed)] == [Purpose.EVIDENCE, None, Purpose.ATTESTATION_RESULTS]
+    (by_tag,) = messages_in(tag)
+    assert by_tag.wrappers == ("a CMW tag in CBOR: CoAP content format 64999",)
+
+
+NONE: dict[str, bytes] = {
+    "nothing": b"",
+    "an empty array": b"[]",
+    "an empty object": b"{}",
+    "no message": in_json([TYPE]),
+    "an empty message": in_json([TYPE, ""]),
+    "four members": in_json([TYPE, "I0faVQ", 4, 4]),
+    "no media type": in_json(["quote", "I0faVQ"]),
+    "a number as type in JSON": in_json([64999, "I0faVQ"]),
+    "padding": in_json([TYPE, "I0faVQ=="]),
+    "the other alphabet": in_json([TYPE, "+/+/"]),
+    "half a byte": in_json([TYPE, "A"]),
+    "no purpose": in_json([TYPE, "I0faVQ", 0]),
+    "an unknown purpose": in_json([TYPE, "I0faVQ", 32]),
+    "true as a purpose": in_json([TYPE, "I0faVQ", True]),
+    "a collection of nothing": in_json({"__cmwc_t": "tag:x"}),
+    "a collection with something else": in_json({"a": [TYPE, "I0faVQ"], "b": 1}),
+    "a collection whose type is no text": in_json({"__cmwc_t": 1, "a": [TYPE, "I0faVQ"]}),
+    "an item that comes twice": b'{"a": ["a/b", "AAAA"], "a": ["a/b", "AAAA"]}',
+    "text in CBOR": cbor([TYPE, "I0faVQ"]),
+    "a content format that is too large": cbor([1 << 16, MESSAGE]),
+    "a tag of something else": cbor(Tag(18, MESSAGE)),
+    "a tag that stands for no content format": cbor(Tag(TAGS.start + 255, MESSAGE)),
+    "a tag before the first": cbor(Tag(TAGS.start - 1, MESSAGE)),
+    "bytes behind a record": cbor([64999, MESSAGE]) + b"\0",
+    "a label that is bytes": cbor({b"a": [64999, MESSAGE]}),
+    "too many": in_json({f"{number}": [TYPE, "AAAA"] for number in range(MOST_MESSAGES + 1)}),
+}
+
+
+@pytest.mark.parametrize("what", NONE)
+def test_what_has_another_form_is_no_wrapper(what: str) -> None:
+    assert messages_in(NONE[what]) == ()
+    assert not appraise(NONE[what], at=NOW).accepted
+
+
+def test_wrappers_may_be_inside_each_other_only_so_deep() -> None:
+    deep = QUOTE
+    for _ in range(20):
+        deep = cbor([64999, deep])
+    (message,) = messages_in(deep)
+    assert message.data != QUOTE
+    assert appraise(deep, **GIVEN).failed_step == "parse"
+    nested: Any = ["a/b", url64(QUOTE)]
+    for _ in range(20):
+        nested = {"a": nested}
+    assert messages_in(in_json(nested)) == ()
+
+
+def test_a_collection_has_one_verdict_about_every_message() -> None:
+    both = {"cvm": ["a/b", url64(QUOTE), 4], "gpu": ["a/b", url64(GPU.encode())]}
+    roots = {role: (*PLATFORM.anchors.of(role), *pki.world().anchors.of(role)) for role in pki.world().anchors.by_role}
+    anchors = type(PLATFORM.anchors)({**PLATFORM.anchors.by_role, **roots})
+    appraisal = appraise(in_json(both), at=pki.AT, anchors=anchors)
+    assert appraisal.accepted
+    assert set(appraisal.claims) == {"tdx", "gpu"}
+    assert "item 'cvm' of a CMW collection in JSON" in [layer.name for layer in appraisal.layers]
+    twice = appraise(in_json(both | {"other": both["cvm"]}), at=pki.AT, anchors=anchors)
+    assert set(twice.claims) == {"tdx0", "tdx1", "gpu"}
+    altered = {**both, "gpu": ["a/b", url64(GPU.replace("A", "B", 9).encode())]}
+    assert not appraise(in_json(altered), at=pki.AT, anchors=anchors).accepted
+
+
+UNREAD: list[tuple[list[Any], str | None]] = [
+    (["a/b", url64(b"something"), 4], "parse"),
+    (["a/b", url64(b"something")], "parse"),
+    (["a/b", url64(b"something"), 8], "parse"),
+    (["a/b", url64(b"something"), 3], None),
+    (["a/b", url64(PLATFORM.collateral)], None),
+]
+
+
+@pytest.mark.parametrize(("other", "step"), UNREAD, ids=[f"{other[2:]} {step}" for other, step in UNREAD])
+def test_a_message_that_no_format_reads_is_refused_unless_it_is_no_evidence(other: list[Any], step: str | None) -> None:
+    collection = in_json({"cvm": ["a/b", url64(QUOTE), 4], "other": other})
+    appraisal = appraise(collection, **GIVEN)
+    assert appraisal.failed_step == step
+    assert ("other messages of the wrapper not appraised" in appraisal.not_compared) is (step is None)
+    alone = appraise(collection, **GIVEN, kind="tdx")
+    assert (alone.accepted, alone.compared) == (True, False)
+    assert alone.steps[0].detail == "other messages of the wrapper: 1, not read"
+
+
+def test_one_format_reads_one_message() -> None:
+    two = cbor({0: [64999, QUOTE], 1: [64999, QUOTE]})
+    with pytest.raises(UsageError, match="2 messages for tdx"):
+        appraise(two, **GIVEN, kind="tdx")
+    assert appraise(two, **GIVEN).accepted
+    other = appraise(two, at=NOW, kind="rim")
+    assert (other.failed_step, other.steps[-1].detail.endswith("carnet attest tdx FILE")) == ("parse", True)
+
+
+HEADER = in_json({"alg": "ES256", "cty": "application/cmw+json"})
+SIGNED: dict[str, bytes] = {
+    "compact": ".".join((url64(HEADER), url64(wrap(QUOTE)["JSON record"]), "AAAA")).encode(),
+    "flattened": in_json({"payload": url64(wrap(QUOTE)["JSON record"]), "protected": "e30", "signature": "AAAA"}),
+    "COSE": cbor([cbor({1: -7, 3: "application/cmw+cbor"}), {}, wrap(QUOTE)["CBOR record"], bytes(64)]),
+    "tagged COSE": cbor(Tag(18, [cbor({1: -7, 3: "application/cmw+cbor"}), {}, wrap(QUOTE)["CBOR tag"], bytes(64)])),
+}
+
+
+@pytest.mark.parametrize("form", SIGNED)
+def test_a_signed_wrapper_is_named_and_not_opened(form: str) -> None:
+    appraisal = appraise(SIGNED[form], at=NOW)
+    assert appraisal.failed_step == "parse"
+    assert appraisal.steps[-1].detail == (
+        "this is a signed conceptual message wrapper (CMW): Carnet knows nobody who signs wrappers; give what is in it"
+    )
+
+
+def test_without_the_library_a_wrapper_in_cbor_is_one_clear_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cbor2", None)
+    with pytest.raises(UsageError, match="evidence in CBOR needs the extra 'cbor'"):
+        appraise(wrap(QUOTE)["CBOR record"], **GIVEN)
+    assert appraise(wrap(QUOTE)["JSON record"], **GIVEN).accepted
+    assert appraise(QUOTE, **GIVEN).accepted
+
+
+def test_no_change_of_a_wrapper_alters_what_is_accepted() -> None:
+    draw = random.Random(44)
+    forms = list(wrap(QUOTE).values())
+    for _ in range(1000):
+        changed = mutated(draw.choice(forms), draw)
+        try:
+            appraisal = appraise(changed, **GIVEN)
+        except UsageError:
+            continue
+        assert not appraisal.accepted or all(part.found.data == QUOTE for part in parts_of(changed) if part.wrappers)
+
+
+@given(st.binary(max_size=200) | st.builds(lambda end: b"\x82\x19\xfd\xe7" + end, st.binary(max_size=20)))
+def test_any_bytes_are_a_wrapper_or_none(data: bytes) -> None:
+    assert all(part.layers for part in parts_of(data))
