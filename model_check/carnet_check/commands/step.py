@@ -39,7 +39,7 @@ RECORDED, ITF = ".jsonl", ".itf.json"
 
 
 @dataclass
-class Session:
+class StepShell:
     """A walk, the design and the sizes that it is in, and what was offered last."""
 
     source: Source
@@ -283,7 +283,7 @@ def _role_order(walk: Walkthrough, step: EnabledStep) -> int:
 class StepCommand:
     """A word of the walk: what does it, what follows it, and how many words that is."""
 
-    perform: Callable[[Session, list[str]], Iterator[str]]
+    perform: Callable[[StepShell, list[str]], Iterator[str]]
     arguments: str = ""
     least: int = 0
     most: int = 0
@@ -296,20 +296,20 @@ class StepCommand:
 
 MANY = 32
 COMMANDS: Mapping[str, StepCommand] = {
-    "list": StepCommand(Session.enabled),
-    "take": StepCommand(Session.take, "N | ACTION [NAME=ELEMENT …]", 1, MANY),
-    "why": StepCommand(Session.why, "ACTION [NAME=ELEMENT …]", 1, MANY),
-    "undo": StepCommand(Session.undo, "[N]", 0, 1),
-    "know": StepCommand(Session.know, "[PARTY]", 0, 1),
-    "facts": StepCommand(Session.facts, "[SYMBOL]", 0, 1),
-    "claims": StepCommand(Session.claims),
-    "story": StepCommand(Session.story),
-    "random": StepCommand(Session.random, "N [SEED]", 1, 2),
-    "attack": StepCommand(Session.attack, "FINDING | CLAIM", 1, 1),
-    "load": StepCommand(Session.load, "FILE", 1, 1),
-    "save": StepCommand(Session.save, "FILE", 1, 1),
-    "help": StepCommand(Session.help),
-    "quit": StepCommand(Session.quit),
+    "list": StepCommand(StepShell.enabled),
+    "take": StepCommand(StepShell.take, "N | ACTION [NAME=ELEMENT …]", 1, MANY),
+    "why": StepCommand(StepShell.why, "ACTION [NAME=ELEMENT …]", 1, MANY),
+    "undo": StepCommand(StepShell.undo, "[N]", 0, 1),
+    "know": StepCommand(StepShell.know, "[PARTY]", 0, 1),
+    "facts": StepCommand(StepShell.facts, "[SYMBOL]", 0, 1),
+    "claims": StepCommand(StepShell.claims),
+    "story": StepCommand(StepShell.story),
+    "random": StepCommand(StepShell.random, "N [SEED]", 1, 2),
+    "attack": StepCommand(StepShell.attack, "FINDING | CLAIM", 1, 1),
+    "load": StepCommand(StepShell.load, "FILE", 1, 1),
+    "save": StepCommand(StepShell.save, "FILE", 1, 1),
+    "help": StepCommand(StepShell.help),
+    "quit": StepCommand(StepShell.quit),
 }
 """What can be typed; a number alone takes the step of that number, and an empty line lists what can be done."""
 HELP_WIDTH = 34
@@ -394,7 +394,7 @@ def step(
     )
     instance = source.instance(target.protocol, target.threat.id, profile)
     walk = Walkthrough(target.protocol, target.removed, target.threat, instance)
-    session = Session(source, walk, profile)
+    session = StepShell(source, walk, profile)
     say = common.log if as_json else common.say
     for line in (*session.heading(), *session.enabled()):
         say(line)
