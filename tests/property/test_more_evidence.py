@@ -25,9 +25,17 @@ from carnet_ref.attestation.appraisal import (
     anchors_from_pem,
     default_anchors,
 )
+from carnet_ref.attestation.cca import appraisal as cca_policy
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, Expected, Verifier, appraise_composite
 from carnet_ref.attestation.documents import decode
-from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionKind, OptionValues, appraise_files
+from carnet_ref.attestation.formats import (
+    FORMATS,
+    AppraisalContext,
+    NeedsOptionError,
+    OptionKind,
+    OptionValues,
+    appraise_files,
+)
 from carnet_ref.attestation.intel import appraisal as td_policy
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY
 from carnet_ref.attestation.intel.collateral import TcbStatus
@@ -43,6 +51,7 @@ from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.attestation.tpm import appraisal as tpm_policy
 from carnet_ref.crypto.primitives import sha384, sign_p256
 from tests.fixtures import (
+    cca_tokens,
     ear_tokens,
     nitro_documents,
     nvidia_node,
@@ -97,9 +106,7 @@ class Situation:
         try:
             return self.appraise(given, policy)
         except UsageError as error:
-            option = {"a report alone needs --chain": "chain", "a quote alone needs --signature": "signature"}.get(
-                str(error), "key"
-            )
+            option = error.option if isinstance(error, NeedsOptionError) else "key"
             return Appraisal((AppraisalStep("usage", False, str(error), without=(option,)),), {})
 
 
@@ -121,6 +128,7 @@ def every_situation() -> Iterator[Situation]:
     yield from _gpus()
     yield from _nodes()
     yield from _nitro_documents()
+    yield from _realms()
     yield from _tpm_quotes()
     yield _result()
     yield from _of_services()
@@ -301,6 +309,19 @@ def _nitro_documents() -> Iterator[Situation]:
     for name, document in every.items():
         appraise = of_format("nitro", document, nitro.anchors(), nitro.AT)
         yield Situation(name, "nitro", appraise, parts, (None, asking, nitro_policy.Policy()))
+
+
+def _realms() -> Iterator[Situation]:
+    cca = cca_tokens
+    parts = {
+        "key": Part("platform-key", (cca.pem(), cca.pem(cca.key("stranger")))),
+        "nonce": Part("nonce", (cca.NONCE, bytes(64))),
+    }
+    asking = replace(cca_policy.DEFAULT_POLICY, require=frozenset({"nonce"}))
+    every = {"a realm": cca.token(), "a realm on a debugged platform": cca.token(platform={2395: 0x4000})}
+    for name, token in every.items():
+        appraise = of_format("cca", token, Anchors({}), nitro_documents.AT)
+        yield Situation(name, "cca", appraise, parts, (None, asking, cca_policy.Policy()))
 
 
 def _tpm_quotes() -> Iterator[Situation]:

@@ -201,8 +201,12 @@ class Appraisal:
 
     @property
     def missing(self) -> Mapping[str, tuple[str, ...]]:
-        """The options that were not given, each with the steps that it brings or brings further."""
-        waiting = [step for step in self.steps if not step.ok and step.without]
+        """The options that were not given, each with the steps that it brings or brings further.
+
+        Where the evidence was refused, only what may bring the step that refused it to another end.
+        """
+        open_steps = {None} if self.failed_step is None else {False}
+        waiting = [step for step in self.steps if step.ok in open_steps and step.without]
         options = dict.fromkeys(option for step in waiting for option in step.without)
         return {option: tuple(step.id for step in waiting if option in step.without) for option in options}
 

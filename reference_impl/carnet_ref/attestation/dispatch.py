@@ -58,17 +58,22 @@ def reader_groups(document: Identified) -> tuple[tuple[str, ...], ...]:
 
 
 def _chosen(names: Sequence[str], document: Identified, inputs: Inputs) -> str:
-    """Return the first format that lacks nothing to read the document, or else the first that has what was given."""
+    """Return the first format that reads the document, or else the first that would with an option, or else the first.
+
+    Formats that do not have all options that were given are passed over, if any has them.
+    """
     suited = [name for name in names if inputs.suit(name)] or names
+    waiting = []
     for name in suited if len(suited) > 1 else ():
         try:
             FORMATS[name].load().recognise(document.data, inputs.of(name)[0])
         except NeedsOptionError:
-            continue
+            waiting.append(name)
         except MalformedError:
+            continue
+        else:
             return name
-        return name
-    return suited[0]
+    return (waiting or suited)[0]
 
 
 def appraise_document(data: bytes, inputs: Inputs) -> Appraisal:
@@ -137,7 +142,7 @@ def appraise(
     kind: str | None = None,
     anchors: Anchors | None = None,
     require: Collection[str] = (),
-    **given: bytes | int | Sequence[bytes],
+    **given: bytes | int | str | Sequence[bytes],
 ) -> Appraisal:
     """Appraise evidence of any kind, as ``carnet attest`` does.
 
@@ -181,7 +186,7 @@ class _GivenInputs:
     at: datetime
     policy: bytes | Mapping[str, object] | str | None
     anchors: Anchors
-    given: Mapping[str, bytes | int | Sequence[bytes]]
+    given: Mapping[str, bytes | int | str | Sequence[bytes]]
 
     def suit(self, name: str) -> bool:
         """Return whether the format has all options that were given."""
@@ -229,6 +234,9 @@ def _checked(option: Option, value: object) -> Value:
             return value
         case ((OptionKind.FILE | OptionKind.HEX), bytes()) if len(value) == option.length or not option.length:
             return value
+        case OptionKind.TEXT, str():
+            return value
     length = f" of {option.length} bytes" if option.length else ""
-    expected = {OptionKind.FILES: "a list of bytes", OptionKind.NUMBER: "a number from 0"}.get(option.kind, "bytes")
+    named = {OptionKind.FILES: "a list of bytes", OptionKind.NUMBER: "a number from 0", OptionKind.TEXT: "text"}
+    expected = named.get(option.kind, "bytes")
     raise UsageError(f"{_keyword(option)} has to be {expected}{length}")

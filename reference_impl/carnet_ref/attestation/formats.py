@@ -250,6 +250,11 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         "Appraise NVIDIA's reference values by themselves.",
         (kinds.XML,),
     ),
+    "tpm": RegisteredFormat(
+        "carnet_ref.attestation.tpm.format:FORMAT",
+        "Appraise the quote of a TPM, and of the virtual TPMs of clouds.",
+        (kinds.TPM_QUOTE, kinds.TPM_DOCUMENT, kinds.AZURE_SNP, kinds.AZURE_TDX),
+    ),
     "tdx": RegisteredFormat(
         "carnet_ref.attestation.intel.format:FORMAT",
         "Appraise the quote of an Intel TDX virtual machine.",
@@ -265,10 +270,10 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         "Appraise the document of an AWS Nitro enclave or NitroTPM.",
         (kinds.NITRO_DOCUMENT, kinds.NITROTPM_DOCUMENT),
     ),
-    "tpm": RegisteredFormat(
-        "carnet_ref.attestation.tpm.format:FORMAT",
-        "Appraise the quote of a TPM, and of the virtual TPMs of clouds.",
-        (kinds.TPM_QUOTE, kinds.TPM_DOCUMENT, kinds.AZURE_SNP, kinds.AZURE_TDX),
+    "cca": RegisteredFormat(
+        "carnet_ref.attestation.cca.format:FORMAT",
+        "Appraise the attestation token of an Arm CCA realm.",
+        (kinds.CCA_TOKEN,),
     ),
     "ear": RegisteredFormat(
         "carnet_ref.attestation.ear:FORMAT",
@@ -281,4 +286,7 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
         (kinds.NRAS_TOKEN, kinds.GOOGLE_TOKEN, kinds.INTEL_TOKEN, kinds.AZURE_TOKEN, kinds.JWT_TOKEN),
     ),
 }
-"""Every format, by the name of its subcommand; adding one is a module and a line here."""
+"""Every format, by the name of its subcommand; adding one is a module and a line here.
+
+Of formats that read the same documents, the one that appraises more of them comes first.
+"""

@@ -29,6 +29,7 @@ NVIDIA_EVIDENCE: Final = "a document with evidence of NVIDIA devices"
 NRAS_TOKEN: Final = "a token of NVIDIA's remote attestation service (NRAS)"
 SNP_REPORT: Final = "an AMD SEV-SNP report"
 NITRO_DOCUMENT: Final = "the document of an AWS Nitro enclave"
+CCA_TOKEN: Final = "the attestation token of an Arm CCA realm"
 NITROTPM_DOCUMENT: Final = "the document of an EC2 instance with NitroTPM"
 SNP_DOCUMENT: Final = "a document with an AMD SEV-SNP report"
 AZURE_SNP: Final = "Azure's evidence of an AMD SEV-SNP virtual machine"
@@ -279,6 +280,7 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (SNP_REPORT, _is_snp_report),
     (TPM_QUOTE, lambda data: data[:4] == b"\xffTCG"),
     (EVENT_LOG, lambda data: b"Spec ID Event03\0" in data[:64]),
+    (CCA_TOKEN, lambda data: data[:3] in (b"\xd9\x01\x8f", b"\xd9\x03\x8b") and b"\x19\xac\xca" in data[:16]),
     (NITROTPM_DOCUMENT, lambda data: _is_nitro(data) and b"\x6dnitrotpm_pcrs" in data),
     (NITRO_DOCUMENT, lambda data: _is_nitro(data) and b"\x64pcrs" in data),
     (SIGNED_WRAPPER, lambda data: data[:2] in (b"\x84\x58", b"\xd2\x84") and SIGNED_CBOR in data[:64]),

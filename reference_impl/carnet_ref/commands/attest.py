@@ -351,7 +351,7 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
             _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
         for name, value in _told(appraisal.claims):
             _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
-        for option, steps in appraisal.missing.items() if in_full and appraisal.accepted else ():
+        for option, steps in appraisal.missing.items() if in_full else ():
             _say(f"{'more':<8}{f'--{option}':<{WIDTH}}  ", f"for {', '.join(steps)}")
         for line in hanging(printable(verdict(appraisal))):
             click.echo(line)

@@ -270,8 +270,7 @@ def _authorities(
 ) -> tuple[x509.Certificate, x509.Certificate]:
     """Return the signing key of an endorsement key's certificate, and the root above it."""
     # The candidate that signed ``issued``, or else the first that has its issuer's name
-    candidates = (*given, *known_authorities(), *anchors)
-    named = [each for each in candidates if each.subject == certificate.issuer]
+    named = [*_named(certificate.issuer, given), *_known(certificate.issuer, anchors)]
     authority = next(
         (each for each in named if certificate_path.is_issued_by(certificate, each)), named[0] if named else None
     )
@@ -282,6 +281,16 @@ def _authorities(
     for issued in (certificate,) if authority == anchor else (certificate, authority):
         _check_algorithm(issued)
     return authority, anchor
+
+
+def _named(subject: x509.Name, certificates: Sequence[x509.Certificate]) -> tuple[x509.Certificate, ...]:
+    return tuple(each for each in certificates if each.subject == subject)
+
+
+@lru_cache(certificate_path.REMEMBERED)
+def _known(subject: x509.Name, anchors: tuple[x509.Certificate, ...]) -> tuple[x509.Certificate, ...]:
+    """Return those of AMD's signing keys and of the anchors that have a name."""
+    return _named(subject, (*known_authorities(), *anchors))
 
 
 def _check_algorithm(certificate: x509.Certificate) -> None:

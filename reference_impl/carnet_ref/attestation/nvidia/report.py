@@ -25,6 +25,7 @@ SDK, serialised evidence; NVIDIA Remote Attestation Service API, version 3, "att
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag, StrEnum
@@ -214,6 +215,7 @@ class OpaqueType(IntEnum):
     SWITCH_PDI = 22
     LOCK_STATUS = 25
     SWITCH_GPU_PDIS = 26
+    CHIP_INFO = 35
     FEATURE_FLAG = 36
 
 
@@ -308,6 +310,52 @@ class GpuReport:
         if flag is not None:
             return FEATURES.get(int.from_bytes(flag, "little"))
         return Mode.PROTECTED_PCIE if self.field(OpaqueType.PROTECTED_PCIE_STATUS) == ENABLED else None
+
+
+HOPPER: Final = "GH100"
+LS10_BOARD: Final = ("5612", "0002", "890")
+"""The project, its SKU and the chip's SKU of an LS10 switch, whose reports do not state them."""
+_RIM_WORD: Final = re.compile(r"[0-9A-Za-z.]{1,32}")
+
+
+def driver_rim_id(report: GpuReport, chip: str) -> str | None:
+    """Return the id by which NVIDIA's RIM service has the reference values of the driver; ``None`` if unknown.
+
+    Of Hopper these are for the chip; of later devices for the one that the report names, or else its certificate.
+
+    Source: NVIDIA, attestation-sdk 1.1, GPU evidence, ``generate_driver_rim_id``.
+    """
+    version = _rim_word(report.field(OpaqueType.DRIVER_VERSION))
+    if version is None:
+        return None
+    if chip == HOPPER:
+        return f"NV_GPU_DRIVER_{HOPPER}_{version}"
+    return f"NV_GPU_CC_DRIVER_{_rim_word(report.field(OpaqueType.CHIP_INFO)) or chip}_{version}"
+
+
+def vbios_rim_id(report: GpuReport, chip: str) -> str | None:
+    """Return the id by which NVIDIA's RIM service has the reference values of the VBIOS; ``None`` if unknown.
+
+    Source: as for the driver; "NVIDIA Reference Integrity Manifest service", the list of ids.
+    """
+    version = report.vbios_version
+    stated = board(report) if report.kind is DeviceKind.GPU else LS10_BOARD if chip == "LS10" else (None,)
+    if version is None or not _RIM_WORD.fullmatch(version) or None in stated:
+        return None
+    kind = "GPU_VBIOS" if report.kind is DeviceKind.GPU else "SWITCH_BIOS"
+    return "_".join(("NV", kind, *map(str, stated), version.replace(".", "").upper()))
+
+
+def board(report: GpuReport) -> tuple[str | None, str | None, str | None]:
+    """Return the project, its SKU and the chip's SKU that a report states, each ``None`` where it does not."""
+    project, sku, chip = OpaqueType.PROJECT, OpaqueType.PROJECT_SKU, OpaqueType.CHIP_SKU
+    return _rim_word(report.field(project)), _rim_word(report.field(sku)), _rim_word(report.field(chip))
+
+
+def _rim_word(value: bytes | None) -> str | None:
+    """Return a field that may be a part of an id; zeros follow its text."""
+    text = (value or b"").rstrip(b"\0").decode("ascii", "replace")
+    return text if _RIM_WORD.fullmatch(text) else None
 
 
 def _ascii(value: bytes | None) -> str | None:

@@ -10,7 +10,7 @@ Source: RFC 7515; RFC 7519, sections 4.1 and 7.2; RFC 8725, sections 3.1 to 3.12
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -78,6 +78,13 @@ def recognise(data: bytes, given: OptionValues) -> KeyedResult:
         raise MalformedError("result", "a token of an attestation service", kinds.EAR_TOKEN)
     result, keys = parse_result(data), given.octets("key")
     return KeyedResult(result, () if keys is None else verification_keys(keys))
+
+
+def describe(signed: KeyedResult) -> Iterator[kinds.Layer]:
+    """Yield the service that the token seems to be of; its signature is not looked at here."""
+    service = service_of(parse_claims(signed.result.token))
+    if service is not None:
+        yield kinds.Layer(kinds.LayerRole.PRODUCT, service.title)
 
 
 def appraise(signed: KeyedResult, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
@@ -296,5 +303,6 @@ FORMAT: Final = Format(
     policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
+    describe=describe,
 )
 """Results of attestation services."""

@@ -26,7 +26,7 @@ from carnet_ref.attestation.nvidia.rim import LIMITS, appraise_rim, parse_bounde
 from carnet_ref.crypto.certificate_path import fingerprint, name
 from carnet_ref.wire import MalformedError
 from docs._ext.carnet_pages.listings import evidence_formats
-from tests.fixtures import ear_tokens, nitro_documents, service_tokens
+from tests.fixtures import cca_tokens, ear_tokens, nitro_documents, service_tokens
 from tests.fixtures.command_words import attest
 from tests.fixtures.nvidia_pki import AT, pem, report, world
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
@@ -120,6 +120,7 @@ KINDS: dict[str, bytes] = {
     "an event log": bytes(32) + b"Spec ID Event03\0",
     "the document of an AWS Nitro enclave": nitro_documents.document(),
     "the document of an EC2 instance with NitroTPM": nitro_documents.document(nitro_documents.fields(tpm=True)),
+    "the attestation token of an Arm CCA realm": cca_tokens.token(),
     "a COSE document of no known kind": b"\x84\x44\xa1\x01",
     "DER, such as a certificate": b"\x30\x82\x01\x00",
     "PEM, such as certificates": world().device.chain(),
@@ -182,6 +183,11 @@ OTHER_KINDS = [
     ("a quote of an SGX enclave", "Carnet reads quotes of TDX virtual machines alone"),
     ("a TDREPORT, which only its own machine can check", "ask the machine for a quote"),
     ("PEM, such as certificates", "a chain goes with a report"),
+    ("the document of an AWS Nitro enclave", "carnet attest nitro FILE"),
+    ("the attestation token of an Arm CCA realm", "carnet attest cca FILE"),
+    ("a document with quotes of a TPM", "carnet attest tpm FILE"),
+    ("a signed attestation result (EAR)", "carnet attest ear FILE"),
+    ("a token of Intel Trust Authority", "carnet attest result FILE"),
 ]
 OWN_STEP = {("tdx", "a quote of an SGX enclave")}
 """What a command does not appraise and tells of by a step of its own."""
@@ -191,7 +197,7 @@ OWN_STEP = {("tdx", "a quote of an SGX enclave")}
     ("command", "kind", "advice"),
     [
         pytest.param(command, kind, advice, id=f"{command}, {kind}")
-        for command in ("gpu", "node", "rim", "tdx", "snp", "ear", "result")
+        for command in FORMATS
         for kind, advice in OTHER_KINDS
         if kind not in FORMATS[command].kinds and (command, kind) not in OWN_STEP
     ],

@@ -23,7 +23,14 @@ from carnet_ref.attestation.nvidia.appraisal import (
     parse_policy,
     valid_until,
 )
-from carnet_ref.attestation.nvidia.report import DebugState, DeviceMode, Mode
+from carnet_ref.attestation.nvidia.report import (
+    DebugState,
+    DeviceMode,
+    Mode,
+    driver_rim_id,
+    parse_report,
+    vbios_rim_id,
+)
 from carnet_ref.attestation.policies import LARGEST
 from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.wire import MalformedError
@@ -59,7 +66,7 @@ def test_what_nobody_asked_for_is_listed_and_does_not_refuse() -> None:
     assert appraisal.accepted
     open_steps = [step.id for step in appraisal.steps if step.ok is None]
     assert open_steps == ["revocation", "nonce", "driver-rim", "vbios-rim", "rim-revocation", "measurements", "mode"]
-    assert {step.detail for step in appraisal.steps if step.ok is None} == {"not requested"}
+    assert all(step.detail.startswith("not requested") for step in appraisal.steps if step.ok is None)
 
 
 def _other_root() -> bytes:
@@ -248,6 +255,86 @@ REFUSED: dict[str, tuple[str, str, Callable[[], dict[str, Any]]]] = {
     "an old driver": ("policy", "older than 550.100", lambda: {"policy": _policy(minimum_driver="550.100")}),
     "an old VBIOS": ("policy", "older than 96.00.A0", lambda: {"policy": _policy(minimum_vbios="96.00.A0.00.00")}),
 }
+
+
+PROJECT, PROJECT_SKU, CHIP_SKU, CHIP_INFO = 17, 18, 15, 35
+BOARD = {PROJECT: b"1010\0", PROJECT_SKU: b"0200\0", CHIP_SKU: b"882\0\0\0\0\0\0"}
+VBIOS_RIM = "NV_GPU_VBIOS_1010_0200_882_96009F0001"
+
+
+def of_board(**further: bytes) -> dict[int, bytes]:
+    return {**PPCIE, **BOARD, **{int(name[1:]): value for name, value in further.items()}}
+
+
+def test_the_ids_of_reference_values_are_claims_and_said_where_they_lack() -> None:
+    appraisal = appraised(
+        report=report(W.device.leaf, opaque=of_board()), rims=(), ocsp=W.replies(), policy=DEFAULT_POLICY
+    )
+    claims, details = appraisal.claims, {step.id: step.detail for step in appraisal.steps}
+    assert (claims["driver_rim_id"], claims["vbios_rim_id"]) == ("NV_GPU_DRIVER_GH100_550.90.07", VBIOS_RIM)
+    assert (claims["project"], claims["project_sku"], claims["chip_sku"]) == ("1010", "0200", "882")
+    assert details["driver-rim"] == "not requested; NVIDIA's RIM service has it as NV_GPU_DRIVER_GH100_550.90.07"
+    assert details["vbios-rim"].endswith(VBIOS_RIM)
+
+
+def test_a_refused_rim_says_the_id_of_the_one_that_fits() -> None:
+    evidence = {"report": report(W.device.leaf, opaque=of_board()), "ocsp": W.replies()}
+    for rim, wanted in ((_rim("550.90.08"), "NV_GPU_DRIVER_GH100_550.90.07"), (_rim("96.00.9F.00.02"), VBIOS_RIM)):
+        assert appraised(**evidence, rims=(rim,)).steps[-1].detail.endswith(f"has that one as {wanted}")
+
+
+@pytest.mark.parametrize(
+    ("chip", "opaque", "driver", "vbios"),
+    [
+        ("GB100", of_board(), "NV_GPU_CC_DRIVER_GB100_550.90.07", VBIOS_RIM),
+        ("GB100", of_board(_35=b"GB202\0\0"), "NV_GPU_CC_DRIVER_GB202_550.90.07", VBIOS_RIM),
+        ("GB100", of_board(_35=b"../etc"), "NV_GPU_CC_DRIVER_GB100_550.90.07", VBIOS_RIM),
+        ("GH100", of_board(_35=b"GB202\0"), "NV_GPU_DRIVER_GH100_550.90.07", VBIOS_RIM),
+        ("GH100", PPCIE, "NV_GPU_DRIVER_GH100_550.90.07", None),
+        ("GH100", of_board(_17=b"\xff\xff"), "NV_GPU_DRIVER_GH100_550.90.07", None),
+        ("GH100", of_board(_18=b"a/b"), "NV_GPU_DRIVER_GH100_550.90.07", None),
+        ("LS10", {6: b"96.10.55.00.01\0"}, None, "NV_SWITCH_BIOS_5612_0002_890_9610550001"),
+        ("LS20", {6: b"96.10.55.00.01\0"}, None, None),
+    ],
+)
+def test_ids_of_reference_values_are_made_of_what_the_report_states(
+    chip: str, opaque: dict[int, bytes], driver: str | None, vbios: str | None
+) -> None:
+    """Text that could be no part of an id is left out, since an operator asks a service by it."""
+    parsed = parse_report(nvidia_pki.report(W.device.leaf, opaque=opaque))
+    assert (driver_rim_id(parsed, chip), vbios_rim_id(parsed, chip)) == (driver, vbios)
+
+
+EXPIRED = pki.issue("Test RIM Signer of old", W.rim_root, ca=False, end=pki.AT - pki.DAY)
+LATER = pki.issue("Test RIM Signer to come", W.rim_root, ca=False, start=pki.AT + pki.DAY)
+
+
+def test_a_policy_lets_reference_values_outlive_their_signer_s_certificate_and_the_acceptance_says_so() -> None:
+    given = {"rims": (_rim("550.90.07", by=EXPIRED),), "ocsp": W.replies(), "nonce": None}
+    assert appraised(**given, policy=DEFAULT_POLICY).failed_step == "driver-rim"
+    allowed = replace(DEFAULT_POLICY, allow_expired_rims=True)
+    appraisal = appraised(**given, policy=allowed)
+    assert appraisal.accepted
+    assert "reference values by an expired certificate" in appraisal.not_compared
+    (step,) = [step for step in appraisal.steps if step.id == "driver-rim"]
+    assert "signed by a certificate that has run out" in step.detail
+    assert "reference values by an expired certificate" not in appraised(policy=allowed).not_compared
+
+
+@pytest.mark.parametrize(
+    "rim",
+    [
+        lambda: _rim("550.90.07", by=LATER),
+        lambda: _rim("550.90.07", by=EXPIRED).replace(pki.measurement(9).hex().encode(), bytes(48).hex().encode()),
+        lambda: _rim("550.90.07", by=pki.issue("Test RIM Signer", W.root, ca=False, end=pki.AT - pki.DAY)),
+        lambda: _rim("550.90.08", by=EXPIRED),
+        lambda: _rim("550.90.07", by=W.device.leaf),
+    ],
+    ids=["not valid yet", "a changed value", "under another root", "another version", "signed by the device"],
+)
+def test_nothing_else_is_allowed_with_it(rim: Callable[[], bytes]) -> None:
+    given = {"rims": (rim(),), "ocsp": W.replies(), "policy": replace(DEFAULT_POLICY, allow_expired_rims=True)}
+    assert appraised(**given).failed_step == "driver-rim"
 
 
 def _debugged(state: DebugState) -> bytes:
@@ -477,11 +564,12 @@ def test_a_policy_is_read_attribute_by_attribute() -> None:
         "modes": ["SPT", "PPCIE"],
         "allow_debug": True,
         "result_ttl": 60,
+        "allow_expired_rims": True,
     }
     read = parse_policy(json.dumps(given).encode())
     modes = frozenset({Mode.SINGLE_GPU, Mode.PROTECTED_PCIE})
     asked = DEFAULT_POLICY.require | {"nonce"}
-    assert read == Policy(asked, frozenset({"GH100"}), "550.90.07", "96.00.9F.00.01", modes, True, 60)
+    assert read == Policy(asked, frozenset({"GH100"}), "550.90.07", "96.00.9F.00.01", modes, True, 60, True)
 
 
 WRONG: dict[str, tuple[bytes, str]] = {
@@ -497,6 +585,7 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "a driver that is a number": (b'{"minimum_driver": 550}', "a version"),
     "a VBIOS that is no version": (b'{"minimum_vbios": "96.00"}', "a version"),
     "debugging that is no truth value": (b'{"allow_debug": 1}', "true or false"),
+    "expired RIMs that are no truth value": (b'{"allow_expired_rims": "yes"}', "true or false"),
     "no time to live": (b'{"result_ttl": 0}', "a whole number from 1"),
     "a time to live that is no number": (b'{"result_ttl": true}', "a whole number from 1"),
     "a key that comes twice": (b'{"minimum_driver": "999.0", "minimum_driver": null}', "comes twice"),

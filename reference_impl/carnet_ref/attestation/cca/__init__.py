@@ -1,0 +1,1 @@
+"""Attestation tokens of Arm's Confidential Compute Architecture (CCA)."""
