@@ -142,7 +142,7 @@ def appraise(
     kind: str | None = None,
     anchors: Anchors | None = None,
     require: Collection[str] = (),
-    **given: bytes | int | Sequence[bytes],
+    **given: bytes | int | str | Sequence[bytes],
 ) -> Appraisal:
     """Appraise evidence of any kind, as ``carnet attest`` does.
 
@@ -186,7 +186,7 @@ class _GivenInputs:
     at: datetime
     policy: bytes | Mapping[str, object] | str | None
     anchors: Anchors
-    given: Mapping[str, bytes | int | Sequence[bytes]]
+    given: Mapping[str, bytes | int | str | Sequence[bytes]]
 
     def suit(self, name: str) -> bool:
         """Return whether the format has all options that were given."""
@@ -234,6 +234,9 @@ def _checked(option: Option, value: object) -> Value:
             return value
         case ((OptionKind.FILE | OptionKind.HEX), bytes()) if len(value) == option.length or not option.length:
             return value
+        case OptionKind.TEXT, str():
+            return value
     length = f" of {option.length} bytes" if option.length else ""
-    expected = {OptionKind.FILES: "a list of bytes", OptionKind.NUMBER: "a number from 0"}.get(option.kind, "bytes")
+    named = {OptionKind.FILES: "a list of bytes", OptionKind.NUMBER: "a number from 0", OptionKind.TEXT: "text"}
+    expected = named.get(option.kind, "bytes")
     raise UsageError(f"{_keyword(option)} has to be {expected}{length}")

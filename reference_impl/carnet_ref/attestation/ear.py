@@ -15,7 +15,7 @@ confidential-containers/trustee (78962cd), attestation-service/src/ear_token.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -35,6 +35,7 @@ from carnet_ref.attestation.jose import (
     verification_key,
     verify,
 )
+from carnet_ref.attestation.kinds import Layer, LayerRole
 from carnet_ref.crypto.certificate_path import TIME
 from carnet_ref.wire import MalformedError
 
@@ -240,6 +241,11 @@ def recognise(data: bytes, given: OptionValues) -> SignedResult:
     return SignedResult(parse_token(data), key)
 
 
+def describe(signed: SignedResult) -> Iterator[Layer]:
+    """Yield who says to have made the result; its signature is not looked at here."""
+    yield Layer(LayerRole.PRODUCT, parse_claims(signed.token.payload).verifier)
+
+
 def appraise(signed: SignedResult, given: OptionValues, against: AppraisalContext[None]) -> Appraisal:
     """Check the token, then what it says."""
     steps = Checklist()
@@ -356,6 +362,7 @@ FORMAT: Final[Format[SignedResult, None]] = Format(
     ),
     recognise=recognise,
     appraise=appraise,
+    describe=describe,
     anchored=False,
 )
 """Attestation results."""

@@ -51,9 +51,9 @@ from carnet_ref.attestation.amd.report import (
     SigningKey,
     SnpReport,
     TcbVersion,
+    line_of,
     parse_report,
     parse_tcb,
-    product_of,
 )
 from carnet_ref.attestation.appraisal import (
     NO_REVOCATION,
@@ -71,6 +71,7 @@ from carnet_ref.attestation.policies import (
     Named,
     Number,
     Octets,
+    Texts,
     Words,
     declared_keys,
     policy_form,
@@ -149,6 +150,12 @@ class Policy(AppraisalPolicy):
         Flag(), True, "whether a guest is accepted that may run where memory is attached over CXL"
     )
     allow_masked_chip_id: bool = policy_key(Flag(), False, "whether a chip's own report may leave out which chip it is")
+    csp_ids: frozenset[str] | None = policy_key(
+        Texts(), None, "the clouds (CSP_ID) accepted, by whose VLEK a report has to be signed"
+    )
+    chip_ids: frozenset[bytes] | None = policy_key(
+        Octets((8, 64)), None, "the chips accepted, of which a report has to say that it is of one"
+    )
     required_guest_policy: frozenset[str] = policy_key(
         Words(PROTECTING), frozenset(), "the protecting bits that the guest's policy has to have set"
     )
@@ -432,7 +439,7 @@ def appraise_report(
         report = parsed.signed.report
         path = _check_chain(steps, parsed, at, anchors)
         _check_signature(steps, parsed.signed, path.leaf)
-        _check_signing_key(steps, report, path)
+        _check_signing_key(steps, report, path, policy)
         _check_product(steps, report, path)
         tcbs = _check_tcb(steps, report, path.leaf, policy)
         check_guest(steps, report, policy, report_data, evidence.runtime_data)
@@ -479,8 +486,8 @@ def _check_signature(steps: Checklist, signed: SignedReport, leaf: EndorsementKe
     steps.passed("signature", f"ECDSA P-384 over {len(signed.signed)} bytes", ABI_REPORT)
 
 
-def _check_signing_key(steps: Checklist, report: SnpReport, path: EndorsementPath) -> None:
-    """Insist that the kind of key that the report names is the kind that AMD certified."""
+def _check_signing_key(steps: Checklist, report: SnpReport, path: EndorsementPath, policy: Policy) -> None:
+    """Insist that the kind of key that the report names is the kind that AMD certified, and of an accepted cloud."""
     certified = path.leaf.kind
     if KINDS.get(report.signing_key) is not certified:
         found = f"the report says that a {report.signing_key.name} signed it, the certificate is of a {certified}"
@@ -490,6 +497,10 @@ def _check_signing_key(steps: Checklist, report: SnpReport, path: EndorsementPat
     if subject != f"SEV-{certified}" or issuer not in issuers:
         found = f"the certificate of a {certified} is of SEV-{certified} by {' or '.join(issuers)}"
         steps.refuse("signing-key", f"{found}; this one is of {subject} by {issuer}", KEY_PROFILE)
+    if policy.csp_ids is not None and path.leaf.cloud not in policy.csp_ids:
+        cloud = f"a VLEK of the cloud {path.leaf.cloud}" if path.leaf.cloud else "a chip's own key, and no cloud's"
+        accepted = ", ".join(sorted(policy.csp_ids)) or "none"
+        steps.refuse("signing-key", f"{cloud}; accepted: the clouds {accepted}", KEY_PROFILE)
     contradiction = report.chip_key_masked and certified is KeyKind.VCEK
     otherwise = "signed by the chip's own key, of which the report says that it is not used (MASK_CHIP_KEY)"
     steps.require(not contradiction, "signing-key", f"{subject} by {issuer}", otherwise, ABI_REPORT)
@@ -506,9 +517,9 @@ def _check_product(steps: Checklist, report: SnpReport, path: EndorsementPath) -
         steps.passed("product", f"{leaf.product_name}; version {report.version} has no CPUID", KEY_PROFILE)
         return
     numbers = f"family {cpuid.family:x}h, model {cpuid.model:x}h, stepping {cpuid.stepping:x}h"
-    line = product_of(cpuid.family, cpuid.model)
+    line = line_of(cpuid.family, cpuid.model)
     otherwise = f"the key is for {leaf.product_name}, the report is of {line or 'an unknown processor'}: {numbers}"
-    steps.require(line is leaf.product, "product", f"{leaf.product_name}, {numbers}", otherwise, ABI_REPORT)
+    steps.require(line == leaf.product, "product", f"{leaf.product_name}, {numbers}", otherwise, ABI_REPORT)
 
 
 def _check_tcb(steps: Checklist, report: SnpReport, leaf: EndorsementKey, policy: Policy) -> PlatformTcbs:
@@ -536,7 +547,11 @@ def _tcb(steps: Checklist, step: str, data: bytes, leaf: EndorsementKey) -> TcbV
 
 
 def _check_chip_id(steps: Checklist, report: SnpReport, leaf: EndorsementKey, policy: Policy) -> None:
-    """Insist that the report is of the chip that the key was derived for; Turin's ids are 8 bytes, then zeros."""
+    """Insist that the report is of the chip that the key was derived for, and of one that the policy accepts.
+
+    Turin's ids are 8 bytes, then zeros.
+    """
+    _check_among_chips(steps, report, policy)
     if leaf.hardware_id is None:
         steps.left_out("chip-id", f"a VLEK belongs to a cloud and to no chip: {leaf.cloud}", KEY_PROFILE)
         return
@@ -549,6 +564,15 @@ def _check_chip_id(steps: Checklist, report: SnpReport, leaf: EndorsementKey, po
     otherwise = f"the report is of chip {report.chip_id.hex()}, the certificate is for {leaf.hardware_id.hex()}"
     same = hmac.compare_digest(report.chip_id, expected)
     steps.require(same, "chip-id", f"the chip that the key is of, {leaf.hardware_id.hex()}", otherwise, KEY_PROFILE)
+
+
+def _check_among_chips(steps: Checklist, report: SnpReport, policy: Policy) -> None:
+    if policy.chip_ids is None:
+        return
+    accepted = {chip.ljust(len(report.chip_id), b"\0") for chip in policy.chip_ids if any(chip)}
+    found = report.chip_id.hex() if any(report.chip_id) else "no chip, for the report masks it"
+    if report.chip_id not in accepted:
+        steps.refuse("chip-id", f"the report is of {found}; accepted: {len(accepted)} others", ABI_REPORT)
 
 
 def _disorder(tcbs: PlatformTcbs, report: SnpReport) -> str | None:

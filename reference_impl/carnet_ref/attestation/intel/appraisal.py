@@ -17,7 +17,7 @@ appendix A; RFC 5280, section 5.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
@@ -65,7 +65,10 @@ from carnet_ref.attestation.intel.collateral import (
 from carnet_ref.attestation.intel.event_log import RUNTIME_RTMR, MeasuredEvent, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.quote import (
     BODY_NAMES,
+    EXPOSING_BITS,
+    HARMLESS_BITS,
     EnclaveReport,
+    TdAttributes,
     TdReport,
     TdReportExtension,
     TdxQuote,
@@ -74,6 +77,7 @@ from carnet_ref.attestation.intel.quote import (
 )
 from carnet_ref.attestation.policies import (
     AppraisalPolicy,
+    Day,
     Flag,
     Named,
     Number,
@@ -125,7 +129,8 @@ DEFAULT_STATUSES: Final = frozenset(
     }
 )
 """A platform that misses a security update is accepted only where a policy says so."""
-REGISTERS: Final = ("mrtd", "mrseam", "rtmr0", "rtmr1", "rtmr2", "rtmr3", "mrservicetd")
+RTMRS: Final = ("rtmr0", "rtmr1", "rtmr2", "rtmr3")
+REGISTERS: Final = ("mrtd", "mrseam", *RTMRS, "mrservicetd")
 REGISTER_BYTES: Final = 48
 SIGNER_BYTES: Final = 32
 
@@ -142,10 +147,29 @@ class Policy(AppraisalPolicy):
     require_sept_ve_disable: bool = policy_key(
         Flag(), True, "whether a TD has to be ended when its host takes a page away; TDs of Azure are not"
     )
+    allowed_attributes: frozenset[str] = policy_key(
+        Words(tuple(EXPOSING_BITS.values())),
+        frozenset(),
+        "the attributes of a TD that let others profile it or take it to another machine and are accepted all the same",
+    )
+    required_attributes: frozenset[str] = policy_key(
+        Words(tuple(HARMLESS_BITS.values())), frozenset(), "the attributes that a TD has to have"
+    )
+    service_tds: frozenset[bytes] = policy_key(
+        Octets((REGISTER_BYTES,)), frozenset(), "the MRSERVICETD of TDs that may serve the TD; it may also have none"
+    )
+    allow_any_service_td: bool = policy_key(
+        Flag(), False, "whether a TD is accepted that is served by one that nothing here names"
+    )
     measurements: tuple[tuple[str, frozenset[bytes]], ...] = policy_key(
         Named(dict.fromkeys(REGISTERS, Octets((REGISTER_BYTES,))), lambda values: tuple(values.items())),
         (),
         "for each register that is asked for, the values accepted",
+    )
+    rtmrs_without_log: frozenset[str] = policy_key(
+        Words(RTMRS),
+        frozenset(),
+        "the registers of which a log may have no event; measurements has to name them",
     )
     tcb_statuses: frozenset[TcbStatus] = policy_key(
         Words(tuple(TcbStatus)), DEFAULT_STATUSES, "the TCB statuses accepted, where there is collateral to tell"
@@ -154,12 +178,22 @@ class Policy(AppraisalPolicy):
         Texts(), frozenset(), "the Intel advisories of which none may apply"
     )
     minimum_evaluation_number: int | None = policy_key(Number(), None, "the lowest TCB evaluation data number accepted")
+    minimum_tcb_date: datetime | None = policy_key(
+        Day(), None, "the oldest date of the TCB level that is accepted, by platform, TDX module and quoting enclave"
+    )
     collateral_ttl: int | None = policy_key(Number(), None, "how many seconds ago the collateral may have been issued")
     quoting_enclave_signers: frozenset[bytes] = policy_key(
         Octets((SIGNER_BYTES,)),
         frozenset(),
         "the MRSIGNER of quoting enclaves accepted beside Intel's, as platforms under a test root have them",
     )
+
+
+def _check_policy(policy: Policy) -> None:
+    """Insist that a register that no log has to cover is compared with values."""
+    left = sorted(policy.rtmrs_without_log - dict(policy.measurements).keys())
+    if left:
+        raise MalformedError("policy: rtmrs_without_log", "registers that measurements has values for", left[0])
 
 
 KEYS: Final = tuple(declared_keys(Policy))
@@ -175,8 +209,11 @@ POLICY_FORM: Final = policy_form(
         "require": GENUINE,
         "allow_debug": True,
         "require_sept_ve_disable": False,
+        "allowed_attributes": frozenset(EXPOSING_BITS.values()),
+        "allow_any_service_td": True,
         "tcb_statuses": frozenset(TcbStatus),
     },
+    check=_check_policy,
 )
 DEFAULT_POLICY: Final = POLICY_FORM.default_policy
 parse_policy: Final = POLICY_FORM.parse
@@ -351,6 +388,8 @@ class PlatformAppraisal:
         rejected = sorted(policy.rejected_advisories.intersection(level.advisories))
         if rejected:
             return f"{', '.join(rejected)} applies, which the policy rejects"
+        if policy.minimum_tcb_date is not None and level.date < policy.minimum_tcb_date:
+            return f"the TCB level is of {level.date:{TIME}}; accepted: from {policy.minimum_tcb_date:{TIME}}"
         number = min(given.tcb_info.evaluation_number, given.qe_identity.evaluation_number)
         if policy.minimum_evaluation_number is not None and number < policy.minimum_evaluation_number:
             return f"the TCB evaluation data number is {number}; accepted: from {policy.minimum_evaluation_number}"
@@ -423,7 +462,7 @@ def appraise_quote(
         _check_report(steps, evidence.quote.report, policy, report_data)
         _check_isolation(steps, evidence.quote.report, policy)
         _check_measurements(steps, evidence.quote.report, policy)
-        _check_events(steps, evidence)
+        _check_events(steps, evidence, policy)
         level = _check_platform(steps, evidence, chain, at, policy, anchors)
         steps.require_taken(policy)
     except RefusedError:
@@ -517,9 +556,20 @@ def _check_report(steps: Checklist, report: TdReport, policy: Policy, report_dat
     allowed = "a debug TD, which the policy allows" if debug else "the host may not read the TD"
     otherwise = "DEBUG is set: the host may read and change the TD"
     steps.require(policy.allow_debug or not debug, "debug", allowed, otherwise, TD_ATTRIBUTES)
-    wrong = [*report.attributes.exposing, *(f"the unknown bit {bit}" for bit in report.attributes.unknown)]
-    none = "neither profiling nor migration, nothing unknown"
-    steps.require(not wrong, "attributes", none, f"set: {', '.join(wrong)}", TD_ATTRIBUTES)
+    _check_attributes(steps, report.attributes, policy)
+
+
+def _check_attributes(steps: Checklist, attributes: TdAttributes, policy: Policy) -> None:
+    """Insist that nothing exposes the TD but what the policy allows, and that it has what the policy requires."""
+    wrong = [name for name in attributes.exposing if name not in policy.allowed_attributes]
+    wrong += [f"the unknown bit {bit}" for bit in attributes.unknown]
+    missing = sorted(policy.required_attributes - attributes.names)
+    if missing:
+        steps.refuse("attributes", f"not set: {', '.join(missing)}", TD_ATTRIBUTES)
+    detail = "neither profiling nor migration, nothing unknown"
+    if attributes.exposing:
+        detail = f"set, which the policy allows: {', '.join(attributes.exposing)}; nothing unknown"
+    steps.require(not wrong, "attributes", detail, f"set: {', '.join(wrong)}", TD_ATTRIBUTES)
 
 
 def _check_isolation(steps: Checklist, report: TdReport, policy: Policy) -> None:
@@ -527,10 +577,13 @@ def _check_isolation(steps: Checklist, report: TdReport, policy: Policy) -> None
     ends = report.attributes.sept_ve_disable
     if policy.require_sept_ve_disable and not ends:
         steps.refuse("isolation", "SEPT_VE_DISABLE is not set: the host may take pages away unnoticed", TD_ATTRIBUTES)
-    serving, named = report.service_tds, dict(policy.measurements).get("mrservicetd", frozenset())
+    serving, named = report.service_tds, policy.service_tds | dict(policy.measurements).get("mrservicetd", frozenset())
     other = next(((what, value) for what, value in serving.items() if value not in named), None)
     if other is not None:
         what, value = other
+        if policy.allow_any_service_td:
+            steps.left_out("isolation", f"a {what}: {value.hex()}", TD_ATTRIBUTES, lacking="service TD not compared")
+            return
         steps.refuse(
             "isolation", f"a {what} that the policy does not name may reach into the TD: {value.hex()}", TD_ATTRIBUTES
         )
@@ -554,19 +607,22 @@ def _check_measurements(steps: Checklist, report: TdReport, policy: Policy) -> N
     steps.passed("measurements", f"accepted: {', '.join(register for register, _ in policy.measurements)}")
 
 
-def _check_events(steps: Checklist, evidence: _Evidence) -> None:
+def _check_events(steps: Checklist, evidence: _Evidence, policy: Policy) -> None:
     """Insist that each log, replayed, ends in the registers that the quote proves.
 
-    Of a log that is cut, RTMR3 has to be right. That is not enough for the step, which is about all registers.
+    A register of which a log has no event is passed over where the policy says so and compares it with values. Of a log
+    that is cut, RTMR3 has to be right. That is not enough for the step, which is about all registers.
     """
     if not evidence.logs:
         steps.not_requested("event-log", "event-log", EVENT_LOG, lacking=NO_REPLAY)
         return
-    proved = evidence.quote.report.rtmrs
+    proved, left = evidence.quote.report.rtmrs, set[str]()
     without = () if evidence.log_given else ("event-log",)
     for place, events in enumerate(evidence.logs):
         ends = replay_rtmr(events)
-        wrong = [index for index, end in enumerate(ends) if end != proved[index]]
+        uncovered = policy.rtmrs_without_log - {f"rtmr{event.rtmr}" for event in events if event.type != NO_ACTION}
+        left |= uncovered
+        wrong = [index for index, end in enumerate(ends) if end != proved[index] and f"rtmr{index}" not in uncovered]
         cut = evidence.log_is_cut and place == len(evidence.logs) - 1
         if wrong and (RUNTIME_RTMR in wrong or not cut):
             index = RUNTIME_RTMR if cut else wrong[0]
@@ -578,8 +634,15 @@ def _check_events(steps: Checklist, evidence: _Evidence) -> None:
             )
             steps.left_out("event-log", f"{told}{wrong[0]}", EVENT_LOG, lacking=NO_REPLAY, without=without)
             return
-    told = f"{len(evidence.logs[0])} events end in the quote's RTMR0 to RTMR3"
-    steps.passed("event-log", told, EVENT_LOG, without=without)
+    steps.passed("event-log", _replayed(len(evidence.logs[0]), left), EVENT_LOG, without=without)
+
+
+def _replayed(events: int, left: Set[str]) -> str:
+    """Say in which registers a log ends, and which are left to measurements."""
+    if not left:
+        return f"{events} events end in the quote's RTMR0 to RTMR3"
+    ends = ", ".join(register.upper() for register in RTMRS if register not in left) or "registers"
+    return f"{events} events end in the quote's {ends}; left to measurements: {', '.join(sorted(left)).upper()}"
 
 
 def registers(report: TdReport) -> dict[str, bytes]:
@@ -621,6 +684,7 @@ def _claims(evidence: _Evidence, chain: PckChain, level: Level | None) -> dict[s
         "platform": f"{chain.leaf.certificate.serial_number:x}",
         "debug": report.attributes.debug,
         "sept_ve_disable": report.attributes.sept_ve_disable,
+        "attributes": sorted(report.attributes.names),
         "tee_tcb_svn": report.tee_tcb_svn.hex(),
         "tee_tcb_svn_2": None if report.tee_tcb_svn_2 is None else report.tee_tcb_svn_2.hex(),
         **{register: value.hex() for register, value in registers(report).items()},

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from cryptography import x509
@@ -64,8 +64,7 @@ CONFIGURATION_STATUSES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(NamedTuple):
     """The status of a platform that reaches a TCB level, the date of the level, and its advisories."""
 
     status: TcbStatus
@@ -73,8 +72,7 @@ class Level:
     advisories: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlatformLevel:
+class PlatformLevel(NamedTuple):
     """The security versions a platform needs for a level: 16 for SGX, 16 for TDX, and that of the PCE."""
 
     sgx: tuple[int, ...]
@@ -83,16 +81,14 @@ class PlatformLevel:
     level: Level
 
 
-@dataclass(frozen=True, slots=True)
-class SvnLevel:
+class SvnLevel(NamedTuple):
     """The one security version that a TDX module or an enclave needs for a level."""
 
     isvsvn: int
     level: Level
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleIdentity:
+class ModuleIdentity(NamedTuple):
     """Who signed a TDX module and which attributes it may have: ``id`` is empty for the module of TDX 1.0."""
 
     id: str
@@ -102,8 +98,7 @@ class ModuleIdentity:
     levels: tuple[SvnLevel, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TcbInfo:
+class TcbInfo(NamedTuple):
     """What Intel publishes for the platforms of one FMSPC."""
 
     fmspc: bytes
@@ -267,7 +262,7 @@ def of_two_moments(launch: Level, current: Level) -> Level:
         return whole
     needs_configuration = bool({launch.status, current.status} & CONFIGURATION_STATUSES)
     advised, needed = TcbStatus.TD_RELAUNCH_ADVISED, TcbStatus.TD_RELAUNCH_ADVISED_CONFIGURATION_NEEDED
-    return replace(whole, status=needed if needs_configuration else advised)
+    return whole._replace(status=needed if needs_configuration else advised)
 
 
 COMPONENTS: Final = 16
@@ -283,16 +278,14 @@ REMEMBERED: Final = 16
 """How many documents of collateral are remembered: one counts for every platform of its kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class SignedDocument:
+class SignedDocument(NamedTuple):
     """The exact bytes of a JSON value and the raw signature over them."""
 
     body: bytes
     signature: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Collateral:
+class Collateral(NamedTuple):
     """Everything needed to judge the quotes of one kind of platform, as it was published.
 
     ``pck_crl_chain`` may be empty: quotes carry the certificate of who signs ``pck_crl``.

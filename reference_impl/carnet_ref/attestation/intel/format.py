@@ -15,13 +15,18 @@ from carnet_ref.attestation.formats import AppraisalContext, Format, Option, Opt
 from carnet_ref.attestation.intel.appraisal import POLICY_FORM, Policy, appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus, collateral_of
 from carnet_ref.attestation.intel.evidence import QuoteEvidence, quote_evidence
-from carnet_ref.attestation.intel.quote import BODY_TDX_10, BODY_TDX_15
+from carnet_ref.attestation.intel.quote import BODY_TDX_10, BODY_TDX_15, EXPOSING_BITS
 from carnet_ref.attestation.kinds import Layer, LayerRole
+
+EXPOSING: Final = frozenset(EXPOSING_BITS.values())
 
 
 def _noted(claims: Mapping[str, object]) -> Mapping[results.TrustClaim, int]:
-    """Tell of a TD that its host may read, and of a platform with known vulnerabilities."""
-    noted = {results.TrustClaim.RUNTIME_OPAQUE: results.CONTRADICTED} if claims["debug"] else {}
+    """Tell of a TD that others may read, profile or take away, and of a platform with known vulnerabilities."""
+    attributes = claims["attributes"]
+    assert isinstance(attributes, list), "a TD's attributes are told as words"
+    exposed = claims["debug"] or not EXPOSING.isdisjoint(attributes)
+    noted = {results.TrustClaim.RUNTIME_OPAQUE: results.CONTRADICTED} if exposed else {}
     if claims["tcb_status"] not in (None, TcbStatus.UP_TO_DATE) or claims["advisories"]:
         noted[results.TrustClaim.HARDWARE] = results.VULNERABLE
     return noted

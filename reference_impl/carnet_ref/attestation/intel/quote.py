@@ -76,6 +76,12 @@ class TdAttributes:
         return tuple(name for bit, name in EXPOSING_BITS.items() if self.bits >> bit & 1)
 
     @property
+    def names(self) -> frozenset[str]:
+        """The names of the bits that are set, DEBUG aside."""
+        known = EXPOSING_BITS | HARMLESS_BITS
+        return frozenset(name for bit, name in known.items() if self.bits >> bit & 1)
+
+    @property
     def unknown(self) -> tuple[int, ...]:
         """The bits that are set and have no meaning here."""
         known = {DEBUG_BIT, *EXPOSING_BITS, *HARMLESS_BITS}

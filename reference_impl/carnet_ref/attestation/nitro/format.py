@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import Appraisal, UnappraisedPart
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
+from carnet_ref.attestation.kinds import Layer, LayerRole
 from carnet_ref.attestation.nitro.appraisal import POLICY_FORM, AskedWith, Policy, appraise_document
 from carnet_ref.attestation.nitro.document import NitroDocument, parse_document
 
@@ -39,6 +40,11 @@ def recognise(data: bytes, given: OptionValues) -> NitroDocument:
     return parse_document(data)
 
 
+def describe(evidence: NitroDocument) -> Iterator[Layer]:
+    """Yield the instance that it names, and the enclave in it where it is about one."""
+    yield Layer(LayerRole.PRODUCT, evidence.module_id)
+
+
 def appraise(evidence: NitroDocument, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
     """Appraise the document."""
     asked = AskedWith(given.octets("nonce"), given.octets("user-data"), given.octets("public-key"))
@@ -65,6 +71,7 @@ FORMAT: Final = Format(
     policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
+    describe=describe,
     results=RESULTS,
 )
 """Documents of AWS's Nitro system."""

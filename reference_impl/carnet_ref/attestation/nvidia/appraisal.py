@@ -29,6 +29,7 @@ from carnet_ref.attestation.appraisal import (
     NO_REVOCATION,
     NOT_FRESH,
     POLICY,
+    X509_TIME,
     AnchorRole,
     Anchors,
     Appraisal,
@@ -49,12 +50,16 @@ from carnet_ref.attestation.nvidia.report import (
     GpuReport,
     Mode,
     OpaqueType,
+    board,
+    chips,
+    driver_rim_id,
     firmware_id,
     parse_report,
     product,
     ueid,
+    vbios_rim_id,
 )
-from carnet_ref.attestation.nvidia.rim import Rim, RimKind, check_rim, parse_rim
+from carnet_ref.attestation.nvidia.rim import EXPIRED_RIM, Rim, RimKind, check_rim, parse_rim
 from carnet_ref.attestation.policies import (
     AppraisalPolicy,
     Flag,
@@ -112,6 +117,9 @@ class Policy(AppraisalPolicy):
         Flag(), False, "whether a device may say that it is debugged, or was since its last reset"
     )
     result_ttl: int = policy_key(Number(1), HOUR, "for how many seconds a result may be relied on")
+    allow_expired_rims: bool = policy_key(
+        Flag(), False, "whether reference values count whose signer's certificates have run out since they were signed"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +218,22 @@ class _Evidence:
         return next((rim for rim in self.rims if rim.kind is kind), None)
 
     @property
+    def chips(self) -> frozenset[str]:
+        return chips(self.report, self.chain[0])
+
+    @property
+    def chip(self) -> str:
+        """The chip in words, by its longest known name."""
+        line = product(self.chain[0])
+        return f"{self.report.chip} ({line})" if len(self.chips) > 1 else line
+
+    @property
+    def rim_ids(self) -> Mapping[RimKind, str | None]:
+        """The ids of the reference values for what the device says that it is; ``None`` where it does not say."""
+        chip = product(self.chain[0])
+        return {RimKind.DRIVER: driver_rim_id(self.report, chip), RimKind.VBIOS: vbios_rim_id(self.report, chip)}
+
+    @property
     def without(self) -> tuple[str, ...]:
         """The option that would add reference values, where there is something that none of those here is about."""
         whole = {RimKind.VBIOS} if self.report.kind is DeviceKind.SWITCH else set(RimKind)
@@ -239,7 +263,7 @@ def appraise_gpu(
         evidence = _parse(steps, report, chain, rims, ocsp)
         _check_device(steps, evidence, at, anchors)
         _check_report(steps, evidence, nonce)
-        _check_reference_values(steps, evidence, at, anchors)
+        _check_reference_values(steps, evidence, at, anchors, policy)
         _check_policy(steps, evidence, policy)
     except RefusedError:
         return steps.concluded({})
@@ -360,19 +384,22 @@ def _check_firmware_id(steps: Checklist, evidence: _Evidence) -> None:
     steps.require(said == certified, "firmware-id", "the one that the key was derived for", otherwise, DICE)
 
 
-def _check_reference_values(steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors) -> None:
+def _check_reference_values(
+    steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors, policy: Policy
+) -> None:
     """Take the steps about the RIMs and about the measurements that they expect."""
     report = evidence.report
-    versions = {RimKind.DRIVER: report.driver_version, RimKind.VBIOS: report.vbios_version}
-    for kind, version in versions.items():
+    for kind in RimKind:
         rim = evidence.rim(kind)
-        if rim is None:
-            if kind is RimKind.DRIVER and evidence.report.kind is DeviceKind.SWITCH:
-                steps.left_out("driver-rim", "a switch has no driver", without=("rim",))
-            else:
-                steps.not_requested(f"{kind}-rim", "rim", lacking=NO_RIM[kind] if evidence.rims else NO_FIRMWARE)
+        if rim is not None:
+            _check_rim(steps, rim, evidence, at, anchors, policy)
+        elif kind is RimKind.DRIVER and report.kind is DeviceKind.SWITCH:
+            steps.left_out("driver-rim", "a switch has no driver", without=("rim",))
         else:
-            _check_rim(steps, rim, version, product(evidence.chain[0]), at, anchors)
+            lacking = NO_RIM[kind] if evidence.rims else NO_FIRMWARE
+            wanted = evidence.rim_ids[kind]
+            told = f"not requested; NVIDIA's RIM service has it as {wanted}" if wanted else "not requested"
+            steps.left_out(f"{kind}-rim", told, lacking=lacking, without=("rim",))
     _check_signers_revocation(steps, evidence, at, anchors)
     if evidence.rims:
         _check_measurements(steps, report, evidence.rims, evidence.without)
@@ -393,21 +420,29 @@ def _check_signers_revocation(steps: Checklist, evidence: _Evidence, at: datetim
         steps.left_out("rim-revocation", why, OCSP, lacking=NO_SIGNERS, without=("ocsp",))
 
 
-def _check_rim(steps: Checklist, rim: Rim, version: str | None, chip: str, at: datetime, anchors: Anchors) -> None:
-    step = f"{rim.kind}-rim"
-    source = "TCG RIM Information Model 1.01"
+def _check_rim(steps: Checklist, rim: Rim, evidence: _Evidence, at: datetime, anchors: Anchors, policy: Policy) -> None:
+    step, source = f"{rim.kind}-rim", "TCG RIM Information Model 1.01"
+    version = evidence.report.driver_version if rim.kind is RimKind.DRIVER else evidence.report.vbios_version
     fits = version is not None and rim.version.lower() == version.lower()
     without = () if fits else ("rim",)  # that of the device's version
+    signed = Checklist()
     try:
-        check_rim(Checklist(), rim, at=at, anchors=anchors.of(AnchorRole.NVIDIA_RIM))
+        trusted = anchors.of(AnchorRole.NVIDIA_RIM)
+        check_rim(signed, rim, at=at, anchors=trusted, allow_expired=policy.allow_expired_rims)
     except RefusedError as error:
         steps.refuse(step, f"{error.step.id}: {error.step.detail}", error.step.source, without=without)
-    if rim.product != chip:
-        steps.refuse(step, f"product: the RIM is for {rim.product}, the device is a {chip}", source)
+    if rim.product not in evidence.chips:
+        steps.refuse(step, f"product: the RIM is for {rim.product}, the device is a {evidence.chip}", source)
     if not fits:
+        wanted = evidence.rim_ids[rim.kind]
         wrong = f"version: the RIM is for {rim.version}, the report says {version}"
+        wrong += f"; NVIDIA's RIM service has that one as {wanted}" if wanted else ""
         steps.refuse(step, wrong, source, without=without)
-    steps.passed(step, f"{rim.version} for {rim.product}, signed and valid", source)
+    if "validity" in signed.held:
+        steps.passed(step, f"{rim.version} for {rim.product}, signed and valid", source)
+    else:
+        steps.passed(step, f"{rim.version} for {rim.product}, signed by a certificate that has run out", source)
+        steps.left_out(f"{step}-validity", "the policy allows it", X509_TIME, lacking=EXPIRED_RIM)
 
 
 def _check_measurements(steps: Checklist, report: GpuReport, rims: Sequence[Rim], without: tuple[str, ...]) -> None:
@@ -464,9 +499,9 @@ def _check_debug(steps: Checklist, report: GpuReport, policy: Policy) -> None:
 
 
 def _policy_problem(evidence: _Evidence, policy: Policy) -> str | None:
-    report, chip = evidence.report, product(evidence.chain[0])
-    if policy.products is not None and chip not in policy.products:
-        return f"the device is a {chip}; accepted: {', '.join(sorted(policy.products)) or 'none'}"
+    report = evidence.report
+    if policy.products is not None and not evidence.chips & policy.products:
+        return f"the device is a {evidence.chip}; accepted: {', '.join(sorted(policy.products)) or 'none'}"
     driver = policy.minimum_driver if report.kind is DeviceKind.GPU else None
     if driver is not None and not at_least(report.driver_version, driver, 10):
         return f"driver {report.driver_version} is older than {driver}"
@@ -481,10 +516,13 @@ def _claims(evidence: _Evidence) -> dict[str, object]:
     return {
         "kind": report.kind.value,
         "product": product(leaf),
+        "chip": report.chip,
         "ueid": ueid(leaf),
         "nonce": report.nonce.hex(),
         "driver_version": report.driver_version,
         "vbios_version": report.vbios_version,
+        **dict(zip(("project", "project_sku", "chip_sku"), board(report), strict=True)),
+        **{f"{kind}_rim_id": rim_id for kind, rim_id in evidence.rim_ids.items()},
         "firmware_id": firmware.hex() if firmware else None,
         "mode": report.mode.value if report.mode else None,
         "debugged": None if report.device_mode is None else report.device_mode.debugged,

@@ -25,6 +25,7 @@ SDK, serialised evidence; NVIDIA Remote Attestation Service API, version 3, "att
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag, StrEnum
@@ -40,6 +41,9 @@ from carnet_ref.wire import MalformedError, Reader, bounded_json
 HOPPER_DICE = x509.ObjectIdentifier("2.23.133.5.4.1")
 BLACKWELL_DICE = x509.ObjectIdentifier("2.23.133.5.4.1.1")
 SHA_384 = x509.ObjectIdentifier("2.16.840.1.101.3.4.2.2")
+ANY: Final = "X"
+"""What stands for the last digit where a certificate is for a line of chips."""
+CHIP: Final = re.compile(rb"([A-Z][0-9A-Z]{2,11})\0*")
 
 
 @asn1.sequence
@@ -108,6 +112,17 @@ def product(leaf: x509.Certificate) -> str:
     names = leaf.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     words = str(names[0].value).split() if names else []
     return words[0].replace("_", "") if words else ""
+
+
+def chips(report: GpuReport, leaf: x509.Certificate) -> frozenset[str]:
+    """Return the names that reference values and policies may have for the chip.
+
+    One is what the leaf was issued for. Of Blackwell's workstation chips that is the line, ``GB20X``, and the report
+    names the one of it, ``GB202``; what a report names outside its leaf's line does not count.
+    """
+    line, chip = product(leaf), report.chip
+    of_the_line = chip is not None and line.endswith(ANY) and re.fullmatch(f"{re.escape(line[:-1])}[0-9]", chip)
+    return frozenset({line, chip} if chip is not None and of_the_line else {line})
 
 
 def ueid(leaf: x509.Certificate) -> str:
@@ -214,6 +229,7 @@ class OpaqueType(IntEnum):
     SWITCH_PDI = 22
     LOCK_STATUS = 25
     SWITCH_GPU_PDIS = 26
+    CHIP_INFO = 35
     FEATURE_FLAG = 36
 
 
@@ -297,6 +313,12 @@ class GpuReport:
         return self.field(OpaqueType.FIRMWARE_ID)
 
     @property
+    def chip(self) -> str | None:
+        """The chip that the report names, such as ``GB202``; ``None`` before Blackwell."""
+        named = CHIP.fullmatch(self.field(OpaqueType.CHIP_INFO) or b"")
+        return named[1].decode("ascii") if named else None
+
+    @property
     def nvdec0_disabled(self) -> bool:
         """Whether the report says that video decoder 0 is off."""
         return self.field(OpaqueType.NVDEC0_STATUS) == DISABLED
@@ -308,6 +330,52 @@ class GpuReport:
         if flag is not None:
             return FEATURES.get(int.from_bytes(flag, "little"))
         return Mode.PROTECTED_PCIE if self.field(OpaqueType.PROTECTED_PCIE_STATUS) == ENABLED else None
+
+
+HOPPER: Final = "GH100"
+LS10_BOARD: Final = ("5612", "0002", "890")
+"""The project, its SKU and the chip's SKU of an LS10 switch, whose reports do not state them."""
+_RIM_WORD: Final = re.compile(r"[0-9A-Za-z.]{1,32}")
+
+
+def driver_rim_id(report: GpuReport, chip: str) -> str | None:
+    """Return the id by which NVIDIA's RIM service has the reference values of the driver; ``None`` if unknown.
+
+    Of Hopper these are for the chip; of later devices for the one that the report names, or else its certificate.
+
+    Source: NVIDIA, attestation-sdk 1.1, GPU evidence, ``generate_driver_rim_id``.
+    """
+    version = _rim_word(report.field(OpaqueType.DRIVER_VERSION))
+    if version is None:
+        return None
+    if chip == HOPPER:
+        return f"NV_GPU_DRIVER_{HOPPER}_{version}"
+    return f"NV_GPU_CC_DRIVER_{report.chip or chip}_{version}"
+
+
+def vbios_rim_id(report: GpuReport, chip: str) -> str | None:
+    """Return the id by which NVIDIA's RIM service has the reference values of the VBIOS; ``None`` if unknown.
+
+    Source: as for the driver; "NVIDIA Reference Integrity Manifest service", the list of ids.
+    """
+    version = report.vbios_version
+    stated = board(report) if report.kind is DeviceKind.GPU else LS10_BOARD if chip == "LS10" else (None,)
+    if version is None or not _RIM_WORD.fullmatch(version) or None in stated:
+        return None
+    kind = "GPU_VBIOS" if report.kind is DeviceKind.GPU else "SWITCH_BIOS"
+    return "_".join(("NV", kind, *map(str, stated), version.replace(".", "").upper()))
+
+
+def board(report: GpuReport) -> tuple[str | None, str | None, str | None]:
+    """Return the project, its SKU and the chip's SKU that a report states, each ``None`` where it does not."""
+    project, sku, chip = OpaqueType.PROJECT, OpaqueType.PROJECT_SKU, OpaqueType.CHIP_SKU
+    return _rim_word(report.field(project)), _rim_word(report.field(sku)), _rim_word(report.field(chip))
+
+
+def _rim_word(value: bytes | None) -> str | None:
+    """Return a field that may be a part of an id; zeros follow its text."""
+    text = (value or b"").rstrip(b"\0").decode("ascii", "replace")
+    return text if _RIM_WORD.fullmatch(text) else None
 
 
 def _ascii(value: bytes | None) -> str | None:

@@ -34,7 +34,7 @@ from typing import Final
 from cryptography import x509
 from lxml import etree
 
-from carnet_ref.attestation.appraisal import NO_REVOCATION, Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import NO_REVOCATION, X509_TIME, Appraisal, Checklist, RefusedError
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, name, parse_der_chain, validity
 from carnet_ref.wire import MalformedError
 
@@ -114,6 +114,7 @@ def _of_element(element: etree._Element) -> Iterator[tuple[str, int]]:
 
 
 WHAT = "RIM"
+EXPIRED_RIM: Final = "reference values by an expired certificate"
 REMEMBERED: Final = 32
 """How many RIMs are remembered: one counts for every device with the same firmware."""
 MOST_RESOURCES = 256
@@ -302,8 +303,17 @@ def _parsed_or_refused(steps: Checklist, rim: bytes) -> Rim:
     return parsed
 
 
-def check_rim(steps: Checklist, rim: Rim, *, at: datetime, anchors: Sequence[x509.Certificate]) -> None:
+def check_rim(
+    steps: Checklist,
+    rim: Rim,
+    *,
+    at: datetime,
+    anchors: Sequence[x509.Certificate],
+    allow_expired: bool = False,
+) -> None:
     """Check that ``rim`` is signed by whom ``anchors`` let sign, with certificates valid at ``at``.
+
+    With ``allow_expired`` they may have run out by then, and an acceptance says so.
 
     Raises RefusedError if it is not; the step says why.
     """
@@ -314,7 +324,10 @@ def check_rim(steps: Checklist, rim: Rim, *, at: datetime, anchors: Sequence[x50
     steps.passed("chain", f"{name(rim.certificates[0])} up to {name(anchor)}", "RFC 5280, section 6.1")
     start, end = validity([*rim.certificates, anchor])
     period = f"valid from {start:{TIME}} to {end:{TIME}}"
-    steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", "RFC 5280, 4.1.2.5")
+    if allow_expired and start <= end < at:
+        steps.left_out("validity", f"{period}, which the policy lets run out", X509_TIME, lacking=EXPIRED_RIM)
+    else:
+        steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
     problem = _signature_problem(rim, within=start)
     if problem is not None:
         steps.refuse("signature", problem, "W3C XML Signature 1.1, section 3.2")

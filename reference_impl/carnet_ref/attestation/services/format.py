@@ -10,7 +10,7 @@ Source: RFC 7515; RFC 7519, sections 4.1 and 7.2; RFC 8725, sections 3.1 to 3.12
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -78,6 +78,13 @@ def recognise(data: bytes, given: OptionValues) -> KeyedResult:
         raise MalformedError("result", "a token of an attestation service", kinds.EAR_TOKEN)
     result, keys = parse_result(data), given.octets("key")
     return KeyedResult(result, () if keys is None else verification_keys(keys))
+
+
+def describe(signed: KeyedResult) -> Iterator[kinds.Layer]:
+    """Yield the service that the token seems to be of; its signature is not looked at here."""
+    service = service_of(parse_claims(signed.result.token))
+    if service is not None:
+        yield kinds.Layer(kinds.LayerRole.PRODUCT, service.title)
 
 
 def appraise(signed: KeyedResult, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
@@ -199,13 +206,17 @@ def _with_devices(steps: Checklist, result: ServiceResult, claims: dict[str, obj
 
 def _check_time(steps: Checklist, claims: Claims, at: datetime) -> None:
     try:
-        issued, until = (numeric_date(claims.get(each), f"{CLAIMS}: {each}") for each in ("iat", "exp"))
-        begins = max(issued, numeric_date(claims["nbf"], f"{CLAIMS}: nbf")) if "nbf" in claims else issued
+        issued, until = (_moment(claims, each) for each in ("iat", "exp"))
+        begins = max(issued, _moment(claims, "nbf")) if "nbf" in claims else issued
     except MalformedError as error:
         steps.refuse("claims", str(error), JWT)
     steps.require(begins - at <= LEEWAY, "issued", f"{begins:{TIME}}", f"{begins:{TIME}}, after {at:{TIME}}", JWT)
     counts = f"until {until:{TIME}}"
     steps.require(at < until, "expiry", counts, f"{counts}, not at {at:{TIME}}", JWT)
+
+
+def _moment(claims: Claims, name: str) -> datetime:
+    return numeric_date(claims.get(name), f"{CLAIMS}: {name}", fractions=True)
 
 
 def _check_nonce(steps: Checklist, service: Service, claims: Claims, nonce: bytes | None) -> None:
@@ -268,8 +279,8 @@ def _claims(service: Service, told: Mapping[str, object]) -> dict[str, object]:
     return {
         "service": service.title,
         "issuer": told.get("iss"),
-        "issued": f"{numeric_date(told['iat'], CLAIMS):{TIME}}",
-        "expires": f"{numeric_date(told['exp'], CLAIMS):{TIME}}",
+        "issued": f"{_moment(told, 'iat'):{TIME}}",
+        "expires": f"{_moment(told, 'exp'):{TIME}}",
         "nonce": nonces[0] if nonces else None,
         "statements": dict(told),
     }
@@ -296,5 +307,6 @@ FORMAT: Final = Format(
     policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
+    describe=describe,
 )
 """Results of attestation services."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.documents import decode
 from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
 from carnet_ref.attestation.intel.collateral import collateral_of
+from carnet_ref.attestation.kinds import Layer, LayerRole
 from carnet_ref.attestation.tpm.appraisal import POLICY_FORM, Beside, Policy, appraise_tpm
 from carnet_ref.attestation.tpm.evidence import TpmEvidence, parse_evidence
 from carnet_ref.attestation.tpm2 import GENERATED, parse_key
@@ -27,6 +29,14 @@ def recognise(data: bytes, given: OptionValues) -> tuple[TpmEvidence, Beside]:
         collateral_of(collateral) if collateral else None,
     )
     return parse_evidence(data, given.octets("signature"), given.octets("pcrs")), beside
+
+
+def describe(found: tuple[TpmEvidence, Beside]) -> Iterator[Layer]:
+    """Yield the document, and the firmware that the quote states."""
+    evidence, _ = found
+    if evidence.found_in is not None:
+        yield Layer(LayerRole.DOCUMENT, evidence.found_in)
+    yield Layer(LayerRole.VERSION, f"firmware {evidence.quote.firmware_version:#x}")
 
 
 def appraise(found: tuple[TpmEvidence, Beside], given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
@@ -59,5 +69,6 @@ FORMAT: Final = Format(
     policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
+    describe=describe,
 )
 """Quotes of TPMs."""

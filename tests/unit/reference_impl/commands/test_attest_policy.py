@@ -54,6 +54,7 @@ def test_a_file_is_shown_with_what_it_inherits(tmp_path: Path) -> None:
         "modes": "preset strict",
         "allow_debug": "default",
         "result_ttl": "default",
+        "allow_expired_rims": "default",
     }
 
 

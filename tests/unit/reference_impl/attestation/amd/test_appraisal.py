@@ -202,6 +202,12 @@ def test_the_processor_is_of_the_line_that_its_certificate_says(version: int, cp
     assert appraised(changed(version=version, cpuid=cpuid)).failed_step == "product"
 
 
+def test_a_report_of_venice_under_the_key_of_another_line_says_so() -> None:
+    found = appraised(changed(cpuid=amd_report.Cpuid(0x1A, 0x50, 0)))
+    assert found.failed_step == "product"
+    assert "the key is for Milan-B0, the report is of Venice: family 1ah" in found.steps[-1].detail
+
+
 @pytest.mark.parametrize("part", TCBS[MILAN].parts)
 @pytest.mark.parametrize("step", [-1, 1])
 def test_the_certificate_is_for_the_tcb_that_the_report_was_signed_for(part: str, step: int) -> None:
@@ -222,6 +228,42 @@ def test_turin_s_layout_of_the_tcb_is_read_as_turin_s() -> None:
 def test_the_report_is_of_the_chip_that_the_key_is_of(product: Product) -> None:
     other = chip(product, b"another chip").hardware_id.ljust(64, b"\0")
     assert appraised(changed(product, chip_id=other), product=product).failed_step == "chip-id"
+
+
+@pytest.mark.parametrize("accepted", [{"carnet.test"}, {"other.test", "carnet.test"}])
+def test_a_policy_names_the_clouds_whose_keys_may_sign(accepted: set[str]) -> None:
+    policy = replace(DEFAULT_POLICY, csp_ids=frozenset(accepted))
+    assert appraised(kind=VLEK, policy=policy).accepted
+    refused = appraised(policy=policy)
+    assert refused.failed_step == "signing-key", "a chip's own key is no cloud's"
+    assert "a chip's own key" in refused.steps[-1].detail
+
+
+@pytest.mark.parametrize("accepted", [set[str](), {"other.test"}, {"carnet"}, {"Carnet.test"}])
+def test_a_key_of_another_cloud_is_refused_and_named(accepted: set[str]) -> None:
+    refused = appraised(kind=VLEK, policy=replace(DEFAULT_POLICY, csp_ids=frozenset(accepted)))
+    assert refused.failed_step == "signing-key"
+    assert "a VLEK of the cloud carnet.test; accepted: the clouds" in refused.steps[-1].detail
+
+
+@pytest.mark.parametrize("product", Product)
+def test_a_policy_names_the_chips_that_a_report_may_be_of(product: Product) -> None:
+    own = chip(product).hardware_id
+    policy = replace(DEFAULT_POLICY, chip_ids=frozenset({own, bytes([9]) * 64}))
+    assert appraised(signed(product), product=product, policy=policy).accepted
+    others = replace(DEFAULT_POLICY, chip_ids=frozenset({bytes([9]) * 64, bytes([9]) * 8}))
+    refused = appraised(signed(product), product=product, policy=others)
+    assert (refused.failed_step, own.hex() in refused.steps[-1].detail) == ("chip-id", True)
+    assert appraised(signed(product), product=product, policy=replace(policy, chip_ids=frozenset())).failed_step
+
+
+def test_a_report_that_hides_its_chip_is_of_none_that_a_policy_names() -> None:
+    """Neither by a policy that lets chips be hidden, nor by one that names the id of zeros, nor under a cloud's key."""
+    masked = changed(chip_id=bytes(64))
+    for chips in ({chip().hardware_id}, {bytes(64)}, {bytes(8)}):
+        policy = replace(DEFAULT_POLICY, chip_ids=frozenset(chips), allow_masked_chip_id=True)
+        assert appraised(masked, policy=policy).failed_step == "chip-id"
+        assert appraised(kind=VLEK, policy=policy).failed_step == "chip-id"
 
 
 def test_no_chip_id_is_longer_than_its_own_and_a_masked_one_is_for_the_policy_to_allow() -> None:
@@ -464,6 +506,8 @@ EVERYTHING = {
     "allow_smt": False,
     "allow_cxl": False,
     "allow_masked_chip_id": True,
+    "csp_ids": ["carnet.test"],
+    "chip_ids": ["44" * 64, "0x" + "55" * 8],
     "required_guest_policy": ["SINGLE_SOCKET", "CIPHERTEXT_HIDING_DRAM"],
     "required_platform_info": ["ECC_EN", "ALIAS_CHECK_COMPLETE"],
     "maximum_vmpl": 0,
@@ -486,6 +530,8 @@ def test_a_policy_is_read_from_json() -> None:
         allow_smt=False,
         allow_cxl=False,
         allow_masked_chip_id=True,
+        csp_ids=frozenset({"carnet.test"}),
+        chip_ids=frozenset({b"\x44" * 64, b"\x55" * 8}),
         required_guest_policy=frozenset({"SINGLE_SOCKET", "CIPHERTEXT_HIDING_DRAM"}),
         required_platform_info=frozenset({"ECC_EN", "ALIAS_CHECK_COMPLETE"}),
         maximum_vmpl=0,
@@ -535,6 +581,8 @@ def test_the_default_policy_asks_for_what_every_genuine_report_can_show() -> Non
         b'{"maximum_vmpl": 4}',
         b'{"maximum_vmpl": -1}',
         b'{"minimum_guest_svn": "3"}',
+        b'{"csp_ids": "cloud"}',
+        b'{"chip_ids": ["00"]}',
         b'{"minimum_tcb": []}',
         b'{"minimum_tcb": {"snp": 3}}',
         b'{"minimum_tcb": {"Naples": {}}}',

@@ -3,7 +3,7 @@
 import json
 import random
 from dataclasses import fields, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
@@ -22,6 +22,7 @@ from carnet_ref.attestation.intel.appraisal import (
 )
 from carnet_ref.attestation.intel.certificates import PCK_CERTIFICATE, SGX_EXTENSION
 from carnet_ref.attestation.intel.collateral import TD_QUOTING_ENCLAVE, EnclaveIdentity, TcbStatus, parse_qe_identity
+from carnet_ref.attestation.intel.quote import EXPOSING_BITS, HARMLESS_BITS
 from carnet_ref.attestation.simulated.authority import Authority, Issued
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto.primitives import sha256, sign_p256
@@ -207,6 +208,52 @@ def test_a_service_td_is_refused_unless_the_policy_names_it(collateral: bytes | 
     assert accepted.claims["mrservicetd"] == SERVICE.hex()
     assert appraised(of_tdx_15(bytes(48)), collateral=collateral).accepted
     assert appraised(of_tdx_15(b"\1" * 48), collateral=collateral, policy=named).failed_step == "isolation"
+
+
+def test_a_policy_names_service_tds_beside_none() -> None:
+    named = parse_policy(json.dumps({"service_tds": [SERVICE.hex()]}).encode())
+    for quote, step in ((of_tdx_15(SERVICE), None), (of_tdx_15(bytes(48)), None), (QUOTE, None)):
+        assert appraised(quote, policy=named).failed_step == step
+    assert appraised(of_tdx_15(b"\1" * 48), policy=named).failed_step == "isolation"
+    any_one = appraised(of_tdx_15(SERVICE), policy=replace(DEFAULT_POLICY, allow_any_service_td=True))
+    assert any_one.accepted
+    assert "service TD not compared" in any_one.not_compared
+    required = replace(DEFAULT_POLICY, allow_any_service_td=True, require=DEFAULT_STEPS | {"isolation"})
+    assert appraised(of_tdx_15(SERVICE), policy=required).failed_step == "policy"
+
+
+@pytest.mark.parametrize("bit", [4, 5, 6, 29])
+def test_a_policy_allows_attributes_by_name_and_no_other(bit: int) -> None:
+    quote, name = with_attributes(SEPT_VE_DISABLE | 1 << bit), EXPOSING_BITS[bit]
+    allowed = parse_policy(json.dumps({"allowed_attributes": [name]}).encode())
+    appraisal = appraised(quote, policy=allowed)
+    assert appraisal.accepted
+    assert name in next(step.detail for step in appraisal.steps if step.id == "attributes")
+    assert appraisal.claims["attributes"] == sorted([name, "SEPT_VE_DISABLE"])
+    others = frozenset(EXPOSING_BITS.values()) - {name}
+    assert appraised(quote, policy=replace(DEFAULT_POLICY, allowed_attributes=others)).failed_step == "attributes"
+    unknown = with_attributes(SEPT_VE_DISABLE | 1 << bit | 1 << 8)
+    assert appraised(unknown, policy=allowed).failed_step == "attributes"
+
+
+@pytest.mark.parametrize("bit", [16, 27, 30, 31, 62, 63])
+def test_a_policy_requires_attributes_by_name(bit: int) -> None:
+    policy = replace(DEFAULT_POLICY, required_attributes=frozenset({HARMLESS_BITS[bit]}))
+    assert appraised(with_attributes(SEPT_VE_DISABLE | 1 << bit), policy=policy).accepted
+    refused = appraised(with_attributes(SEPT_VE_DISABLE), policy=policy)
+    assert (refused.failed_step, HARMLESS_BITS[bit] in refused.steps[-1].detail) == ("attributes", True)
+
+
+@pytest.mark.parametrize(("days", "step"), [(-1, None), (0, None), (1, "tcb-status")])
+def test_a_policy_names_the_oldest_date_of_a_tcb_level(days: int, step: str | None) -> None:
+    accepted = appraised(collateral=PLATFORM.collateral)
+    day = str(accepted.claims["tcb_date"])[:10]
+    moment = datetime.fromisoformat(day).replace(tzinfo=UTC) + days * DAY
+    policy = parse_policy(json.dumps({"minimum_tcb_date": f"{moment:%Y-%m-%d}"}).encode())
+    refused = appraised(collateral=PLATFORM.collateral, policy=policy)
+    assert refused.failed_step == step
+    assert (f"accepted: from {moment:%Y-%m-%d}" in refused.steps[-1].detail) is bool(step)
+    assert appraised(policy=policy).accepted, "without collateral nobody says of which date a level is"
 
 
 SERVING = ("service TD", "service TD at its creation", "current service TD")
@@ -395,6 +442,14 @@ def test_every_step_of_an_appraisal_can_be_asked_for_and_no_other() -> None:
         b'{"quoting_enclave_signers": "' + b"33" * 32 + b'"}',
         b'{"minimum_evaluation_number": -1}',
         b'{"require": [], "require": ["parse"]}',
+        b'{"allowed_attributes": ["DEBUG"]}',
+        b'{"allowed_attributes": ["SEPT_VE_DISABLE"]}',
+        b'{"required_attributes": ["MIGRATABLE"]}',
+        b'{"service_tds": ["00"]}',
+        b'{"minimum_tcb_date": "2026"}',
+        b'{"rtmrs_without_log": ["mrtd"]}',
+        b'{"rtmrs_without_log": ["rtmr0"]}',
+        b'{"rtmrs_without_log": ["rtmr0", "rtmr1"], "measurements": {"rtmr1": []}}',
     ],
 )
 def test_a_policy_with_anything_unknown_is_malformed(policy: bytes) -> None:

@@ -361,8 +361,8 @@ def platform_at(sgx: int, tdx: tuple[int, int, int], pcesvn: int, status: tcb.Tc
 
 
 MODULE = tcb.ModuleIdentity("", bytes(48), bytes(8), b"\xff" * 8, ())
-IDENTITY = replace(
-    MODULE, id="TDX_01", levels=(tcb.SvnLevel(5, level(S.UP_TO_DATE)), tcb.SvnLevel(2, level(S.OUT_OF_DATE, "SA-1")))
+IDENTITY = MODULE._replace(
+    id="TDX_01", levels=(tcb.SvnLevel(5, level(S.UP_TO_DATE)), tcb.SvnLevel(2, level(S.OUT_OF_DATE, "SA-1")))
 )
 INFO = tcb.TcbInfo(bytes(6), bytes(2), NOW, NOW, 1, MODULE, (IDENTITY,), ())
 
@@ -381,19 +381,19 @@ INFO = tcb.TcbInfo(bytes(6), bytes(2), NOW, NOW, 1, MODULE, (IDENTITY,), ())
     ids=["equal", "above", "SGX version", "PCESVN", "TDX version", "module's SVN is its own", "module's version too"],
 )
 def test_a_platform_reaches_a_level_when_every_version_does(first: tcb.PlatformLevel, reached: bool) -> None:
-    info = replace(INFO, levels=(first, platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
+    info = INFO._replace(levels=(first, platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
     assert tcb.platform_level(info, TCB, REPORT).status == (S.UP_TO_DATE if reached else S.OUT_OF_DATE)
 
 
 @pytest.mark.parametrize(("needed", "reached"), [((5, 0, 3), True), ((6, 0, 3), False), ((5, 1, 3), False)])
 def test_with_tdx_1_0_all_tdx_versions_count(needed: tuple[int, int, int], reached: bool) -> None:
-    info = replace(INFO, levels=(platform_at(4, needed, 10, S.UP_TO_DATE), platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
+    info = INFO._replace(levels=(platform_at(4, needed, 10, S.UP_TO_DATE), platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
     assert (tcb.platform_level(info, TCB, REPORT_1_0).status is S.UP_TO_DATE) == reached
 
 
 def test_a_platform_below_every_level_matches_none_and_bits_outside_the_mask_do_not_count() -> None:
     with pytest.raises(tcb.NoMatchError):
-        tcb.platform_level(replace(INFO, levels=(platform_at(9, (0, 0, 0), 0, S.OUT_OF_DATE),)), TCB, REPORT)
+        tcb.platform_level(INFO._replace(levels=(platform_at(9, (0, 0, 0), 0, S.OUT_OF_DATE),)), TCB, REPORT)
     assert tcb.module_level(INFO, REPORT_1_0) is None
     masked = replace(QE, attributes=bytes(16), attributes_mask=bytes(16), miscselect_mask=0)
     assert tcb.qe_level(masked, replace(ENCLAVE, miscselect=7)).status is S.UP_TO_DATE

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from carnet_ref.attestation.event_logs import LARGEST_LOG, NO_ACTION
-from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY
+from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, parse_policy
 from carnet_ref.attestation.intel.event_log import MOST_EVENTS, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.evidence import QuoteEvidence, quote_evidence
 from carnet_ref.attestation.intel.quote import LARGEST_QUOTE, PADDING_LIMIT, WrongKindError, parse_quote
@@ -456,6 +456,34 @@ def test_a_log_that_ends_in_other_registers_is_refused() -> None:
     assert appraised(quote, event_log=LOG).accepted
     assert appraised(quote, event_log=HEADER).failed_step == "event-log"
     assert appraised(quote, event_log=b"").failed_step == "parse"
+
+
+MEASURED = bytes(range(48))
+PARTIAL = json.dumps(event_log(("an event", b"data"))).encode()
+"""A log with events of RTMR0 and RTMR3 alone."""
+
+
+@pytest.mark.parametrize(
+    ("register", "covered"), [("rtmr0", True), ("rtmr1", False), ("rtmr2", False), ("rtmr3", True)]
+)
+def test_a_policy_leaves_a_register_without_events_to_measurements(register: str, covered: bool) -> None:
+    """A register that the log has events of is compared with them all the same."""
+    rtmrs, index = list(replay_rtmr(parse_event_log(PARTIAL))), int(register[-1])
+    assert any(rtmrs[index]) is covered
+    rtmrs[index] = MEASURED
+    quote = PLATFORM.td(rtmrs=(rtmrs[0], rtmrs[1], rtmrs[2], rtmrs[3])).quote(REPORT_DATA)
+    assert appraised(quote, event_log=PARTIAL).failed_step == "event-log"
+    written = {"rtmrs_without_log": [register], "measurements": {register: [MEASURED.hex()]}}
+    policy = parse_policy(json.dumps(written).encode())
+    appraisal = appraised(quote, event_log=PARTIAL, policy=policy)
+    assert appraisal.failed_step == ("event-log" if covered else None)
+    if not covered:
+        (step,) = [step for step in appraisal.steps if step.id == "event-log"]
+        assert f"left to measurements: {register.upper()}" in step.detail
+        assert register.upper() not in step.detail.partition(";")[0]
+    rtmrs[index] = b"\1" * 48
+    other = PLATFORM.td(rtmrs=(rtmrs[0], rtmrs[1], rtmrs[2], rtmrs[3])).quote(REPORT_DATA)
+    assert appraised(other, event_log=PARTIAL, policy=policy).failed_step == "measurements"
 
 
 def json_log(**changed: Any) -> bytes:

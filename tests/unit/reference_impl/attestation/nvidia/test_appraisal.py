@@ -23,7 +23,14 @@ from carnet_ref.attestation.nvidia.appraisal import (
     parse_policy,
     valid_until,
 )
-from carnet_ref.attestation.nvidia.report import DebugState, DeviceMode, Mode
+from carnet_ref.attestation.nvidia.report import (
+    DebugState,
+    DeviceMode,
+    Mode,
+    driver_rim_id,
+    parse_report,
+    vbios_rim_id,
+)
 from carnet_ref.attestation.policies import LARGEST
 from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.wire import MalformedError
@@ -59,7 +66,7 @@ def test_what_nobody_asked_for_is_listed_and_does_not_refuse() -> None:
     assert appraisal.accepted
     open_steps = [step.id for step in appraisal.steps if step.ok is None]
     assert open_steps == ["revocation", "nonce", "driver-rim", "vbios-rim", "rim-revocation", "measurements", "mode"]
-    assert {step.detail for step in appraisal.steps if step.ok is None} == {"not requested"}
+    assert all(step.detail.startswith("not requested") for step in appraisal.steps if step.ok is None)
 
 
 def _other_root() -> bytes:
@@ -250,6 +257,86 @@ REFUSED: dict[str, tuple[str, str, Callable[[], dict[str, Any]]]] = {
 }
 
 
+PROJECT, PROJECT_SKU, CHIP_SKU, CHIP_INFO = 17, 18, 15, 35
+BOARD = {PROJECT: b"1010\0", PROJECT_SKU: b"0200\0", CHIP_SKU: b"882\0\0\0\0\0\0"}
+VBIOS_RIM = "NV_GPU_VBIOS_1010_0200_882_96009F0001"
+
+
+def of_board(**further: bytes) -> dict[int, bytes]:
+    return {**PPCIE, **BOARD, **{int(name[1:]): value for name, value in further.items()}}
+
+
+def test_the_ids_of_reference_values_are_claims_and_said_where_they_lack() -> None:
+    appraisal = appraised(
+        report=report(W.device.leaf, opaque=of_board()), rims=(), ocsp=W.replies(), policy=DEFAULT_POLICY
+    )
+    claims, details = appraisal.claims, {step.id: step.detail for step in appraisal.steps}
+    assert (claims["driver_rim_id"], claims["vbios_rim_id"]) == ("NV_GPU_DRIVER_GH100_550.90.07", VBIOS_RIM)
+    assert (claims["project"], claims["project_sku"], claims["chip_sku"]) == ("1010", "0200", "882")
+    assert details["driver-rim"] == "not requested; NVIDIA's RIM service has it as NV_GPU_DRIVER_GH100_550.90.07"
+    assert details["vbios-rim"].endswith(VBIOS_RIM)
+
+
+def test_a_refused_rim_says_the_id_of_the_one_that_fits() -> None:
+    evidence = {"report": report(W.device.leaf, opaque=of_board()), "ocsp": W.replies()}
+    for rim, wanted in ((_rim("550.90.08"), "NV_GPU_DRIVER_GH100_550.90.07"), (_rim("96.00.9F.00.02"), VBIOS_RIM)):
+        assert appraised(**evidence, rims=(rim,)).steps[-1].detail.endswith(f"has that one as {wanted}")
+
+
+@pytest.mark.parametrize(
+    ("chip", "opaque", "driver", "vbios"),
+    [
+        ("GB100", of_board(), "NV_GPU_CC_DRIVER_GB100_550.90.07", VBIOS_RIM),
+        ("GB100", of_board(_35=b"GB202\0\0"), "NV_GPU_CC_DRIVER_GB202_550.90.07", VBIOS_RIM),
+        ("GB100", of_board(_35=b"../etc"), "NV_GPU_CC_DRIVER_GB100_550.90.07", VBIOS_RIM),
+        ("GH100", of_board(_35=b"GB202\0"), "NV_GPU_DRIVER_GH100_550.90.07", VBIOS_RIM),
+        ("GH100", PPCIE, "NV_GPU_DRIVER_GH100_550.90.07", None),
+        ("GH100", of_board(_17=b"\xff\xff"), "NV_GPU_DRIVER_GH100_550.90.07", None),
+        ("GH100", of_board(_18=b"a/b"), "NV_GPU_DRIVER_GH100_550.90.07", None),
+        ("LS10", {6: b"96.10.55.00.01\0"}, None, "NV_SWITCH_BIOS_5612_0002_890_9610550001"),
+        ("LS20", {6: b"96.10.55.00.01\0"}, None, None),
+    ],
+)
+def test_ids_of_reference_values_are_made_of_what_the_report_states(
+    chip: str, opaque: dict[int, bytes], driver: str | None, vbios: str | None
+) -> None:
+    """Text that could be no part of an id is left out, since an operator asks a service by it."""
+    parsed = parse_report(nvidia_pki.report(W.device.leaf, opaque=opaque))
+    assert (driver_rim_id(parsed, chip), vbios_rim_id(parsed, chip)) == (driver, vbios)
+
+
+EXPIRED = pki.issue("Test RIM Signer of old", W.rim_root, ca=False, end=pki.AT - pki.DAY)
+LATER = pki.issue("Test RIM Signer to come", W.rim_root, ca=False, start=pki.AT + pki.DAY)
+
+
+def test_a_policy_lets_reference_values_outlive_their_signer_s_certificate_and_the_acceptance_says_so() -> None:
+    given = {"rims": (_rim("550.90.07", by=EXPIRED),), "ocsp": W.replies(), "nonce": None}
+    assert appraised(**given, policy=DEFAULT_POLICY).failed_step == "driver-rim"
+    allowed = replace(DEFAULT_POLICY, allow_expired_rims=True)
+    appraisal = appraised(**given, policy=allowed)
+    assert appraisal.accepted
+    assert "reference values by an expired certificate" in appraisal.not_compared
+    (step,) = [step for step in appraisal.steps if step.id == "driver-rim"]
+    assert "signed by a certificate that has run out" in step.detail
+    assert "reference values by an expired certificate" not in appraised(policy=allowed).not_compared
+
+
+@pytest.mark.parametrize(
+    "rim",
+    [
+        lambda: _rim("550.90.07", by=LATER),
+        lambda: _rim("550.90.07", by=EXPIRED).replace(pki.measurement(9).hex().encode(), bytes(48).hex().encode()),
+        lambda: _rim("550.90.07", by=pki.issue("Test RIM Signer", W.root, ca=False, end=pki.AT - pki.DAY)),
+        lambda: _rim("550.90.08", by=EXPIRED),
+        lambda: _rim("550.90.07", by=W.device.leaf),
+    ],
+    ids=["not valid yet", "a changed value", "under another root", "another version", "signed by the device"],
+)
+def test_nothing_else_is_allowed_with_it(rim: Callable[[], bytes]) -> None:
+    given = {"rims": (rim(),), "ocsp": W.replies(), "policy": replace(DEFAULT_POLICY, allow_expired_rims=True)}
+    assert appraised(**given).failed_step == "driver-rim"
+
+
 def _debugged(state: DebugState) -> bytes:
     return report(W.device.leaf, opaque=PPCIE, stated=DeviceMode(4, 4, 31, state).encode())
 
@@ -327,6 +414,44 @@ def test_the_measurement_of_a_decoder_that_is_off_is_not_held_against_the_device
     appraisal = appraised(report=made, rims=W.rims(driver=golden))
     assert appraisal.accepted is accepted
     assert accepted or appraisal.failed_step == "measurements"
+
+
+@functools.cache
+def _blackwell(line: str, chip: bytes) -> dict[str, Any]:
+    device = pki.device(W.root, product=line)
+    made = report(device.leaf, opaque={**PPCIE, 33: b"\x07\0", 34: b"\x01\0", 35: chip})
+    return {"report": made, "chain": device.chain(), "ocsp": (), "policy": DEFAULT_POLICY}
+
+
+@pytest.mark.parametrize(
+    ("line", "chip", "rim", "accepted"),
+    [
+        ("GB20X", b"GB202\0", "GB202", True),
+        ("GB20X", b"GB202\0", "GB20X", True),
+        ("GB20X", b"GB205\0", "GB205", True),
+        ("GB100", b"GB100\0", "GB100", True),
+        ("GB20X", b"GB202\0", "GB203", False),
+        ("GB20X", b"GB202\0", "GB100", False),
+        ("GB20X", b"GB100\0", "GB100", False),
+        ("GB100", b"GB102\0", "GB102", False),
+        ("GB20X", b"GB202\0", "GH100", False),
+    ],
+)
+def test_reference_values_are_for_the_chip_that_a_report_names_or_for_the_line_of_its_certificate(
+    line: str, chip: bytes, rim: str, accepted: bool
+) -> None:
+    found = appraised(**_blackwell(line, chip), rims=(_rim(pki.DRIVER, rim),))
+    assert (found.accepted, found.failed_step) == (accepted, None if accepted else "driver-rim")
+    assert accepted or f"the RIM is for {rim}, the device is a " in found.steps[-1].detail
+
+
+def test_a_policy_names_a_chip_or_its_line() -> None:
+    for products, accepted in (({"GB202"}, True), ({"GB20X"}, True), ({"GB203", "GB100"}, False)):
+        asked = replace(DEFAULT_POLICY, products=frozenset(products))
+        found = appraised(**_blackwell("GB20X", b"GB202\0") | {"policy": asked, "rims": ()})
+        assert (found.accepted, found.failed_step) == (accepted, None if accepted else "policy")
+        assert accepted or "the device is a GB202 (GB20X); accepted: GB100, GB203" in found.steps[-1].detail
+        assert not accepted or (found.claims["product"], found.claims["chip"]) == ("GB20X", "GB202")
 
 
 def test_unknown_opaque_fields_and_debugging_before_the_last_reset_are_not_held_against_the_device() -> None:
@@ -477,11 +602,12 @@ def test_a_policy_is_read_attribute_by_attribute() -> None:
         "modes": ["SPT", "PPCIE"],
         "allow_debug": True,
         "result_ttl": 60,
+        "allow_expired_rims": True,
     }
     read = parse_policy(json.dumps(given).encode())
     modes = frozenset({Mode.SINGLE_GPU, Mode.PROTECTED_PCIE})
     asked = DEFAULT_POLICY.require | {"nonce"}
-    assert read == Policy(asked, frozenset({"GH100"}), "550.90.07", "96.00.9F.00.01", modes, True, 60)
+    assert read == Policy(asked, frozenset({"GH100"}), "550.90.07", "96.00.9F.00.01", modes, True, 60, True)
 
 
 WRONG: dict[str, tuple[bytes, str]] = {
@@ -497,6 +623,7 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "a driver that is a number": (b'{"minimum_driver": 550}', "a version"),
     "a VBIOS that is no version": (b'{"minimum_vbios": "96.00"}', "a version"),
     "debugging that is no truth value": (b'{"allow_debug": 1}', "true or false"),
+    "expired RIMs that are no truth value": (b'{"allow_expired_rims": "yes"}', "true or false"),
     "no time to live": (b'{"result_ttl": 0}', "a whole number from 1"),
     "a time to live that is no number": (b'{"result_ttl": true}', "a whole number from 1"),
     "a key that comes twice": (b'{"minimum_driver": "999.0", "minimum_driver": null}', "comes twice"),

@@ -18,6 +18,7 @@ from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep, unparsabl
 from carnet_ref.attestation.ear import parse_claims
 from carnet_ref.attestation.intel import appraisal as intel
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY as TDX_POLICY
+from carnet_ref.attestation.intel.appraisal import POLICY_FORM as TDX_FORM
 from carnet_ref.attestation.intel.appraisal import Policy as TdxPolicy
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus
@@ -29,6 +30,7 @@ from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY, NodePolicy, 
 from carnet_ref.attestation.nvidia.format import DEVICE, NODE
 from carnet_ref.attestation.nvidia.node import appraise_node
 from carnet_ref.attestation.nvidia.report import DebugState, DeviceEvidence, Mode
+from carnet_ref.attestation.policies import Preset
 from carnet_ref.attestation.results import (
     EXTENSION,
     AppraisalRecord,
@@ -228,9 +230,26 @@ def test_a_td_that_its_host_may_read_is_contraindicated_and_a_vulnerable_platfor
     collateral = PLATFORM.published(SINCE, status=TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
     found = made(appraised_td(MEASURED, collateral=collateral), one(TDX), "tdx")["submods"]["tdx"]
     assert (vector(found)["hardware"], found["ear_status"]) == (32, "warning")
-    noted = {"debug": False, "tcb_status": "UpToDate", "advisories": ["INTEL-SA-1"]}
+    noted = {"debug": False, "attributes": [], "tcb_status": "UpToDate", "advisories": ["INTEL-SA-1"]}
     assert TDX.noted(noted) == {TrustClaim.HARDWARE: 32}
     assert TDX.noted({**noted, "advisories": []}) == {}
+    moved = {**noted, "attributes": ["MIGRATABLE", "SEPT_VE_DISABLE"], "advisories": []}
+    assert TDX.noted(moved) == {TrustClaim.RUNTIME_OPAQUE: 96}, "a policy may allow it, and others are told of it"
+
+
+def test_of_an_inventory_no_claim_is_made_whatever_else_was_checked() -> None:
+    """Even where everything is given by which a device would be affirmed."""
+    for accepted, profile, kind in (
+        (fully(replace(FULL, preset=Preset.INVENTORY)), one(DEVICE), "gpu"),
+        (appraised_td(TDX_FORM.preset(Preset.INVENTORY).policy, debug=True), one(TDX), "tdx"),
+        (appraised_td(TDX_FORM.preset(Preset.INVENTORY).policy, collateral=PLATFORM.collateral), one(TDX), "tdx"),
+    ):
+        assert accepted.accepted
+        found = made(accepted, profile, kind)
+        submodule = found["submods"][kind]
+        assert (vector(submodule), submodule["ear_status"], found["ear_status"]) == ({"hardware": 0}, "none", "none")
+        assert submodule[EXTENSION]["not_compared"][0] == "inventory only"
+        assert submodule[EXTENSION]["claims"]
 
 
 def test_an_snp_guest_is_warned_of_and_one_that_is_debugged_contraindicated() -> None:
