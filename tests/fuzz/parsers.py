@@ -23,9 +23,9 @@ from carnet_ref.attestation.amd.evidence import parse_evidence as parse_snp_evid
 from carnet_ref.attestation.amd.report import Product, parse_tcb
 from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
 from carnet_ref.attestation.appraisal import Anchors
-from carnet_ref.attestation.cca.token import parse_token as parse_cca_token
+from carnet_ref.attestation.cca_token import parse_token as parse_cca_token
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
-from carnet_ref.attestation.corim.document import parse_corim
+from carnet_ref.attestation.corim import parse_corim
 from carnet_ref.attestation.cose import parse_cbor
 from carnet_ref.attestation.detached_eat import parse_result as parse_service_result
 from carnet_ref.attestation.documents import decode, decode_pem

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from carnet_ref.attestation.appraisal import NOT_FRESH, POLICY, Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.cca.token import EXTENSIBLE, HASHES, CcaToken, Lifecycle, PlatformToken
-from carnet_ref.attestation.corim import cca as published
+from carnet_ref.attestation.cca import references as published
+from carnet_ref.attestation.cca_token import EXTENSIBLE, HASHES, CcaToken, Lifecycle, PlatformToken
 from carnet_ref.attestation.cose import Sign1, verify_sign1
 from carnet_ref.attestation.policies import AppraisalPolicy, Flag, Named, Octets, policy_form, policy_key, require_key
 from carnet_ref.attestation.tpm2 import digest

@@ -6,9 +6,9 @@ from typing import Final
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.cca.appraisal import POLICY_FORM, Policy, appraise_token
-from carnet_ref.attestation.cca.token import REALM_CHALLENGE_BYTES, CcaToken, parse_token
-from carnet_ref.attestation.corim.cca import References, platform_key, require_profiles
-from carnet_ref.attestation.corim.document import Corim, parse_corim
+from carnet_ref.attestation.cca.references import References, platform_key, require_profiles
+from carnet_ref.attestation.cca_token import REALM_CHALLENGE_BYTES, CcaToken, parse_token
+from carnet_ref.attestation.corim import Corim, parse_corim
 from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
 from carnet_ref.attestation.tpm2 import PublicKey, parse_key
 from carnet_ref.wire import MalformedError

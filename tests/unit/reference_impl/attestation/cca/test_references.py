@@ -11,7 +11,7 @@ import pytest
 
 from carnet_ref.attestation.appraisal import Anchors, Appraisal
 from carnet_ref.attestation.cca.appraisal import DEFAULT_POLICY, Policy, parse_policy
-from carnet_ref.attestation.corim.document import parse_corim
+from carnet_ref.attestation.corim import parse_corim
 from carnet_ref.attestation.formats import AppraisalContext, NeedsOptionError, OptionValues, appraise_files
 from carnet_ref.attestation.kinds import CORIM, kind_of
 from carnet_ref.wire import MalformedError

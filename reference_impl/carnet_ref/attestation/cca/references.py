@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import Final
 
 from carnet_ref.attestation.appraisal import Checklist
-from carnet_ref.attestation.cca.token import CcaToken, Component, PlatformToken, RealmToken
-from carnet_ref.attestation.corim.document import Corim, ReferenceRecord, ReferenceValue
+from carnet_ref.attestation.cca_token import CcaToken, Component, PlatformToken, RealmToken
+from carnet_ref.attestation.corim import Corim, ReferenceRecord, ReferenceValue
 from carnet_ref.attestation.cose import verify_sign1
 from carnet_ref.attestation.tpm2 import PublicKey
 from carnet_ref.crypto.certificate_path import TIME

@@ -1,1 +1,0 @@
-"""Reference values and keys in CoRIM, the form in which makers publish what evidence should say."""
