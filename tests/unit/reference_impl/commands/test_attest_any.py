@@ -14,6 +14,7 @@ from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet_command.progress import Heartbeat
 from carnet_ref.attestation import kinds
 from carnet_ref.attestation.appraisal import Anchors
 from carnet_ref.attestation.dispatch import reader_groups
@@ -393,6 +394,21 @@ def test_options_are_given_to_the_files_whose_formats_have_them(files: dict[str,
     assert (result.exit_code, "not fresh" in result.stdout) == (0, False)
     result = attest(*usual(files, files["quote"], files["quote"], "--nonce", NONCE.hex()))
     assert (result.exit_code, result.stderr) == (2, "carnet: --nonce can be given with other files alone\n")
+
+
+def test_a_terminal_shows_how_far_it_is_and_gives_way_to_each_line(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown_last: list[str] = []
+
+    class Recorder(Heartbeat):
+        def status(self, text: str) -> None:
+            shown_last.append(text)
+
+    monkeypatch.setattr("carnet_ref.commands.attest_any.progress", Recorder)
+    assert attest(*usual(files, *[files["quote"]] * 3)).exit_code == 0
+    bars = ["[########................] 1 of 3 files", "[################........] 2 of 3 files"]
+    assert shown_last == [bars[0], "", bars[1], "", f"[{'#' * 24}] 3 of 3 files", ""]
 
 
 def test_a_file_name_cannot_act_on_a_terminal(files: dict[str, str], tmp_path: Path) -> None:
