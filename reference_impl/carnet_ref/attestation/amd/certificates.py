@@ -27,7 +27,7 @@ from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 
-from carnet_ref.attestation.amd.report import Product, TcbVersion, tcb_parts
+from carnet_ref.attestation.amd.report import NOT_READ, VENICE, Product, TcbVersion, tcb_parts
 from carnet_ref.attestation.appraisal import certificate_table
 from carnet_ref.attestation.documents import PEM, decode
 from carnet_ref.crypto import certificate_path
@@ -204,6 +204,8 @@ def parse_endorsement_key(certificate: x509.Certificate) -> EndorsementKey:
     product_name = _decoded(ours, PRODUCT_NAME, asn1.IA5String).as_str()
     # The line out of a product name, which may have a stepping behind it, as in ``Milan-B0``
     line = product_name.partition("-")[0]
+    if line == VENICE:
+        raise MalformedError(WHAT, f"a product out of {', '.join(Product)}", NOT_READ)
     if line not in set(Product):
         raise MalformedError(WHAT, f"a product out of {', '.join(Product)}", ascii(product_name)[:100])
     product = Product(line)
