@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 
 from carnet_ref.attestation.amd.report import NOT_READ, VENICE, Product, TcbVersion, tcb_parts
-from carnet_ref.attestation.appraisal import certificate_table
+from carnet_ref.attestation.appraisal import certificate_of, certificate_rows
 from carnet_ref.attestation.documents import PEM, decode
 from carnet_ref.crypto import certificate_path
 from carnet_ref.wire import MalformedError, Reader
@@ -174,7 +174,7 @@ def known_authorities() -> tuple[x509.Certificate, ...]:
     Source: the ``source`` of each row of ``authorities.json``.
     """
     assert __package__ is not None
-    return tuple(certificate for _, certificate in certificate_table(__package__, "authorities.json"))
+    return tuple(map(certificate_of, certificate_rows(__package__, "authorities.json")))
 
 
 def endorsement_key(certificates: Sequence[x509.Certificate], kind: KeyKind | None) -> EndorsementKey:

@@ -346,8 +346,8 @@ def test_the_status_of_two_moments_is_that_of_intels_library_or_a_worse_one(
 
 
 S = tcb.TcbStatus
-REPORT = replace(parse_quote(QUOTE).report, tee_tcb_svn=bytes((5, 1, 3)) + bytes(13))
-REPORT_1_0 = replace(REPORT, tee_tcb_svn=bytes((5, 0, 3)) + bytes(13))
+REPORT = parse_quote(QUOTE).report._replace(tee_tcb_svn=bytes((5, 1, 3)) + bytes(13))
+REPORT_1_0 = REPORT._replace(tee_tcb_svn=bytes((5, 0, 3)) + bytes(13))
 ENCLAVE = parse_quote(QUOTE).signature.qe_report
 TCB = PlatformTcb((4,) * 16, 10)
 
@@ -396,12 +396,12 @@ def test_a_platform_below_every_level_matches_none_and_bits_outside_the_mask_do_
         tcb.platform_level(INFO._replace(levels=(platform_at(9, (0, 0, 0), 0, S.OUT_OF_DATE),)), TCB, REPORT)
     assert tcb.module_level(INFO, REPORT_1_0) is None
     masked = replace(QE, attributes=bytes(16), attributes_mask=bytes(16), miscselect_mask=0)
-    assert tcb.qe_level(masked, replace(ENCLAVE, miscselect=7)).status is S.UP_TO_DATE
+    assert tcb.qe_level(masked, ENCLAVE._replace(miscselect=7)).status is S.UP_TO_DATE
 
 
 @pytest.mark.parametrize(("svn", "status"), [(9, S.UP_TO_DATE), (5, S.UP_TO_DATE), (4, S.OUT_OF_DATE)])
 def test_a_module_has_the_highest_level_that_it_reaches(svn: int, status: tcb.TcbStatus) -> None:
-    report = replace(REPORT, tee_tcb_svn=bytes((svn, 1)) + bytes(14))
+    report = REPORT._replace(tee_tcb_svn=bytes((svn, 1)) + bytes(14))
     found = tcb.module_level(INFO, report)
     assert found is not None
     assert found.status is status
@@ -410,12 +410,12 @@ def test_a_module_has_the_highest_level_that_it_reaches(svn: int, status: tcb.Tc
 @pytest.mark.parametrize(
     "report",
     [
-        replace(REPORT, tee_tcb_svn=bytes((5, 2)) + bytes(14)),
-        replace(REPORT, tee_tcb_svn=bytes((1, 1)) + bytes(14)),
-        replace(REPORT, mrsignerseam=b"x" * 48),
-        replace(REPORT, seam_attributes=b"\1" + bytes(7)),
-        replace(REPORT_1_0, mrsignerseam=b"x" * 48),
-        replace(REPORT_1_0, seam_attributes=b"\1" + bytes(7)),
+        REPORT._replace(tee_tcb_svn=bytes((5, 2)) + bytes(14)),
+        REPORT._replace(tee_tcb_svn=bytes((1, 1)) + bytes(14)),
+        REPORT._replace(mrsignerseam=b"x" * 48),
+        REPORT._replace(seam_attributes=b"\1" + bytes(7)),
+        REPORT_1_0._replace(mrsignerseam=b"x" * 48),
+        REPORT_1_0._replace(seam_attributes=b"\1" + bytes(7)),
     ],
     ids=["other version", "old", "other signer", "attributes", "TDX 1.0, other signer", "TDX 1.0, attributes"],
 )
@@ -440,17 +440,17 @@ QE = tcb.QeIdentity(
 
 @pytest.mark.parametrize(("svn", "status"), [(5, S.UP_TO_DATE), (4, S.UP_TO_DATE), (3, S.REVOKED)])
 def test_an_enclave_has_the_highest_level_that_it_reaches(svn: int, status: tcb.TcbStatus) -> None:
-    assert tcb.qe_level(QE, replace(ENCLAVE, isvsvn=svn)).status is status
+    assert tcb.qe_level(QE, ENCLAVE._replace(isvsvn=svn)).status is status
 
 
 @pytest.mark.parametrize(
     "report",
     [
-        replace(ENCLAVE, isvsvn=0),
-        replace(ENCLAVE, miscselect=1),
-        replace(ENCLAVE, attributes=b"\2" + ENCLAVE.attributes[1:]),
-        replace(ENCLAVE, mrsigner=bytes(32)),
-        replace(ENCLAVE, isvprodid=1),
+        ENCLAVE._replace(isvsvn=0),
+        ENCLAVE._replace(miscselect=1),
+        ENCLAVE._replace(attributes=b"\2" + ENCLAVE.attributes[1:]),
+        ENCLAVE._replace(mrsigner=bytes(32)),
+        ENCLAVE._replace(isvprodid=1),
     ],
     ids=["old", "MISCSELECT", "ATTRIBUTES", "MRSIGNER", "ISVPRODID"],
 )

@@ -359,7 +359,7 @@ def test_refused_at_its_step(what: str) -> None:
 
 def test_a_path_with_too_many_authorities_is_refused() -> None:
     deep = _too_deep()
-    anchors = replace(W.anchors, by_role=dict.fromkeys(W.anchors.by_role, (deep.path[0].certificate,)))
+    anchors = W.anchors._replace(by_role=dict.fromkeys(W.anchors.by_role, (deep.path[0].certificate,)))
     appraisal = appraised(chain=deep.chain(), anchors=anchors)
     assert (appraisal.failed_step, "below it" in appraisal.steps[-1].detail) == ("chain", True)
 
