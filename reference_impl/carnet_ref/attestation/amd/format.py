@@ -54,6 +54,7 @@ RESULTS: Final = results.ResultProfile(
     "report-data",
     "report_data",
     _noted,
+    measured=("measurement",),
 )
 """Of an SNP guest."""
 

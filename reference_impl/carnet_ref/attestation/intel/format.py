@@ -6,13 +6,12 @@ That the hardware is genuine and supported needs collateral: without it nobody h
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
-from carnet_ref.attestation.intel.appraisal import POLICY_FORM, Policy, appraise_quote
+from carnet_ref.attestation.intel.appraisal import POLICY_FORM, RTMRS, Policy, appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus, collateral_of
 from carnet_ref.attestation.intel.evidence import QuoteEvidence, quote_evidence
 from carnet_ref.attestation.intel.quote import BODY_TDX_10, BODY_TDX_15, EXPOSING_BITS
@@ -60,6 +59,7 @@ RESULTS: Final = results.ResultProfile(
     "report-data",
     "report_data",
     _noted,
+    measured=("mrtd", "mrseam", *RTMRS),
 )
 """Of a TD."""
 
@@ -70,8 +70,7 @@ FIRST_VERSION: Final = 4
 TD_REPORTS: Final = {BODY_TDX_10: "1.0", BODY_TDX_15: "1.5"}
 
 
-@dataclass(frozen=True, slots=True)
-class TdxEvidence:
+class TdxEvidence(NamedTuple):
     """A quote with what came beside it, and collateral as one JSON object where some was given."""
 
     found: QuoteEvidence
