@@ -28,7 +28,7 @@ FILES: list[tuple[str, int, list[str], str, list[str]]] = [
     (
         intel.CURRENT,
         0,
-        ["raw bytes", "a quote of an Intel TDX virtual machine", "version 4, with a TD report of TDX 1.0"],
+        ["raw bytes", "a quote of an Intel TDX virtual machine", "version 4, with a TD report 1.0"],
         "",
         ["report-data", "policy", "event-log", "collateral"],
     ),
