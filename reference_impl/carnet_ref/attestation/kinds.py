@@ -107,6 +107,8 @@ _JSON_KINDS: Final = (
     (("attestation",), DSTACK_ENVELOPE),
     (("evidence_list",), NVIDIA_EVIDENCE),
     (("device_evidence_list",), NVIDIA_EVIDENCE),
+    (("device_reports",), NVIDIA_EVIDENCE),
+    (("deviceReports",), NVIDIA_EVIDENCE),
     (("nvidia_payload",), NVIDIA_EVIDENCE),
     (("gpus",), NVIDIA_EVIDENCE),
     (("nvswitches",), NVIDIA_EVIDENCE),
