@@ -150,7 +150,10 @@ def _google(document: object) -> TpmEvidence:
         raise MalformedError(GOOGLE, "values of registers from 0 to 23", kind_of_value(listed))
     values = {int(number): _base64(value, "pcrs") for number, value in listed.items()}
     encoded = [attestation[name] for name in ("akcert",) if attestation.get(name)]
-    encoded += list(attestation.get("intermediatecerts") or []) if encoded else []
+    further = attestation.get("intermediatecerts") or []
+    if not isinstance(further, list):
+        raise MalformedError(GOOGLE, "intermediateCerts as a list", kind_of_value(further))
+    encoded += further if encoded else []
     certificates = parse_der_chain([_base64(each, "akCert") for each in encoded]) if encoded else ()
     public = tpm2.parse_public(_base64(attestation["akpub"], "akPub")) if attestation.get("akpub") else None
     log = attestation.get("eventlog")
