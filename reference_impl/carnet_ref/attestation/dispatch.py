@@ -231,11 +231,15 @@ def _checked(option: Option, value: object) -> Value:
             return tuple(value)
         case OptionKind.NUMBER, int() if not isinstance(value, bool) and value >= 0:
             return value
-        case ((OptionKind.FILE | OptionKind.HEX), bytes()) if len(value) == option.length or not option.length:
+        case OptionKind.FILE, bytes():
+            return value
+        case OptionKind.HEX, bytes() if value and len(value) == (option.length or len(value)):
             return value
         case OptionKind.TEXT, str():
             return value
-    length = f" of {option.length} bytes" if option.length else ""
+    length = (
+        f" of {option.length} bytes" if option.length else ", at least one" if option.kind is OptionKind.HEX else ""
+    )
     named = {OptionKind.FILES: "a list of bytes", OptionKind.NUMBER: "a number from 0", OptionKind.TEXT: "text"}
     expected = named.get(option.kind, "bytes")
     raise UsageError(f"{_keyword(option)} has to be {expected}{length}")

@@ -17,8 +17,9 @@ from carnet_ref.attestation.appraisal import (
     AppraisalStep,
     Requirement,
 )
-from carnet_ref.attestation.formats import FORMATS, NeedsOptionError
+from carnet_ref.attestation.formats import FORMATS, NeedsOptionError, OptionKind
 from carnet_ref.attestation.results import TrustClaim
+from carnet_ref.commands.attest import octets_given
 from tests.fixtures import nvidia_pki as pki
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA
 from tests.fixtures.simulated_snp import NOW as SNP_NOW
@@ -75,6 +76,25 @@ WRONG: list[tuple[Mapping[str, Any], str]] = [
     ({"collateral": b"{}"}, "collateral has to be a list of bytes"),
     ({"collateral": ["{}"]}, "collateral has to be a list of bytes"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [
+        (name, option.name)
+        for name, form in FORMATS.items()
+        for option in form.load().options
+        if option.kind is OptionKind.HEX
+    ],
+)
+def test_nothing_is_no_value_to_compare_with(kind: str, option: str) -> None:
+    """A variable that was never set would otherwise make evidence fresh that was asked for with nothing."""
+    with pytest.raises(UsageError, match=f"{option.replace('-', '_')} has to be bytes"):
+        appraise(QUOTE, at=NOW, kind=kind, **{option.replace("-", "_"): b""})
+    with pytest.raises(UsageError, match=f"--{option} wants"):
+        octets_given(
+            f"--{option}", "", next(each.length for each in FORMATS[kind].load().options if each.name == option)
+        )
 
 
 @pytest.mark.parametrize(("given", "why"), WRONG, ids=[why for _, why in WRONG])
