@@ -262,7 +262,7 @@ def test_layers_go_from_the_outermost_to_the_innermost(files: dict[str, str]) ->
         ["encoding", "JSON"],
         ["format", "a document with a quote"],
         ["document", "a getquote answer of dstack"],
-        ["version", "version 4, with a TD report of TDX 1.0"],
+        ["version", "version 4, with a TD report 1.0"],
     ]
     assert [role for role, _ in layers["node"]] == ["encoding", "format", "document", "version", "product"]
     encodings = {name: shown(files, name)[1]["layers"][0]["name"] for name in FILES}
