@@ -93,6 +93,7 @@ def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: 
     from carnet_ref.attestation.appraisal import OTHER_MESSAGES, Checklist, RefusedError
 
     steps, claims = Checklist(), {}
+    by: dict[str | None, None] = {}
     layers = dict.fromkeys(layer for part in parts for layer in part.layers)
     try:
         for part in parts:
@@ -109,9 +110,12 @@ def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: 
             prefix = name if appraised.count(name) == 1 else f"{name}{appraised[:place].count(name)}"
             steps.adopt(appraisal, prefix)
             claims[prefix] = dict(appraisal.claims)
+            by[appraisal.appraised_by] = None
     except RefusedError:
         pass  # the step says so, and what is concluded has no claims
-    return replace(steps.concluded(claims), layers=tuple(layers))
+    others = [each for each in by if each is not None]
+    everybody = " and ".join(("Carnet", *others) if None in by else others)
+    return replace(steps.concluded(claims, everybody if others else None), layers=tuple(layers))
 
 
 def _beside(appraisal: Appraisal, names: Collection[str]) -> Appraisal:

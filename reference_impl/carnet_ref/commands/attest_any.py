@@ -302,7 +302,9 @@ class BatchLine:
         refused = next((step for step in self.appraisal.steps if step.ok is False), None)
         if refused is not None:
             return f"{refused.id}: {refused.detail}"
-        return ", ".join(self.appraisal.not_compared) or "nothing was left open"
+        whose = self.appraisal.appraised_by
+        told = [] if whose is None else [f"the result of {whose}"]
+        return ", ".join((*told, *self.appraisal.not_compared)) or "nothing was left open"
 
 
 def _appraised(path: Path, inputs: CommandInputs, shared: SharedOptions) -> BatchLine:
