@@ -36,6 +36,8 @@ BUILT_IN = {
     "verify": ("carnet_check.commands.verify:verify", "Establish or refute every claim of a protocol."),
     "attack": ("carnet_check.commands.attack:attack", "Remove a defence and look for the attack it stops."),
     "explore": ("carnet_check.commands.explore:explore", "Visit every state of one instance."),
+    "lint": ("carnet_check.commands.lint:lint", "Say what is wrong with a specification, and where."),
+    "step": ("carnet_check.commands.step:step", "Walk through an instance by hand."),
     "mutate": ("carnet_check.commands.mutate:mutate", "Change a spec in every small way; is each change noticed?"),
     "conform": ("carnet_check.commands.conform:conform", "Check a recorded trace against the spec."),
     "export": ("carnet_check.commands.export:export", "Write what has to be proved for other tools."),

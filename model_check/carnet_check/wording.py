@@ -6,18 +6,32 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from carnet_check.semantics import Env, Interpreter, State
 from carnet_check.semantics.fairness import at_each, fairly, waiting_from, waits_in_vain
 from carnet_command.text import counted, listed
-from carnet_spec.language import Action, Eventually, Instance, Invariant, Kind, Protocol, Symbol
+from carnet_spec.language import Action, Eventually, Guard, GuardKind, Instance, Invariant, Kind, Protocol, Symbol
 from carnet_spec.language.notation import show
 from carnet_spec.language.printing import fair_steps
 from carnet_spec.language.statements import UNNAMED
-from carnet_spec.language.terms import BOOL, And, Apply, Forall, Implies, Not, Or, Sort, Term, Var
+from carnet_spec.language.terms import (
+    BOOL,
+    And,
+    Apply,
+    Exists,
+    Forall,
+    Implies,
+    Not,
+    Or,
+    Sort,
+    Term,
+    Var,
+    children,
+    free_variables,
+)
 from carnet_spec.trace import Trace
 
 # -- Sentences about one instance: templates filled in, facts, what is known -----------------------
@@ -296,6 +310,49 @@ def reasons(judge: Interpreter, failing: Invariant | Eventually, trace: Trace, s
         *(f"  this is fair: {each}" for each in told),
         *([] if failing.fair else ["  this is fair: nobody has to act"]),
     ]
+
+
+# --------------------------------------------------------------------------------------------------
+# Why a step is refused: the guard, its formula with the elements put in, and what the state says instead.
+
+_REASONS = {
+    GuardKind.REQUIRE: "the check '{name}' fails",
+    GuardKind.GIVEN: "'{name}' does not hold",
+    GuardKind.ACTOR: "the party that acts does not follow the protocol",
+    GuardKind.FRESH: "'{name}': the value was used before",
+}
+
+
+def describe_refusal(action: Action, guard: Guard, names: Mapping[Var, str], value: Callable[[Term], str]) -> str:
+    """Say which guard refuses a step, and what it reads.
+
+    Args:
+        action: the action of the step.
+        guard: what does not hold.
+        names: the element of each parameter that is known.
+        value: returns what a term without other free variables stands for.
+    """
+    reads = {show(part, names=names): value(part) for part in _changing_terms(guard.formula, names)}
+    seen = f", where {', '.join(f'{name} = {element}' for name, element in reads.items())}" if reads else ""
+    return f"{action.name}: {_REASONS[guard.kind].format(name=guard.name)}: {show(guard.formula, names=names)}{seen}"
+
+
+def _changing_terms(formula: Term, known_names: Mapping[Var, str]) -> Iterator[Apply]:
+    """Yield the functions in a formula that change, where they depend on nothing that is open."""
+    for part in _outside_quantifiers(formula):
+        read = isinstance(part, Apply) and not part.symbol.is_relation and part.symbol.mutable
+        if read and free_variables(part) <= known_names.keys():
+            assert isinstance(part, Apply)
+            yield part
+
+
+def _outside_quantifiers(term: Term, hidden: frozenset[Var] = frozenset()) -> Iterator[Term]:
+    """Yield what is inside ``term`` and reads no variable of a quantifier inside it."""
+    if not free_variables(term) & hidden:
+        yield term
+    inside = hidden | set(term.bound) if isinstance(term, Exists | Forall) else hidden
+    for child in children(term):
+        yield from _outside_quantifiers(child, inside)
 
 
 # --------------------------------------------------------------------------------------------------

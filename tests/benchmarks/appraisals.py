@@ -1,108 +1,304 @@
-"""Measure how much evidence is appraised in a second: ``python -m tests.benchmarks.appraisals intel`` (or ``nvidia``).
+"""Measure how long appraisals take, beside other verifiers: ``python -m tests.benchmarks.appraisals``.
 
-The rate is set against the ECDSA verifications that the evidence contains, done bare and one after the other, on the
-same processor. Processor time is counted, so that other work on the machine does not show. The table is written where
-the documentation reads it; the evidence is in the folder named by ``CARNET_EVIDENCE``.
+What is measured together runs by turns, twenty times each, and medians are shown: of processor time and, behind it in
+parentheses, of the clock. Carnet remembers what it found out about certificates, revocation lists, collateral and
+reference values, so three times are given:
+
+* the first appraisal, which can remember nothing;
+* one after another machine's evidence with the same authorities, collateral and reference values, as services meet it;
+* the same evidence again.
+
+Other verifiers remember nothing of the evidence, and run once before it counts. The table is written where the
+documentation reads it; the evidence is in the folder named by ``CARNET_EVIDENCE``.
 """
 
 from __future__ import annotations
 
 import csv
-import platform
+import hashlib
+import resource
+import statistics
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import replace
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
 
+import dcap_qvl
+import omne_attest
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
-from carnet_ref.attestation.appraisal import default_anchors
+from carnet_ref.attestation.amd.certificates import endorsement_key, endorsement_path, parse_certificates
+from carnet_ref.attestation.amd.evidence import SnpEvidence
+from carnet_ref.attestation.appraisal import AnchorRole, Appraisal, default_anchors
 from carnet_ref.attestation.intel.appraisal import appraise_quote
-from tests.fixtures import intel_evidence, nvidia_evidence
+from tests.fixtures import dcap, intel_evidence, nvidia_evidence, snp_evidence
+from tests.fixtures.remembered import forget
+from tests.fixtures.simulated_snp import der
 from tests.repo.tracked import ROOT
 
-HEADER = ("Evidence", "Signatures in it", "Appraised per second", "Bare verifications of as many, per second", "Share")
-SECONDS = 3.0
-Workload = tuple[str, Callable[[], bool], int]
-"""A name, what appraises the evidence and says whether it is accepted, and how many signatures the evidence has."""
+TURNS: Final = 20
+HEADER: Final = (
+    *("Evidence", "First", "After another machine's", "Again"),
+    *("Signatures in it", "Bare verifications of these", "Other verifier", "Its time", "Shares of it"),
+)
+NOTHING: Final = "–"
+CARNET: Final = (sys.executable, "-c", "from carnet_check.cli import main; main()", "attest")
+DCAP_QVL: Final = """
+import sys, dcap_qvl
+quote, collateral, at = sys.argv[1:]
+collateral = dcap_qvl.QuoteCollateralV3.from_json(open(collateral).read())
+dcap_qvl.verify(open(quote, "rb").read(), collateral, int(at))
+"""
+"""The least that verifies a quote with ``dcap-qvl``, which comes without a command of its own."""
+
+Work = Callable[[], object]
 
 
-def quotes() -> list[Workload]:
-    """Return quotes with and without collateral.
+@dataclass(frozen=True)
+class Duration:
+    """How long something took, in milliseconds: of a processor, and by the clock."""
 
-    A quote has two certificates under the root, its QE report and itself to verify. Collateral has two documents and
-    their signer's certificate each, and two revocation lists.
+    processor: float
+    clock: float
+
+    def __str__(self) -> str:
+        return f"{self.processor:.2f} ms ({self.clock:.2f})"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Evidence, what appraises it, and what another verifier does with it.
+
+    Attributes:
+        name: what the evidence is.
+        appraise: appraises it, and says whether it was accepted.
+        other_machine: appraises evidence of another machine, so that what the two share is remembered.
+        signatures: how many signatures are in it, by their kind; none for whole processes.
+        peer: the other verifier, and its work, if there is one.
+    """
+
+    name: str
+    appraise: Callable[[], bool]
+    other_machine: Work | None
+    signatures: Mapping[str, int]
+    peer: tuple[str, Work] | None = None
+
+
+def acceptance(appraise: Callable[[], Appraisal]) -> Callable[[], bool]:
+    """Return work that says whether an appraisal accepts."""
+    return lambda: appraise().accepted
+
+
+def quotes() -> Iterator[Comparison]:
+    """Yield a quote with and without collateral.
+
+    A quote has two certificates under the root, its QE report and itself to verify. Collateral has two documents, their
+    signer's certificate, and two revocation lists. The other machine is of another kind, and is refused at ``fmspc``,
+    which comes after all that the two share.
     """
     whole = {case.quote: case for case in intel_evidence.genuine() if case.collateral}
-    current, near = whole[intel_evidence.CURRENT], whole[intel_evidence.NEAR_QUOTE]
-    return [
-        ("quote and certificates", _appraising(replace(current, collateral=None)), 4),
-        ("with collateral, 44 revoked platforms", _appraising(current), 10),
-        ("with collateral, another platform", _appraising(near), 10),
-    ]
+    case, other = whole[intel_evidence.CURRENT], whole[intel_evidence.NEAR_QUOTE]
+    quote, foreign, collateral = (
+        intel_evidence.read_quote(case.quote),
+        intel_evidence.read_quote(other.quote),
+        case.collateral_bytes(),
+    )
+    assert collateral is not None
+    published = dcap.in_its_form(collateral)
+
+    def appraisal(which: intel_evidence.Case, quote: bytes, beside: bytes | None) -> Appraisal:
+        return appraise_quote(quote, at=which.at, policy=case.policy, anchors=default_anchors(), collateral=beside)
+
+    def peer() -> None:
+        read = dcap_qvl.QuoteCollateralV3.from_json(published.decode())
+        dcap_qvl.verify(quote, read, int(case.at.timestamp()))
+
+    qvl = f"dcap-qvl {version('dcap-qvl')}"
+    yield Comparison(
+        "TDX quote",
+        acceptance(lambda: appraisal(case, quote, None)),
+        lambda: appraisal(other, foreign, None),
+        {P256: 4},
+    )
+    yield Comparison(
+        "TDX quote with collateral",
+        acceptance(lambda: appraisal(case, quote, collateral)),
+        lambda: appraisal(other, foreign, collateral),
+        {P256: 9},
+        (qvl, peer),
+    )
+    at, seconds = f"{case.at:%Y-%m-%dT%H:%M:%SZ}", f"{case.at.timestamp():.0f}"
+    files = {"quote": quote, "collateral.json": collateral, "published.json": published}
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {name: str(Path(folder, name)) for name in files}
+        for name, data in files.items():
+            Path(paths[name]).write_bytes(data)
+        words = (*CARNET, "tdx", paths["quote"], "--at", at)
+        theirs = (sys.executable, "-c", DCAP_QVL, paths["quote"], paths["published.json"], seconds)
+        yield Comparison("whole process: TDX quote", process_run(*words), None, {})
+        yield Comparison(
+            "whole process: TDX quote with collateral",
+            process_run(*words, "--collateral", paths["collateral.json"]),
+            None,
+            {},
+            (f"Python with {qvl}", process_run(*theirs)),
+        )
 
 
-def _appraising(case: intel_evidence.Case) -> Callable[[], bool]:
-    """Return the appraisal of a quote, reading files aside."""
-    quote, collateral = intel_evidence.read_quote(case.quote), case.collateral_bytes()
+def guests() -> Iterator[Comparison]:
+    """Yield the report of a guest on Milan with its chip's certificate: two links in RSASSA-PSS, and the report."""
+    cases = {case.evidence: case for case in snp_evidence.genuine()}
+    case, other = cases[snp_evidence.MILAN], cases[snp_evidence.HEXADECIMAL]
+    evidence, foreign = (
+        replace(snp_evidence.found(each.evidence), certificates=each.certificates) for each in (case, other)
+    )
+    yield Comparison(
+        "SNP report with its VCEK",
+        acceptance(lambda: case.appraised_with(evidence)),
+        lambda: other.appraised_with(foreign),
+        {P384: 1, RSA_4096: 2},
+        (f"omne-attest {version('omne-attest')}", _omne(evidence)),
+    )
 
-    def appraise() -> bool:
-        anchors = default_anchors()
-        return appraise_quote(quote, at=case.at, policy=case.policy, anchors=anchors, collateral=collateral).accepted
 
-    return appraise
+def _omne(evidence: SnpEvidence) -> Work:
+    given = parse_certificates(evidence.certificates or b"")
+    path = endorsement_path(endorsement_key(given, None), given, default_anchors().of(AnchorRole.AMD_SEV))
+    leaf, authority, root = (der(each) for each in path.certificates)
+    pin, policy = hashlib.sha256(root).digest(), omne_attest.Policy(max_vmpl=3, reject_debug=True)
+
+    def verify() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of serial numbers that are zero, as AMD's are
+            omne_attest.verify(evidence.report, leaf, authority, root, pin, policy)
+
+    return verify
 
 
-def reports() -> list[Workload]:
-    """Return the H100 report of nvtrust alone and with what may come with it.
+def devices() -> Iterator[Comparison]:
+    """Yield the H100 report of nvtrust alone and with what may come with it.
 
     A path of five certificates has four signatures under its root, and the report one. A recorded OCSP reply has two,
-    its own and its responder's. A RIM has one, and three on the path of its signer.
+    its own and its responder's. A RIM has one, and three on the path of its signer, of which two RIMs share two.
     """
-    whole = next(case for case in nvidia_evidence.cases() if case.rims)
+    cases = list(nvidia_evidence.cases())
+    whole = next(case for case in cases if case.rims)
+    other = next(case for case in cases if not case.rims and case.refused_at is None and case.chain != whole.chain)
     replies = replace(whole, rims=())
-    alone = replace(replies, ocsp=())
-    return [
-        ("report and chain", lambda: alone.appraised().accepted, 4 + 1),
-        ("with three OCSP replies", lambda: replies.appraised().accepted, 4 + 1 + 3 * 2),
-        ("with two RIMs too", lambda: whole.appraised().accepted, 4 + 1 + 3 * 2 + 2 * (3 + 1)),
-    ]
+    compared, alone = replace(whole, ocsp=()), replace(replies, ocsp=())
+    rims = [case for case in nvidia_evidence.rim_cases() if case.document in whole.rims]
+
+    def others() -> None:
+        other.appraised()
+        for rim in rims:
+            rim.appraised()
+
+    yield Comparison("GPU report and chain", acceptance(alone.appraised), other.appraised, {P384: 4 + 1})
+    yield Comparison("GPU report with two RIMs", acceptance(compared.appraised), others, {P384: 4 + 1 + 2 * (3 + 1)})
+    yield Comparison(
+        "GPU report with two RIMs and three OCSP replies",
+        acceptance(whole.appraised),
+        others,
+        {P384: 4 + 1 + 2 * (3 + 1) + 3 * 2},
+    )
 
 
-VENDORS = {
-    "intel": (quotes, ec.SECP256R1(), hashes.SHA256(), 632),
-    "nvidia": (reports, ec.SECP384R1(), hashes.SHA384(), 4021),
-}
-"""Workloads, and what one bare verification is of: a curve, a digest, and the bytes of a message."""
+P256, P384, RSA_4096 = "ECDSA P-256", "ECDSA P-384", "RSASSA-PSS 4096"
 
 
-def rate(work: Callable[[], object]) -> float:
-    """Return how often ``work`` is done in a second of processor time."""
-    work()
-    times, start = 0, time.process_time()
-    while time.process_time() - start < SECONDS:
-        work()
-        times += 1
-    return times / (time.process_time() - start)
+def process_run(*words: str) -> Callable[[], bool]:
+    """Return work that runs a command and says whether it ended well."""
+
+    def run() -> bool:
+        return subprocess.run(words, stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+    return run
 
 
-def main(vendor: str) -> None:
-    """Measure and write the table."""
-    workloads, curve, digest, size = VENDORS[vendor]
-    table = ROOT / "docs" / "results" / f"throughput-{vendor}.csv"
-    key, message = ec.generate_private_key(curve), bytes(size)
+def bare_verifications() -> Mapping[str, Work]:
+    """Return one verification of each kind of signature, over as many bytes as a report has."""
+    pss, message = padding.PSS(padding.MGF1(hashes.SHA384()), 48), bytes(672)
+    rsa_key = rsa.generate_private_key(65537, 4096)
+    signed = rsa_key.sign(message, pss, hashes.SHA384())
+    return {
+        P256: _ecdsa(ec.SECP256R1(), hashes.SHA256(), message),
+        P384: _ecdsa(ec.SECP384R1(), hashes.SHA384(), message),
+        RSA_4096: lambda: rsa_key.public_key().verify(signed, message, pss, hashes.SHA384()),
+    }
+
+
+def _ecdsa(curve: ec.EllipticCurve, digest: hashes.HashAlgorithm, message: bytes) -> Work:
+    key = ec.generate_private_key(curve)
     signature, public = key.sign(message, ec.ECDSA(digest)), key.public_key()
-    bare = rate(lambda: public.verify(signature, message, ec.ECDSA(digest)))
-    with table.open("w", encoding="utf-8", newline="") as out:
+    return lambda: public.verify(signature, message, ec.ECDSA(digest))
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process and of those that it waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def duration_of(work: Work, before: Sequence[Work]) -> Duration:
+    """Return how long ``work`` takes after what comes ``before``, which is not counted."""
+    for each in before:
+        each()
+    processor, clock = processor_seconds(), time.perf_counter()
+    work()
+    return Duration((processor_seconds() - processor) * 1000, (time.perf_counter() - clock) * 1000)
+
+
+def by_turns(works: Mapping[str, tuple[Work, Sequence[Work]]]) -> dict[str, Duration]:
+    """Return the median of each, of as many turns as ``TURNS``."""
+    found: dict[str, list[Duration]] = {name: [] for name in works}
+    for _ in range(TURNS):
+        for name, (work, before) in works.items():
+            found[name].append(duration_of(work, before))
+    return {
+        name: Duration(statistics.median(d.processor for d in each), statistics.median(d.clock for d in each))
+        for name, each in found.items()
+    }
+
+
+def row(comparison: Comparison, verifications: Mapping[str, Work]) -> tuple[str, ...]:
+    """Measure one row of the table."""
+    assert comparison.appraise(), f"{comparison.name} is not accepted"
+    works: dict[str, tuple[Work, Sequence[Work]]] = {"first": (comparison.appraise, (forget,))}
+    if comparison.other_machine is not None:
+        works["next"] = (comparison.appraise, (forget, comparison.other_machine))
+        works["again"] = (comparison.appraise, (comparison.appraise,))
+    if comparison.peer is not None:
+        works["peer"] = (comparison.peer[1], (comparison.peer[1],))
+    if comparison.signatures:
+        kinds = [verifications[kind] for kind, count in comparison.signatures.items() for _ in range(count)]
+        works["bare"] = (lambda: [verify() for verify in kinds], ())
+    times = by_turns(works)
+    counts = ", ".join(f"{count} {kind}" for kind, count in comparison.signatures.items())
+    ours = [times[name] for name in ("first", "next", "again") if name in times]
+    peer = comparison.peer[0] if comparison.peer else NOTHING
+    shares = [f"{each.processor / times['peer'].processor:.2f}" for each in ours if comparison.peer]
+    return (
+        *(comparison.name, *map(str, ours), *[NOTHING] * (3 - len(ours))),
+        *(counts or NOTHING, str(times.get("bare", NOTHING))),
+        *(peer, str(times.get("peer", NOTHING)), ", ".join(shares) or NOTHING),
+    )
+
+
+def main() -> None:
+    """Measure everything in one run, and write the table."""
+    verifications = bare_verifications()
+    with (ROOT / "docs" / "results" / "appraisal-times.csv").open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(HEADER)
-        for name, appraise, signatures in workloads():
-            assert appraise()
-            done, limit = rate(appraise), bare / signatures
-            writer.writerow((name, signatures, f"{done:.0f}", f"{limit:.0f}", f"{done / limit:.0%}"))
-    print(f"{table}: Python {platform.python_version()}, {bare:.0f} bare verifications per second")  # noqa: T201 # what the program is for
+        writer.writerows(row(each, verifications) for part in (quotes, guests, devices) for each in part())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

@@ -10,6 +10,7 @@ PAGES = (
     "index.html",
     "tutorial.html",
     "findings.html",
+    "specification/gpu-travelling/claimed.html",
     "specification/gpu-travelling/index.html",
     "specification/gpu-travelling/diagrams.html",
     "specification/verdicts.html",

@@ -224,7 +224,7 @@ def replies(fmspc: str) -> list[str]:
 def test_the_files_of_intels_service_are_what_one_object_is(fmspc: str) -> None:
     whole = parse_collateral(intel.assembled(fmspc))
     files = collateral_of([intel.read(path) for path in replies(fmspc)])
-    assert replace(parse_collateral(files), pck_crl_chain=whole.pck_crl_chain) == whole
+    assert parse_collateral(files)._replace(pck_crl_chain=whole.pck_crl_chain) == whole
 
 
 def test_a_real_quote_is_appraised_with_the_files_of_intels_service(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ from .accounts import accounts_page
 from .assurance import VERIFIES, assurance, cases, places, refuse_gaps
 from .bonds import PAGE, compositions_page
 from .claim_pages import claim_pages
+from .claimed import PAGE as CLAIMED
+from .claimed import claimed
 from .comparison import PAGE as COMPARISON
 from .comparison import comparison
 from .counted_mutants import mutants
@@ -167,6 +169,7 @@ def specification(
         if family.text.text:
             found[f"{family.id}/requirements.md"] = subject.requirements()
         found[f"{family.id}/index.md"] = subject.overview()
+        found[f"{family.id}/{CLAIMED}"] = claimed(family, results.get(family.id))
         found[f"{family.id}/diagrams.md"] = subject.diagrams()
         found[f"{family.id}/state.md"] = subject.state()
         found[f"{family.id}/actions.md"] = subject.actions()

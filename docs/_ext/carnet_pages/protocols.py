@@ -56,7 +56,7 @@ class ProtocolPages:
         return page(
             f"({label(self.family.id)})=",
             f"# {prose(self.family.title)}",
-            contents([*text, "diagrams", "state", "actions", "claims", *map_of]),
+            contents(["claimed", *text, "diagrams", "state", "actions", "claims", *map_of]),
             self._digests(),
             self._parties(),
             self._threats(),

@@ -40,7 +40,7 @@ def describe_attack(
     """
     story = narrate(judge.protocol, states, trace, full, remarks)
     why = [f"  {line}" for line in reasons(judge, failing, trace, states)]
-    lines = [part for line in [*story, "", *why] for part in _folded(line)]
+    lines = [part for line in [*story, "", *why] for part in folded(line)]
     facts_of = known(judge.protocol, states[-1])
     if facts_of:
         indent = max(len(name) for name in facts_of) + 8
@@ -56,10 +56,10 @@ def describe_briefly(
     """Describe a minimised trace in a few lines; the arguments are those of `describe_attack`."""
     why, *_ = reasons(judge, failing, trace, states)
     lines = [*brief(judge.protocol, states, trace, remarks), "", f"  {why.removesuffix(':')}"]
-    return [*(part for line in lines for part in _folded(line)), ""]
+    return [*(part for line in lines for part in folded(line)), ""]
 
 
-def _folded(line: str) -> list[str]:
+def folded(line: str) -> list[str]:
     """Fold a line at the width of the report; later lines begin below the sentence or formula."""
     opening = OPENING.match(line)
     begins = opening.end() if opening else 0

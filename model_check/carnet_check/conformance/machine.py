@@ -23,8 +23,8 @@ from carnet_check.conformance.effects import (
 )
 from carnet_check.conformance.formulas import Compiler, Evaluate, Frame
 from carnet_check.loading.families import unknown
+from carnet_check.wording import describe_refusal
 from carnet_spec.language import Action, Effect, Guard, GuardKind, InLine, Instance, Protocol, Sort, Symbol, terms
-from carnet_spec.language.notation import show
 from carnet_spec.trace import TraceCheck, TraceEnd, TraceStep
 
 
@@ -232,7 +232,7 @@ class Machine:
         frame = self._frame_of(step, found)
         for guard, holds in found.guards:
             if not holds(frame):
-                return describe_refusal(found.action, guard, found.scope, frame, self._compiler)
+                return self._refused(found, guard, frame)
         return _same_draw(found.action)
 
     def take(self, move: Move) -> None:
@@ -303,6 +303,12 @@ class Machine:
             if candidates is not None and element not in candidates.known:
                 yield candidates, element
 
+    def _refused(self, found: _Action, guard: Guard, frame: Frame) -> str:
+        names = {var: frame[at] for var, at in found.scope.items() if frame[at]}
+        return describe_refusal(
+            found.action, guard, names, lambda term: str(self._compiler.term(term, found.scope)(frame))
+        )
+
     def _why_none(self, found: _Action, step: TraceStep) -> str:
         """Name the first guard that no choice of the missing arguments meets together with those before it."""
         action, given = found.action, step.env
@@ -310,7 +316,7 @@ class Machine:
         for choices, guard in zip(found.choices[1:], action.guards, strict=True):
             known = choices.known(var for var in action.params if var.name in given)
             if next(choices.each(self._frame_of(step, found), known), None) is None:
-                why = describe_refusal(action, guard, found.scope, self._frame_of(step, found), self._compiler)
+                why = self._refused(found, guard, self._frame_of(step, found))
                 return f"{why}, for every choice of {missing}"
         return _same_draw(action)
 
@@ -399,49 +405,6 @@ def _reads_of(rule: Action, lost: set[Symbol]) -> Iterable[terms.Apply]:
         formulas += [*head, update.when]
     parts = (part for term in formulas for part in terms.subterms(term))
     return (part for part in parts if isinstance(part, terms.Apply) and part.symbol.mutable)
-
-
-# --------------------------------------------------------------------------------------------------
-# Why a step is refused: the guard, its formula with the elements put in, and what the state says instead.
-
-_REASONS = {
-    GuardKind.REQUIRE: "the check '{name}' fails",
-    GuardKind.GIVEN: "'{name}' does not hold",
-    GuardKind.ACTOR: "the party that acts does not follow the protocol",
-    GuardKind.FRESH: "'{name}': the value was used before",
-}
-
-
-def describe_refusal(
-    action: Action, guard: Guard, scope: Mapping[terms.Var, int], frame: Frame, compiler: Compiler
-) -> str:
-    """Say which guard refuses a step, and what it reads."""
-    names = {var: frame[at] for var, at in scope.items() if frame[at]}
-    formula = show(guard.formula, names=names)
-    values = _values(guard.formula, scope, frame, compiler)
-    seen = f", where {', '.join(f'{name} = {value}' for name, value in values.items())}" if values else ""
-    return f"{action.name}: {_REASONS[guard.kind].format(name=guard.name)}: {formula}{seen}"
-
-
-def _values(formula: terms.Term, scope: Mapping[terms.Var, int], frame: Frame, compiler: Compiler) -> dict[str, str]:
-    """Return what the functions in a formula stand for, where that depends on nothing that is open."""
-    known = {var for var, at in scope.items() if frame[at]}
-    found = {}
-    for part in _open(formula):
-        read = isinstance(part, terms.Apply) and not part.symbol.is_relation and part.symbol.mutable
-        if read and terms.free_variables(part) <= known:
-            names = {var: frame[at] for var, at in scope.items()}
-            found[show(part, names=names)] = str(compiler.term(part, scope)(frame))
-    return found
-
-
-def _open(term: terms.Term, hidden: frozenset[terms.Var] = frozenset()) -> Iterator[terms.Term]:
-    """Yield what is inside ``term`` and reads no variable of a quantifier inside it."""
-    if not terms.free_variables(term) & hidden:
-        yield term
-    inside = hidden | set(term.bound) if isinstance(term, terms.Exists | terms.Forall) else hidden
-    for child in terms.children(term):
-        yield from _open(child, inside)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -82,9 +82,12 @@ class Interpreter:
     def enabled(self, state: State) -> Iterator[tuple[Action, Env]]:
         """Yield every step that can be taken, deductions aside, in the protocol's order."""
         for action in self._steps:
-            if self._firing.affordable(action, state):
-                for env in self._firing.enabled(action, state):
-                    yield action, env
+            yield from ((action, env) for env in self.enabled_by(action, state))
+
+    def enabled_by(self, action: Action, state: State) -> Iterator[Env]:
+        """Yield the arguments with which one action, or one deduction, can be taken."""
+        if self._firing.affordable(action, state):
+            yield from self._firing.enabled(action, state)
 
     def fire(self, state: State, action: Action, env: Env) -> State:
         """Take one step, or one deduction, and nothing more.
@@ -183,6 +186,10 @@ class Interpreter:
     def holds(self, term: Term, state: State, env: Env | None = None) -> bool:
         """Whether a formula is true; ``env`` names an element for each variable free in it."""
         return bool(self._evaluation.value(term, state, env or {}))
+
+    def value(self, term: Term, state: State, env: Env | None = None) -> str | bool:
+        """Return what a term stands for; ``env`` names an element for each variable free in it."""
+        return self._evaluation.value(term, state, env or {})
 
     def counterexample(self, invariant: Invariant, state: State) -> Env | None:
         """Return the first elements for which an invariant fails, or nothing.

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import json
 import pkgutil
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from typing import Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from cryptography import x509
 
@@ -51,8 +51,7 @@ class AnchorRole(StrEnum):
     """Of attestation services; there is no default, since nobody's result counts without being asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Anchors:
+class Anchors(NamedTuple):
     """The certificates that are trusted, by what each vouches for."""
 
     by_role: Mapping[AnchorRole, tuple[x509.Certificate, ...]]
@@ -69,27 +68,50 @@ def default_anchors() -> Anchors:
     Source: the ``source`` of each row of ``anchors.json``.
     """
     assert __package__ is not None
-    by_role: dict[AnchorRole, tuple[x509.Certificate, ...]] = {}
-    for row, certificate in certificate_table(__package__, "anchors.json"):
-        role = AnchorRole(row["role"])
-        by_role[role] = (*by_role.get(role, ()), certificate)
-    return Anchors(by_role)
+    return Anchors(_ProductionRoots(certificate_rows(__package__, "anchors.json")))
 
 
-def certificate_table(package: str, file: str) -> list[tuple[dict[str, str], x509.Certificate]]:
-    """Return the rows of a table of public certificates in a package, each with the certificate that it names.
+class _ProductionRoots(Mapping[AnchorRole, tuple[x509.Certificate, ...]]):
+    """The certificates of a table by their roles; those of one role are read when they are asked for."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows: dict[AnchorRole, list[Row]] = {}
+        for row in rows:
+            self._rows.setdefault(AnchorRole(row["role"]), []).append(row)
+        self._read: dict[AnchorRole, tuple[x509.Certificate, ...]] = {}
+
+    def __getitem__(self, role: AnchorRole) -> tuple[x509.Certificate, ...]:
+        if role not in self._read:
+            self._read[role] = tuple(map(certificate_of, self._rows[role]))
+        return self._read[role]
+
+    def __iter__(self) -> Iterator[AnchorRole]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+Row = Mapping[str, Any]
+"""A public certificate with its name, fingerprint and source."""
+
+
+def certificate_rows(package: str, file: str) -> list[Row]:
+    """Return the rows of a table of public certificates in a package.
 
     Source: the ``source`` of each row.
     """
     table = pkgutil.get_data(package, file)
     assert table is not None, f"{package} has no {file}"
-    rows = json.loads(table)
-    found = []
-    for row in rows:
-        (certificate,) = parse_pem_chain("\n".join(row["certificate"]).encode())
-        assert fingerprint(certificate) == row["sha256"], f"{row['name']} is not the certificate that its row names"
-        found.append((row, certificate))
-    return found
+    rows: list[Row] = json.loads(table)
+    return rows
+
+
+def certificate_of(row: Row) -> x509.Certificate:
+    """Return the certificate that a row names."""
+    (certificate,) = parse_pem_chain("\n".join(row["certificate"]).encode())
+    assert fingerprint(certificate) == row["sha256"], f"{row['name']} is not the certificate that its row names"
+    return certificate
 
 
 def anchors_from_pem(data: bytes) -> Anchors:
@@ -191,8 +213,7 @@ class AppraisalStep:
     differences: tuple[Difference, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class UnappraisedPart:
+class UnappraisedPart(NamedTuple):
     """A part of a document that is not appraised: what it is, and what an acceptance lacks for it."""
 
     part: str

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation.formats import (
@@ -179,8 +179,7 @@ def appraise(
     return appraise_files(kind, [document], *inputs.of(kind)).requiring(required)
 
 
-@dataclass(frozen=True, slots=True)
-class _GivenInputs:
+class _GivenInputs(NamedTuple):
     """What a caller passed in."""
 
     at: datetime

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from carnet_ref.wire import MalformedError, Reader
 
@@ -64,8 +63,7 @@ EVIDENCE_NAMES: Final[Mapping[Platform, str]] = {
 """What the evidence of a platform is called in version 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(NamedTuple):
     """What is in an envelope.
 
     Attributes:

@@ -6,8 +6,7 @@ Source: TCG PC Client Platform Firmware Profile 1.06, section 10 (crypto agile l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from carnet_ref.wire import MalformedError, Reader
 
@@ -21,8 +20,7 @@ UNWRITTEN: Final = (b"\0", b"\xff")
 """What firmware leaves where it wrote nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedEvent:
+class LoggedEvent(NamedTuple):
     """Something measured: into which register, of which type, its digests by algorithm, and its data."""
 
     register: int
@@ -31,8 +29,7 @@ class LoggedEvent:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class EventLog:
+class EventLog(NamedTuple):
     """A log: the sizes of digests by algorithm, as its first event says, and the events after it."""
 
     algorithms: Mapping[int, int]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation import kinds
@@ -38,8 +38,7 @@ class OptionKind(Enum):
     TEXT = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option of a format; ``length`` is how many bytes hexadecimal digits have to stand for, if it is no 0."""
 
     name: str
@@ -53,8 +52,7 @@ class Option:
         return f"--{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class OptionValues:
+class OptionValues(NamedTuple):
     """What was given with the evidence, by the names of options: files as their contents, an option left out as none.
 
     A format asks for each by the type it declared.
@@ -215,8 +213,7 @@ def advice_on(kind: str) -> str:
     return f"carnet attest {names[0]} FILE" if names else kinds.COMPANIONS.get(kind, "")
 
 
-@dataclass(frozen=True, slots=True)
-class RegisteredFormat:
+class RegisteredFormat(NamedTuple):
     """Where a format is, as ``module:name``; what its subcommand does, in one line; which kinds of evidence it reads.
 
     The kinds are words of `carnet_ref.attestation.kinds`. Of several formats that read a kind, the first counts to

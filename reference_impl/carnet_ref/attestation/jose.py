@@ -308,11 +308,15 @@ def _inside(value: object) -> Iterable[object]:
     return value if isinstance(value, list) else ()
 
 
-def numeric_date(value: object, where: str) -> datetime:
-    """Return a moment in whole seconds. Raises MalformedError if it is something else.
+def numeric_date(value: object, where: str, *, fractions: bool = False) -> datetime:
+    """Return a moment in whole seconds, or the second of one with a fraction where those are allowed.
 
-    Source: RFC 7519, section 2 (NumericDate); RFC 9711, section 7.2.1 (whole seconds).
+    Raises MalformedError if it is something else.
+
+    Source: RFC 7519, section 2 (NumericDate); draft-ietf-rats-ear-03, "EAT Attestation Result" (whole seconds).
     """
+    if fractions and isinstance(value, float) and 0 <= value <= LATEST:
+        value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LATEST:
         shown = type(value).__name__ if isinstance(value, dict | list) else ascii(value)[:80]
         raise MalformedError(where, "whole seconds since 1970", shown)

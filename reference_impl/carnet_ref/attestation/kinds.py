@@ -10,9 +10,8 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from carnet_ref.attestation.documents import PEM, PRINTABLE, decode, text_encoding
 from carnet_ref.wire import MalformedError, json_value
@@ -140,16 +139,14 @@ class LayerRole(StrEnum):
     PRODUCT = "product"
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """One layer of a file: what it is, in a few words, which the file itself may have had a word in."""
 
     role: LayerRole
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Identified:
+class Identified(NamedTuple):
     """What some bytes seem to be: their layers as far as can be told without reading a format, and their kinds.
 
     ``data`` is what a format is given; of several kinds, the first is the most telling.

@@ -61,7 +61,6 @@ class ValueKind(ABC):
         """Return the JSON Schema of the values."""
 
 
-@dataclass(frozen=True, slots=True)
 class Flag(ValueKind):
     """True or false."""
 
@@ -128,7 +127,6 @@ class Text(ValueKind):
         return {"type": "string", "pattern": f"^(?:{self.pattern})$"}
 
 
-@dataclass(frozen=True, slots=True)
 class Day(ValueKind):
     """A day, such as ``2026-01-31``, which stands for its first moment in UTC."""
 
@@ -150,7 +148,6 @@ class Day(ValueKind):
         return {"type": "string", "format": "date"}
 
 
-@dataclass(frozen=True, slots=True)
 class Texts(ValueKind):
     """A list of texts, in whatever order."""
 

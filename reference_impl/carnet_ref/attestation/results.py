@@ -122,6 +122,8 @@ class ResultProfile:
     """What claims of accepted evidence say against an attester although a policy allows it."""
     lasting: Callable[[Any], int] = _an_hour
     """For how many seconds a policy lets a result be relied on."""
+    measured: tuple[str, ...] = ()
+    """The claims of an appraisal that are measurements, in hexadecimal: of one component, or of each by its number."""
     grouped: bool = False
     """Whether one appraisal is about several attesters, whose steps have their names and a dot before them."""
 
@@ -305,16 +307,39 @@ def _submodule(name: str, result: AttesterResult, appraised: AppraisalRecord, pr
         "ear_trustworthiness_vector": {claim.value: value for claim, value in result.vector.items()},
         **({"ear_appraisal_policy_ids": policies} if policies else {}),
         **nonce,
-        EXTENSION: _extension(result, appraised.appraisal),
+        EXTENSION: _extension(result, appraised.appraisal, profile),
     }
 
 
-def _extension(result: AttesterResult, appraisal: Appraisal) -> dict[str, object]:
+DIGESTS: Final = {32: "sha-256", 48: "sha-384", 64: "sha-512"}
+"""The names of hash algorithms, by the size of a digest. Source: IANA, Named Information Hash Algorithm Registry."""
+
+
+def measured_components(claims: Mapping[str, object], measured: tuple[str, ...]) -> list[dict[str, object]]:
+    """Return what was measured as measured components, in JSON.
+
+    Source: draft-ietf-rats-eat-measured-component-12, "measured-component" (id, digested-measurement).
+    """
+    found: dict[str, object] = {}
+    for claim in measured:
+        value = claims.get(claim)
+        several = {f"{claim}{number}": each for number, each in value.items()} if isinstance(value, Mapping) else None
+        found |= {claim: value} if several is None else several
+    digests = {name: bytes.fromhex(value) for name, value in found.items() if isinstance(value, str)}
+    return [
+        {"id": [name], "digested-measurement": [DIGESTS[len(digest)], encoded_nonce(digest)]}
+        for name, digest in digests.items()
+    ]
+
+
+def _extension(result: AttesterResult, appraisal: Appraisal, profile: ResultProfile | None) -> dict[str, object]:
     failed = next((step for step in appraisal.steps if step.ok is False), None)
+    components = [] if profile is None else measured_components(result.claims, profile.measured)
     return {
         "accepted": appraisal.accepted,
         "failed_step": None if failed is None else failed.id,
         "reason": None if failed is None else failed.detail,
         "not_compared": list(result.lacking),
         "claims": dict(result.claims),
+        **({"measured_components": components} if components else {}),
     }

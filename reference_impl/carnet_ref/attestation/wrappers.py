@@ -15,9 +15,8 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import IntFlag
-from typing import Final
+from typing import Final, NamedTuple
 
 from carnet_ref.attestation.documents import PRINTABLE, decode, text_encoding
 from carnet_ref.attestation.kinds import Identified, Layer, LayerRole, identified
@@ -50,8 +49,7 @@ class Purpose(IntFlag):
 PURPOSES: Final = range(1, sum(Purpose) + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One message: its bytes, what it was meant as, and what it lay in, from the outermost wrapper to the innermost."""
 
     data: bytes
@@ -64,8 +62,7 @@ class Message:
         return self.purpose is None or bool(self.purpose & (Purpose.EVIDENCE | Purpose.ATTESTATION_RESULTS))
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """What one message of a wrapper seems to be; or what a file is, where it is no wrapper.
 
     ``wrappers`` are the layers that were taken off, and ``may_be_evidence`` says whether it has to be appraised.

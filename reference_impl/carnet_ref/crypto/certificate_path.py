@@ -43,7 +43,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.utils import CryptographyDeprecationWarning
 
 from carnet_ref.wire import MalformedError
@@ -60,7 +60,6 @@ LONGEST_NAME = 200
 """How many characters of a name are shown."""
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 """How moments are shown."""
-SUBJECT_KEY = PublicFormat.SubjectPublicKeyInfo
 HASHES = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 UNDERSTOOD = {x509.BasicConstraints.oid, x509.KeyUsage.oid, x509.ExtendedKeyUsage.oid}
 TPM_KEY_PURPOSE = x509.ObjectIdentifier("2.23.133.8.3")
@@ -228,7 +227,7 @@ def _anchor_of(
     anchor = last if last in anchors else _issuer_among(anchors, last)
     path = [*certificates] if anchor is last else [*certificates, anchor]
     # Insist that no key comes twice on a path: one that does is a circle, or a certificate too many
-    keys = [certificate.public_key().public_bytes(Encoding.DER, SUBJECT_KEY) for certificate in path]
+    keys = [certificate.public_key() for certificate in path]
     twice = next((place for place, key in enumerate(keys) if key in keys[:place]), None)
     if twice is not None:
         raise PathError(f"the key of {name(path[twice])} comes twice on the path", path[twice])

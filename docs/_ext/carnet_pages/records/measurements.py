@@ -59,9 +59,12 @@ MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
     "datapath": (120, ("datapath/*",), "python -m tests.benchmarks.datapath_pages"),
     "evidence-amd": (60, ("evidence-amd.csv",), "python -m tests.evidence.amd_table"),
     "evidence-intel": (60, ("evidence-intel.csv", "agreement-intel.csv"), "python -m tests.evidence.intel_table"),
+    "agreement-verifiers": (
+        *(120, ("agreement-verifiers.csv", "agreement-differences.csv")),
+        "python -m tests.evidence.verifiers_table",
+    ),
     "evidence-nvidia": (60, ("evidence-nvidia.csv",), "python -m tests.evidence.nvidia_table"),
     "spdm-recordings": (30, ("spdm-recordings.csv",), "python -m tests.evidence.spdm_table"),
-    "throughput-intel": (60, ("throughput-intel.csv",), "python -m tests.benchmarks.appraisals intel"),
-    "throughput-nvidia": (60, ("throughput-nvidia.csv",), "python -m tests.benchmarks.appraisals nvidia"),
+    "appraisal-times": (30, ("appraisal-times.csv",), "python -m tests.benchmarks.appraisals"),
 }
 """For each its cost in seconds on two cores, its files and a line of shell. ``faults.csv`` is written by hand."""

@@ -51,9 +51,9 @@ from carnet_ref.attestation.amd.report import (
     SigningKey,
     SnpReport,
     TcbVersion,
+    line_of,
     parse_report,
     parse_tcb,
-    product_of,
 )
 from carnet_ref.attestation.appraisal import (
     NO_REVOCATION,
@@ -520,9 +520,9 @@ def _check_product(steps: Checklist, report: SnpReport, path: EndorsementPath) -
         steps.passed("product", f"{leaf.product_name}; version {report.version} has no CPUID", KEY_PROFILE)
         return
     numbers = f"family {cpuid.family:x}h, model {cpuid.model:x}h, stepping {cpuid.stepping:x}h"
-    line = product_of(cpuid.family, cpuid.model)
+    line = line_of(cpuid.family, cpuid.model)
     otherwise = f"the key is for {leaf.product_name}, the report is of {line or 'an unknown processor'}: {numbers}"
-    steps.require(line is leaf.product, "product", f"{leaf.product_name}, {numbers}", otherwise, ABI_REPORT)
+    steps.require(line == leaf.product, "product", f"{leaf.product_name}, {numbers}", otherwise, ABI_REPORT)
 
 
 def _check_tcb(steps: Checklist, report: SnpReport, leaf: EndorsementKey, policy: Policy) -> PlatformTcbs:

@@ -27,8 +27,8 @@ from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 
-from carnet_ref.attestation.amd.report import Product, TcbVersion, tcb_parts
-from carnet_ref.attestation.appraisal import certificate_table
+from carnet_ref.attestation.amd.report import NOT_READ, VENICE, Product, TcbVersion, tcb_parts
+from carnet_ref.attestation.appraisal import certificate_of, certificate_rows
 from carnet_ref.attestation.documents import PEM, decode
 from carnet_ref.crypto import certificate_path
 from carnet_ref.wire import MalformedError, Reader
@@ -174,7 +174,7 @@ def known_authorities() -> tuple[x509.Certificate, ...]:
     Source: the ``source`` of each row of ``authorities.json``.
     """
     assert __package__ is not None
-    return tuple(certificate for _, certificate in certificate_table(__package__, "authorities.json"))
+    return tuple(map(certificate_of, certificate_rows(__package__, "authorities.json")))
 
 
 def endorsement_key(certificates: Sequence[x509.Certificate], kind: KeyKind | None) -> EndorsementKey:
@@ -204,6 +204,8 @@ def parse_endorsement_key(certificate: x509.Certificate) -> EndorsementKey:
     product_name = _decoded(ours, PRODUCT_NAME, asn1.IA5String).as_str()
     # The line out of a product name, which may have a stepping behind it, as in ``Milan-B0``
     line = product_name.partition("-")[0]
+    if line == VENICE:
+        raise MalformedError(WHAT, f"a product out of {', '.join(Product)}", NOT_READ)
     if line not in set(Product):
         raise MalformedError(WHAT, f"a product out of {', '.join(Product)}", ascii(product_name)[:100])
     product = Product(line)
@@ -270,8 +272,7 @@ def _authorities(
 ) -> tuple[x509.Certificate, x509.Certificate]:
     """Return the signing key of an endorsement key's certificate, and the root above it."""
     # The candidate that signed ``issued``, or else the first that has its issuer's name
-    candidates = (*given, *known_authorities(), *anchors)
-    named = [each for each in candidates if each.subject == certificate.issuer]
+    named = [*_named(certificate.issuer, given), *_known(certificate.issuer, anchors)]
     authority = next(
         (each for each in named if certificate_path.is_issued_by(certificate, each)), named[0] if named else None
     )
@@ -282,6 +283,16 @@ def _authorities(
     for issued in (certificate,) if authority == anchor else (certificate, authority):
         _check_algorithm(issued)
     return authority, anchor
+
+
+def _named(subject: x509.Name, certificates: Sequence[x509.Certificate]) -> tuple[x509.Certificate, ...]:
+    return tuple(each for each in certificates if each.subject == subject)
+
+
+@lru_cache(certificate_path.REMEMBERED)
+def _known(subject: x509.Name, anchors: tuple[x509.Certificate, ...]) -> tuple[x509.Certificate, ...]:
+    """Return those of AMD's signing keys and of the anchors that have a name."""
+    return _named(subject, (*known_authorities(), *anchors))
 
 
 def _check_algorithm(certificate: x509.Certificate) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from carnet_ref.attestation import results
 from carnet_ref.attestation.amd.appraisal import POLICY_FORM, Policy, appraise_report
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
-from carnet_ref.attestation.amd.report import DEBUG, parse_report, product_of
+from carnet_ref.attestation.amd.report import DEBUG, line_of, parse_report
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
 from carnet_ref.attestation.kinds import Layer, LayerRole
@@ -54,6 +54,7 @@ RESULTS: Final = results.ResultProfile(
     "report-data",
     "report_data",
     _noted,
+    measured=("measurement",),
 )
 """Of an SNP guest."""
 
@@ -94,7 +95,7 @@ def describe(evidence: SnpEvidence) -> Iterator[Layer]:
         yield Layer(LayerRole.DOCUMENT, evidence.found_in)
     report = parse_report(evidence.report).report
     yield Layer(LayerRole.VERSION, f"version {report.version}")
-    line = None if report.cpuid is None else product_of(report.cpuid.family, report.cpuid.model)
+    line = None if report.cpuid is None else line_of(report.cpuid.family, report.cpuid.model)
     if line is not None:
         yield Layer(LayerRole.PRODUCT, f"EPYC {line}")
 

@@ -8,7 +8,8 @@ Version 3 added the processor's CPUID, version 5 the vectors of mitigations. AMD
 like version 3, except that the bytes which became the vectors may have any value: whether it uses them is not known.
 
 Source: AMD SEV-SNP Firmware ABI Specification 56860, revision 1.58, tables 3 and 4 (TCB_VERSION),
-9 (policy), 23 (report) and 141 (signature).
+9 (policy), 23 (report) and 141 (signature); for Venice: virtee, crate sev at 9cf2adbf, ``lib.rs`` (CPUID), and its
+pull request 396 (TCB_VERSION, ETCB_VERSION).
 """
 
 from __future__ import annotations
@@ -48,6 +49,15 @@ _MODELS: Final = (
     (0x1A, range(0x00, 0x20), Product.TURIN),
 )
 """CPUID family, models and line; AMD certifies models A0h to AFh of family 19h, Bergamo and Siena, as Genoa."""
+
+
+VENICE: Final = "Venice"
+"""A line whose reports are not read: AMD published its TCB_VERSION in 56860, section 2.3, after revision 1.58.
+
+It has neither boot loader nor microcode; an ETCB_VERSION of 32 bytes beside it has 14 versions, microcode's among them.
+"""
+_VENICE_MODELS: Final = (range(0x50, 0x58), range(0x90, 0xB0), range(0xC0, 0xC8))
+NOT_READ: Final = f"{VENICE}, whose TCB_VERSION is not known here (AMD 56860 after revision 1.58, section 2.3)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +101,12 @@ def parse_tcb(data: bytes, product: Product) -> TcbVersion:
 def product_of(family: int, model: int) -> Product | None:
     """Return the line of a processor with these CPUID numbers, if it is a known one."""
     return next((line for known, models, line in _MODELS if family == known and model in models), None)
+
+
+def line_of(family: int, model: int) -> str | None:
+    """Return the name of that line, or of one that is known and not read."""
+    venice = family == 0x1A and any(model in models for models in _VENICE_MODELS)
+    return VENICE if venice else product_of(family, model)
 
 
 WHAT: Final = "SNP report"

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from cryptography import x509
 
@@ -366,7 +366,7 @@ class PlatformAppraisal:
         enclave = self._found(QE_IDENTITY, lambda: qe_level(given.qe_identity, quote.signature.qe_report))
         self.steps.passed(QE_IDENTITY, f"the published quoting enclave, {enclave.status}", PCS_API)
         now = report.tee_tcb_svn_2
-        moments = [report] if now is None else [report, replace(report, tee_tcb_svn=now)]
+        moments = [report] if now is None else [report, report._replace(tee_tcb_svn=now)]
         modules = self._found("tdx-module", lambda: [module_level(given.tcb_info, moment) for moment in moments])
         known = ", ".join(f"{module.status}" if module else "of TDX 1.0, which has no level" for module in modules)
         self.steps.passed("tdx-module", f"a published TDX module, {known}", PCS_API)
@@ -459,8 +459,7 @@ PLATFORM_STEPS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Evidence:
+class _Evidence(NamedTuple):
     """Everything given, parsed."""
 
     quote: TdxQuote
@@ -739,8 +738,8 @@ def _claims(evidence: _Evidence, chain: PckChain, level: Level | None) -> dict[s
 
 def _extension(extension: TdReportExtension) -> dict[str, object]:
     """Return what a TD report 1.5 Ex says more, bytes in hexadecimal."""
-    values = {each.name: getattr(extension, each.name) for each in fields(extension)}
-    return {name: value.hex() if isinstance(value, bytes) else value for name, value in values.items()}
+    stated = extension._asdict()
+    return {name: value.hex() if isinstance(value, bytes) else value for name, value in stated.items()}
 
 
 def _runtime_events(events: Sequence[MeasuredEvent]) -> list[dict[str, str]]:

@@ -7,9 +7,9 @@ Source: Intel SGX PCK Certificate and CRL Profile Specification, section 1.3.5 (
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from cryptography import x509
 from cryptography.hazmat import asn1
@@ -43,16 +43,14 @@ TCB_SIGNING: Final = "Intel SGX TCB Signing"
 Decoded = TypeVar("Decoded")
 
 
-@dataclass(frozen=True, slots=True)
-class PlatformTcb:
+class PlatformTcb(NamedTuple):
     """The security version numbers that a PCK certificate was issued for: 16 components and that of the PCE."""
 
     components: tuple[int, ...]
     pcesvn: int
 
 
-@dataclass(frozen=True, slots=True)
-class PckCertificate:
+class PckCertificate(NamedTuple):
     """A PCK certificate with its SGX extension: PPID 16 bytes, PCEID 2, FMSPC 6."""
 
     certificate: x509.Certificate
@@ -62,8 +60,7 @@ class PckCertificate:
     fmspc: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PckChain:
+class PckChain(NamedTuple):
     """A PCK certificate, the authority that issued it, and the root."""
 
     leaf: PckCertificate

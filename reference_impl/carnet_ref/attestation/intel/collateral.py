@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from cryptography import x509
@@ -65,8 +66,7 @@ CONFIGURATION_STATUSES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(NamedTuple):
     """The status of a platform that reaches a TCB level, the date of the level, and its advisories."""
 
     status: TcbStatus
@@ -74,15 +74,14 @@ class Level:
     advisories: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlatformLevel:
+class PlatformLevel(NamedTuple):
     """The security versions a platform needs for a level: 16 for SGX, 16 for TDX, and that of the PCE."""
 
     sgx: tuple[int, ...]
     tdx: tuple[int, ...]
     pcesvn: int
     level: Level
-    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    names: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """What Intel calls the components of ``SGX`` and of ``TDX``, each empty where it does not say."""
 
     def name(self, kind: str, index: int) -> str:
@@ -90,16 +89,14 @@ class PlatformLevel:
         return self.names[kind][index] if kind in self.names else ""
 
 
-@dataclass(frozen=True, slots=True)
-class SvnLevel:
+class SvnLevel(NamedTuple):
     """The one security version that a TDX module or an enclave needs for a level."""
 
     isvsvn: int
     level: Level
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleIdentity:
+class ModuleIdentity(NamedTuple):
     """Who signed a TDX module and which attributes it may have: ``id`` is empty for the module of TDX 1.0."""
 
     id: str
@@ -109,8 +106,7 @@ class ModuleIdentity:
     levels: tuple[SvnLevel, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TcbInfo:
+class TcbInfo(NamedTuple):
     """What Intel publishes for the platforms of one FMSPC."""
 
     fmspc: bytes
@@ -355,7 +351,7 @@ def of_two_moments(launch: Level, current: Level) -> Level:
         return whole
     needs_configuration = bool({launch.status, current.status} & CONFIGURATION_STATUSES)
     advised, needed = TcbStatus.TD_RELAUNCH_ADVISED, TcbStatus.TD_RELAUNCH_ADVISED_CONFIGURATION_NEEDED
-    return replace(whole, status=needed if needs_configuration else advised)
+    return whole._replace(status=needed if needs_configuration else advised)
 
 
 LONGEST_NAME: Final = 100
@@ -372,16 +368,14 @@ REMEMBERED: Final = 16
 """How many documents of collateral are remembered: one counts for every platform of its kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class SignedDocument:
+class SignedDocument(NamedTuple):
     """The exact bytes of a JSON value and the raw signature over them."""
 
     body: bytes
     signature: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Collateral:
+class Collateral(NamedTuple):
     """Everything needed to judge the quotes of one kind of platform, as it was published.
 
     ``pck_crl_chain`` may be empty: quotes carry the certificate of who signs ``pck_crl``.

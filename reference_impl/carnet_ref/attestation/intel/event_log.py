@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from carnet_ref.attestation.documents import Document, parse_documents
 from carnet_ref.attestation.event_logs import LARGEST_LOG, NO_ACTION, LoggedEvent, parse_agile_log
@@ -36,8 +35,7 @@ RUNTIME_RTMR: Final = 3
 MOST_EVENTS: Final = 1 << 14
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredEvent:
+class MeasuredEvent(NamedTuple):
     """Something measured: into which RTMR (0 to 3; ``None``: into MRTD), its type, its SHA-384 and its data.
 
     ``name`` is that of a runtime event, whose digest commits to it and to the data; other events have none.

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from carnet_ref.attestation import kinds
 from carnet_ref.attestation.appraisal import NO_GPU_EVIDENCE, NO_VTPM_QUOTE, UnappraisedPart
@@ -70,8 +69,7 @@ GPU_NAMES: Final = (
 EMPTY: Final[tuple[object, ...]] = (None, "", "{}", "[]", {}, [])
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteEvidence:
+class QuoteEvidence(NamedTuple):
     """A quote, and what came with it.
 
     Attributes:
@@ -110,7 +108,7 @@ def quote_evidence(data: bytes) -> QuoteEvidence:
 def _with_gpus(found: QuoteEvidence, document: Mapping[str, object]) -> QuoteEvidence:
     """List that evidence of GPUs beside the quote is not read, if there is some."""
     beside = GPUS not in found.unread and any(document.get(name) not in EMPTY for name in GPU_NAMES)
-    return replace(found, unread=(*found.unread, GPUS)) if beside else found
+    return found._replace(unread=(*found.unread, GPUS)) if beside else found
 
 
 def _known(document: Mapping[str, object]) -> QuoteEvidence:

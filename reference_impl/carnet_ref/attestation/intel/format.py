@@ -12,7 +12,7 @@ from typing import Final
 from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
-from carnet_ref.attestation.intel.appraisal import POLICY_FORM, Policy, appraise_quote
+from carnet_ref.attestation.intel.appraisal import POLICY_FORM, RTMRS, Policy, appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus, collateral_of
 from carnet_ref.attestation.intel.evidence import QuoteEvidence, quote_evidence
 from carnet_ref.attestation.intel.quote import BODY_TDX_10, BODY_TDX_15, EXPOSING_BITS
@@ -60,6 +60,7 @@ RESULTS: Final = results.ResultProfile(
     "report-data",
     "report_data",
     _noted,
+    measured=("mrtd", "mrseam", *RTMRS),
 )
 """Of a TD."""
 

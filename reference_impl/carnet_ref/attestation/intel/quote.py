@@ -10,8 +10,7 @@ commit d12717e3, ``QuoteStructures.h``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR, is_sgx_quote
 from carnet_ref.wire import MalformedError, Reader
@@ -51,8 +50,7 @@ class WrongKindError(MalformedError):
     """A quote that is well formed as far as it goes, but speaks of something other than a TD."""
 
 
-@dataclass(frozen=True, slots=True)
-class TdAttributes:
+class TdAttributes(NamedTuple):
     """What a TD was allowed when it was made: 64 bits, little-endian.
 
     Source: Intel TDX Module ABI specification, TD_ATTRIBUTES; Linux 6.16, arch/x86/include/asm/shared/tdx.h (bits).
@@ -88,8 +86,7 @@ class TdAttributes:
         return tuple(bit for bit in range(64) if self.bits >> bit & 1 and bit not in known)
 
 
-@dataclass(frozen=True, slots=True)
-class TdReportExtension:
+class TdReportExtension(NamedTuple):
     """What a TD report 1.5 Ex has beyond one of TDX 1.5; hashes are 48 bytes, SVN vectors 16, attributes 8.
 
     Attributes:
@@ -119,8 +116,7 @@ class TdReportExtension:
     current_servicetd_attributes: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class TdReport:
+class TdReport(NamedTuple):
     """The measurements and identity of a TD; register values are 48 bytes, SVN vectors 16.
 
     ``body`` is which of ``BODY_NAMES`` it is.
@@ -156,8 +152,7 @@ class TdReport:
         return {what: value for what, value in found.items() if any(value)}
 
 
-@dataclass(frozen=True, slots=True)
-class EnclaveReport:
+class EnclaveReport(NamedTuple):
     """The report of the quoting enclave (QE): 384 bytes that the platform's certification key signs.
 
     Source: Intel SGX ECDSA Quote Library API, appendix A.4 (enclave report body).
@@ -174,8 +169,7 @@ class EnclaveReport:
     report_data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteSignature:
+class QuoteSignature(NamedTuple):
     """Who signed a quote: an attestation key, vouched for by the QE, which the platform's certificates vouch for.
 
     Signatures are r and s, the key x and y, each 32 bytes big-endian; ``pck_chain`` is PEM.
@@ -189,8 +183,7 @@ class QuoteSignature:
     pck_chain: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class TdxQuote:
+class TdxQuote(NamedTuple):
     """A TDX quote: ``signed`` are the bytes that the attestation key signs, ``padding`` counts the zeros at the end."""
 
     version: int

@@ -30,6 +30,7 @@ RESULTS: Final = results.ResultProfile(
     "nonce",
     "nonce",
     _noted,
+    measured=("pcrs",),
 )
 """Of an enclave, or of an instance."""
 

@@ -53,6 +53,7 @@ from carnet_ref.attestation.nvidia.report import (
     Mode,
     OpaqueType,
     board,
+    chips,
     driver_rim_id,
     firmware_id,
     parse_report,
@@ -217,6 +218,16 @@ class _Evidence:
 
     def rim(self, kind: RimKind) -> Rim | None:
         return next((rim for rim in self.rims if rim.kind is kind), None)
+
+    @property
+    def chips(self) -> frozenset[str]:
+        return chips(self.report, self.chain[0])
+
+    @property
+    def chip(self) -> str:
+        """The chip in words, by its longest known name."""
+        line = product(self.chain[0])
+        return f"{self.report.chip} ({line})" if len(self.chips) > 1 else line
 
     @property
     def rim_ids(self) -> Mapping[RimKind, str | None]:
@@ -412,7 +423,7 @@ def _check_signers_revocation(steps: Checklist, evidence: _Evidence, at: datetim
 
 
 def _check_rim(steps: Checklist, rim: Rim, evidence: _Evidence, at: datetime, anchors: Anchors, policy: Policy) -> None:
-    step, source, chip = f"{rim.kind}-rim", "TCG RIM Information Model 1.01", product(evidence.chain[0])
+    step, source = f"{rim.kind}-rim", "TCG RIM Information Model 1.01"
     version = evidence.report.driver_version if rim.kind is RimKind.DRIVER else evidence.report.vbios_version
     fits = version is not None and rim.version.lower() == version.lower()
     without = () if fits else ("rim",)  # that of the device's version
@@ -423,8 +434,8 @@ def _check_rim(steps: Checklist, rim: Rim, evidence: _Evidence, at: datetime, an
     except RefusedError as error:
         why, blamed = f"{error.step.id}: {error.step.detail}", error.step.differences
         steps.refuse(step, why, error.step.source, without=without, differences=blamed)
-    if rim.product != chip:
-        steps.refuse(step, f"product: the RIM is for {rim.product}, the device is a {chip}", source)
+    if rim.product not in evidence.chips:
+        steps.refuse(step, f"product: the RIM is for {rim.product}, the device is a {evidence.chip}", source)
     if not fits:
         wanted = evidence.rim_ids[rim.kind]
         wrong = f"version: the RIM is for {rim.version}, the report says {version}"
@@ -519,9 +530,9 @@ def _check_debug(steps: Checklist, report: GpuReport, policy: Policy) -> None:
 
 
 def _policy_problem(evidence: _Evidence, policy: Policy) -> str | None:
-    report, chip = evidence.report, product(evidence.chain[0])
-    if policy.products is not None and chip not in policy.products:
-        return f"the device is a {chip}; accepted: {', '.join(sorted(policy.products)) or 'none'}"
+    report = evidence.report
+    if policy.products is not None and not evidence.chips & policy.products:
+        return f"the device is a {evidence.chip}; accepted: {', '.join(sorted(policy.products)) or 'none'}"
     driver = policy.minimum_driver if report.kind is DeviceKind.GPU else None
     if driver is not None and not at_least(report.driver_version, driver, 10):
         return f"driver {report.driver_version} is older than {driver}"
@@ -536,6 +547,7 @@ def _claims(evidence: _Evidence) -> dict[str, object]:
     return {
         "kind": report.kind.value,
         "product": product(leaf),
+        "chip": report.chip,
         "ueid": ueid(leaf),
         "nonce": report.nonce.hex(),
         "driver_version": report.driver_version,

@@ -33,6 +33,7 @@ from carnet_ref.attestation.nvidia.report import (
     GpuReport,
     Mode,
     OpaqueType,
+    chips,
     parse_report,
     product,
     ueid,
@@ -144,7 +145,7 @@ class _Device:
 
     def fits(self, rim: Rim) -> bool:
         """Return whether a RIM is about devices of this kind, in whatever version."""
-        return rim.product == product(self.chain[0]) and (self.is_gpu or rim.kind is RimKind.VBIOS)
+        return rim.product in chips(self.report, self.chain[0]) and (self.is_gpu or rim.kind is RimKind.VBIOS)
 
     def is_the_same_as(self, other: _Device) -> bool:
         """Return whether two devices have a serial number or an attestation key in common."""

@@ -41,6 +41,9 @@ from carnet_ref.wire import MalformedError, Reader, bounded_json
 HOPPER_DICE = x509.ObjectIdentifier("2.23.133.5.4.1")
 BLACKWELL_DICE = x509.ObjectIdentifier("2.23.133.5.4.1.1")
 SHA_384 = x509.ObjectIdentifier("2.16.840.1.101.3.4.2.2")
+ANY: Final = "X"
+"""What stands for the last digit where a certificate is for a line of chips."""
+CHIP: Final = re.compile(rb"([A-Z][0-9A-Z]{2,11})\0*")
 
 
 @asn1.sequence
@@ -109,6 +112,17 @@ def product(leaf: x509.Certificate) -> str:
     names = leaf.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     words = str(names[0].value).split() if names else []
     return words[0].replace("_", "") if words else ""
+
+
+def chips(report: GpuReport, leaf: x509.Certificate) -> frozenset[str]:
+    """Return the names that reference values and policies may have for the chip.
+
+    One is what the leaf was issued for. Of Blackwell's workstation chips that is the line, ``GB20X``, and the report
+    names the one of it, ``GB202``; what a report names outside its leaf's line does not count.
+    """
+    line, chip = product(leaf), report.chip
+    of_the_line = chip is not None and line.endswith(ANY) and re.fullmatch(f"{re.escape(line[:-1])}[0-9]", chip)
+    return frozenset({line, chip} if chip is not None and of_the_line else {line})
 
 
 def ueid(leaf: x509.Certificate) -> str:
@@ -299,6 +313,12 @@ class GpuReport:
         return self.field(OpaqueType.FIRMWARE_ID)
 
     @property
+    def chip(self) -> str | None:
+        """The chip that the report names, such as ``GB202``; ``None`` before Blackwell."""
+        named = CHIP.fullmatch(self.field(OpaqueType.CHIP_INFO) or b"")
+        return named[1].decode("ascii") if named else None
+
+    @property
     def nvdec0_disabled(self) -> bool:
         """Whether the report says that video decoder 0 is off."""
         return self.field(OpaqueType.NVDEC0_STATUS) == DISABLED
@@ -330,7 +350,7 @@ def driver_rim_id(report: GpuReport, chip: str) -> str | None:
         return None
     if chip == HOPPER:
         return f"NV_GPU_DRIVER_{HOPPER}_{version}"
-    return f"NV_GPU_CC_DRIVER_{_rim_word(report.field(OpaqueType.CHIP_INFO)) or chip}_{version}"
+    return f"NV_GPU_CC_DRIVER_{report.chip or chip}_{version}"
 
 
 def vbios_rim_id(report: GpuReport, chip: str) -> str | None:

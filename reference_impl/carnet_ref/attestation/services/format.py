@@ -206,13 +206,17 @@ def _with_devices(steps: Checklist, result: ServiceResult, claims: dict[str, obj
 
 def _check_time(steps: Checklist, claims: Claims, at: datetime) -> None:
     try:
-        issued, until = (numeric_date(claims.get(each), f"{CLAIMS}: {each}") for each in ("iat", "exp"))
-        begins = max(issued, numeric_date(claims["nbf"], f"{CLAIMS}: nbf")) if "nbf" in claims else issued
+        issued, until = (_moment(claims, each) for each in ("iat", "exp"))
+        begins = max(issued, _moment(claims, "nbf")) if "nbf" in claims else issued
     except MalformedError as error:
         steps.refuse("claims", str(error), JWT)
     steps.require(begins - at <= LEEWAY, "issued", f"{begins:{TIME}}", f"{begins:{TIME}}, after {at:{TIME}}", JWT)
     counts = f"until {until:{TIME}}"
     steps.require(at < until, "expiry", counts, f"{counts}, not at {at:{TIME}}", JWT)
+
+
+def _moment(claims: Claims, name: str) -> datetime:
+    return numeric_date(claims.get(name), f"{CLAIMS}: {name}", fractions=True)
 
 
 def _check_nonce(steps: Checklist, service: Service, claims: Claims, nonce: bytes | None) -> None:
@@ -275,8 +279,8 @@ def _claims(service: Service, told: Mapping[str, object]) -> dict[str, object]:
     return {
         "service": service.title,
         "issuer": told.get("iss"),
-        "issued": f"{numeric_date(told['iat'], CLAIMS):{TIME}}",
-        "expires": f"{numeric_date(told['exp'], CLAIMS):{TIME}}",
+        "issued": f"{_moment(told, 'iat'):{TIME}}",
+        "expires": f"{_moment(told, 'exp'):{TIME}}",
         "nonce": nonces[0] if nonces else None,
         "statements": dict(told),
     }

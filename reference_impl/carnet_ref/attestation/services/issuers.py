@@ -88,6 +88,8 @@ class Service:
 
 OVERALL: Final = "x-nvidia-overall-att-result"
 NONCE: Final = "eat_nonce"
+NVIDIA, CHECKED = "x-nvidia-", ("-signature-verified", "-nonce-match")
+"""How claims begin and end by which NVIDIA's service says what it checked of a device."""
 SERVICES: Final = (
     Service(
         "NVIDIA",
@@ -173,5 +175,7 @@ def objections(service: Service, claims: Claims, policy: Policy) -> Iterator[str
     """Yield what in claims speaks against the evidence, in a few words each."""
     yield from (f"{name} is missing" for name in service.demanded if name not in claims)
     for path, value in walk(claims):
-        if path[-1] in SPEAKS_AGAINST and SPEAKS_AGAINST[path[-1]](value, policy):
+        judge = SPEAKS_AGAINST.get(path[-1])
+        failed = path[-1].startswith(NVIDIA) and path[-1].endswith(CHECKED) and value is not True
+        if failed or (judge is not None and judge(value, policy)):
             yield f"{'.'.join(path)} is {ascii(value)[:60]}"

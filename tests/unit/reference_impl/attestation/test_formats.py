@@ -183,6 +183,11 @@ OTHER_KINDS = [
     ("a quote of an SGX enclave", "Carnet reads quotes of TDX virtual machines alone"),
     ("a TDREPORT, which only its own machine can check", "ask the machine for a quote"),
     ("PEM, such as certificates", "a chain goes with a report"),
+    ("the document of an AWS Nitro enclave", "carnet attest nitro FILE"),
+    ("the attestation token of an Arm CCA realm", "carnet attest cca FILE"),
+    ("a document with quotes of a TPM", "carnet attest tpm FILE"),
+    ("a signed attestation result (EAR)", "carnet attest ear FILE"),
+    ("a token of Intel Trust Authority", "carnet attest result FILE"),
 ]
 OWN_STEP = {("tdx", "a quote of an SGX enclave")}
 """What a command does not appraise and tells of by a step of its own."""
@@ -192,7 +197,7 @@ OWN_STEP = {("tdx", "a quote of an SGX enclave")}
     ("command", "kind", "advice"),
     [
         pytest.param(command, kind, advice, id=f"{command}, {kind}")
-        for command in ("gpu", "node", "rim", "tdx", "snp", "ear", "result")
+        for command in FORMATS
         for kind, advice in OTHER_KINDS
         if kind not in FORMATS[command].kinds and (command, kind) not in OWN_STEP
     ],

@@ -4,7 +4,7 @@ import base64
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,27 @@ from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet_ref.attestation import kinds
+from carnet_ref.attestation.appraisal import Anchors
 from carnet_ref.attestation.dispatch import reader_groups
 from carnet_ref.attestation.formats import FORMATS, RegisteredFormat
 from carnet_ref.attestation.kinds import identified
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from carnet_ref.commands.attest_any import Words
+from tests.fixtures import cca_tokens as cca
+from tests.fixtures import nitro_documents as nitro
 from tests.fixtures import nvidia_pki as pki
+from tests.fixtures import service_tokens
 from tests.fixtures import simulated_machine as simulated
+from tests.fixtures import simulated_snp as snp
+from tests.fixtures import tpm_quotes as tpm
 from tests.fixtures.command_words import attest, written
+from tests.fixtures.dstack_envelopes import in_scale
 from tests.fixtures.ear_tokens import NONCE, public_pem, token
 from tests.fixtures.nvidia_pki import world
+from tests.fixtures.simulated_quotes import NOW as QUOTE_NOW
 from tests.fixtures.simulated_quotes import PLATFORM
+from tests.fixtures.simulated_quotes import QUOTE as PLATFORM_QUOTE
 from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, QUOTE_DOCUMENTS
 
 WHEN = f"{simulated.SINCE + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
@@ -128,6 +138,120 @@ def test_one_command_tells_what_a_file_is_whether_it_is_good_and_what_is_missing
     assert (exit_code, found["accepted"]) == (code, code == 0)
     assert kind in [layer["name"] for layer in found["layers"] if layer["layer"] == "format"]
     assert not missing or missing in found["missing"]
+
+
+def roots_of(anchors: Anchors) -> bytes:
+    return pki.pem(list(dict.fromkeys(root for roots in anchors.by_role.values() for root in roots)))
+
+
+CMW = json.dumps(["application/x", base64.urlsafe_b64encode(nitro.document()).rstrip(b"=").decode(), 4]).encode()
+LATER: Mapping[str, tuple[bytes, Mapping[str, bytes], datetime, int, str, str, str]] = {
+    # evidence, what is given with it, when; exit code, the format layer, which command answers, what is missing
+    "nitro": (
+        nitro.document(),
+        {"--trust-anchor": roots_of(nitro.anchors())},
+        nitro.AT,
+        0,
+        "the document of an AWS Nitro enclave",
+        "carnet attest nitro",
+        "nonce",
+    ),
+    "nitro in a wrapper": (
+        CMW,
+        {"--trust-anchor": roots_of(nitro.anchors())},
+        nitro.AT,
+        0,
+        "the document of an AWS Nitro enclave",
+        "is wrapper a CMW record in JSON: application/x, meant as evidence",
+        "nonce",
+    ),
+    "tpm quote": (
+        tpm.quote(tpm.registers()),
+        {},
+        tpm.NOW,
+        2,
+        "a quote of a TPM",
+        "NOT APPRAISED: a quote alone needs --signature",
+        "signature",
+    ),
+    "azure vtpm": (
+        json.dumps(tpm.azure()).encode(),
+        {"--trust-anchor": roots_of(tpm.anchors())},
+        tpm.NOW,
+        0,
+        "Azure's evidence of an AMD SEV-SNP virtual machine",
+        "carnet attest tpm",
+        "nonce",
+    ),
+    "go-tpm-tools": (
+        json.dumps(tpm.google()).encode(),
+        {"--trust-anchor": roots_of(tpm.anchors())},
+        tpm.NOW,
+        0,
+        kinds.TPM_DOCUMENT,
+        "carnet attest tpm",
+        "nonce",
+    ),
+    "snp": (
+        snp.signed(),
+        {"--trust-anchor": roots_of(snp.amd().anchors), "--chain": snp.chain()},
+        snp.NOW,
+        0,
+        SNP,
+        "carnet attest snp",
+        "report-data",
+    ),
+    "dstack envelope": (
+        in_scale(PLATFORM_QUOTE),
+        {"--trust-anchor": roots_of(PLATFORM.anchors)},
+        QUOTE_NOW,
+        0,
+        "an attestation answer of dstack",
+        "carnet attest tdx",
+        "collateral",
+    ),
+    "cca": (
+        cca.token(),
+        {"--platform-key": cca.pem()},
+        nitro.AT,
+        0,
+        kinds.CCA_TOKEN,
+        "carnet attest cca",
+        "nonce",
+    ),
+    "nras": (
+        service_tokens.bundle(),
+        {"--key": service_tokens.key_set()},
+        service_tokens.NOW,
+        0,
+        "a token of NVIDIA's remote attestation service (NRAS)",
+        "ACCEPTED as the result of ",
+        "nonce",
+    ),
+    "google token": (
+        service_tokens.token("Google"),
+        {"--key": service_tokens.key_set()},
+        service_tokens.NOW,
+        0,
+        kinds.GOOGLE_TOKEN,
+        "ACCEPTED as the result of ",
+        "nonce",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_one_command_does_so_for_the_evidence_of_other_clouds_and_services(name: str, tmp_path: Path) -> None:
+    evidence, beside, at, code, kind, answer, missing = LATER[name]
+    paths = written(tmp_path, {"evidence": evidence, **{option[2:]: data for option, data in beside.items()}})
+    words = [word for option in beside for word in (option, paths[option[2:]])]
+    result = attest(paths["evidence"], *words, "--at", f"{at:%Y-%m-%dT%H:%M:%SZ}")
+    assert result.exit_code == code, result.output
+    assert f"is format {kind}" in said(result)
+    assert answer in said(result)
+    assert f"more --{missing} for " in said(result)
+    Path(paths["evidence"]).write_bytes(evidence[:-1])
+    assert attest(paths["evidence"], *words, "--at", f"{at:%Y-%m-%dT%H:%M:%SZ}").exit_code == (code or 1)
 
 
 def test_layers_go_from_the_outermost_to_the_innermost(files: dict[str, str]) -> None:

@@ -202,6 +202,12 @@ def test_the_processor_is_of_the_line_that_its_certificate_says(version: int, cp
     assert appraised(changed(version=version, cpuid=cpuid)).failed_step == "product"
 
 
+def test_a_report_of_venice_under_the_key_of_another_line_says_so() -> None:
+    found = appraised(changed(cpuid=amd_report.Cpuid(0x1A, 0x50, 0)))
+    assert found.failed_step == "product"
+    assert "the key is for Milan-B0, the report is of Venice: family 1ah" in found.steps[-1].detail
+
+
 @pytest.mark.parametrize("part", TCBS[MILAN].parts)
 @pytest.mark.parametrize("step", [-1, 1])
 def test_the_certificate_is_for_the_tcb_that_the_report_was_signed_for(part: str, step: int) -> None:

@@ -101,6 +101,14 @@ def test_a_certificate_that_does_not_follow_the_profile_is_malformed(what: str) 
         parse_endorsement_key(chip().endorsement(changed=INVALID[what]))
 
 
+@pytest.mark.parametrize("name", ["Venice", "Venice-A0"])
+@pytest.mark.parametrize("kind", KeyKind)
+def test_a_certificate_of_venice_is_refused_because_its_tcb_cannot_be_read(name: str, kind: KeyKind) -> None:
+    named: dict[str, bytes | None] = {PRODUCT_NAME: asn1.encode_der(asn1.IA5String(name))}
+    with pytest.raises(MalformedError, match="Venice, whose TCB_VERSION is not known here"):
+        parse_endorsement_key(chip(TURIN).endorsement(kind, changed=named))
+
+
 def test_a_turin_without_fmc_and_a_key_on_another_curve_are_refused() -> None:
     with pytest.raises(MalformedError, match=r"3\.9"):
         parse_endorsement_key(chip(TURIN).endorsement(changed={f"{SECURITY_VERSIONS}.9": None}))

@@ -197,6 +197,34 @@ def test_bits_of_the_platform_without_a_name_are_kept() -> None:
     assert platform.unknown == (6,)
 
 
+@pytest.mark.parametrize(
+    ("family", "model", "line"),
+    [
+        (0x19, 0x01, "Milan"),
+        (0x19, 0x11, "Genoa"),
+        (0x19, 0xA0, "Genoa"),
+        (0x1A, 0x02, "Turin"),
+        (0x1A, 0x1F, "Turin"),
+        (0x1A, 0x20, None),
+        (0x1A, 0x4F, None),
+        (0x1A, 0x50, "Venice"),
+        (0x1A, 0x57, "Venice"),
+        (0x1A, 0x58, None),
+        (0x1A, 0x90, "Venice"),
+        (0x1A, 0xAF, "Venice"),
+        (0x1A, 0xB0, None),
+        (0x1A, 0xC7, "Venice"),
+        (0x1A, 0xC8, None),
+        (0x19, 0x50, None),
+    ],
+)
+def test_a_line_is_told_by_its_processors_numbers_and_of_venice_no_report_is_read(
+    family: int, model: int, line: str | None
+) -> None:
+    assert amd_report.line_of(family, model) == line
+    assert amd_report.product_of(family, model) == (None if line == "Venice" else line)
+
+
 def test_a_tcb_is_laid_out_by_its_line_and_compared_part_by_part() -> None:
     """The TCB of a genuine Turin: FMC 1, boot loader 1, TEE 1, SNP 4, microcode 81."""
     raw = bytes.fromhex("0101010400000051")

@@ -414,8 +414,8 @@ def test_the_status_of_two_moments_is_that_of_intels_library_or_a_worse_one(
 
 
 S = tcb.TcbStatus
-REPORT = replace(parse_quote(QUOTE).report, tee_tcb_svn=bytes((5, 1, 3)) + bytes(13))
-REPORT_1_0 = replace(REPORT, tee_tcb_svn=bytes((5, 0, 3)) + bytes(13))
+REPORT = parse_quote(QUOTE).report._replace(tee_tcb_svn=bytes((5, 1, 3)) + bytes(13))
+REPORT_1_0 = REPORT._replace(tee_tcb_svn=bytes((5, 0, 3)) + bytes(13))
 ENCLAVE = parse_quote(QUOTE).signature.qe_report
 TCB = PlatformTcb((4,) * 16, 10)
 
@@ -429,8 +429,8 @@ def platform_at(sgx: int, tdx: tuple[int, int, int], pcesvn: int, status: tcb.Tc
 
 
 MODULE = tcb.ModuleIdentity("", bytes(48), bytes(8), b"\xff" * 8, ())
-IDENTITY = replace(
-    MODULE, id="TDX_01", levels=(tcb.SvnLevel(5, level(S.UP_TO_DATE)), tcb.SvnLevel(2, level(S.OUT_OF_DATE, "SA-1")))
+IDENTITY = MODULE._replace(
+    id="TDX_01", levels=(tcb.SvnLevel(5, level(S.UP_TO_DATE)), tcb.SvnLevel(2, level(S.OUT_OF_DATE, "SA-1")))
 )
 INFO = tcb.TcbInfo(bytes(6), bytes(2), NOW, NOW, 1, MODULE, (IDENTITY,), ())
 
@@ -449,27 +449,27 @@ INFO = tcb.TcbInfo(bytes(6), bytes(2), NOW, NOW, 1, MODULE, (IDENTITY,), ())
     ids=["equal", "above", "SGX version", "PCESVN", "TDX version", "module's SVN is its own", "module's version too"],
 )
 def test_a_platform_reaches_a_level_when_every_version_does(first: tcb.PlatformLevel, reached: bool) -> None:
-    info = replace(INFO, levels=(first, platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
+    info = INFO._replace(levels=(first, platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
     assert tcb.platform_level(info, TCB, REPORT).status == (S.UP_TO_DATE if reached else S.OUT_OF_DATE)
 
 
 @pytest.mark.parametrize(("needed", "reached"), [((5, 0, 3), True), ((6, 0, 3), False), ((5, 1, 3), False)])
 def test_with_tdx_1_0_all_tdx_versions_count(needed: tuple[int, int, int], reached: bool) -> None:
-    info = replace(INFO, levels=(platform_at(4, needed, 10, S.UP_TO_DATE), platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
+    info = INFO._replace(levels=(platform_at(4, needed, 10, S.UP_TO_DATE), platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
     assert (tcb.platform_level(info, TCB, REPORT_1_0).status is S.UP_TO_DATE) == reached
 
 
 def test_a_platform_below_every_level_matches_none_and_bits_outside_the_mask_do_not_count() -> None:
     with pytest.raises(tcb.NoMatchError):
-        tcb.platform_level(replace(INFO, levels=(platform_at(9, (0, 0, 0), 0, S.OUT_OF_DATE),)), TCB, REPORT)
+        tcb.platform_level(INFO._replace(levels=(platform_at(9, (0, 0, 0), 0, S.OUT_OF_DATE),)), TCB, REPORT)
     assert tcb.module_level(INFO, REPORT_1_0) is None
     masked = replace(QE, attributes=bytes(16), attributes_mask=bytes(16), miscselect_mask=0)
-    assert tcb.qe_level(masked, replace(ENCLAVE, miscselect=7)).status is S.UP_TO_DATE
+    assert tcb.qe_level(masked, ENCLAVE._replace(miscselect=7)).status is S.UP_TO_DATE
 
 
 @pytest.mark.parametrize(("svn", "status"), [(9, S.UP_TO_DATE), (5, S.UP_TO_DATE), (4, S.OUT_OF_DATE)])
 def test_a_module_has_the_highest_level_that_it_reaches(svn: int, status: tcb.TcbStatus) -> None:
-    report = replace(REPORT, tee_tcb_svn=bytes((svn, 1)) + bytes(14))
+    report = REPORT._replace(tee_tcb_svn=bytes((svn, 1)) + bytes(14))
     found = tcb.module_level(INFO, report)
     assert found is not None
     assert found.status is status
@@ -478,12 +478,12 @@ def test_a_module_has_the_highest_level_that_it_reaches(svn: int, status: tcb.Tc
 @pytest.mark.parametrize(
     "report",
     [
-        replace(REPORT, tee_tcb_svn=bytes((5, 2)) + bytes(14)),
-        replace(REPORT, tee_tcb_svn=bytes((1, 1)) + bytes(14)),
-        replace(REPORT, mrsignerseam=b"x" * 48),
-        replace(REPORT, seam_attributes=b"\1" + bytes(7)),
-        replace(REPORT_1_0, mrsignerseam=b"x" * 48),
-        replace(REPORT_1_0, seam_attributes=b"\1" + bytes(7)),
+        REPORT._replace(tee_tcb_svn=bytes((5, 2)) + bytes(14)),
+        REPORT._replace(tee_tcb_svn=bytes((1, 1)) + bytes(14)),
+        REPORT._replace(mrsignerseam=b"x" * 48),
+        REPORT._replace(seam_attributes=b"\1" + bytes(7)),
+        REPORT_1_0._replace(mrsignerseam=b"x" * 48),
+        REPORT_1_0._replace(seam_attributes=b"\1" + bytes(7)),
     ],
     ids=["other version", "old", "other signer", "attributes", "TDX 1.0, other signer", "TDX 1.0, attributes"],
 )
@@ -508,17 +508,17 @@ QE = tcb.QeIdentity(
 
 @pytest.mark.parametrize(("svn", "status"), [(5, S.UP_TO_DATE), (4, S.UP_TO_DATE), (3, S.REVOKED)])
 def test_an_enclave_has_the_highest_level_that_it_reaches(svn: int, status: tcb.TcbStatus) -> None:
-    assert tcb.qe_level(QE, replace(ENCLAVE, isvsvn=svn)).status is status
+    assert tcb.qe_level(QE, ENCLAVE._replace(isvsvn=svn)).status is status
 
 
 @pytest.mark.parametrize(
     "report",
     [
-        replace(ENCLAVE, isvsvn=0),
-        replace(ENCLAVE, miscselect=1),
-        replace(ENCLAVE, attributes=b"\2" + ENCLAVE.attributes[1:]),
-        replace(ENCLAVE, mrsigner=bytes(32)),
-        replace(ENCLAVE, isvprodid=1),
+        ENCLAVE._replace(isvsvn=0),
+        ENCLAVE._replace(miscselect=1),
+        ENCLAVE._replace(attributes=b"\2" + ENCLAVE.attributes[1:]),
+        ENCLAVE._replace(mrsigner=bytes(32)),
+        ENCLAVE._replace(isvprodid=1),
     ],
     ids=["old", "MISCSELECT", "ATTRIBUTES", "MRSIGNER", "ISVPRODID"],
 )
@@ -569,7 +569,7 @@ LEVELS = (platform_at(4, (0, 0, 0), 10, S.UP_TO_DATE), platform_at(1, (0, 0, 0),
     ],
 )
 def test_every_component_of_a_platform_that_is_behind_is_named(versions: PlatformTcb, expected: list[str]) -> None:
-    info = replace(INFO, levels=LEVELS)
+    info = INFO._replace(levels=LEVELS)
     behind = tcb.platform_shortfall(info, versions, REPORT, lambda each: each.status is S.UP_TO_DATE)
     assert [each.what for each in behind] == expected
     assert tcb.platform_shortfall(info, versions, REPORT, lambda each: each.status is S.REVOKED) == ()

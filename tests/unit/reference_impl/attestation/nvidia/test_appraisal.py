@@ -436,7 +436,7 @@ def test_refused_at_its_step(what: str) -> None:
 
 def test_a_path_with_too_many_authorities_is_refused() -> None:
     deep = _too_deep()
-    anchors = replace(W.anchors, by_role=dict.fromkeys(W.anchors.by_role, (deep.path[0].certificate,)))
+    anchors = W.anchors._replace(by_role=dict.fromkeys(W.anchors.by_role, (deep.path[0].certificate,)))
     appraisal = appraised(chain=deep.chain(), anchors=anchors)
     assert (appraisal.failed_step, "below it" in appraisal.steps[-1].detail) == ("chain", True)
 
@@ -491,6 +491,44 @@ def test_the_measurement_of_a_decoder_that_is_off_is_not_held_against_the_device
     appraisal = appraised(report=made, rims=W.rims(driver=golden))
     assert appraisal.accepted is accepted
     assert accepted or appraisal.failed_step == "measurements"
+
+
+@functools.cache
+def _blackwell(line: str, chip: bytes) -> dict[str, Any]:
+    device = pki.device(W.root, product=line)
+    made = report(device.leaf, opaque={**PPCIE, 33: b"\x07\0", 34: b"\x01\0", 35: chip})
+    return {"report": made, "chain": device.chain(), "ocsp": (), "policy": DEFAULT_POLICY}
+
+
+@pytest.mark.parametrize(
+    ("line", "chip", "rim", "accepted"),
+    [
+        ("GB20X", b"GB202\0", "GB202", True),
+        ("GB20X", b"GB202\0", "GB20X", True),
+        ("GB20X", b"GB205\0", "GB205", True),
+        ("GB100", b"GB100\0", "GB100", True),
+        ("GB20X", b"GB202\0", "GB203", False),
+        ("GB20X", b"GB202\0", "GB100", False),
+        ("GB20X", b"GB100\0", "GB100", False),
+        ("GB100", b"GB102\0", "GB102", False),
+        ("GB20X", b"GB202\0", "GH100", False),
+    ],
+)
+def test_reference_values_are_for_the_chip_that_a_report_names_or_for_the_line_of_its_certificate(
+    line: str, chip: bytes, rim: str, accepted: bool
+) -> None:
+    found = appraised(**_blackwell(line, chip), rims=(_rim(pki.DRIVER, rim),))
+    assert (found.accepted, found.failed_step) == (accepted, None if accepted else "driver-rim")
+    assert accepted or f"the RIM is for {rim}, the device is a " in found.steps[-1].detail
+
+
+def test_a_policy_names_a_chip_or_its_line() -> None:
+    for products, accepted in (({"GB202"}, True), ({"GB20X"}, True), ({"GB203", "GB100"}, False)):
+        asked = replace(DEFAULT_POLICY, products=frozenset(products))
+        found = appraised(**_blackwell("GB20X", b"GB202\0") | {"policy": asked, "rims": ()})
+        assert (found.accepted, found.failed_step) == (accepted, None if accepted else "policy")
+        assert accepted or "the device is a GB202 (GB20X); accepted: GB100, GB203" in found.steps[-1].detail
+        assert not accepted or (found.claims["product"], found.claims["chip"]) == ("GB20X", "GB202")
 
 
 def test_unknown_opaque_fields_and_debugging_before_the_last_reset_are_not_held_against_the_device() -> None:

@@ -23,6 +23,7 @@ from tests.fixtures.nvidia_node import GPUS, SWITCHES, Member, ends, evidence, g
 from tests.fixtures.nvidia_pki import device
 
 W = pki.world()
+CHIPS = ("GB202", "GB203")
 NODE = members()
 FULL = NodePolicy(gpus=GPUS, switches=SWITCHES, require_links=True)
 
@@ -190,6 +191,17 @@ def test_a_device_of_another_version_is_held_to_reference_values_of_that_version
     assert appraised(node, NOT_ASKED, rims=(driver, newer, vbios)).accepted
     again = pki.sign_rim(pki.rim_xml("550.90.08", golden | {0: [bytes(48)]}), W.rim_signer, W.rim_root)
     assert appraised(node, rims=(newer, again)).failed_step == "gpu0.parse"
+
+
+def test_a_node_of_blackwell_is_held_to_reference_values_for_the_chip_that_its_reports_name() -> None:
+    golden = {index: [pki.measurement(index)] for index in pki.DRIVER_INDICES}
+    rims = {chip: pki.sign_rim(pki.rim_xml(pki.DRIVER, golden, chip), W.rim_signer, W.rim_root) for chip in CHIPS}
+    gpus = [gpu(device(W.root, product="GB20X")).saying(field35=b"GB202\0") for _ in range(2)]
+    mixed = [gpus[0], gpus[1].saying(field35=b"GB203\0")]
+    assert appraised(gpus, NOT_ASKED, rims=[rims["GB202"]]).accepted
+    assert appraised(mixed, NOT_ASKED, rims=[rims["GB202"], rims["GB203"]]).accepted
+    assert appraised(gpus, NOT_ASKED, rims=[rims["GB203"]]).failed_step == "rims"
+    assert appraised(gpus, NOT_ASKED, rims=[rims["GB202"], rims["GB203"]]).failed_step == "rims"
 
 
 def test_what_is_about_no_device_and_a_device_under_another_root_are_refused() -> None:

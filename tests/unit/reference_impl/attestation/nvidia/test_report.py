@@ -19,6 +19,7 @@ from carnet_ref.attestation.nvidia.report import (
     DeviceEvidence,
     DeviceKind,
     Mode,
+    chips,
     device_evidence,
     firmware_id,
     parse_device_mode,
@@ -256,6 +257,30 @@ def test_any_extension_is_a_firmware_id_or_a_typed_error(oid: x509.ObjectIdentif
 def test_the_chip_is_the_first_word_of_the_name(name: str, chip: str) -> None:
     leaf = pki.issue(name, None, ca=False, serial=4711).certificate
     assert (product(leaf), ueid(leaf)) == (chip, "4711")
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "names"),
+    [
+        ("GB20X", b"GB202\0", {"GB20X", "GB202"}),
+        ("GB20X", b"GB203", {"GB20X", "GB203"}),
+        ("GB100", b"GB100\0", {"GB100"}),
+        ("GB100", b"GB102\0", {"GB100"}),
+        ("GB20X", b"GB100\0", {"GB20X"}),
+        ("GB20X", b"GB20X\0", {"GB20X"}),
+        ("GB20X", b"GB2020\0", {"GB20X"}),
+        ("GB20X", b"GB202\0X", {"GB20X"}),
+        ("GB20X", b"\xff\0", {"GB20X"}),
+        ("GB20X", b"", {"GB20X"}),
+        ("GH100", None, {"GH100"}),
+    ],
+)
+def test_a_report_names_one_chip_of_the_line_that_its_leaf_is_for(
+    line: str, said: bytes | None, names: set[str]
+) -> None:
+    maker = pki.issue(f"{line} A01 GSP FMC LF", None, ca=False)
+    opaque = pki.OPAQUE if said is None else {**pki.OPAQUE, 35: said}
+    assert chips(parse_report(pki.report(maker, opaque=opaque)), maker.certificate) == names
 
 
 W = pki.world()

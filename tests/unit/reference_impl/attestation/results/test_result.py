@@ -41,6 +41,7 @@ from carnet_ref.attestation.results import (
     attester_results,
     claims_set,
     encoded_nonce,
+    measured_components,
     tier_of,
     worst,
 )
@@ -235,6 +236,32 @@ def test_a_td_that_its_host_may_read_is_contraindicated_and_a_vulnerable_platfor
     assert TDX.noted({**noted, "advisories": []}) == {}
     moved = {**noted, "attributes": ["MIGRATABLE", "SEPT_VE_DISABLE"], "advisories": []}
     assert TDX.noted(moved) == {TrustClaim.RUNTIME_OPAQUE: 96}, "a policy may allow it, and others are told of it"
+
+
+def test_what_was_measured_is_told_as_measured_components() -> None:
+    """In the form of draft-ietf-rats-eat-measured-component: a name, and a digest by the name of its algorithm."""
+    told = made(fully_appraised_td(), one(TDX), "tdx", ASKED)["submods"]["tdx"][EXTENSION]
+    components = {each["id"][0]: each["digested-measurement"] for each in told["measured_components"]}
+    assert list(components) == ["mrtd", "mrseam", "rtmr0", "rtmr1", "rtmr2", "rtmr3"]
+    assert components["mrtd"] == ["sha-384", "A" * 64]
+    assert components["rtmr3"] == ["sha-384", encoded_nonce(logged_rtmrs()[3])]
+    report = chip().report(ASKED)
+    evidence = SnpEvidence(chip().sign(report), certificate_table())
+    appraisal = appraise_report(evidence, at=NOW, policy=SNP_POLICY, anchors=amd().anchors, report_data=ASKED)
+    told = made(appraisal, one(SNP), "snp", ASKED)["submods"]["snp"][EXTENSION]
+    expected = {"id": ["measurement"], "digested-measurement": ["sha-384", encoded_nonce(report.measurement)]}
+    assert told["measured_components"] == [expected]
+    refused = made(appraised_td(debug=True), one(TDX), "tdx")["submods"]["tdx"]
+    assert "measured_components" not in refused[EXTENSION]
+    assert "measured_components" not in made(appraised_gpu(), one(DEVICE))["submods"]["gpu"][EXTENSION]
+
+
+def test_registers_are_components_by_their_numbers_and_other_claims_are_none() -> None:
+    claims = {"pcrs": {"0": "00" * 32, "11": "ff" * 64}, "mrtd": None, "debug": False}
+    assert measured_components(claims, ("pcrs", "mrtd", "rtmr0", "debug")) == [
+        {"id": ["pcrs0"], "digested-measurement": ["sha-256", "A" * 43]},
+        {"id": ["pcrs11"], "digested-measurement": ["sha-512", "_" * 85 + "w"]},
+    ]
 
 
 def test_of_an_inventory_no_claim_is_made_whatever_else_was_checked() -> None:

@@ -146,6 +146,8 @@ def test_a_bundle_is_what_the_token_about_all_names(name: str) -> None:
         ({"GPU-0": {}}, {"submods": []}, "devices"),
         ({"GPU-0": {"measres": "fail"}}, {}, "status"),
         ({"GPU-0": {"measres": ["success"]}}, {}, "status"),
+        ({"GPU-0": {"x-nvidia-gpu-attestation-report-signature-verified": False}}, {}, "status"),
+        ({"GPU-0": {"x-nvidia-switch-attestation-report-nonce-match": None}}, {}, "status"),
         ({"GPU-0": {}, "GPU-1": {"dbgstat": "enabled"}}, {}, "status"),
         ({"GPU-0": {"dbgstat": None}}, {}, "status"),
         ({"GPU-0": {}}, {"x-nvidia-overall-att-result": False}, "status"),
@@ -170,7 +172,9 @@ def test_what_nvidia_signed_and_does_not_hold_is_refused(
         ({"iss": ...}, "issuer"),
         ({"exp": int(NOW.timestamp()) + 60}, "expiry"),
         ({"exp": ...}, "claims"),
-        ({"exp": 1e10}, "claims"),
+        ({"exp": 1e30}, "claims"),
+        ({"exp": -0.5}, "claims"),
+        ({"exp": int(NOW.timestamp()) + 1799.9}, "expiry"),
         ({"exp": "never"}, "claims"),
         ({"iat": True}, "claims"),
         ({"iat": -1}, "claims"),
@@ -316,6 +320,12 @@ def test_a_nonce_is_found_however_it_is_written(written: str) -> None:
     assert appraised(made, nonce=NONCE).accepted
     assert appraised(made, nonce=bytes(32)).failed_step == "nonce"
     assert appraised(token("Google", {"eat_nonce": "thisIsAcustomNonce"}), nonce=b"thisIsAcustomNonce").accepted
+
+
+@every_service
+def test_a_time_may_have_a_fraction(service: str) -> None:
+    made = token(service, {"exp": NOW.timestamp() + 3600.5, "iat": NOW.timestamp() + 0.5})
+    assert appraised(made).claims["expires"] == "2026-01-01T01:00:00Z"
 
 
 @every_service

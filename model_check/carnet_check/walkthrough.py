@@ -1,0 +1,197 @@
+"""A walk through one instance by hand: what can be done here, why something else cannot, who knows what, and back.
+
+The interpreter takes every step and judges every state; deductions are taken as soon as they can be, as in an
+exploration.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from carnet_check.errors import UsageError
+from carnet_check.loading.families import unknown
+from carnet_check.semantics import Env, Interpreter, State
+from carnet_check.wording import describe_refusal, fill_places, known, narrate
+from carnet_spec.language import Action, Claim, Guard, Instance, Protocol, Threat
+from carnet_spec.language.terms import Var
+from carnet_spec.trace import Trace, TraceStep
+
+MOST_CHOICES = 200_000
+"""The most choices of parameters that are looked at to say why an action is not enabled."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnabledStep:
+    """A step that can be taken: its action, the elements of its parameters, and what it is in words."""
+
+    action: Action
+    env: Mapping[str, str]
+
+    @property
+    def sentence(self) -> str:
+        """The action's sentence with the elements put in; parameters that it does not name follow in brackets."""
+        filled = fill_places(self.action.says, dict(self.env))
+        named = set(re.findall(r"\{(\w+)\}", self.action.says))
+        others = [f"{name} = {element}" for name, element in self.env.items() if name not in named]
+        return f"{filled} [{', '.join(others)}]" if others else filled
+
+    @property
+    def step(self) -> TraceStep:
+        """The step as traces have it."""
+        return TraceStep(self.action.name, self.action.by.name, tuple(self.env.items()))
+
+
+class Walkthrough:
+    """Steps that were chosen one by one, and the states that they led to."""
+
+    def __init__(self, protocol: Protocol, without: tuple[str, ...], threat: Threat, instance: Instance) -> None:
+        self.protocol = protocol
+        self.without = without
+        self.threat = threat
+        self.judge = Interpreter(protocol, instance)
+        derived, first = self.judge.expanded_start()
+        self._written = [derived]
+        self._states = [first]
+
+    # -- where the walk is --------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """The state that the walk is in."""
+        return self._states[-1]
+
+    @property
+    def steps(self) -> tuple[TraceStep, ...]:
+        """The steps that were chosen, without deductions."""
+        return tuple(written[0] for written in self._written[1:])
+
+    @property
+    def trace(self) -> Trace:
+        """The steps that were chosen, with every deduction between them."""
+        steps = tuple(itertools.chain.from_iterable(self._written))
+        return Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, steps)
+
+    @property
+    def chosen(self) -> Trace:
+        """The steps that were chosen, as a trace that leaves deductions to its reader."""
+        return Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, self.steps)
+
+    def enabled(self) -> list[EnabledStep]:
+        """Return what can be done here, in the order of the protocol."""
+        return [EnabledStep(action, env) for action, env in self.judge.enabled(self.state)]
+
+    def story(self, last: int | None = None) -> list[str]:
+        """Tell the steps so far, or the last ones alone, with what each party learned."""
+        begin = 0 if last is None else max(0, len(self._written) - last)
+        steps = tuple(itertools.chain.from_iterable(self._written[begin:]))
+        trace = Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, steps)
+        first = self.judge.start() if begin == 0 else self._states[begin - 1]
+        states = [first]
+        for step in steps:
+            states.append(self.judge.fire(states[-1], self.protocol.action(step.action), step.env))
+        return narrate(self.protocol, states, trace)
+
+    def known(self) -> dict[str, list[str]]:
+        """Return what each party knows here."""
+        return known(self.protocol, self.state)
+
+    def claims(self) -> Iterator[tuple[Claim, Env | None]]:
+        """Yield each claim that is stated, and the elements for which it fails here, if it does."""
+        for claim in self.protocol.claims:
+            if claim.invariant is not None:
+                yield claim, self.judge.counterexample(claim.invariant, self.state)
+
+    # -- going on, and back -------------------------------------------------------------------------
+
+    def take(self, step: TraceStep) -> None:
+        """Take a step, and every deduction that it makes possible.
+
+        Raises:
+            NotEnabled: a guard does not hold; nothing is taken.
+            SpecificationError: the action is unknown, or its arguments are not the action's.
+        """
+        written, after = self.judge.expanded(self.state, step)
+        self._written.append(written)
+        self._states.append(after)
+
+    def undo(self, number: int = 1) -> int:
+        """Take back the last steps, and return how many there were to take back."""
+        back = min(number, len(self._states) - 1)
+        if back:
+            del self._written[-back:], self._states[-back:]
+        return back
+
+    def follow(self, trace: Trace) -> None:
+        """Begin again, and take the steps of a trace; deductions that it lists are taken when they are due.
+
+        Raises:
+            NotEnabled: a step cannot be taken; the walk is where it was.
+            SpecificationError: the trace names what the protocol does not have.
+        """
+        other = Walkthrough(self.protocol, self.without, self.threat, self.judge.instance)
+        for step in trace.steps:
+            if not self.protocol.action(step.action).deduction:
+                other.take(step)
+        self._written, self._states = other._written, other._states
+
+    # -- why not ----------------------------------------------------------------------------------
+
+    def action(self, name: str) -> Action:
+        """Return the action, or the deduction, of this name. Raises UsageError if there is none."""
+        able = {action.name: action for action in self.protocol.actions}
+        if name not in able:
+            raise UsageError(unknown("action", name, self.protocol.id, able))
+        return able[name]
+
+    def matching(self, action: Action, given: Mapping[str, str]) -> list[EnabledStep]:
+        """Return the enabled steps of an action, or of a deduction, whose parameters are those that were given."""
+        self._require_elements(action, given)
+        able = (EnabledStep(action, env) for env in self.judge.enabled_by(action, self.state))
+        return [each for each in able if given.items() <= dict(each.env).items()]
+
+    def refusal(self, action: Action, given: Mapping[str, str]) -> str:
+        """Say why an action is not enabled: the guard that the nearest choice of its parameters fails.
+
+        The nearest is the one that meets most guards, in their order.
+        """
+        self._require_elements(action, given)
+        pools = [[given[var.name]] if var.name in given else self._elements(action, var) for var in action.params]
+        best: tuple[int, Guard | None, Mapping[str, str]] = (-1, None, {})
+        choices = itertools.product(*pools)
+        for row in itertools.islice(choices, MOST_CHOICES):
+            env = {var.name: element for var, element in zip(action.params, row, strict=True)}
+            met, guard = self._first_unmet(action, env)
+            if met > best[0]:
+                best = met, guard, env
+        _, guard, nearest = best
+        some = "" if next(choices, None) is None else f" (of the first {MOST_CHOICES:,} choices of its parameters)"
+        if not nearest and action.params:
+            return f"{action.name}: there is no element left for its parameters"
+        if guard is None:
+            return f"{action.name}: the adversary's budget is spent, or values that are drawn fresh are the same"
+        names = {var: nearest[var.name] for var in action.params}
+        why = describe_refusal(action, guard, names, lambda term: str(self.judge.value(term, self.state, nearest)))
+        chosen = ", ".join(f"{name} = {element}" for name, element in nearest.items() if name not in given)
+        return f"{why}{f'; nearest choice: {chosen}' if chosen else ''}{some}"
+
+    def _elements(self, action: Action, var: Var) -> Sequence[str]:
+        instance = self.judge.instance
+        return instance.pools.get((action.name, var.name), instance.of(var.sort))
+
+    def _first_unmet(self, action: Action, env: Env) -> tuple[int, Guard | None]:
+        for met, guard in enumerate(action.guards):
+            if not self.judge.holds(guard.formula, self.state, env):
+                return met, guard
+        return len(action.guards), None
+
+    def _require_elements(self, action: Action, given: Mapping[str, str]) -> None:
+        sorts = {var.name: var.sort for var in action.params}
+        for name, element in given.items():
+            if name not in sorts:
+                raise UsageError(unknown("parameter", name, action.name, sorts))
+            elements = self.judge.instance.of(sorts[name])
+            if element not in elements:
+                raise UsageError(unknown(f"element of sort {sorts[name].name}", element, "this instance", elements))
