@@ -289,6 +289,8 @@ def test_a_refused_rim_says_the_id_of_the_one_that_fits() -> None:
         ("GB100", of_board(), "NV_GPU_CC_DRIVER_GB100_550.90.07", VBIOS_RIM),
         ("GB100", of_board(_35=b"GB202\0\0"), "NV_GPU_CC_DRIVER_GB202_550.90.07", VBIOS_RIM),
         ("GB100", of_board(_35=b"../etc"), "NV_GPU_CC_DRIVER_GB100_550.90.07", VBIOS_RIM),
+        ("GB20X", of_board(_35=b"GB202\0"), "NV_GPU_CC_DRIVER_GB202_550.90.07", VBIOS_RIM),
+        ("GB20X", of_board(), None, VBIOS_RIM),
         ("GH100", of_board(_35=b"GB202\0"), "NV_GPU_DRIVER_GH100_550.90.07", VBIOS_RIM),
         ("GH100", PPCIE, "NV_GPU_DRIVER_GH100_550.90.07", None),
         ("GH100", of_board(_17=b"\xff\xff"), "NV_GPU_DRIVER_GH100_550.90.07", None),
