@@ -25,6 +25,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -33,17 +34,21 @@ import dcap_qvl
 import omne_attest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.amd.certificates import endorsement_key, endorsement_path, parse_certificates
 from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.appraisal import AnchorRole, Appraisal, default_anchors
 from carnet_ref.attestation.intel.appraisal import appraise_quote
+from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures import dcap, intel_evidence, nvidia_evidence, snp_evidence
 from tests.fixtures.remembered import forget
 from tests.fixtures.simulated_snp import der
 from tests.repo.tracked import ROOT
 
 TURNS: Final = 20
+MACHINES: Final = 500
+START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 HEADER: Final = (
     *("Evidence", "First", "After another machine's", "Again"),
     *("Signatures in it", "Bare verifications of these", "Other verifier", "Its time", "Shares of it"),
@@ -150,6 +155,23 @@ def quotes() -> Iterator[Comparison]:
             {},
             (f"Python with {qvl}", process_run(*theirs)),
         )
+
+
+def fleet() -> Iterator[Comparison]:
+    """Yield a folder of quotes of as many machines, which share authorities and collateral."""
+    platform = SimulatedPlatform(b"a fleet", START)
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        quotes, collateral, root = home / "quotes", home / "collateral.json", home / "root.pem"
+        quotes.mkdir()
+        for place in range(MACHINES):
+            machine = platform.sibling(place.to_bytes(4, "big"))
+            (quotes / f"{place:03}").write_bytes(machine.td().quote(bytes(64)))
+        collateral.write_bytes(platform.collateral)
+        root.write_bytes(platform.pck_chain[-1].certificate.public_bytes(Encoding.PEM))
+        words = (str(quotes), "--collateral", str(collateral), "--trust-anchor", str(root), "--at", f"{START:%Y-%m-%d}")
+        name = f"whole process: {MACHINES} TDX quotes of as many machines, with collateral"
+        yield Comparison(name, process_run(*CARNET, *words), None, {})
 
 
 def guests() -> Iterator[Comparison]:
@@ -297,7 +319,7 @@ def main() -> None:
     with (ROOT / "docs" / "results" / "appraisal-times.csv").open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(HEADER)
-        writer.writerows(row(each, verifications) for part in (quotes, guests, devices) for each in part())
+        writer.writerows(row(each, verifications) for part in (quotes, fleet, guests, devices) for each in part())
 
 
 if __name__ == "__main__":

@@ -23,8 +23,9 @@ from carnet_ref.attestation.amd.evidence import parse_evidence as parse_snp_evid
 from carnet_ref.attestation.amd.report import Product, parse_tcb
 from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
 from carnet_ref.attestation.appraisal import Anchors
-from carnet_ref.attestation.cca.token import parse_token as parse_cca_token
+from carnet_ref.attestation.cca_token import parse_token as parse_cca_token
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
+from carnet_ref.attestation.corim import parse_corim
 from carnet_ref.attestation.cose import parse_cbor
 from carnet_ref.attestation.detached_eat import parse_result as parse_service_result
 from carnet_ref.attestation.documents import decode, decode_pem
@@ -98,7 +99,7 @@ from carnet_ref.systems.verifiable_fl.statements import parse_envelope as parse_
 from carnet_ref.transport.frames import FrameKind, ProtocolError, parse_frame
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.wire import MalformedError, join, number
-from tests.fixtures import cca_tokens, ear_tokens, nitro_documents, service_tokens, tpm_quotes
+from tests.fixtures import cca_tokens, corims, ear_tokens, nitro_documents, service_tokens, tpm_quotes
 from tests.fixtures.attested_graphs import recorded
 from tests.fixtures.cbor_encoding import Tag, cbor
 from tests.fixtures.dstack_envelopes import in_packs, in_scale
@@ -335,6 +336,11 @@ def _cca_tokens() -> list[bytes]:
     return [cca_tokens.token(), cca_tokens.token(messages=True), cca_tokens.token(legacy=True)]
 
 
+def _corims() -> list[bytes]:
+    keys = corims.manifest(keys=[corims.key_record()])
+    return [corims.of_platform(), corims.of_realm(), keys, corims.signed(corims.of_platform())]
+
+
 def _tpm_signatures() -> list[bytes]:
     message = tpm_quotes.quote()
     return [tpm_quotes.signature(message, tpm_quotes.ec_key(), "ecdsa"), tpm_quotes.signature(message)]
@@ -518,6 +524,7 @@ PARSERS: Final = {
         Parser("nitro-policy", parse_nitro_policy, lambda: [NITRO_POLICY], heavy=True),
         Parser("cbor", lambda data: parse_cbor(data, "input"), lambda: [b"\xa1\x01\x82\x41a\x61b"], heavy=True),
         Parser("cca-token", parse_cca_token, _cca_tokens, heavy=True),
+        Parser("corim", parse_corim, _corims, heavy=True),
         Parser("tpm-quote", parse_tpm_quote, lambda: [tpm_quotes.quote()]),
         Parser("tpm-signature", parse_signature, _tpm_signatures),
         Parser("tpm-public", parse_public, lambda: [tpm_quotes.public_area(tpm_quotes.ec_key())]),

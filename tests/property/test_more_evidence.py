@@ -52,6 +52,7 @@ from carnet_ref.attestation.tpm import appraisal as tpm_policy
 from carnet_ref.crypto.primitives import sha384, sign_p256
 from tests.fixtures import (
     cca_tokens,
+    corims,
     ear_tokens,
     nitro_documents,
     nvidia_node,
@@ -312,10 +313,13 @@ def _nitro_documents() -> Iterator[Situation]:
 
 
 def _realms() -> Iterator[Situation]:
-    cca = cca_tokens
+    cca, published = cca_tokens, corims.signed(corims.of_platform())
     parts = {
         "key": Part("platform-key", (cca.pem(), cca.pem(cca.key("stranger")))),
         "nonce": Part("nonce", (cca.NONCE, bytes(64))),
+        "platform": Part("reference", ((published,), (corims.of_platform(corims.software()[:1]),))),
+        "realm": Part("reference", ((corims.signed(corims.of_realm()),), (corims.of_realm(rim=bytes(32)),))),
+        "maker": Part("reference-key", (cca.pem(cca.key("maker")), cca.pem(cca.key("stranger")))),
     }
     asking = replace(cca_policy.DEFAULT_POLICY, require=frozenset({"nonce"}))
     every = {"a realm": cca.token(), "a realm on a debugged platform": cca.token(platform={2395: 0x4000})}

@@ -217,8 +217,10 @@ class Sign1:
         return encoded
 
 
-def parse_sign1(value: object, what: str) -> Sign1:
+def parse_sign1(value: object, what: str, *, further: frozenset[int] = frozenset()) -> Sign1:
     """Return the COSE_Sign1 that a value of CBOR is, with its tag or without.
+
+    ``further`` parameters may be in the protected header; whoever reads them knows what they mean.
 
     Raises MalformedError if it is something else, or has anything in a header but what is known.
     """
@@ -232,7 +234,7 @@ def parse_sign1(value: object, what: str) -> Sign1:
     if not isinstance(unprotected, Mapping) or unprotected:
         raise MalformedError(what, "an empty unprotected header", ascii(unprotected)[:_SHOWN])
     header = ClaimMap(parse_cbor(protected, f"{what}: protected header"), f"{what}: protected header")
-    header.require_known(frozenset({ALGORITHM, CONTENT_TYPE}))
+    header.require_known(frozenset({ALGORITHM, CONTENT_TYPE}) | further)
     algorithm = header.value(ALGORITHM)
     if not isinstance(algorithm, int) or algorithm not in _NAMES:
         raise MalformedError(what, f"an algorithm out of {', '.join(_NAMES.values())}", f"{algorithm}"[:_SHOWN])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
@@ -85,8 +85,7 @@ class OptionValues(NamedTuple):
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class AppraisalContext(Generic[Policy]):
+class AppraisalContext(NamedTuple, Generic[Policy]):
     """What evidence is appraised against: a time, a policy, and the anchors that are trusted."""
 
     at: datetime
@@ -110,8 +109,7 @@ def _nothing_more(_: object) -> Iterable[kinds.Layer]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Format(Generic[_Parsed, Policy]):
+class Format(NamedTuple, Generic[_Parsed, Policy]):
     """One format of evidence.
 
     Attributes:

@@ -28,6 +28,7 @@ NVIDIA_EVIDENCE: Final = "a document with evidence of NVIDIA devices"
 NRAS_TOKEN: Final = "a token of NVIDIA's remote attestation service (NRAS)"
 SNP_REPORT: Final = "an AMD SEV-SNP report"
 NITRO_DOCUMENT: Final = "the document of an AWS Nitro enclave"
+CORIM: Final = "a manifest of reference values (CoRIM)"
 CCA_TOKEN: Final = "the attestation token of an Arm CCA realm"
 NITROTPM_DOCUMENT: Final = "the document of an EC2 instance with NitroTPM"
 SNP_DOCUMENT: Final = "a document with an AMD SEV-SNP report"
@@ -71,6 +72,7 @@ COMPANIONS: Final = {
     TCB_INFO: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
     ENCLAVE_IDENTITY: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
     COLLATERAL: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
+    CORIM: "it goes with a token: carnet attest cca TOKEN --reference FILE",
     EVENT_LOG: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE",
     LOG_EVENT: "a list of them goes with a quote: carnet attest tdx QUOTE --event-log FILE",
     LOG_EVENTS: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE",
@@ -107,6 +109,8 @@ _JSON_KINDS: Final = (
     (("attestation",), DSTACK_ENVELOPE),
     (("evidence_list",), NVIDIA_EVIDENCE),
     (("device_evidence_list",), NVIDIA_EVIDENCE),
+    (("device_reports",), NVIDIA_EVIDENCE),
+    (("deviceReports",), NVIDIA_EVIDENCE),
     (("nvidia_payload",), NVIDIA_EVIDENCE),
     (("gpus",), NVIDIA_EVIDENCE),
     (("nvswitches",), NVIDIA_EVIDENCE),
@@ -277,6 +281,7 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (SNP_REPORT, _is_snp_report),
     (TPM_QUOTE, lambda data: data[:4] == b"\xffTCG"),
     (EVENT_LOG, lambda data: b"Spec ID Event03\0" in data[:64]),
+    (CORIM, lambda data: data[:3] == b"\xd9\x01\xf5" or b"application/rim+cbor" in data[:64]),
     (CCA_TOKEN, lambda data: data[:3] in (b"\xd9\x01\x8f", b"\xd9\x03\x8b") and b"\x19\xac\xca" in data[:16]),
     (NITROTPM_DOCUMENT, lambda data: _is_nitro(data) and b"\x6dnitrotpm_pcrs" in data),
     (NITRO_DOCUMENT, lambda data: _is_nitro(data) and b"\x64pcrs" in data),

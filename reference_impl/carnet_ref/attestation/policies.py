@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from carnet_ref.wire import MalformedError, bounded_json
 
@@ -365,8 +365,7 @@ class AppraisalPolicy:
 Policy = TypeVar("Policy")
 
 
-@dataclass(frozen=True, slots=True)
-class EffectivePolicy(Generic[Policy]):
+class EffectivePolicy(NamedTuple, Generic[Policy]):
     """A policy, the values of its keys, and where each comes from."""
 
     policy: Policy

@@ -61,6 +61,13 @@ class Message:
             raise self._malformed(name, "a message", value)
         return Message(value, f"{self._what}: {name}")
 
+    def messages(self, name: str) -> tuple[Message, ...]:
+        """Return every message of a field that is repeated; none where they are left out."""
+        value = self._value(name)
+        if value is not None and not (isinstance(value, list) and all(isinstance(each, Mapping) for each in value)):
+            raise self._malformed(name, "a list of messages", value)
+        return tuple(Message(each, f"{self._what}: {name}") for each in value or [])
+
     def _value(self, name: str) -> object:
         first, *rest = name.split("_")
         camel = first + "".join(word.capitalize() for word in rest)

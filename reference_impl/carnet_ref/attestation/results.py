@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from carnet_ref.attestation.appraisal import INVENTORY_ONLY, Appraisal, AppraisalStep
 
@@ -82,14 +82,13 @@ def worst(tiers: Any) -> Tier:
     return max(tiers, key=WORST_LAST.index, default=Tier.NONE)
 
 
-@dataclass(frozen=True, slots=True)
-class TrustRow:
+class TrustRow(NamedTuple):
     """How one claim comes about."""
 
     claim: TrustClaim
     needs: Mapping[str, int]
     """The steps that have to hold to affirm it, each with the claim's value where it failed."""
-    also: Mapping[str, int] = field(default_factory=dict)
+    also: Mapping[str, int] = MappingProxyType({})
     """Steps that may only contradict it, as ``needs``."""
     affirmed: int = AFFIRMED
     """Its value where all steps that it needs held."""
@@ -108,8 +107,7 @@ def _an_hour(_: Any) -> int:
     return HOUR
 
 
-@dataclass(frozen=True, slots=True)
-class ResultProfile:
+class ResultProfile(NamedTuple):
     """How appraisals of a format become results."""
 
     rows: tuple[TrustRow, ...]
@@ -136,8 +134,7 @@ Profiles = Callable[[str], ResultProfile | None]
 """Returns the profile of an attester by its name, or nothing where the name is that of a group or of nobody."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttesterResult:
+class AttesterResult(NamedTuple):
     """What an appraisal found of one attester."""
 
     tier: Tier
@@ -243,8 +240,7 @@ class EarProfile(StrEnum):
 DEVELOPER: Final = "The Carnet authors"
 
 
-@dataclass(frozen=True, slots=True)
-class AppraisalRecord:
+class AppraisalRecord(NamedTuple):
     """An appraisal with what it was made with."""
 
     appraisal: Appraisal

@@ -10,10 +10,9 @@ import json
 import pkgutil
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -161,8 +160,7 @@ def said(words: Mapping[Option, Any]) -> tuple[list[tuple[str, object]], list[tu
     return [(flag, word) for flag, word in single if word is not None], several
 
 
-@dataclass(frozen=True, slots=True)
-class Issuer:
+class Issuer(NamedTuple):
     """Writes results to a file, signed by a key."""
 
     path: Path

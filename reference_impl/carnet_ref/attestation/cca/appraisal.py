@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from carnet_ref.attestation.appraisal import NOT_FRESH, POLICY, Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.cca.token import EXTENSIBLE, HASHES, CcaToken, Lifecycle, PlatformToken
+from carnet_ref.attestation.cca import references as published
+from carnet_ref.attestation.cca_token import EXTENSIBLE, HASHES, CcaToken, Lifecycle, PlatformToken
 from carnet_ref.attestation.cose import Sign1, verify_sign1
 from carnet_ref.attestation.policies import AppraisalPolicy, Flag, Named, Octets, policy_form, policy_key, require_key
 from carnet_ref.attestation.tpm2 import digest
@@ -25,13 +26,14 @@ from carnet_ref.crypto.primitives import AuthenticationError
 
 SIGNATURES: Final = ("platform-signature", "binding", "realm-signature")
 VALUES: Final = ("platform", "components", "realm", "extensible-measurements")
-STEPS: Final = ("parse", *SIGNATURES, "lifecycle", "nonce", *VALUES, "policy")
+STEPS: Final = ("parse", "references", *SIGNATURES, "lifecycle", "nonce", *VALUES, *published.COMPARED, "policy")
 DEFAULT_STEPS: Final = frozenset({*SIGNATURES, "lifecycle"})
 DRAFT: Final = "draft-ffm-rats-cca-token-04"
 NO_MEASUREMENT: Final = "measurements not compared"
 NO_PLATFORM: Final = "platform not compared"
 DEBUG: Final = frozenset({Lifecycle.NON_RECOVERABLE_DEBUG, Lifecycle.RECOVERABLE_DEBUG})
 MEASUREMENT: Final = Octets((32, 48, 64))
+Accepted = frozenset[bytes] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +42,12 @@ class Policy(AppraisalPolicy):
 
     require: frozenset[str] = require_key(STEPS)
     allow_debug: bool = policy_key(Flag(), False, "whether a platform in a debug state is accepted")
-    implementation_ids: frozenset[bytes] | None = policy_key(Octets((32,)), None, "the implementations accepted")
-    instance_ids: frozenset[bytes] | None = policy_key(Octets((33,)), None, "the single platforms accepted")
-    components: frozenset[bytes] | None = policy_key(
-        MEASUREMENT, None, "the measurements of the platform's software accepted; each component has to have one"
-    )
-    signer_ids: frozenset[bytes] | None = policy_key(
-        MEASUREMENT, None, "who may have signed the platform's software; each component has to name one"
-    )
-    initial_measurements: frozenset[bytes] | None = policy_key(
-        MEASUREMENT, None, "the initial measurements of realms accepted"
-    )
-    personalization_values: frozenset[bytes] | None = policy_key(
-        Octets((64,)), None, "the personalization values of realms accepted"
-    )
+    implementation_ids: Accepted = policy_key(Octets((32,)), None, "the implementations accepted")
+    instance_ids: Accepted = policy_key(Octets((33,)), None, "the single platforms accepted")
+    components: Accepted = policy_key(MEASUREMENT, None, "the measurements of platform software accepted, of all of it")
+    signer_ids: Accepted = policy_key(MEASUREMENT, None, "who may have signed platform software, all of it")
+    initial_measurements: Accepted = policy_key(MEASUREMENT, None, "the initial measurements of realms accepted")
+    personalization_values: Accepted = policy_key(Octets((64,)), None, "the personalization values of realms accepted")
     extensible_measurements: Mapping[int, frozenset[bytes]] = policy_key(
         Named(dict.fromkeys(range(EXTENSIBLE), MEASUREMENT)),
         {},
@@ -71,12 +65,19 @@ DEFAULT_POLICY: Final = POLICY_FORM.default_policy
 parse_policy: Final = POLICY_FORM.parse
 
 
-def appraise_token(token: CcaToken, key: object, policy: Policy, nonce: bytes | None = None) -> Appraisal:
+def appraise_token(
+    token: CcaToken,
+    key: object,
+    policy: Policy,
+    nonce: bytes | None = None,
+    references: published.References | None = None,
+) -> Appraisal:
     """Appraise a token by the key of its platform. ``nonce`` is what the realm should have asked with, 64 bytes."""
     steps = Checklist()
     platform, realm = token.platform, token.realm
     steps.passed("parse", f"platform token of {platform.profile}; realm token of {realm.profile or 'RMM 1.0'}", DRAFT)
     try:
+        published.check_references(steps, references)
         _check_signatures(steps, token, key)
         _check_lifecycle(steps, platform, policy)
         if nonce is None:
@@ -84,7 +85,8 @@ def appraise_token(token: CcaToken, key: object, policy: Policy, nonce: bytes | 
         else:
             otherwise = f"the realm asked with {realm.challenge.hex()}, not {nonce.hex()}"
             steps.require(hmac.compare_digest(realm.challenge, nonce), "nonce", "as expected", otherwise, DRAFT)
-        _check_values(steps, token, policy)
+        _check_values(steps, token, policy, references)
+        published.compare_references(steps, references, token)
         steps.require_taken(policy)
     except RefusedError:
         return steps.concluded({})
@@ -115,11 +117,11 @@ def _check_lifecycle(steps: Checklist, platform: PlatformToken, policy: Policy) 
     steps.require(allowed, "lifecycle", state.words, otherwise, DRAFT)
 
 
-Compared = Mapping[str, tuple[list[bytes], frozenset[bytes] | None]]
+Compared = Mapping[str, tuple[list[bytes], Accepted]]
 """What is found, and what is accepted if anything is asked, by what it is."""
 
 
-def _check_values(steps: Checklist, token: CcaToken, policy: Policy) -> None:
+def _check_values(steps: Checklist, token: CcaToken, policy: Policy, references: published.References | None) -> None:
     """Hold platform and realm to the values that the policy accepts."""
     platform, realm = token.platform, token.realm
     components = platform.components
@@ -139,7 +141,9 @@ def _check_values(steps: Checklist, token: CcaToken, policy: Policy) -> None:
         f"extensible measurement {number}": ([realm.extensible_measurements[number]], accepted)
         for number, accepted in policy.extensible_measurements.items()
     }
-    every = (of_platform, NO_PLATFORM), (of_software, NO_PLATFORM), (of_realm, NO_MEASUREMENT), (extensible, "")
+    no_platform = "" if published.is_about(references, published.PLATFORM_PROFILE) else NO_PLATFORM
+    no_realm = "" if published.is_about(references, published.REALM_PROFILE) else NO_MEASUREMENT
+    every = (of_platform, no_platform), (of_software, no_platform), (of_realm, no_realm), (extensible, "")
     for step, (rows, lacking) in zip(VALUES, every, strict=True):
         _check_among(steps, step, rows, lacking)
 

@@ -6,40 +6,56 @@ from typing import Final
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.cca.appraisal import POLICY_FORM, Policy, appraise_token
-from carnet_ref.attestation.cca.token import REALM_CHALLENGE_BYTES, CcaToken, parse_token
+from carnet_ref.attestation.cca.references import References, platform_key, require_profiles
+from carnet_ref.attestation.cca_token import REALM_CHALLENGE_BYTES, CcaToken, parse_token
+from carnet_ref.attestation.corim import Corim, parse_corim
 from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
 from carnet_ref.attestation.tpm2 import PublicKey, parse_key
 from carnet_ref.wire import MalformedError
 
+Given = tuple[CcaToken, PublicKey, tuple[Corim, ...], PublicKey | None]
+"""A token, its platform's key, manifests, and who should have signed these."""
 
-def recognise(data: bytes, given: OptionValues) -> tuple[CcaToken, PublicKey]:
-    """Return the token and the platform's key. Raises MalformedError or, without the key, NeedsOptionError."""
-    token, key = parse_token(data), given.octets("platform-key")
-    if key is None:
-        why = "a CCA token needs --platform-key: there is no public root of such keys"
-        raise NeedsOptionError(why, "platform-key")
-    public = parse_key(key).public
+
+def recognise(data: bytes, given: OptionValues) -> Given:
+    """Return what was given. Raises MalformedError or, without the platform's key, NeedsOptionError."""
+    token, manifests = parse_token(data), tuple(map(parse_corim, given.files("reference")))
+    require_profiles(manifests)
+    public = _public(given, "platform-key") or platform_key(manifests, token)
     if public is None:
-        raise MalformedError("platform key", "a public key", "certificates")
-    return token, public
+        why = "a CCA token needs --platform-key, or --reference with the key: there is no public root of such keys"
+        raise NeedsOptionError(why, "platform-key")
+    return token, public, manifests, _public(given, "reference-key")
 
 
-def appraise(found: tuple[CcaToken, PublicKey], given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
+def _public(given: OptionValues, option: str) -> PublicKey | None:
+    data = given.octets(option)
+    key = None if data is None else parse_key(data).public
+    if data is not None and key is None:
+        raise MalformedError(option, "a public key", "certificates")
+    return key
+
+
+def appraise(found: Given, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
     """Appraise the token."""
-    token, key = found
-    return appraise_token(token, key, against.policy, given.octets("nonce"))
+    token, key, manifests, maker = found
+    references = References(manifests, maker, against.at) if manifests or maker else None
+    return appraise_token(token, key, against.policy, given.octets("nonce"), references)
 
 
 FORMAT: Final = Format(
     argument="token",
     help="""Appraise TOKEN of an Arm CCA realm: raw, hexadecimal or base64; the platform's token and the realm's.
 
-    The platform's token is checked by --platform-key. There is no public root of such keys: get the key from the maker
-    of the platform. The realm's token is checked by the key that the platform vouches for. The default policy asks for
-    this, and for a platform in the secured state.
+    The platform's token is checked by --platform-key, or by a key in --reference. There is no public root of such keys:
+    get the key from the maker of the platform. Manifests in --reference count because you give them; one that is signed
+    is checked by --reference-key. The realm's token is checked by the key that the platform vouches for. The default
+    policy asks for this, and for a platform in the secured state.
     """,
     options=(
-        Option("platform-key", OptionKind.FILE, "The platform's public key (CPAK) in PEM or DER; it is needed."),
+        Option("platform-key", OptionKind.FILE, "The platform's public key (CPAK) in PEM or DER."),
+        Option("reference", OptionKind.FILES, "Reference values and keys in CoRIM, of the platform or of realms."),
+        Option("reference-key", OptionKind.FILE, "The public key that signed the reference values, in PEM or DER."),
         Option("nonce", OptionKind.HEX, "The 64 bytes that the realm should have asked with.", REALM_CHALLENGE_BYTES),
     ),
     policy=POLICY_FORM,

@@ -6,8 +6,7 @@ That the hardware is genuine and supported needs collateral: without it nobody h
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import Appraisal
@@ -71,8 +70,7 @@ FIRST_VERSION: Final = 4
 TD_REPORTS: Final = {BODY_TDX_10: "1.0", BODY_TDX_15: "1.5"}
 
 
-@dataclass(frozen=True, slots=True)
-class TdxEvidence:
+class TdxEvidence(NamedTuple):
     """A quote with what came beside it, and collateral as one JSON object where some was given."""
 
     found: QuoteEvidence

@@ -20,11 +20,12 @@ field of a measurement block" and index 0xFE of the measurement blocks; the type
 ``local_gpu_verifier/src/verifier/attestation/spdm_msrt_resp_msg.py``; TCG, "DICE Attestation Architecture" (TcbInfo,
 2.23.133.5.4.1.1) and, before it, "DICE Layering Architecture" (CompositeDeviceID, 2.23.133.5.4.1); NVIDIA attestation
 SDK, serialised evidence; NVIDIA Remote Attestation Service API, version 3, "attest/gpu"; local verifier of nvtrust
-(objects written by jsonpickle); answers of dstack's and Phala's services.
+(objects written by jsonpickle); answers of dstack's and Phala's services; evidence of Google's virtual machines.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ from cryptography.hazmat import asn1
 
 from carnet_ref.attestation.documents import LARGEST, decode, decode_pem
 from carnet_ref.attestation.kinds import NVIDIA_REPORT, OTHER_TEXT, kind_of_value, known_kind
+from carnet_ref.attestation.protojson import Message
 from carnet_ref.wire import MalformedError, Reader, bounded_json
 
 HOPPER_DICE = x509.ObjectIdentifier("2.23.133.5.4.1")
@@ -460,7 +462,7 @@ REPORT: Final = "attestation report"
 CHAIN: Final = "certificate chain"
 EXPECTED: Final = (
     "a report, or JSON with devices: a list or one object with evidence and certificate, "
-    "evidence_list, device_evidence_list, gpus, evidences, gpu, nvgpu or nvidia_payload"
+    "evidence_list, device_evidence_list, gpus, evidences, gpu, nvgpu, nvidia_payload or deviceReports"
 )
 
 SERIALISED: Final = "a list of devices as NVIDIA's SDKs write it"
@@ -471,6 +473,7 @@ TRUST_AUTHORITY: Final = "a request to Intel Trust Authority"
 EVIDENCES: Final = "an attestation document with a list of evidences"
 PAYLOAD: Final = "an attestation answer with an nvidia_payload"
 CONTAINERS: Final = "the evidence of a Confidential Containers guest about its devices"
+GOOGLE: Final = "the evidence of a virtual machine of Google"
 LISTS: Final = {
     "evidence_list": REQUEST,
     "evidences": EVIDENCES,
@@ -478,6 +481,8 @@ LISTS: Final = {
     "device_evidence_list": CONTAINERS,
 }
 """Names under which a list of devices lies, and what documents have them."""
+KNOWN: Final = (*LISTS, "evidence", "gpus", "gpu", "nvgpu", "nvidia_payload", "device_reports", "deviceReports")
+"""Names of which a document has one: what has its devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -540,7 +545,7 @@ def _found(document: object) -> _Found:
     """Return the devices of any document that is known."""
     if isinstance(document, list) or not isinstance(document, Mapping):
         return _plain(document)
-    known = [name for name in (*LISTS, "evidence", "gpus", "gpu", "nvgpu", "nvidia_payload") if name in document]
+    known = [name for name in KNOWN if name in document]
     if "nvswitches" in document and "gpus" not in known:
         known.append("gpus")
     if len(known) > 1:
@@ -555,6 +560,8 @@ def _found(document: object) -> _Found:
         case ["nvgpu"]:
             devices = _at(document["nvgpu"], "evidence_list", TRUST_AUTHORITY)
             return _Found(TRUST_AUTHORITY, _entries(devices, TRUST_AUTHORITY))
+        case ["device_reports"] | ["deviceReports"]:
+            return _of_google(document)
         case ["nvidia_payload"]:
             payload = document["nvidia_payload"]
             inner = bounded_json(payload, "nvidia_payload", LARGEST) if isinstance(payload, str) else payload
@@ -584,6 +591,26 @@ def _by_kind(document: Mapping[str, object]) -> _Found:
     """Return the devices of a document that has a list of evidences for GPUs, and perhaps one for switches."""
     lists = [_at(document[name], "evidences", EVIDENCES) for name in ("gpu", "nvswitch") if name in document]
     return _Found(EVIDENCES, [entry for each in lists for entry in _entries(each, EVIDENCES)])
+
+
+def _of_google(document: Mapping[str, object]) -> _Found:
+    """Return the GPUs of a virtual machine: one that it has for itself, or several.
+
+    Source: GoogleCloudPlatform, confidential-space at 9bae6bf, ``server/proto/attestation.proto``; go-tpm-tools at
+    67670e5c, ``launcher/internal/gpu/attestation.go`` (certificates in PEM, attestation key first).
+    """
+    found: list[Message] = []
+    for report in Message(document, GOOGLE).messages("device_reports"):
+        nvidia = report.message("nvidia_report")
+        if nvidia.has("spt") == nvidia.has("mpt"):
+            raise MalformedError(GOOGLE, "spt or mpt", "both" if nvidia.has("spt") else "neither")
+        alone = nvidia.has("spt")
+        found += [nvidia.message("spt").message("gpu_quote")] if alone else nvidia.message("mpt").messages("gpu_quotes")
+    if len(found) > MOST_DEVICES:
+        raise MalformedError(GOOGLE, f"at most {MOST_DEVICES} devices", f"{len(found)}")
+    names = ("attestation_report", "attestation_certificate_chain")
+    devices = [[base64.b64encode(gpu.octets(name)) for name in names] for gpu in found]
+    return _Found(GOOGLE, [(report, [chain]) for report, chain in devices])
 
 
 def _verifier_objects(document: Mapping[str, object]) -> _Found:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Final
@@ -50,12 +51,27 @@ class SimulatedPlatform:
         self.fmspc = fmspc
         self._seed = seed
         self._at = at
-        authority = Authority(seed, ec.SECP256R1(), hashes.SHA256(), at, at + CERTIFICATES_LAST)
+        authority = self._authority()
         self._root = authority.issue(ROOT, None, authority=True, path_length=1)
         self._issuer = authority.issue(PCK_AUTHORITY, self._root, authority=True, path_length=0)
         self._signing = authority.issue(certificates.TCB_SIGNING, self._root, authority=False)
+        self._pck = self._certified()
+
+    def sibling(self, seed: bytes) -> SimulatedPlatform:
+        """Return another machine of the same kind, under the same authorities and the same collateral."""
+        other = copy(self)
+        other._seed = seed
+        other._pck = other._certified()
+        return other
+
+    def _authority(self) -> Authority:
+        return Authority(self._seed, ec.SECP256R1(), hashes.SHA256(), self._at, self._at + CERTIFICATES_LAST)
+
+    def _certified(self) -> Issued:
+        """Return the certificate of this machine's own key."""
         extension = x509.UnrecognizedExtension(x509.ObjectIdentifier(certificates.SGX_EXTENSION), self._sgx_extension())
-        self._pck = authority.issue(certificates.PCK_CERTIFICATE, self._issuer, authority=False, extensions=[extension])
+        name = certificates.PCK_CERTIFICATE
+        return self._authority().issue(name, self._issuer, authority=False, extensions=[extension])
 
     @property
     def anchors(self) -> Anchors:

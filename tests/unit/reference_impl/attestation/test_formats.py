@@ -26,7 +26,7 @@ from carnet_ref.attestation.nvidia.rim import LIMITS, appraise_rim, parse_bounde
 from carnet_ref.crypto.certificate_path import fingerprint, name
 from carnet_ref.wire import MalformedError
 from docs._ext.carnet_pages.listings import evidence_formats
-from tests.fixtures import cca_tokens, ear_tokens, nitro_documents, service_tokens
+from tests.fixtures import cca_tokens, corims, ear_tokens, nitro_documents, service_tokens
 from tests.fixtures.command_words import attest
 from tests.fixtures.nvidia_pki import AT, pem, report, world
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
@@ -120,6 +120,7 @@ KINDS: dict[str, bytes] = {
     "an event log": bytes(32) + b"Spec ID Event03\0",
     "the document of an AWS Nitro enclave": nitro_documents.document(),
     "the document of an EC2 instance with NitroTPM": nitro_documents.document(nitro_documents.fields(tpm=True)),
+    "a manifest of reference values (CoRIM)": corims.of_platform(),
     "the attestation token of an Arm CCA realm": cca_tokens.token(),
     "a COSE document of no known kind": b"\x84\x44\xa1\x01",
     "DER, such as a certificate": b"\x30\x82\x01\x00",

@@ -18,7 +18,6 @@ from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY as TDX_POLICY
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.nvidia.appraisal import DEFAULT_POLICY as GPU_POLICY
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures import nvidia_pki, simulated_quotes, simulated_snp
 from tests.fixtures.remembered import forget, memories
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, Question, mutated
@@ -65,7 +64,7 @@ def alike(appraise: Callable[[], Appraisal]) -> Appraisal:
 
 
 def test_a_changed_quote_is_judged_as_if_it_were_the_first() -> None:
-    other = SimulatedPlatform(b"another platform", NOW)
+    other = PLATFORM.sibling(b"another platform")
     own, foreign = (Question(each.td().quote(bytes(64)), each.collateral, NOW) for each in (PLATFORM, other))
     draw = random.Random(44)
     refused_at: set[str | None] = set()

@@ -37,7 +37,8 @@ STRICT = parse_policy(json.dumps(POLICY).encode())
 def appraised(
     data: bytes, *, policy: Policy = DEFAULT_POLICY, nonce: bytes | None = None, platform_key: bytes | None = None
 ) -> Appraisal:
-    given = OptionValues({"platform-key": cca.pem() if platform_key is None else platform_key, "nonce": nonce})
+    key = cca.pem() if platform_key is None else platform_key
+    given = OptionValues({"platform-key": key, "nonce": nonce, "reference": (), "reference-key": None})
     return appraise_files("cca", [data], given, AppraisalContext(AT, policy, Anchors({})))
 
 

@@ -29,7 +29,7 @@ from carnet_ref.attestation.nvidia.report import (
 )
 from carnet_ref.wire import MalformedError
 from tests.fixtures import nvidia_pki as pki
-from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, entries, entry, request
+from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, entries, entry, google, request
 from tests.fuzz.test_parsers import mutated
 
 LEAF = pki.world().device.leaf
@@ -333,6 +333,17 @@ FOREIGN: dict[str, tuple[Any, str]] = {
     "a device without its chain": (request([]) | {"evidence_list": [{"evidence": "AA"}]}, "an object with certificate"),
     "evidence that is no text": ([{"evidence": 1, "certificate": "AA"}], "evidence to be text"),
     "no device": (request([]), "at least one device"),
+    "no device of Google's": ({"deviceReports": []}, "at least one device"),
+    "Google's as an object": ({"deviceReports": {}}, "a list of messages"),
+    "Google's by both names": ({"deviceReports": [], "device_reports": []}, "readers may differ"),
+    "Google's without GPUs": ({"deviceReports": [{"nvidiaReport": {}}]}, "spt or mpt, found neither"),
+    "Google's of both kinds": ({"deviceReports": [{"nvidiaReport": {"spt": {}, "mpt": {}}}]}, "found both"),
+    "Google's of another maker": ({"deviceReports": [{"tpuReport": {}}]}, "nvidia_report: expected a message"),
+    "Google's without a report": (
+        {"deviceReports": [{"nvidiaReport": {"spt": {"gpuQuote": {"attestationReport": 7}}}}]},
+        "attestation_report: expected base64",
+    ),
+    "too many of Google's": (google([DEVICES[0]] * (MOST_DEVICES + 1)), f"at most {MOST_DEVICES} devices"),
     "too many devices": ([entry(DEVICES[0])] * (MOST_DEVICES + 1), f"at most {MOST_DEVICES} devices"),
 }
 

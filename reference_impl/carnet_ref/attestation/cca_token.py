@@ -70,8 +70,9 @@ class Lifecycle(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Something of the platform's software: its measurement, who signed it, and what it is said to be."""
+    """Something of the platform's software: its measurement and by which hash, its signer, and what it is called."""
 
+    hash_name: str
     measurement: bytes
     signer_id: bytes
     kind: str | None
@@ -100,6 +101,7 @@ class RealmToken:
 
     signed: Sign1
     profile: str | None
+    hash_name: str
     challenge: bytes
     personalization: bytes
     initial_measurement: bytes
@@ -190,7 +192,7 @@ def _component(value: object, hash_name: str) -> Component:
         raise MalformedError("software component", f"a hash out of {', '.join(HASHES)}", ascii(name)[:80])
     kind, version = (component.text(each) if component.has(each) else None for each in (1, 4))
     size = frozenset({HASHES[name].digest_size})
-    return Component(component.octets(2, size), component.octets(5, HASH_SIZES), kind, version)
+    return Component(name, component.octets(2, size), component.octets(5, HASH_SIZES), kind, version)
 
 
 def _realm(signed: Sign1) -> RealmToken:
@@ -210,6 +212,7 @@ def _realm(signed: Sign1) -> RealmToken:
     return RealmToken(
         signed,
         profile,
+        names[0],
         claims.octets(CHALLENGE, frozenset({REALM_CHALLENGE_BYTES})),
         claims.octets(PERSONALIZATION, frozenset({64})),
         claims.octets(INITIAL, frozenset({size})),
