@@ -71,6 +71,7 @@ def test_there_is_a_page_for_everything_and_the_index_leads_to_it() -> None:
     assert sorted(made) == [
         "index.md",
         "toy/actions.md",
+        "toy/claimed.md",
         "toy/claims.md",
         "toy/claims/punctual.md",
         "toy/claims/secrecy.md",

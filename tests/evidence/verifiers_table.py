@@ -10,10 +10,11 @@ import csv
 import io
 import json
 import subprocess
+import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -21,8 +22,9 @@ from typing import Any, Final
 from cryptography import x509
 
 from tests.fixtures import dcap, omne
+from tests.fixtures import nvidia_mutations as nvidia
 from tests.fixtures.asked_of_verifiers import Question, questions
-from tests.fixtures.own_environment import node_with, python_with
+from tests.fixtures.own_environment import node_with, python_with, verifier_python
 from tests.fixtures.peer_drivers import node_driver, python_driver
 
 RESULTS: Final = Path(__file__).resolve().parents[2] / "docs" / "results"
@@ -88,6 +90,21 @@ def _omne(asked: Sequence[Question]) -> Answers:
     ]
 
 
+def _nvidia(asked: Sequence[Question]) -> Answers:
+    cases = [case for each in asked if isinstance(case := each.asked["case"], nvidia.Case)]
+    with tempfile.TemporaryDirectory() as folder:
+        accepted = nvidia.judged_by_nvidia(verifier_python(), cases, Path(folder))
+    return [None if each else "refused" for each in accepted]
+
+
+def _gpu_reports() -> Iterator[Question]:
+    """Yield what is asked of real evidence; what nobody recorded, replies about signers of RIMs, is left out."""
+    for case in nvidia.mutations():
+        ours = case.appraised()
+        steps = tuple(step for step in ours.steps if step != nvidia.UNASKED)
+        yield Question("gpu", case.name, replace(ours, steps=steps), {"case": case})
+
+
 def _told(asked: Sequence[Question]) -> Iterator[dict[str, Any]]:
     return (dict(each.asked) for each in asked)
 
@@ -111,6 +128,7 @@ PEERS: Final = (
     _peer("cvm-attest", "1.0.0", "report", "cvm_report", "cryptography"),
     _peer("epsilon-attestation-verifier", "1.1.0", "document", "epsilon_document"),
     _peer("@0xsequence/tee-verifier", "0.1.2", "document", "sequence"),
+    Peer("nv-local-gpu-verifier", "2.7.3", "gpu", _nvidia),
     _peer("voltage-verify", "0.2.3", "bundle", "voltage_tokens"),
     _peer("PyJWT", "2.15.1", "token", "pyjwt_token", "cryptography"),
     _peer("jose", "6.2.18", "token", "jose"),
@@ -122,6 +140,7 @@ KINDS: Final = {
     "quote": "TDX quotes alone",
     "report": "SEV-SNP reports",
     "document": "Nitro documents",
+    "gpu": "H100 reports with RIMs and OCSP replies (real)",
     "bundle": "bundles of NVIDIA's service",
     "token": "tokens of services, as JWTs",
     "result": "results of verifiers (EAR), as JWTs",
@@ -145,8 +164,8 @@ class Pair:
 
 
 def pairs() -> list[Pair]:
-    """Return every document with what each verifier that reads it says."""
-    every = questions()
+    """Return every document with what each verifier that reads it says; ``CARNET_EVIDENCE`` names real ones."""
+    every = [*questions(), *_gpu_reports()]
     found = []
     for peer in PEERS:
         asked = [each for each in every if each.kind == peer.kind]

@@ -161,11 +161,8 @@ def _falls(family: Family, rows: Sequence[Row]) -> Lines:
         ),
     )
     if family.findings:
-        yield from (
-            f"Of designs that lack something, {{doc}}`{len(family.findings)} attacks are known "
-            "</specification/assurance/gallery>`.",
-            "",
-        )
+        known_attacks = f"{{ref}}`{len(family.findings)} attacks are known <{label(family.id)}>`"
+        yield from (f"Of designs that lack something, {known_attacks}.", "")
 
 
 def _threats(family: Family) -> Lines:

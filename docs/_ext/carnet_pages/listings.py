@@ -100,6 +100,7 @@ def evidence_formats() -> str:
 def _format_section(name: str) -> Lines:
     loaded = FORMATS[name].load()
     yield from (f"## {name}", "", " ".join(loaded.help.split()), "")
+    yield from (f"It reads {'; '.join(map(prose, FORMATS[name].kinds))}.", "")
     yield from table(["Option", "Followed by", "What it is"], map(_format_row, loaded.options))
 
 

@@ -1,6 +1,6 @@
 """Attestation: real evidence of GPUs and confidential VMs, appraised step by step, and the simulated kind for tests.
 
-A relying party calls `appraise`, which takes evidence of any kind.
+A relying party calls ``appraise``, which takes evidence of any kind.
 """
 
 from typing import TYPE_CHECKING

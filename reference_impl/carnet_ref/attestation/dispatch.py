@@ -155,7 +155,7 @@ def appraise(
         policy: a policy as JSON, a mapping of its keys, or a preset such as ``strict``; the default one without it.
         kind: the name of the format, such as ``tdx``; without it, the formats that read the document.
         anchors: the roots to trust; those of the vendors without them.
-        require: what an acceptance must be, beside genuine: the words of `Requirement`, ``fresh`` and ``compared``.
+        require: what an acceptance must be, beside genuine: ``fresh`` and ``compared``.
         given: what else is given, by the names of the command's options with underscores: contents of files as bytes,
             those of options that may be repeated as a list, hexadecimal values as bytes. ``report_data=nonce``.
 

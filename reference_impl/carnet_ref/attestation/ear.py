@@ -20,10 +20,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from carnet_command.errors import UsageError
 from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import NOT_FRESH, Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
 from carnet_ref.attestation.jose import (
+    ALGORITHMS,
+    CURVES,
     OLDER_TYPE,
     TYPE,
     SignatureError,
@@ -33,7 +36,8 @@ from carnet_ref.attestation.jose import (
     numeric_date,
     parse_token,
     verification_key,
-    verify,
+    verification_keys,
+    verify_by_one,
 )
 from carnet_ref.attestation.kinds import Layer, LayerRole
 from carnet_ref.crypto.certificate_path import TIME
@@ -223,22 +227,30 @@ TRUSTED: Final = (results.Tier.AFFIRMING, results.Tier.WARNING)
 
 @dataclass(frozen=True, slots=True)
 class SignedResult:
-    """A token, and the key that should have signed it."""
+    """A token, and the keys one of which should have signed it."""
 
     token: Token
-    key: VerificationKey
+    keys: tuple[VerificationKey, ...]
 
 
 def recognise(data: bytes, given: OptionValues) -> SignedResult:
-    """Return the token and the key.
+    """Return the token and the keys.
 
     Raises MalformedError if ``data`` is no token; UsageError if no key was given, or none that tokens are signed by.
     """
-    pem = given.octets("key")
-    if pem is None:
+    keys = given.octets("key")
+    if keys is None:
         raise NeedsOptionError("a token needs --key, the public key of the verifier", "key")
-    key = verification_key(pem)
-    return SignedResult(parse_token(data), key)
+    return SignedResult(parse_token(data), _keys(keys))
+
+
+def _keys(data: bytes) -> tuple[VerificationKey, ...]:
+    if data.lstrip()[:1] != b"{":
+        return (verification_key(data),)
+    keys = tuple(key for key in verification_keys(data) if set(key.algorithms) <= set(ALGORITHMS.values()))
+    if not keys:
+        raise UsageError(f"the set of keys has none that is {CURVES}")
+    return keys
 
 
 def describe(signed: SignedResult) -> Iterator[Layer]:
@@ -252,7 +264,7 @@ def appraise(signed: SignedResult, given: OptionValues, against: AppraisalContex
     steps.passed("parse", f"a token of {len(signed.token.compact)} characters", JWS)
     try:
         try:
-            verify(signed.token, signed.key)
+            verify_by_one(signed.token, signed.keys)
         except SignatureError as error:
             steps.refuse("signature", str(error), JWS)
         steps.passed("signature", f"{signed.token.algorithm} by the key given", JWS)
@@ -357,7 +369,11 @@ FORMAT: Final[Format[SignedResult, None]] = Format(
     evidence or warns of it. What the verifier refused is refused.
     """,
     options=(
-        Option("key", OptionKind.FILE, "The verifier's public key in PEM, on P-256 or P-384; it is needed."),
+        Option(
+            "key",
+            OptionKind.FILE,
+            "The verifier's public key on P-256 or P-384, in PEM or as a JSON Web Key (set); it is needed.",
+        ),
         Option("nonce", OptionKind.HEX, "What the relying party asked with, from 8 to 64 bytes."),
     ),
     recognise=recognise,

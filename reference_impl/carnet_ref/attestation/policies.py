@@ -13,13 +13,12 @@ Source: RFC 9334, section 8.5 (Appraisal Policy for Evidence); JSON Schema 2020-
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from carnet_ref.wire import MalformedError, bounded_json
 
@@ -45,18 +44,15 @@ REQUIRE: Final = "require"
 PRESET_MEANING: Final = "the preset that is inherited from"
 
 
-class ValueKind(ABC):
+class ValueKind(Protocol):
     """What values a key may have: how they are read from JSON and written to it, and what JSON Schema says of them."""
 
-    @abstractmethod
     def read(self, value: object, where: str) -> Any:
         """Return the value that JSON stands for. Raises MalformedError if it is of another kind."""
 
-    @abstractmethod
     def written(self, value: Any) -> object:
         """Return JSON that stands for the value."""
 
-    @abstractmethod
     def schema(self) -> dict[str, object]:
         """Return the JSON Schema of the values."""
 
@@ -79,8 +75,7 @@ class Flag(ValueKind):
         return {"type": "boolean"}
 
 
-@dataclass(frozen=True, slots=True)
-class Number(ValueKind):
+class Number(NamedTuple):
     """A whole number, from ``least`` to ``most`` where there is such a limit."""
 
     least: int = 0
@@ -105,8 +100,7 @@ class Number(ValueKind):
         return {"type": "integer", "minimum": self.least, **most}
 
 
-@dataclass(frozen=True, slots=True)
-class Text(ValueKind):
+class Text(NamedTuple):
     """Text of a form, such as a version, which errors call ``form``."""
 
     pattern: str
@@ -164,8 +158,7 @@ class Texts(ValueKind):
         return {"type": "array", "items": {"type": "string"}}
 
 
-@dataclass(frozen=True, slots=True)
-class Words(ValueKind):
+class Words(NamedTuple):
     """A list of words out of those that are ``allowed``, in whatever order; each is read as the one that it equals."""
 
     allowed: Sequence[str]
@@ -186,8 +179,7 @@ class Words(ValueKind):
         return {"type": "array", "items": {"enum": [str(word) for word in self.allowed]}}
 
 
-@dataclass(frozen=True, slots=True)
-class Octets(ValueKind):
+class Octets(NamedTuple):
     """A list of values of so many bytes, or of any number where ``sizes`` has none, each written in hexadecimal."""
 
     sizes: tuple[int, ...] = ()
@@ -214,8 +206,7 @@ class Octets(ValueKind):
         return {"type": "array", "items": {"type": "string", "pattern": f"^({PREFIX})?({lengths})$"}}
 
 
-@dataclass(frozen=True, slots=True)
-class Named(ValueKind):
+class Named(NamedTuple):
     """An object whose names are known, each with its own kind of value; ``build`` makes of it what the policy has."""
 
     parts: Mapping[Any, ValueKind]
@@ -240,8 +231,7 @@ class Named(ValueKind):
         return {"type": "object", "properties": parts, "additionalProperties": False}
 
 
-@dataclass(frozen=True, slots=True)
-class PointedValues(ValueKind):
+class PointedValues(NamedTuple):
     """An object that has, for each JSON pointer to a claim, a list of the values accepted there.
 
     Source: RFC 6901, section 3.
@@ -294,8 +284,7 @@ def _malformed(where: str, expected: str, found: object) -> MalformedError:
     return MalformedError(where, expected, ascii(found)[:SHOWN])
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyKey:
+class PolicyKey(NamedTuple):
     """A key of a policy.
 
     Attributes:
@@ -346,7 +335,7 @@ def require_key(steps: Sequence[str]) -> Any:
 def declared_keys(*policies: type) -> dict[str, PolicyKey]:
     """Return the keys that classes declare as attributes, by their names."""
     attributes = (each for policy in policies for each in fields(policy) if KEY in each.metadata)
-    return {each.name: replace(each.metadata[KEY], name=each.name) for each in attributes}
+    return {each.name: each.metadata[KEY]._replace(name=each.name) for each in attributes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,8 +457,7 @@ def policy_form(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyOf(ValueKind):
+class PolicyOf(NamedTuple):
     """A policy of another format, of ``form``, for evidence of that format inside of this one."""
 
     form: PolicyForm[Any]

@@ -53,6 +53,8 @@ LIVE: Final = "--live"
 ANY: Final = "FILE"
 """The name by which the command for files of any kind is found; it is not listed, and no file is taken for it."""
 ANY_PLACE: Final = "carnet_ref.commands.attest_any:any_files"
+EVIDENCE: Final = "evidence"
+"""What steps call the argument that is given several times, where more of it brings them further."""
 ACCEPTED = 0
 REFUSED = 1
 MARKS = {True: "ok", False: "REFUSED", None: "-"}
@@ -365,7 +367,7 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
         for name, value in _told(appraisal.claims):
             _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
         for option, steps in appraisal.missing.items() if in_full else ():
-            _say(f"{'more':<8}{f'--{option}':<{WIDTH}}  ", f"for {', '.join(steps)}")
+            _say_more(option, f"for {', '.join(steps)}")
         for line in hanging(printable(verdict(appraisal))):
             click.echo(line)
         click.echo(f"rerun   {printable(shlex.join(rerun))}")
@@ -385,10 +387,15 @@ def show_what_is_needed(layers: Iterable[Layer], error: NeedsOptionError, as_jso
         print_json({**needed, "layers": layers_as_json(layers), "missing": {error.option: []}})
     else:
         show_layers(layers)
-        _say(f"{'more':<8}{f'--{error.option}':<{WIDTH}}  ", "for every step")
+        _say_more(error.option, "for every step")
         for line in hanging(f"NOT APPRAISED: {error}"):
             click.echo(line)
     return ExitCode.USAGE
+
+
+def _say_more(option: str, why: str) -> None:
+    """Print what can be given for more: an option, or further evidence where that is an argument."""
+    _say(f"{'more':<8}{option.upper() if option == EVIDENCE else f'--{option}':<{WIDTH}}  ", why)
 
 
 def _told(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:

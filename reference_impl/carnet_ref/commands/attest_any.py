@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 FLAGS: Final = {"--json", "--help", "-h"}
 """The options that no value follows."""
+SHARED: Final = {"--at", "--trust-anchor", "--require", "--json"}
+"""The options that are about every file, whatever it is."""
 ONCE: Final = {"--at", "--json"}
 """The options that are not said again to do the same."""
 ONE_RESULT: Final = {"--ear", "--ear-profile"}
@@ -125,7 +127,7 @@ class CommandInputs:
     def unknown(self, names: Iterable[str]) -> list[str]:
         """Return the options that none of some formats has."""
         known = {each for name in names for parameter in self.command(name).params for each in parameter.opts}
-        return sorted(self._words.flags() - known)
+        return sorted(self._words.flags() - known - SHARED)
 
     def suit(self, name: str) -> bool:
         """Return whether a format has all options that were given."""
@@ -144,6 +146,13 @@ class CommandInputs:
             against = AppraisalContext(self._shared.at, policy, self._shared.anchors)
             self._given[name] = OptionValues(values), against
         return self._given[name]
+
+    def again(self, path: Path, names: Iterable[str]) -> list[str]:
+        """Return the command that appraises one file again, with the options that its formats have."""
+        unknown = set(self.unknown(names))
+        kept = (each for each in self._words.options if each[0].partition("=")[0] not in ONCE | unknown)
+        typed = [word for option in kept for word in option]
+        return ["carnet", "attest", str(path), *typed, "--at", attest.written(self._shared.at)]
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -176,9 +185,8 @@ def _require_files(ctx: click.Context, paths: Sequence[Path]) -> None:
     missing = next((path for path in paths if not path.exists()), None)
     if missing is None:
         return
-    near = (
-        difflib.get_close_matches(str(paths[0]), attest.attest.list_commands(ctx), n=1) if missing == paths[0] else []
-    )
+    commands = attest.attest.list_commands(ctx) if missing == paths[0] else []
+    near = difflib.get_close_matches(str(missing), commands, n=1)
     meant = f" Did you mean '{near[0]}'?" if near else ""
     raise click.UsageError(f"There is no command and no file '{missing}'.{meant}", ctx)
 
@@ -210,9 +218,7 @@ def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: S
     except NeedsOptionError as error:
         layers = dict.fromkeys(layer for part in parts for layer in part.layers)
         return attest.show_what_is_needed(layers, error, shared.as_json)
-    typed = [word for option in words.options if option[0].partition("=")[0] not in ONCE for word in option]
-    again = ["carnet", "attest", str(path), *typed, "--at", attest.written(shared.at)]
-    return attest.show(appraisal, shared.at, again, shared.as_json, in_full=True)
+    return attest.show(appraisal, shared.at, inputs.again(path, names), shared.as_json, in_full=True)
 
 
 def _names(parts: Sequence[Part], inputs: CommandInputs) -> tuple[str, ...]:
@@ -247,9 +253,8 @@ def _batch(paths: Sequence[Path], inputs: CommandInputs, shared: SharedOptions) 
     with progress() as shown:
         pace = Pace()
         for number, path in enumerate(paths, 1):
-            shown.status(
-                f"{_bar(number, len(paths))} {number:,} of {len(paths):,} files{pace.left(number, len(paths))}"
-            )
+            left = pace.left(number, len(paths))
+            shown.status(f"{_bar(number, len(paths))} {number:,} of {len(paths):,} files{left}")
             line = _appraised(path, inputs, shared)
             counts[line.verdict] += 1
             shown.status("")
@@ -268,13 +273,14 @@ def _bar(done: int, total: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BatchLine:
-    """What came of one file: its verdict, the formats that read it, and either its appraisal or what it needs."""
+    """What came of one file: its verdict, the formats that read it, and its appraisal or why there is none."""
 
     path: Path
     verdict: str
     formats: tuple[str, ...]
     appraisal: Appraisal | None
-    needs: str
+    otherwise: str = ""
+    again: Sequence[str] = ()
 
     def print(self, shared: SharedOptions) -> None:
         """Print one line."""
@@ -287,13 +293,12 @@ class BatchLine:
     def _object(self, at: datetime) -> dict[str, object]:
         about: dict[str, object] = {"file": str(self.path), "formats": list(self.formats)}
         if self.appraisal is None:
-            return {**about, "accepted": False, "error": {"kind": UsageError.kind, "message": self.needs}}
-        again = ["carnet", "attest", str(self.path), "--at", attest.written(at)]
-        return {**about, **attest.as_object(self.appraisal, at, again)}
+            return {**about, "accepted": False, "error": {"kind": UsageError.kind, "message": self.otherwise}}
+        return {**about, **attest.as_object(self.appraisal, at, self.again)}
 
     def _detail(self) -> str:
         if self.appraisal is None:
-            return self.needs
+            return self.otherwise
         refused = next((step for step in self.appraisal.steps if step.ok is False), None)
         if refused is not None:
             return f"{refused.id}: {refused.detail}"
@@ -301,10 +306,14 @@ class BatchLine:
 
 
 def _appraised(path: Path, inputs: CommandInputs, shared: SharedOptions) -> BatchLine:
-    data = attest.contents(path)
+    try:
+        data = attest.contents(path)
+    except UsageError as error:
+        return BatchLine(path, NOT_APPRAISED, (), None, str(error))
     names = _names(parts_of(data), inputs)
     try:
         appraisal = appraise_document(data, inputs).requiring(shared.require)
     except NeedsOptionError as error:
         return BatchLine(path, NOT_APPRAISED, names, None, str(error))
-    return BatchLine(path, ACCEPTED if appraisal.accepted else REFUSED, names, appraisal, "")
+    verdict = ACCEPTED if appraisal.accepted else REFUSED
+    return BatchLine(path, verdict, names, appraisal, again=inputs.again(path, names))

@@ -14,7 +14,7 @@ from carnet_ref.attestation.formats import AppraisalContext, Format, Option, Opt
 from carnet_ref.attestation.intel.appraisal import POLICY_FORM, RTMRS, Policy, appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus, collateral_of
 from carnet_ref.attestation.intel.evidence import QuoteEvidence, quote_evidence
-from carnet_ref.attestation.intel.quote import BODY_TDX_10, BODY_TDX_15, EXPOSING_BITS
+from carnet_ref.attestation.intel.quote import BODY_NAMES, BODY_TDX_10, EXPOSING_BITS
 from carnet_ref.attestation.kinds import Layer, LayerRole
 
 EXPOSING: Final = frozenset(EXPOSING_BITS.values())
@@ -67,7 +67,6 @@ RESULTS: Final = results.ResultProfile(
 REPORT_DATA_BYTES: Final = 64
 FIRST_VERSION: Final = 4
 """The version of quotes that have no type of their body."""
-TD_REPORTS: Final = {BODY_TDX_10: "1.0", BODY_TDX_15: "1.5"}
 
 
 class TdxEvidence(NamedTuple):
@@ -110,8 +109,8 @@ def describe(evidence: TdxEvidence) -> Iterator[Layer]:
         yield Layer(LayerRole.DOCUMENT, found.found_in)
     version, body = int.from_bytes(found.quote[:2], "little"), found.quote[48:50]
     kind = int.from_bytes(body, "little") if version > FIRST_VERSION else BODY_TDX_10
-    if kind in TD_REPORTS:
-        yield Layer(LayerRole.VERSION, f"version {version}, with a TD report of TDX {TD_REPORTS[kind]}")
+    if kind in BODY_NAMES:
+        yield Layer(LayerRole.VERSION, f"version {version}, with a {BODY_NAMES[kind]}")
 
 
 FORMAT: Final = Format(

@@ -178,7 +178,7 @@ def recognise_node(data: bytes, given: OptionValues) -> NodeEvidence:
     """
     devices = device_evidence(data)
     if any(device.chain is None for device in devices):
-        raise NeedsOptionError("a report alone has no certificates: give documents that have both", "chain")
+        raise NeedsOptionError("a report alone has no certificates: give documents that have both", "evidence")
     return NodeEvidence(devices, tuple(decode(reply, "OCSP reply") for reply in given.files("ocsp")))
 
 

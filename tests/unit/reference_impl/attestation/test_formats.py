@@ -61,6 +61,7 @@ def test_a_registered_format_has_a_subcommand_a_policy_and_a_row_in_the_document
     assert "| `--nonce` | bytes in hexadecimal (2) | What the toy was asked with. |" in page
     for each, registered in FORMATS.items():
         assert f"## {each}" in page
+        assert f"It reads {'; '.join(registered.kinds)}." in page
         assert all(f"`{option.flag}`" in page for option in registered.load().options)
 
 

@@ -14,12 +14,14 @@ from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet_command.progress import Heartbeat
 from carnet_ref.attestation import kinds
 from carnet_ref.attestation.appraisal import Anchors
 from carnet_ref.attestation.dispatch import reader_groups
 from carnet_ref.attestation.formats import FORMATS, RegisteredFormat
 from carnet_ref.attestation.kinds import identified
 from carnet_ref.attestation.simulated.gpu import gpu_request
+from carnet_ref.commands import attest as attest_command
 from carnet_ref.commands.attest_any import Words
 from tests.fixtures import cca_tokens as cca
 from tests.fixtures import nitro_documents as nitro
@@ -260,7 +262,7 @@ def test_layers_go_from_the_outermost_to_the_innermost(files: dict[str, str]) ->
         ["encoding", "JSON"],
         ["format", "a document with a quote"],
         ["document", "a getquote answer of dstack"],
-        ["version", "version 4, with a TD report of TDX 1.0"],
+        ["version", "version 4, with a TD report 1.0"],
     ]
     assert [role for role, _ in layers["node"]] == ["encoding", "format", "document", "version", "product"]
     encodings = {name: shown(files, name)[1]["layers"][0]["name"] for name in FILES}
@@ -375,6 +377,17 @@ def test_only_if_all_are_accepted_the_exit_code_is_0(files: dict[str, str], tmp_
     assert (result.exit_code, result.stderr) == (2, f"carnet: '{tmp_path}/folder' holds no file\n")
 
 
+def test_a_file_that_cannot_be_read_ends_no_batch(files: dict[str, str], tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as large:
+        large.truncate(attest_command.MOST_BYTES + 1)
+    result = attest(*usual(files, str(tmp_path / "large"), files["quote"]))
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[0].endswith(
+        f"holds more than {attest_command.MOST_BYTES} bytes, which no evidence does"
+    )
+    assert result.stdout.splitlines()[-1] == "2 files: 1 accepted, 1 not appraised"
+
+
 def test_many_files_have_a_json_object_each(files: dict[str, str]) -> None:
     names = ["quote", "both", "report", "noise"]
     result = attest(*usual(files, *(files[name] for name in names), "--json"))
@@ -384,6 +397,13 @@ def test_many_files_have_a_json_object_each(files: dict[str, str]) -> None:
     assert [each["accepted"] for each in found] == [True, True, False, False]
     assert found[2]["error"]["message"] == "a report alone needs --chain"
     assert found[0].keys() - {"file", "formats"} == shown(files, "quote")[1].keys()
+    again = attest(*shlex.split(found[1]["rerun"])[2:], "--json")
+    assert json.loads(again.stdout)["steps"] == found[1]["steps"]
+
+
+def test_of_options_about_every_file_none_is_lost_where_no_format_reads_one(files: dict[str, str]) -> None:
+    result = attest(*usual(files, files["noise"], files["words"]))
+    assert (result.exit_code, result.stderr) == (1, "")
 
 
 def test_options_are_given_to_the_files_whose_formats_have_them(files: dict[str, str]) -> None:
@@ -393,6 +413,21 @@ def test_options_are_given_to_the_files_whose_formats_have_them(files: dict[str,
     assert (result.exit_code, "not fresh" in result.stdout) == (0, False)
     result = attest(*usual(files, files["quote"], files["quote"], "--nonce", NONCE.hex()))
     assert (result.exit_code, result.stderr) == (2, "carnet: --nonce can be given with other files alone\n")
+
+
+def test_a_terminal_shows_how_far_it_is_and_gives_way_to_each_line(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown_last: list[str] = []
+
+    class Recorder(Heartbeat):
+        def status(self, text: str) -> None:
+            shown_last.append(text)
+
+    monkeypatch.setattr("carnet_ref.commands.attest_any.progress", Recorder)
+    assert attest(*usual(files, *[files["quote"]] * 3)).exit_code == 0
+    bars = ["[########................] 1 of 3 files", "[################........] 2 of 3 files"]
+    assert shown_last == [bars[0], "", bars[1], "", f"[{'#' * 24}] 3 of 3 files", ""]
 
 
 def test_a_file_name_cannot_act_on_a_terminal(files: dict[str, str], tmp_path: Path) -> None:

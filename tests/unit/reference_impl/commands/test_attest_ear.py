@@ -17,6 +17,7 @@ from tests.fixtures.command_words import attest, found, with_defaults, written
 from tests.fixtures.ear_tokens import (
     NONCE,
     OTHER,
+    P256,
     P384,
     RESULT,
     mac_token,
@@ -278,6 +279,23 @@ def test_a_token_of_an_older_profile_is_its_verifiers_result(files: dict[str, st
     same = found(*checking(files, "token", "--nonce", NONCE.hex()))
     assert (shown["accepted"], shown["appraised_by"]) == (True, "a verifier 1")
     assert {**shown["claims"], "profile": EarProfile.DRAFT} == same["claims"]
+
+
+def test_a_verifiers_keys_may_be_a_set(files: dict[str, str], tmp_path: Path) -> None:
+    """As Trustee publishes them; a key of another name is not asked, and one for RSA signs no results."""
+    jwk, made = service_tokens.jwk, {}
+    made["set"] = service_tokens.key_set(jwk(service_tokens.RSA_KEY), jwk(OTHER), jwk(P256))
+    made["one"] = json.dumps(jwk(P256)).encode()
+    made["named"] = service_tokens.key_set(jwk(P256, kid="another"))
+    made["other"] = service_tokens.key_set(jwk(OTHER))
+    made["rsa"] = service_tokens.key_set(jwk(service_tokens.RSA_KEY))
+    made["token"] = token(header={"alg": "ES256", "typ": "eat+jwt", "kid": "a key"})
+    keys = written(tmp_path, made)
+    for name, step in {"set": None, "one": None, "named": "signature", "other": "signature"}.items():
+        assert found("ear", keys["token"], "--key", keys[name], "--at", WHEN)["failed_step"] == step, name
+    result = attest("ear", keys["token"], "--key", keys["rsa"], "--at", WHEN)
+    assert (result.exit_code, "the set of keys has none" in result.stderr) == (2, True)
+    assert found("ear", keys["token"], "--key", files["public"], "--at", WHEN)["accepted"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
