@@ -166,7 +166,7 @@ def _check_chain(
     try:
         anchor = check_path(chain, anchors)
     except PathError as error:
-        steps.refuse("chain", str(error), PATH, without=("key",))
+        steps.refuse("chain", str(error), PATH, without=("key",), differences=of_path(error))
     steps.passed("chain", f"leads to {name(anchor)}", PATH, without=("key",))
     start, end = validity([*chain, anchor])
     period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
