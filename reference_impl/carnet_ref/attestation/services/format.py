@@ -21,11 +21,11 @@ from carnet_ref.attestation import kinds
 from carnet_ref.attestation.appraisal import (
     NOT_FRESH,
     POLICY,
-    X509_TIME,
     AnchorRole,
     Appraisal,
     Checklist,
     RefusedError,
+    of_path,
 )
 from carnet_ref.attestation.detached_eat import (
     CLAIMS,
@@ -55,7 +55,7 @@ from carnet_ref.attestation.services.issuers import (
     objections,
     service_of,
 )
-from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, name, validity
+from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, name
 from carnet_ref.wire import MalformedError
 
 JWS: Final = "RFC 7515"
@@ -168,11 +168,7 @@ def _check_chain(
     except PathError as error:
         steps.refuse("chain", str(error), PATH, without=("key",), differences=of_path(error))
     steps.passed("chain", f"leads to {name(anchor)}", PATH, without=("key",))
-    start, end = validity([*chain, anchor])
-    period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
-    if not start <= at <= end:
-        steps.refuse("validity", f"{period}, not at {at:{TIME}}", X509_TIME, without=("key",))
-    steps.passed("validity", period, X509_TIME, without=("key",))
+    steps.require_valid([*chain, anchor], at, without=("key",))
 
 
 def _check_issuer(steps: Checklist, service: Service, claims: Claims, named: str | None) -> str:
