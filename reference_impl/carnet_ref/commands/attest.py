@@ -311,7 +311,20 @@ def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
 
 def as_object(appraisal: Appraisal, at: datetime, rerun: Sequence[str]) -> dict[str, object]:
     """Return the appraisal as JSON has it."""
-    steps = [{"id": step.id, "ok": step.ok, "detail": step.detail, "source": step.source} for step in appraisal.steps]
+    steps = [
+        {
+            "id": step.id,
+            "ok": step.ok,
+            "detail": step.detail,
+            "source": step.source,
+            "differences": [
+                {"what": each.what, "found": each.found, "expected": list(each.expected), **each.details}
+                | ({"by": each.origin} if each.origin else {})
+                for each in step.differences
+            ],
+        }
+        for step in appraisal.steps
+    ]
     return {
         "accepted": appraisal.accepted,
         "fresh": appraisal.fresh,
@@ -349,6 +362,8 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
         for step in appraisal.steps:
             source = f"  [{step.source}]" if step.source else ""
             _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
+            for each in (difference for difference in step.differences if difference.expected):
+                _say(" " * 8 + "- ", str(each))
         for name, value in _told(appraisal.claims):
             _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
         for option, steps in appraisal.missing.items() if in_full else ():
