@@ -29,10 +29,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cryptography import x509
-from lxml import etree
 
 from carnet_ref.attestation.appraisal import (
     NO_REVOCATION,
@@ -45,6 +44,9 @@ from carnet_ref.attestation.appraisal import (
 )
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, name, parse_der_chain, validity
 from carnet_ref.wire import MalformedError
+
+if TYPE_CHECKING:
+    from lxml import etree  # a report without reference values is appraised without it
 
 LARGEST: Final = 1 << 20
 LIMITS: Final = {
@@ -69,6 +71,8 @@ def parse_bounded(data: bytes, what: str) -> etree._Element:
 
     Raises MalformedError if ``data`` is something else; the error calls it ``what``.
     """
+    from lxml import etree
+
     if len(data) > LARGEST:
         raise MalformedError(what, f"at most {LARGEST} bytes", f"{len(data)}")
     # Insist on UTF-8, in which a document type looks like one; other encodings could hide it from the check
@@ -99,6 +103,8 @@ def _counted(root: etree._Element) -> Iterator[tuple[str, int]]:
 
     What is a property of one element, such as its attributes, is taken back before the next.
     """
+    from lxml import etree
+
     for event, found in etree.iterwalk(root.getroottree(), events=("start", "end", "start-ns", "comment", "pi")):
         if event == "start":
             yield from _of_element(found)
@@ -371,6 +377,7 @@ def _signed_content(document: bytes, signer: x509.Certificate, within: datetime)
     ``within`` is a time at which the signer's certificate is valid; `validity` has been judged before.
     """
     from cryptography.exceptions import InvalidSignature
+    from lxml import etree
     from signxml.algorithms import DigestAlgorithm, SignatureMethod
     from signxml.exceptions import SignXMLException
     from signxml.verifier import SignatureConfiguration, VerifyResult

@@ -293,3 +293,9 @@ def test_reference_values_are_accepted_as_their_vendor_signed_them(
     shown = json.loads(result.stdout)
     assert (result.exit_code, shown["failed_step"]) == (code, step)
     assert bool(shown["claims"]) is (code == 0)
+
+
+def test_a_report_alone_needs_no_reader_of_reference_values(files: dict[str, str]) -> None:
+    needless = ("lxml", "signxml", "carnet_ref.attestation.amd", "carnet_ref.attestation.intel")
+    assert command_words.modules_imported(["gpu", *usual(files)], needless) == []
+    assert "signxml" in command_words.modules_imported(["gpu", *usual(files, "--rim", files["driver"])], needless)
