@@ -18,7 +18,7 @@ from typing import Final
 from cryptography import x509
 
 from carnet_ref.attestation import kinds
-from carnet_ref.attestation.appraisal import NOT_FRESH, POLICY, AnchorRole, Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import NOT_FRESH, POLICY, AnchorRole, Appraisal, Checklist, RefusedError, of_path
 from carnet_ref.attestation.detached_eat import (
     CLAIMS,
     SUBMODULES,
@@ -166,7 +166,7 @@ def _check_chain(
     try:
         anchor = check_path(chain, anchors)
     except PathError as error:
-        steps.refuse("chain", str(error), PATH)
+        steps.refuse("chain", str(error), PATH, differences=of_path(error))
     steps.passed("chain", f"leads to {name(anchor)}", PATH)
     steps.require_valid([*chain, anchor], at)
 

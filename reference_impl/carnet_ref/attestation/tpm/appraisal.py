@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from carnet_ref.attestation import tpm2
 from carnet_ref.attestation.amd import appraisal as snp
-from carnet_ref.attestation.appraisal import NOT_FRESH, AnchorRole, Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import NOT_FRESH, AnchorRole, Appraisal, Checklist, RefusedError, of_path
 from carnet_ref.attestation.event_logs import LoggedEvent, parse_agile_log
 from carnet_ref.attestation.formats import AppraisalContext
 from carnet_ref.attestation.intel import appraisal as tdx
@@ -170,7 +170,7 @@ def _check_certificates(
         anchor = check_path(certificates, against.anchors.of(AnchorRole.TPM_KEY), tpm_key=True)
         key = tpm2.accepted_key(certificates[0].public_key())
     except (PathError, MalformedError) as error:
-        steps.refuse("ak", str(error), X509_PATH)
+        steps.refuse("ak", str(error), X509_PATH, differences=of_path(error))
     steps.require_valid([*certificates, anchor], against.at)
     return key
 

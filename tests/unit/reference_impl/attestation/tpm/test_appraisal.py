@@ -242,6 +242,23 @@ def test_secure_boot_is_told_only_as_it_was_measured(event: bytes, said: bool | 
     assert (appraisal.accepted, appraisal.claims["secure_boot"]) == (True, said)
 
 
+def test_secure_boot_is_not_told_from_data_that_was_not_measured() -> None:
+    """The digests lead to the registers whatever the data beside them says."""
+    off, on = tpm.variable("SecureBoot", b"\0"), tpm.variable("SecureBoot", b"\1")
+    value = hashlib.sha256(bytes(32) + hashlib.sha256(off).digest()).digest()
+    message, told = quote({7: value}), log([(7, 0x80000001, off)]).replace(off, on)
+    given: dict[str, Any] = {"signature": signature(message), "ak": KEY, "pcrs": value, "event_log": told}
+    appraisal = appraised(message, **given)
+    assert (appraisal.accepted, appraisal.claims["secure_boot"]) == (True, None)
+
+
+def test_values_of_registers_that_a_quote_is_not_over_are_refused_although_they_have_its_digest() -> None:
+    document = tpm.google(banks=(SHA256,))
+    values = document["quotes"][0]["pcrs"]["pcrs"]
+    values["11"] = values.pop("10")
+    assert appraised(document).failed_step == "pcr-digest"
+
+
 # -- Azure -----------------------------------------------------------------------------------------------
 
 
