@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from carnet_ref.attestation.appraisal import Anchors, Appraisal, Requirement
+    from carnet_ref.attestation.kinds import Layer
 
 FLAGS: Final = {"--json", "--help", "-h"}
 """The options that no value follows."""
@@ -216,8 +217,8 @@ def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: S
     try:
         appraisal = appraise_document(data, inputs).requiring(shared.require)
     except NeedsOptionError as error:
-        layers = dict.fromkeys(layer for part in parts for layer in part.layers)
-        return attest.show_what_is_needed(layers, error, shared.as_json)
+        again = inputs.again(path, names)
+        return attest.show_what_is_needed(error, attest.layers_of([data]), shared.at, again, shared.as_json)
     return attest.show(appraisal, shared.at, inputs.again(path, names), shared.as_json, in_full=True)
 
 
@@ -273,13 +274,16 @@ def _bar(done: int, total: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BatchLine:
-    """What came of one file: its verdict, the formats that read it, and its appraisal or why there is none."""
+    """What came of one file: its verdict, the formats that read it, and its appraisal, or why there is none.
+
+    ``layers`` say what it is where there is none; ``again`` is the command that appraises it again.
+    """
 
     path: Path
     verdict: str
     formats: tuple[str, ...]
-    appraisal: Appraisal | None
-    otherwise: str = ""
+    outcome: Appraisal | UsageError
+    layers: Sequence[Layer] = ()
     again: Sequence[str] = ()
 
     def print(self, shared: SharedOptions) -> None:
@@ -292,28 +296,28 @@ class BatchLine:
 
     def _object(self, at: datetime) -> dict[str, object]:
         about: dict[str, object] = {"file": str(self.path), "formats": list(self.formats)}
-        if self.appraisal is None:
-            return {**about, "accepted": False, "error": {"kind": UsageError.kind, "message": self.otherwise}}
-        return {**about, **attest.as_object(self.appraisal, at, self.again)}
+        if isinstance(self.outcome, UsageError):
+            return {**about, **attest.unappraised(self.outcome, self.layers, at, self.again)}
+        return {**about, **attest.as_object(self.outcome, at, self.again)}
 
     def _detail(self) -> str:
-        if self.appraisal is None:
-            return self.otherwise
-        refused = next((step for step in self.appraisal.steps if step.ok is False), None)
+        if isinstance(self.outcome, UsageError):
+            return str(self.outcome)
+        refused = next((step for step in self.outcome.steps if step.ok is False), None)
         if refused is not None:
             return f"{refused.id}: {refused.detail}"
-        return ", ".join(self.appraisal.not_compared) or "nothing was left open"
+        return ", ".join(self.outcome.not_compared) or "nothing was left open"
 
 
 def _appraised(path: Path, inputs: CommandInputs, shared: SharedOptions) -> BatchLine:
     try:
         data = attest.contents(path)
     except UsageError as error:
-        return BatchLine(path, NOT_APPRAISED, (), None, str(error))
+        return BatchLine(path, NOT_APPRAISED, (), error, again=inputs.again(path, ()))
     names = _names(parts_of(data), inputs)
+    again = inputs.again(path, names)
     try:
         appraisal = appraise_document(data, inputs).requiring(shared.require)
     except NeedsOptionError as error:
-        return BatchLine(path, NOT_APPRAISED, names, None, str(error))
-    verdict = ACCEPTED if appraisal.accepted else REFUSED
-    return BatchLine(path, verdict, names, appraisal, again=inputs.again(path, names))
+        return BatchLine(path, NOT_APPRAISED, names, error, attest.layers_of([data]), again)
+    return BatchLine(path, ACCEPTED if appraisal.accepted else REFUSED, names, appraisal, (), again)

@@ -395,7 +395,9 @@ def test_many_files_have_a_json_object_each(files: dict[str, str]) -> None:
     assert [each["file"] for each in found] == [files[name] for name in names]
     assert [each["formats"] for each in found] == [["tdx"], ["tdx", "gpu"], ["snp"], []]
     assert [each["accepted"] for each in found] == [True, True, False, False]
-    assert found[2]["error"]["message"] == "a report alone needs --chain"
+    assert (found[2]["error"]["message"], found[2]["missing"]) == ("a report alone needs --chain", {"chain": []})
+    assert found[2].keys() - {"error"} == found[0].keys()
+    assert shown(files, "report")[1].keys() - {"error"} == shown(files, "quote")[1].keys()
     assert found[0].keys() - {"file", "formats"} == shown(files, "quote")[1].keys()
     again = attest(*shlex.split(found[1]["rerun"])[2:], "--json")
     assert json.loads(again.stdout)["steps"] == found[1]["steps"]
