@@ -322,7 +322,7 @@ USAGE = [
 ]
 
 
-@pytest.mark.parametrize(("words", "why"), USAGE, ids=[" ".join(words) for words, _ in USAGE])
+@pytest.mark.parametrize(("words", "why"), USAGE, ids=[" ".join(words).replace(WHEN, "TIME") for words, _ in USAGE])
 def test_bad_usage_exits_2_with_one_line(words: list[str], why: str, files: dict[str, str]) -> None:
     result = attest(*(word.format(**files) for word in words))
     assert (result.exit_code, result.stdout) == (2, "")
