@@ -134,7 +134,7 @@ def test_a_document_without_the_quote_of_its_vtpm_is_read_by_the_format_of_its_m
 def test_an_envelope_is_read_by_the_format_of_what_is_in_it() -> None:
     quote = appraise(in_scale(QUOTE), **QUOTE_GIVEN)
     assert (quote.accepted, quote.claims["tee"]) == (True, "TDX")
-    given = {"at": SNP_NOW, "anchors": amd().anchors, "chain": chain()}
+    given: Mapping[str, Any] = {"at": SNP_NOW, "anchors": amd().anchors, "chain": chain()}
     report = appraise(in_scale(signed(), platform=3, certificates=[der(endorsement())]), **given)
     assert (report.accepted, report.claims["tee"]) == (True, "SEV-SNP")
 
