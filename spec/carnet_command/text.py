@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 
 RULE_WIDTH = 78
@@ -14,6 +16,8 @@ LABEL_WIDTH = 13
 
 def report_width() -> int:
     """Return the columns of a report: those of the terminal or of ``COLUMNS``, and no more than are read at ease."""
+    if "COLUMNS" not in os.environ and not sys.stdout.isatty():
+        return RULE_WIDTH
     import shutil
 
     return max(NARROWEST, min(shutil.get_terminal_size((RULE_WIDTH, 24)).columns, RULE_WIDTH))

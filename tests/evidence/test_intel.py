@@ -74,6 +74,18 @@ def test_a_quote_is_accepted_or_refused_as_its_name_says(case: Case) -> None:
     assert appraisal.failed_step == case.refused_at, appraisal.steps[-1]
 
 
+def test_a_real_platform_that_is_behind_is_told_which_component_and_which_level() -> None:
+    """Intel names the components in its TCB info."""
+    (late,) = [case for case in CASES if case.collateral == OUTDATED_COLLATERAL and case.refused_at == "tcb-status"]
+    (behind,) = late.appraised().steps[-1].differences
+    assert (behind.what, behind.found, behind.expected) == (
+        "SGX TCB component 7 (OS/VMM: SEAMLDR ACM)",
+        "3",
+        ("from 5",),
+    )
+    assert behind.details["level_asked"] == {"status": "UpToDate", "date": "2024-11-13T00:00:00Z"}
+
+
 def test_every_quote_in_the_evidence_is_asked_about_and_in_the_table_of_the_documentation() -> None:
     quotes = [parse_quote(read_quote(case.quote)) for case in GENUINE]
     assert len({quote.signed for quote in quotes}) == len(quotes) == 8

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -49,6 +50,22 @@ def test_all_of_the_evidence_is_in_the_table_of_the_documentation() -> None:
 
 def _sample() -> nvidia_evidence.Case:
     return next(case for case in CASES if case.rims)
+
+
+def test_the_ids_of_reference_values_are_the_names_by_which_nvidia_published_those_that_match() -> None:
+    claims = _sample().appraised().claims
+    assert claims["driver_rim_id"] == Path(nvidia_evidence.DRIVER_RIM).stem
+    assert claims["vbios_rim_id"] == Path(nvidia_evidence.VBIOS_RIM).stem
+    switches = [case.appraised().claims for case in GENUINE.values() if "switch" in case.name]
+    assert {str(each["vbios_rim_id"]).rpartition("_")[0] for each in switches} == {"NV_SWITCH_BIOS_5612_0002_890"}
+    assert {each["driver_rim_id"] for each in switches} == {None}
+
+
+def test_reference_values_say_which_processor_of_the_chip_measured_some() -> None:
+    driver, vbios = (parse_rim(rim) for rim in _sample().rims)
+    assert all(driver.names.values())
+    assert vbios.names[1] == "HashedMeasurement_1_FSP"
+    assert set(vbios.names) == set(vbios.golden)
 
 
 def test_the_h100_of_nvtrust_matches_its_reference_values_33_of_33() -> None:

@@ -462,6 +462,7 @@ def _certificate_files() -> list[bytes]:
 DRIVER_WORDS: Final = b'{"driver":{"version":"1","devtools":false,"gpus":[{"uuid":"u","vbios_version":"v"}]}}'
 GPU_POLICY: Final = b'{"require":["signature"],"products":["GH100"],"minimum_driver":"550.90.07","result_ttl":60}'
 RESULT_POLICY: Final = b'{"preset":"strict","claims":{"/submods/GPU-0/hwmodel":["x",1,null]},"allow_debug":true}'
+TPM_POLICY: Final = b'{"require":["ak"],"snp":{"maximum_vmpl":0},"tdx":{"require_sept_ve_disable":false}}'
 NITRO_POLICY: Final = b'{"require":["signature"],"pcrs":{"0":["%s"]},"maximum_age":60}' % (b"00" * 48)
 NODE_POLICY: Final = b'{"require":["signature"],"gpus":8,"switches":4,"require_links":true}'
 TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"],"measurements":{"mrtd":["%s"]}}' % (
@@ -530,7 +531,7 @@ PARSERS: Final = {
         Parser("tpm-public", parse_public, lambda: [tpm_quotes.public_area(tpm_quotes.ec_key())]),
         Parser("tpm-key", parse_key, lambda: [tpm_quotes.pem(tpm_quotes.ec_key())], heavy=True),
         Parser("tpm-evidence", lambda data: parse_tpm_evidence(data, None, None), _tpm_documents, heavy=True),
-        Parser("tpm-policy", parse_tpm_policy, lambda: [NITRO_POLICY.replace(b"maximum_age", b"snp")], heavy=True),
+        Parser("tpm-policy", parse_tpm_policy, lambda: [TPM_POLICY], heavy=True),
         Parser("agile-log", lambda data: parse_agile_log(data, 24), lambda: [tpm_quotes.log()]),
         Parser("driver-words", parse_driver_statement, lambda: [DRIVER_WORDS], heavy=True),
         Parser("result-token", parse_token, lambda: [ear_tokens.token()], heavy=True),

@@ -298,6 +298,18 @@ threat_option = click.option(
 without_option = click.option("--without", type=DEFENCE, metavar="A[,B]", default="", help="Defences to remove.")
 size_option = click.option("--set", SIZES, multiple=True, metavar="NAME=VALUE", help="Any other size, by its name.")
 """In a :class:`SizedCommand`, the sizes with options of their own stand before it."""
+start_option = click.option(
+    "--profile",
+    "profile_name",
+    type=PROFILE,
+    default="tiny",
+    show_default=True,
+    metavar="NAME",
+    help="Sizes to start from.",
+)
+moves_option = click.option(
+    "--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves."
+)
 
 
 def threats_option(text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:

@@ -105,16 +105,8 @@ seed_option = click.option(
     default="",
     help="Design to explore. [default: the first main variant]",
 )
-@click.option(
-    "--profile",
-    "profile_name",
-    type=common.PROFILE,
-    default="tiny",
-    show_default=True,
-    metavar="NAME",
-    help="Sizes to start from.",
-)
-@click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
+@common.start_option
+@common.moves_option
 @click.option("--engine", metavar="NAME", default="", help="What explores. [default: the fastest that is installed]")
 @click.option("--jobs", type=common.PositiveInteger(), metavar="N", help="Threads that explore. [default: 1]")
 @click.option(

@@ -15,13 +15,14 @@ from carnet_check.results import STRENGTH, Kind, Result, Verdict
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.wording import fill_places, list_assumptions
 from carnet_command.text import LABEL_WIDTH, counted, hanging, listed, wrapped
+from carnet_spec.language import Service
 
 MARKS: Mapping[Verdict, tuple[str, str]] = {
     Verdict.PROVED: ("✓", "any number"),
     Verdict.EXHAUSTED: ("●", "every state of '{profile}'"),
     Verdict.HOLDS_TO: ("◐", "up to some moves"),
     Verdict.SAMPLED: ("~", "random walks alone"),
-    Verdict.VIOLATED: ("✗", "falls"),
+    Verdict.VIOLATED: ("✗", "attack"),
     Verdict.UNKNOWN: ("?", "unknown"),
     Verdict.VACUOUS: ("∅", "says nothing"),
     Verdict.ERROR: ("E", "error"),
@@ -106,9 +107,9 @@ def _tables(outcome: CampaignOutcome) -> Iterator[str]:
     for design in _designs(outcome):
         same = next((each for each in equal if (each[0].threats, each[0].rows) == (design.threats, design.rows)), None)
         equal.append([design]) if same is None else same.append(design)
+    yield from hanging(_legend(outcome), width=COLUMNS)
     for designs in equal:
         yield from _table(outcome, designs)
-    yield from hanging(_legend(outcome))
 
 
 def _table(outcome: CampaignOutcome, designs: Sequence[Design]) -> Iterator[str]:
@@ -116,12 +117,17 @@ def _table(outcome: CampaignOutcome, designs: Sequence[Design]) -> Iterator[str]
     for plan in (design.plans[0] for design in designs):
         title = variants[plan.protocol.variant].title
         about = "" if title == "as written" else f": {title}"
-        yield from hanging(f"{plan.protocol.variant}{f' ({plan.label})' if plan.label else ''}{about}")
+        label = "" if _services(outcome, plan) or not plan.label else f" ({plan.label})"
+        yield from hanging(f"{plan.protocol.variant}{label}{about}", width=COLUMNS)
     threats = designs[0].threats
     lines = [("", threats, ""), *_grouped(designs[0].rows)]
     for plan in (plan for design in designs for plan in design.plans):
         states = _states(outcome, plan, threats)
-        lines += [(f"{MARKS[Verdict.EXHAUSTED][0]} {plan.protocol.variant}", states, "")] if any(states) else []
+        lines += (
+            [(f"{MARKS[Verdict.EXHAUSTED][0]} {plan.protocol.variant}", states, "")]
+            if {*states} != {NOT_CLAIMED}
+            else []
+        )
     widths = [longest(column) for column in zip(*((label, *cells) for label, cells, _ in lines), strict=True)]
     for label, cells, names in lines:
         yield as_line([label, *cells], widths)
@@ -146,7 +152,7 @@ def _states(outcome: CampaignOutcome, plan: Plan, threats: Sequence[str]) -> Cel
     for row in outcome.results:
         if (row.variant, row.kind, row.verdict) == (plan.protocol.variant, Kind.CLAIM, Verdict.EXHAUSTED):
             seen[row.threat] = max(seen.get(row.threat, 0), row.bound or 0)
-    return tuple(_short(seen[threat]) if threat in seen else "" for threat in threats)
+    return tuple(_short(seen[threat]) if threat in seen else NOT_CLAIMED for threat in threats)
 
 
 def _short(number: int) -> str:
@@ -163,7 +169,7 @@ def _legend(outcome: CampaignOutcome) -> str:
     profile = outcome.campaign.profile.name
     parts = [f"{mark} {words.format(profile=profile)}" for verdict, (mark, words) in MARKS.items() if verdict in used]
     if Verdict.VIOLATED in used and all(row.as_expected for row in rows):
-        parts = [each.replace("falls", "falls, as expected") for each in parts]
+        parts = [each.replace("attack", "attack, as expected") for each in parts]
     if not all(row.as_expected for row in rows):
         parts.append(f"{ALARM} not as expected")
     return " · ".join([*parts, f"{NOT_CLAIMED} not claimed"])
@@ -175,13 +181,12 @@ def _legend(outcome: CampaignOutcome) -> str:
 def _falls(outcome: CampaignOutcome) -> Iterator[str]:
     """Say of each claim that falls as expected under which threat models, and what the last step of an attack is."""
     rows = [row for row in outcome.results if row.verdict is Verdict.VIOLATED and row.as_expected and row.has_trace]
-    label = "falls"
     for claim in dict.fromkeys(row.claim for row in rows):
         mine = [row for row in rows if row.claim == claim]
         threats = listed(dict.fromkeys(row.threat for row in mine))
         shortest = min(mine, key=lambda row: len(row.steps))
-        yield from wrapped(label, f"{claim} under {threats}{_last_step(outcome, shortest)}")
-        label = ""
+        told = f"falls {claim} under {threats}, where nobody claims it{_last_step(outcome, shortest)}"
+        yield from hanging(told, width=COLUMNS)
 
 
 def _last_step(outcome: CampaignOutcome, row: Result) -> str:
@@ -238,17 +243,23 @@ def _basis(outcome: CampaignOutcome) -> Iterator[str]:
     yield from hanging(f"strength {' · '.join([*itertools.chain(*worth), *outcome.limits])}")
 
 
+def _services(outcome: CampaignOutcome, *plans: Plan) -> list[Service]:
+    """Return what designs ask of parts that their authors do not make."""
+    asked = {plan.protocol.variant for plan in plans}
+    return [each for each in outcome.campaign.request.source.family.services if each.needed_by & asked]
+
+
 def _needs(outcome: CampaignOutcome) -> Iterator[str]:
-    """Say what the designs ask of parts that their authors do not make, by what is publicly known of it."""
-    campaign = outcome.campaign
-    asked = {plan.protocol.variant for plan in campaign.plans}
-    needed = [each for each in campaign.request.source.family.services if each.needed_by & asked]
+    """Say how many services are needed, by what is publicly known of them, and name those of the last kind."""
+    plans = outcome.campaign.plans
     kinds: dict[str, list[str]] = {}
-    for service in needed:
+    for service in _services(outcome, *plans):
         kinds.setdefault(service.available, []).append(service.id)
-    parts = [f"{len(names)} {kind}" for kind, names in kinds.items()]
-    if parts:
-        yield from hanging(f"needs services, publicly {' · '.join(parts)}, simulated in runs")
+    if kinds:
+        labels = " and ".join(dict.fromkeys(plan.label for plan in plans if plan.label)) or "needs others"
+        counts = ", ".join(f"{len(names)} {kind}" for kind, names in kinds.items())
+        *_, last = kinds.values()
+        yield from hanging(f"{labels}: services, publicly {counts} ({', '.join(last)}); runs simulate them")
 
 
 def _assumptions(outcome: CampaignOutcome) -> Iterator[str]:
@@ -258,9 +269,9 @@ def _assumptions(outcome: CampaignOutcome) -> Iterator[str]:
     every = set.intersection(*proofs) if proofs else set()
     some = set().union(*proofs)
     groups = {"by every proof": every, "by some": some - every, "by exploration alone": seen - some}
-    said = [f"{who}: {_in_words(outcome, ids)}" for who, ids in groups.items() if ids]
-    if said:
-        yield from hanging(f"assumed {'; '.join(said)}")
+    for who, ids in groups.items():
+        if ids:
+            yield from hanging(f"assumed {who}: {_in_words(outcome, ids)}", width=COLUMNS)
 
 
 def _in_words(outcome: CampaignOutcome, ids: set[str]) -> str:

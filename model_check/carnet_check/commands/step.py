@@ -357,16 +357,8 @@ def _design(trace: Trace) -> str:
 @click.option(
     "--variant", type=common.VARIANT, metavar="NAME", default="", help="Design. [default: the first main one]"
 )
-@click.option(
-    "--profile",
-    "profile_name",
-    type=common.PROFILE,
-    default="tiny",
-    show_default=True,
-    metavar="NAME",
-    help="Sizes to start from.",
-)
-@click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
+@common.start_option
+@common.moves_option
 @common.json_option
 @click.pass_context
 def step(

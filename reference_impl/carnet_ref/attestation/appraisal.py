@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -25,7 +25,16 @@ from cryptography import x509
 
 from carnet_ref.attestation.kinds import Layer
 from carnet_ref.attestation.policies import AppraisalPolicy, Preset
-from carnet_ref.crypto.certificate_path import TIME, fingerprint, is_authority, name, parse_pem_chain, validity
+from carnet_ref.crypto.certificate_path import (
+    TIME,
+    PathError,
+    fingerprint,
+    is_authority,
+    name,
+    name_of,
+    parse_pem_chain,
+    validity,
+)
 from carnet_ref.wire import MalformedError
 
 
@@ -125,6 +134,7 @@ NO_FIRMWARE: Final = "firmware not compared"
 NO_VTPM_QUOTE: Final = "vTPM quote not checked"
 NO_GPU_EVIDENCE: Final = "GPU evidence not appraised"
 OTHER_MESSAGES: Final = "other messages of the wrapper not appraised"
+NOT_ONE: Final = "not shown to be of one machine"
 """What acceptances lack most often, in the same words for every format."""
 FRESHNESS_STEPS: Final = frozenset({"nonce", "report-data"})
 """The steps, by the last word of their ids, that compare the evidence with what the relying party asked with."""
@@ -140,13 +150,59 @@ POLICY: Final = "policy"
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that was found otherwise than expected, so that whoever mends it knows what it is and what it lacks.
+
+    Attributes:
+        what: the thing, such as ``measurement 9`` or ``SGX TCB component 3``.
+        found: its value.
+        expected: the values that are accepted; none where only the thing itself is to be named, as a revoked
+            certificate.
+        origin: whose values these are, such as a RIM or a TCB level, by version and date.
+        details: the same in parts, for programs, by names of JSON.
+    """
+
+    what: str
+    found: str
+    expected: tuple[str, ...] = ()
+    origin: str = ""
+    details: Mapping[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        by = f", by {self.origin}" if self.origin else ""
+        return f"{self.what}: found {self.found}; expected {' or '.join(self.expected)}{by}"
+
+
+def of_certificate(certificate: x509.Certificate, found: str, *expected: str) -> Difference:
+    """Return what is wrong with a certificate, which is named by its subject and fingerprint."""
+    named = {"subject": name_of(certificate.subject), "sha256": fingerprint(certificate)}
+    return Difference(f"certificate {name(certificate)}", found, expected, "", named)
+
+
+def of_path(error: Exception) -> tuple[Difference, ...]:
+    """Return the certificate that an error about a path blames, if it does."""
+    certificate = error.certificate if isinstance(error, PathError) else None
+    return () if certificate is None else (of_certificate(certificate, str(error)),)
+
+
+def out_of_time(certificates: Sequence[x509.Certificate], at: datetime) -> tuple[Difference, ...]:
+    """Return each certificate that is not valid at a time."""
+    periods = [(each, *validity([each])) for each in certificates]
+    return tuple(
+        of_certificate(each, f"valid from {start:{TIME}} to {end:{TIME}}", f"valid at {at:{TIME}}")
+        for each, start, end in periods
+        if not start <= at <= end
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class AppraisalStep:
     """One step of an appraisal: its id, whether it held (``None``: not requested), why, and who asks for it.
 
     ``lacking`` is what an acceptance does not say because the step was not taken, in a few words. ``without`` are
     the options that may bring a step to another end if they, or more of them, are given: it was not taken for lack of
     them, or only as far as can be told without, or refused because something is missing. No other step may come to
-    another end when more is given.
+    another end when more is given. ``differences`` are what refused it, one by one.
     """
 
     id: str
@@ -155,6 +211,7 @@ class AppraisalStep:
     source: str = ""
     lacking: str = ""
     without: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
 
 
 class UnappraisedPart(NamedTuple):
@@ -316,13 +373,21 @@ class Checklist:
         if refused is not None:
             raise RefusedError(refused)
 
-    def refuse(self, step: str, detail: str, source: str = "", *, without: tuple[str, ...] = ()) -> NoReturn:
+    def refuse(
+        self,
+        step: str,
+        detail: str,
+        source: str = "",
+        *,
+        without: tuple[str, ...] = (),
+        differences: Sequence[Difference] = (),
+    ) -> NoReturn:
         """Record that ``step`` failed, perhaps because it is ``without`` an option, and end the appraisal.
 
         Raises:
             RefusedError: always.
         """
-        self._steps.append(AppraisalStep(step, False, detail, source, "", without))
+        self._steps.append(AppraisalStep(step, False, detail, source, "", without, tuple(differences)))
         raise RefusedError(self._steps[-1])
 
     def require_taken(
@@ -351,11 +416,16 @@ class Checklist:
             self.refuse(step, otherwise, source)
         self.passed(step, detail, source)
 
-    def require_valid(self, certificates: Sequence[x509.Certificate], at: datetime) -> None:
+    def require_valid(
+        self, certificates: Sequence[x509.Certificate], at: datetime, *, without: tuple[str, ...] = ()
+    ) -> None:
         """Record that certificates are valid together at a time, or refuse; the step is ``validity``."""
         start, end = validity(certificates)
         period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
-        self.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
+        if not start <= at <= end:
+            wrong = out_of_time(certificates, at)
+            self.refuse("validity", f"{period}, not at {at:{TIME}}", X509_TIME, without=without, differences=wrong)
+        self.passed("validity", period, X509_TIME, without=without)
 
     def concluded(self, claims: Mapping[str, object], appraised_by: str | None = None) -> Appraisal:
         """Return the appraisal, which is somebody else's if ``appraised_by`` says so; refused claims are dropped."""

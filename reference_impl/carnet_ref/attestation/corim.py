@@ -217,7 +217,7 @@ def _digest(value: object) -> tuple[str, bytes]:
     match value:
         case [int() | str() as algorithm, bytes() as digest]:
             name = HASH_NAMES.get(algorithm) if isinstance(algorithm, int) else algorithm
-            if name in HASH_NAMES.values():
+            if name in HASH_NAMES.values() and algorithm is not True:
                 return f"{name}", digest
     raise MalformedError(WHAT, f"a digest by {', '.join(HASH_NAMES.values())}", ascii(value)[:80])
 

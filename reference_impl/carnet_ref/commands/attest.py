@@ -313,7 +313,20 @@ def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
 
 def as_object(appraisal: Appraisal, at: datetime, rerun: Sequence[str]) -> dict[str, object]:
     """Return the appraisal as JSON has it."""
-    steps = [{"id": step.id, "ok": step.ok, "detail": step.detail, "source": step.source} for step in appraisal.steps]
+    steps = [
+        {
+            "id": step.id,
+            "ok": step.ok,
+            "detail": step.detail,
+            "source": step.source,
+            "differences": [
+                {"what": each.what, "found": each.found, "expected": list(each.expected), **each.details}
+                | ({"by": each.origin} if each.origin else {})
+                for each in step.differences
+            ],
+        }
+        for step in appraisal.steps
+    ]
     return {
         "accepted": appraisal.accepted,
         "fresh": appraisal.fresh,
@@ -351,6 +364,8 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
         for step in appraisal.steps:
             source = f"  [{step.source}]" if step.source else ""
             _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
+            for each in (difference for difference in step.differences if difference.expected):
+                _say(" " * 8 + "- ", str(each))
         for name, value in _told(appraisal.claims):
             _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
         for option, steps in appraisal.missing.items() if in_full else ():
@@ -367,11 +382,26 @@ def show_layers(layers: Iterable[Layer]) -> None:
         _say(f"{'is':<8}{layer.role.value:<{WIDTH}}  ", layer.name)
 
 
-def show_what_is_needed(layers: Iterable[Layer], error: NeedsOptionError, as_json: bool) -> int:
+def layers_of(files: Iterable[bytes]) -> list[Layer]:
+    """Return what files seem to be, each layer once."""
+    return list(dict.fromkeys(layer for data in files for part in parts_of(data) for layer in part.layers))
+
+
+def unappraised(error: UsageError, layers: Iterable[Layer], at: datetime, rerun: Sequence[str]) -> dict[str, object]:
+    """Return what JSON has of evidence that was not appraised: no step, and why."""
+    from carnet_ref.attestation.appraisal import Appraisal
+
+    needed: dict[str, list[str]] = {error.option: []} if isinstance(error, NeedsOptionError) else {}
+    told = as_object(Appraisal((), {}, layers=tuple(layers)), at, rerun)
+    return {**told, "missing": needed, "error": {"kind": error.kind, "message": str(error)}}
+
+
+def show_what_is_needed(
+    error: NeedsOptionError, layers: Sequence[Layer], at: datetime, rerun: Sequence[str], as_json: bool
+) -> int:
     """Print what evidence is, and that it is not appraised without an option; return the exit code."""
     if as_json:
-        needed = {"error": {"kind": error.kind, "message": str(error)}, "accepted": False}
-        print_json({**needed, "layers": layers_as_json(layers), "missing": {error.option: []}})
+        print_json(unappraised(error, layers, at, rerun))
     else:
         show_layers(layers)
         _say_more(error.option, "for every step")
@@ -404,6 +434,7 @@ def verdict(appraisal: Appraisal) -> str:
 
 def _say(label: str, text: str) -> None:
     """Print what evidence may have had a word in, so that a terminal only shows it."""
+    label = printable(label)
     for line in wrapped(label, printable(text), len(label)):
         click.echo(line)
 
@@ -511,18 +542,17 @@ def subcommand(name: str, form: AnyFormat, *, in_full: bool = False) -> click.Co
         require_apart({"--ear": ear}, [*paths, *_files(words.values()), *_files((policy_file, trust_anchor))])
         issuer = issuer_given(ear, key, ear_profile)
         against = AppraisalContext(time, policy_given(form, policy_file), anchors_given(trust_anchor))
+        rerun = [str(word) for word in _rerun(words, policy_file, trust_anchor)]
+        rerun += ["--require", ",".join(sorted(require))] if require else []
+        again = ["carnet", "attest", name, *map(str, paths), *rerun, "--at", written(time)]
         try:
             appraisal = appraise_files(name, files, OptionValues(stands_for), against).requiring(require)
         except NeedsOptionError as error:
             if not in_full:
                 raise
-            layers = [layer for data in files for part in parts_of(data) for layer in part.layers]
-            return show_what_is_needed(dict.fromkeys(layers), error, as_json)
+            return show_what_is_needed(error, layers_of(files), time, again, as_json)
         if issuer is not None:
             issuer.issue(*_result(name, form, appraisal, against, stands_for, policy_file))
-        rerun = [str(word) for word in _rerun(words, policy_file, trust_anchor)]
-        rerun += ["--require", ",".join(sorted(require))] if require else []
-        again = ["carnet", "attest", name, *map(str, paths), *rerun, "--at", written(time)]
         return show(appraisal, time, again, as_json, in_full=in_full)
 
     policy = click.option(

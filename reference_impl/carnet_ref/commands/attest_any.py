@@ -21,15 +21,16 @@ from carnet_command.once import require_each_once
 from carnet_command.printable import printable
 from carnet_command.progress import Pace, progress
 from carnet_command.text import counted
-from carnet_ref.attestation.dispatch import appraise_document, formats_for, reader_groups
+from carnet_ref.attestation.dispatch import appraise_document, formats_of_file, reader_groups
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, NeedsOptionError, OptionValues
-from carnet_ref.attestation.wrappers import Part, parts_of
+from carnet_ref.attestation.wrappers import parts_of
 from carnet_ref.commands import attest
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from carnet_ref.attestation.appraisal import Anchors, Appraisal, Requirement
+    from carnet_ref.attestation.kinds import Layer
 
 FLAGS: Final = {"--json", "--help", "-h"}
 """The options that no value follows."""
@@ -129,10 +130,6 @@ class CommandInputs:
         known = {each for name in names for parameter in self.command(name).params for each in parameter.opts}
         return sorted(self._words.flags() - known - SHARED)
 
-    def suit(self, name: str) -> bool:
-        """Return whether a format has all options that were given."""
-        return not self.unknown([name])
-
     def of(self, name: str) -> tuple[OptionValues, AppraisalContext[Any]]:
         """Return what a format is given. Raises UsageError if it is of no use."""
         if name not in self._given:
@@ -199,11 +196,15 @@ def _refuse_options(flags: Collection[str], what: str) -> None:
 def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: SharedOptions) -> int:
     """Appraise one file by each format that reads it."""
     (path,) = words.paths
+    if not path.is_file():
+        raise UsageError(f"'{path}' can be read only once: say what it is, as in carnet attest tdx {path}")
     data = attest.contents(path)
     parts = parts_of(data)
     several = len(parts) > 1 or len(reader_groups(parts[0].found)) > 1
     _refuse_options(words.flags() & ONE_RESULT if several else (), "evidence of one kind")
-    names = _names(parts, inputs)
+    names = formats_of_file(data, inputs)
+    if names and (unknown := inputs.unknown(names)):
+        raise click.NoSuchOption(unknown[0], ctx=ctx)
     if len(names) == 1 and not several:
         command = inputs.command(names[0])
         typed = [*(word for option in words.options for word in option), "--", str(path)]
@@ -211,19 +212,12 @@ def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: S
         with command.make_context(names[0], typed, parent=ctx) as context:
             code: int = command.invoke(context)
         return code
-    if names and (unknown := inputs.unknown(names)):
-        raise click.NoSuchOption(unknown[0])
     try:
         appraisal = appraise_document(data, inputs).requiring(shared.require)
     except NeedsOptionError as error:
-        layers = dict.fromkeys(layer for part in parts for layer in part.layers)
-        return attest.show_what_is_needed(layers, error, shared.as_json)
+        again = inputs.again(path, names)
+        return attest.show_what_is_needed(error, attest.layers_of([data]), shared.at, again, shared.as_json)
     return attest.show(appraisal, shared.at, inputs.again(path, names), shared.as_json, in_full=True)
-
-
-def _names(parts: Sequence[Part], inputs: CommandInputs) -> tuple[str, ...]:
-    """Return the names of the formats that read parts of a file, each once."""
-    return tuple(dict.fromkeys(name for part in parts for name in formats_for(part.found, inputs)))
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
@@ -273,13 +267,16 @@ def _bar(done: int, total: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BatchLine:
-    """What came of one file: its verdict, the formats that read it, and its appraisal or why there is none."""
+    """What came of one file: its verdict, the formats that read it, and its appraisal, or why there is none.
+
+    ``layers`` say what it is where there is none; ``again`` is the command that appraises it again.
+    """
 
     path: Path
     verdict: str
     formats: tuple[str, ...]
-    appraisal: Appraisal | None
-    otherwise: str = ""
+    outcome: Appraisal | UsageError
+    layers: Sequence[Layer] = ()
     again: Sequence[str] = ()
 
     def print(self, shared: SharedOptions) -> None:
@@ -292,28 +289,30 @@ class BatchLine:
 
     def _object(self, at: datetime) -> dict[str, object]:
         about: dict[str, object] = {"file": str(self.path), "formats": list(self.formats)}
-        if self.appraisal is None:
-            return {**about, "accepted": False, "error": {"kind": UsageError.kind, "message": self.otherwise}}
-        return {**about, **attest.as_object(self.appraisal, at, self.again)}
+        if isinstance(self.outcome, UsageError):
+            return {**about, **attest.unappraised(self.outcome, self.layers, at, self.again)}
+        return {**about, **attest.as_object(self.outcome, at, self.again)}
 
     def _detail(self) -> str:
-        if self.appraisal is None:
-            return self.otherwise
-        refused = next((step for step in self.appraisal.steps if step.ok is False), None)
+        if isinstance(self.outcome, UsageError):
+            return str(self.outcome)
+        refused = next((step for step in self.outcome.steps if step.ok is False), None)
         if refused is not None:
             return f"{refused.id}: {refused.detail}"
-        return ", ".join(self.appraisal.not_compared) or "nothing was left open"
+        whose = self.outcome.appraised_by
+        told = [] if whose is None else [f"the result of {whose}"]
+        return ", ".join((*told, *self.outcome.not_compared)) or "nothing was left open"
 
 
 def _appraised(path: Path, inputs: CommandInputs, shared: SharedOptions) -> BatchLine:
     try:
         data = attest.contents(path)
     except UsageError as error:
-        return BatchLine(path, NOT_APPRAISED, (), None, str(error))
-    names = _names(parts_of(data), inputs)
+        return BatchLine(path, NOT_APPRAISED, (), error, again=inputs.again(path, ()))
+    names = formats_of_file(data, inputs)
+    again = inputs.again(path, names)
     try:
         appraisal = appraise_document(data, inputs).requiring(shared.require)
     except NeedsOptionError as error:
-        return BatchLine(path, NOT_APPRAISED, names, None, str(error))
-    verdict = ACCEPTED if appraisal.accepted else REFUSED
-    return BatchLine(path, verdict, names, appraisal, again=inputs.again(path, names))
+        return BatchLine(path, NOT_APPRAISED, names, error, attest.layers_of([data]), again)
+    return BatchLine(path, ACCEPTED if appraisal.accepted else REFUSED, names, appraisal, (), again)

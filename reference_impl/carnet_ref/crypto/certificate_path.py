@@ -90,7 +90,15 @@ SERIAL_WARNING = "Parsed a serial number which wasn't positive"
 
 
 class PathError(ValueError):
-    """Certificates that do not lead to a trust anchor."""
+    """Certificates that do not lead to a trust anchor.
+
+    Attributes:
+        certificate: the one that is to blame; ``None`` where it is none of them.
+    """
+
+    def __init__(self, reason: str, certificate: x509.Certificate | None = None) -> None:
+        super().__init__(reason)
+        self.certificate = certificate
 
 
 def parse_pem_chain(data: bytes, *, zero_serial: bool = False) -> tuple[x509.Certificate, ...]:
@@ -222,7 +230,7 @@ def _anchor_of(
     keys = [certificate.public_key() for certificate in path]
     twice = next((place for place, key in enumerate(keys) if key in keys[:place]), None)
     if twice is not None:
-        raise PathError(f"the key of {name(path[twice])} comes twice on the path")
+        raise PathError(f"the key of {name(path[twice])} comes twice on the path", path[twice])
     _check_understood(anchor)
     for below, (issued, issuer) in enumerate(pairwise(path)):
         check_issued(issued, issuer, tpm_key=tpm_key and below == 0)
@@ -234,7 +242,7 @@ def _issuer_among(anchors: Sequence[x509.Certificate], issued: x509.Certificate)
     """Return the anchor that issued ``issued``; a root with a new key keeps its name, so several may have the name."""
     named = [anchor for anchor in anchors if anchor.subject == issued.issuer]
     if not named:
-        raise PathError(f"{name(issued)} is issued by {name_of(issued.issuer)}, which is no trust anchor")
+        raise PathError(f"{name(issued)} is issued by {name_of(issued.issuer)}, which is no trust anchor", issued)
     return next((anchor for anchor in named if is_issued_by(issued, anchor)), named[0])
 
 
@@ -244,23 +252,23 @@ def check_issued(issued: x509.Certificate, issuer: x509.Certificate, *, tpm_key:
     Raises PathError if it did not, or something is not.
     """
     if not isinstance(issued.signature_hash_algorithm, HASHES):
-        raise PathError(f"{name(issued)} is signed with a hash that is not accepted")
+        raise PathError(f"{name(issued)} is signed with a hash that is not accepted", issued)
     _check_understood(issued, tpm_key=tpm_key)
     if not is_issued_by(issued, issuer):
-        raise PathError(f"{name(issued)} is not issued by {name(issuer)}")
+        raise PathError(f"{name(issued)} is not issued by {name(issuer)}", issued)
 
 
 def _check_understood(certificate: x509.Certificate, *, tpm_key: bool = False) -> None:
     """Insist on a key that is strong enough, and on no rule that would go unheeded."""
     problem = _weakness(certificate.public_key(), SHORTER_RSA if tpm_key else RSA_BITS)
     if problem is not None:
-        raise PathError(f"{name(certificate)} has a key that is not accepted: {problem}")
+        raise PathError(f"{name(certificate)} has a key that is not accepted: {problem}", certificate)
     if any(extension.oid == x509.NameConstraints.oid for extension in certificate.extensions):
-        raise PathError(f"{name(certificate)} has name constraints, which are not applied here")
+        raise PathError(f"{name(certificate)} has name constraints, which are not applied here", certificate)
     understood = UNDERSTOOD | {x509.SubjectAlternativeName.oid} if tpm_key else UNDERSTOOD
     unknown = [e.oid.dotted_string for e in certificate.extensions if e.critical and e.oid not in understood]
     if unknown:
-        raise PathError(f"{name(certificate)} has the unknown critical extension {unknown[0]}")
+        raise PathError(f"{name(certificate)} has the unknown critical extension {unknown[0]}", certificate)
 
 
 def _weakness(key: object, rsa_bits: range) -> str | None:
@@ -301,10 +309,10 @@ def check_signer(
         signs = usage.digital_signature and not usage.key_cert_sign
     except x509.ExtensionNotFound:
         if not unstated_usage:
-            raise PathError(f"{name(certificate)} does not say what its key is for") from None
+            raise PathError(f"{name(certificate)} does not say what its key is for", certificate) from None
         signs = True
     if not signs or is_authority(certificate):
-        raise PathError(f"{name(certificate)} is not a certificate of a key that signs evidence")
+        raise PathError(f"{name(certificate)} is not a certificate of a key that signs evidence", certificate)
     _check_purpose(certificate, purpose)
 
 
@@ -316,7 +324,7 @@ def _check_purpose(certificate: x509.Certificate, purpose: x509.ObjectIdentifier
         return
     if not {purpose, x509.oid.ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}.intersection(listed):
         shown = ", ".join(PURPOSES.get(each, each.dotted_string) for each in listed)[:200]
-        raise PathError(f"{name(certificate)} is for {shown}, and for nothing else")
+        raise PathError(f"{name(certificate)} is for {shown}, and for nothing else", certificate)
 
 
 def _check_may_issue(issuer: x509.Certificate, below: int) -> None:
@@ -325,12 +333,14 @@ def _check_may_issue(issuer: x509.Certificate, below: int) -> None:
         constraints = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
         usage = issuer.extensions.get_extension_for_class(x509.KeyUsage).value
     except x509.ExtensionNotFound:
-        raise PathError(f"{name(issuer)} does not say that it may issue certificates") from None
+        raise PathError(f"{name(issuer)} does not say that it may issue certificates", issuer) from None
     if not (constraints.ca and usage.key_cert_sign):
-        raise PathError(f"{name(issuer)} may not issue certificates")
+        raise PathError(f"{name(issuer)} may not issue certificates", issuer)
     _check_purpose(issuer, None)
     if constraints.path_length is not None and below > constraints.path_length:
-        raise PathError(f"{name(issuer)} may have {constraints.path_length} authorities below it, and has {below}")
+        raise PathError(
+            f"{name(issuer)} may have {constraints.path_length} authorities below it, and has {below}", issuer
+        )
 
 
 def is_authority(certificate: x509.Certificate) -> bool:

@@ -63,7 +63,9 @@ from carnet_ref.attestation.appraisal import (
     Anchors,
     Appraisal,
     Checklist,
+    Difference,
     RefusedError,
+    of_path,
 )
 from carnet_ref.attestation.policies import (
     AppraisalPolicy,
@@ -213,27 +215,27 @@ def check_revocation(steps: Checklist, path: EndorsementPath, lists: Sequence[Re
         return
     problem = next(filter(None, (_problem(path, crl, at) for crl in lists)), None)
     if problem is not None:
-        steps.refuse("revocation", problem, CRL)
+        steps.refuse("revocation", str(problem), CRL, differences=of_path(problem))
     until = min(crl.end for crl in lists)
     told = f"no key above is revoked by {name(path.anchor)}; to be renewed by {until:{TIME}}"
     steps.passed("revocation", told, CRL, without=("crl",))
 
 
-def _problem(path: EndorsementPath, crl: RevocationList, at: datetime) -> str | None:
+def _problem(path: EndorsementPath, crl: RevocationList, at: datetime) -> PathError | None:
     """Return why a list does not say that the keys above are good, if so."""
     issuer = path.anchor
     if crl.issuer != issuer.subject:
-        return f"the revocation list is by {name_of(crl.issuer)}, not by the root {name(issuer)}"
+        return PathError(f"the revocation list is by {name_of(crl.issuer)}, not by the root {name(issuer)}")
     if path.authority.issuer != crl.issuer:
-        return f"the revocation list is by {name(issuer)}, which did not issue {name(path.authority)}"
+        return PathError(f"the revocation list is by {name(issuer)}, which did not issue {name(path.authority)}")
     if not issuer.extensions.get_extension_for_class(x509.KeyUsage).value.crl_sign:
-        return f"{name(issuer)} may not sign revocation lists"
+        return PathError(f"{name(issuer)} may not sign revocation lists")
     if crl.partial:
-        return f"the revocation list by {name(issuer)} has a critical extension, so it is partial"
+        return PathError(f"the revocation list by {name(issuer)} has a critical extension, so it is partial")
     if not _is_signed(crl, issuer):
-        return f"the revocation list is not signed by {name(issuer)} with RSASSA-PSS and SHA-384"
+        return PathError(f"the revocation list is not signed by {name(issuer)} with RSASSA-PSS and SHA-384")
     if not crl.start <= at <= crl.end:
-        return f"the revocation list counts from {crl.start:{TIME}} to {crl.end:{TIME}}, not at {at:{TIME}}"
+        return PathError(f"the revocation list counts from {crl.start:{TIME}} to {crl.end:{TIME}}, not at {at:{TIME}}")
     return next(filter(None, (_revoked(crl, each) for each in (path.authority, issuer))), None)
 
 
@@ -246,11 +248,12 @@ def _is_signed(crl: RevocationList, issuer: x509.Certificate) -> bool:
         return False
 
 
-def _revoked(crl: RevocationList, certificate: x509.Certificate) -> str | None:
+def _revoked(crl: RevocationList, certificate: x509.Certificate) -> PathError | None:
     entry = crl.entry(certificate)
     if entry is None:
         return None
-    return f"{name(certificate)} {certificate.serial_number:x} was revoked {entry.revocation_date_utc:{TIME}}"
+    revoked = f"was revoked {entry.revocation_date_utc:{TIME}}"
+    return PathError(f"{name(certificate)} {certificate.serial_number:x} {revoked}", certificate)
 
 
 REPORT: Final = "AMD 56860, table 23"
@@ -467,7 +470,7 @@ def _check_chain(steps: Checklist, evidence: _Evidence, at: datetime, anchors: A
     try:
         path = endorsement_path(evidence.leaf, evidence.certificates, anchors.of(AnchorRole.AMD_SEV))
     except PathError as error:
-        steps.refuse("chain", str(error), X509_PATH)
+        steps.refuse("chain", str(error), X509_PATH, differences=of_path(error))
     shown = " up to ".join(name(certificate) for certificate in path.certificates)
     steps.passed("chain", f"{shown}, each signed with RSASSA-PSS and SHA-384", X509_PATH)
     steps.require_valid(path.certificates, at)
@@ -525,8 +528,10 @@ def _check_product(steps: Checklist, report: SnpReport, path: EndorsementPath) -
 def _check_tcb(steps: Checklist, report: SnpReport, leaf: EndorsementKey, policy: Policy) -> PlatformTcbs:
     """Take the steps about the platform: that the key is of this TCB and chip, and that no version contradicts one."""
     reported = _tcb(steps, "certificate-tcb", report.reported_tcb, leaf)
-    otherwise = f"the report is signed for {reported}; the certificate is for {leaf.tcb}"
-    steps.require(reported == leaf.tcb, "certificate-tcb", f"{reported}", otherwise, KEY_PROFILE)
+    if reported != leaf.tcb:
+        otherwise = f"the report is signed for {reported}; the certificate is for {leaf.tcb}"
+        steps.refuse("certificate-tcb", otherwise, KEY_PROFILE, differences=_other_parts(reported, leaf.tcb))
+    steps.passed("certificate-tcb", f"{reported}", KEY_PROFILE)
     _check_chip_id(steps, report, leaf, policy)
     committed, current, launch = (
         _tcb(steps, "tcb-order", each, leaf) for each in (report.committed_tcb, report.current_tcb, report.launch_tcb)
@@ -615,8 +620,40 @@ def _check_minimum(steps: Checklist, tcbs: PlatformTcbs, policy: Policy) -> None
             steps.refuse("minimum-tcb", f"the policy accepts no {tcb.product}: it names no minimum for it", ABI_TCB)
         older = tcb.below(minimum[tcb.product])
         if older is not None:
-            steps.refuse("minimum-tcb", f"the {which} TCB is older than the policy accepts: {older}", ABI_TCB)
+            told = f"the {which} TCB is older than the policy accepts: {older}"
+            behind = _parts_behind(which, tcb, minimum[tcb.product])
+            steps.refuse("minimum-tcb", told, ABI_TCB, differences=behind)
     steps.passed("minimum-tcb", "no part is older than the policy accepts", ABI_TCB)
+
+
+def _parts_behind(which: str, tcb: TcbVersion, minimum: Mapping[str, int]) -> tuple[Difference, ...]:
+    """Return each part of a TCB that is older than a minimum."""
+    return tuple(
+        Difference(
+            f"{part} of the {which} TCB",
+            f"{tcb.parts[part]}",
+            (f"from {least}",),
+            f"the policy's minimum for {tcb.product}",
+            {"tcb": which, "component": part, "value": tcb.parts[part], "minimum": least},
+        )
+        for part, least in minimum.items()
+        if tcb.parts[part] < least
+    )
+
+
+def _other_parts(reported: TcbVersion, certified: TcbVersion) -> tuple[Difference, ...]:
+    """Return each part for which a report was signed by another version than its certificate is for."""
+    return tuple(
+        Difference(
+            f"{part} of the reported TCB",
+            f"{version}",
+            (f"{certified.parts[part]}",),
+            "the certificate of the key",
+            {"tcb": "reported", "component": part, "value": version, "certified": certified.parts[part]},
+        )
+        for part, version in reported.parts.items()
+        if version != certified.parts[part]
+    )
 
 
 def _claims(evidence: SnpEvidence, report: SnpReport, leaf: EndorsementKey, tcbs: PlatformTcbs) -> dict[str, object]:

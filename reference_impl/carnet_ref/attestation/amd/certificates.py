@@ -278,7 +278,7 @@ def _authorities(
     )
     if authority is None:
         subject, issuer = certificate_path.name(certificate), certificate_path.name_of(certificate.issuer)
-        raise certificate_path.PathError(f"{subject} is issued by {issuer}, which is not AMD's, nor given")
+        raise certificate_path.PathError(f"{subject} is issued by {issuer}, which is not AMD's, nor given", certificate)
     anchor = certificate_path.check_path([certificate, authority], anchors, unstated_usage=True)
     for issued in (certificate,) if authority == anchor else (certificate, authority):
         _check_algorithm(issued)
@@ -298,7 +298,7 @@ def _known(subject: x509.Name, anchors: tuple[x509.Certificate, ...]) -> tuple[x
 def _check_algorithm(certificate: x509.Certificate) -> None:
     if not signed_as_amd_signs(certificate):
         raise certificate_path.PathError(
-            f"{certificate_path.name(certificate)} is not signed with RSASSA-PSS and SHA-384"
+            f"{certificate_path.name(certificate)} is not signed with RSASSA-PSS and SHA-384", certificate
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from carnet_ref.attestation.appraisal import Appraisal
@@ -10,6 +11,7 @@ from carnet_ref.attestation.cca.references import References, platform_key, requ
 from carnet_ref.attestation.cca_token import REALM_CHALLENGE_BYTES, CcaToken, parse_token
 from carnet_ref.attestation.corim import Corim, parse_corim
 from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
+from carnet_ref.attestation.kinds import Layer, LayerRole
 from carnet_ref.attestation.tpm2 import PublicKey, parse_key
 from carnet_ref.wire import MalformedError
 
@@ -43,6 +45,13 @@ def appraise(found: Given, given: OptionValues, against: AppraisalContext[Policy
     return appraise_token(token, key, against.policy, given.octets("nonce"), references)
 
 
+def describe(found: Given) -> Iterator[Layer]:
+    """Yield the profiles of both tokens, and the implementation that the platform says it is."""
+    platform, realm = found[0].platform, found[0].realm
+    yield Layer(LayerRole.VERSION, f"{platform.profile}, realm token of {realm.profile or 'RMM 1.0'}")
+    yield Layer(LayerRole.PRODUCT, f"implementation {platform.implementation_id.hex()}")
+
+
 FORMAT: Final = Format(
     argument="token",
     help="""Appraise TOKEN of an Arm CCA realm: raw, hexadecimal or base64; the platform's token and the realm's.
@@ -61,6 +70,7 @@ FORMAT: Final = Format(
     policy=POLICY_FORM,
     recognise=recognise,
     appraise=appraise,
+    describe=describe,
     anchored=False,
 )
 """Tokens of Arm's CCA."""

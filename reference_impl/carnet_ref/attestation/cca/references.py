@@ -173,10 +173,15 @@ def _shown(component: Component) -> str:
 
 def _is_raw(value: ReferenceValue, found: bytes) -> bool:
     """Return whether the bits that count are the same, and the value says nothing else."""
-    if value.raw is None or len(value.raw[0]) != len(found) or value.digests or value.keys:
+    if value.raw is None or len(value.raw[0]) != len(found) or value.digests or _is_named(value):
         return False
     expected, mask = value.raw
     return all(one & bit == other & bit for one, other, bit in zip(expected, found, mask, strict=True))
+
+
+def _is_named(value: ReferenceValue) -> bool:
+    """Return whether a value says who signed something, or what it is called, which only software has."""
+    return bool(value.keys) or value.name is not None or value.version is not None
 
 
 def realm_problem(manifests: Sequence[Corim], realm: RealmToken) -> str | None:
@@ -193,11 +198,11 @@ def _realm_difference(record: ReferenceRecord, realm: RealmToken) -> str | None:
     if not any(value.key == RIM for value in record.values) or record.environment.instance is not None:
         return "the manifest does not say the initial measurement of all such realms"
     for value in record.values:
-        if value.key == RPV and value.raw is not None:
+        if value.key == RPV and value.raw is not None and not value.digests:
             padded = value.raw[0].ljust(len(realm.personalization), b"\0")
             same = padded == realm.personalization and all(byte == 0xFF for byte in value.raw[1])
         else:
             same = (realm.hash_name, measured.get(value.key)) in value.digests and value.raw is None
-        if not same or value.keys or value.name or value.version:
+        if not same or _is_named(value):
             return f"{ascii(value.key)[:80]} is another than in the manifest, or means nothing here"
     return None

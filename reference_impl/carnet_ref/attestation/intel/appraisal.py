@@ -33,7 +33,10 @@ from carnet_ref.attestation.appraisal import (
     Anchors,
     Appraisal,
     Checklist,
+    Difference,
     RefusedError,
+    of_certificate,
+    of_path,
 )
 from carnet_ref.attestation.event_logs import NO_ACTION
 from carnet_ref.attestation.intel.certificates import (
@@ -57,10 +60,13 @@ from carnet_ref.attestation.intel.collateral import (
     check_enclave,
     combined,
     module_level,
+    module_shortfall,
     of_two_moments,
     parse_collateral,
     platform_level,
+    platform_shortfall,
     qe_level,
+    svn_shortfall,
 )
 from carnet_ref.attestation.intel.event_log import RUNTIME_RTMR, MeasuredEvent, parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.quote import (
@@ -277,14 +283,14 @@ class PlatformAppraisal:
             self._check_crl(given.pck_crl, self.chain.issuer)
             self._check_crl_chain(given.pck_crl_chain)
         except (PathError, AuthenticationError, MalformedError) as error:
-            self.steps.refuse("collateral-signature", str(error), PCS_API)
+            self.steps.refuse("collateral-signature", str(error), PCS_API, differences=of_path(error))
         detail = "TCB info, QE identity and 2 revocation lists, each by its authority"
         self.steps.passed("collateral-signature", detail, PCS_API)
 
     def _check_document(self, document: SignedDocument, chain: Sequence[x509.Certificate], what: str) -> None:
         check_path(chain, self.anchors)
         if common_name(chain[0]) != TCB_SIGNING:
-            raise PathError(f"the {what} is signed by {name(chain[0])}, not by {TCB_SIGNING!r}")
+            raise PathError(f"the {what} is signed by {name(chain[0])}, not by {TCB_SIGNING!r}", chain[0])
         _check_signed(document, chain[0], what)
 
     def _check_crl(self, crl: RevocationList, issuer: x509.Certificate) -> None:
@@ -292,7 +298,7 @@ class PlatformAppraisal:
         if crl.issuer != issuer.subject:
             raise PathError(f"the revocation list is by {name_of(crl.issuer)}, not by {name(issuer)}")
         if not issuer.extensions.get_extension_for_class(x509.KeyUsage).value.crl_sign:
-            raise PathError(f"{name(issuer)} may not sign revocation lists")
+            raise PathError(f"{name(issuer)} may not sign revocation lists", issuer)
         if crl.partial:
             raise PathError(f"the revocation list by {name(issuer)} has a critical extension, so it is partial")
         if not _has_signed(issuer, crl):
@@ -303,10 +309,10 @@ class PlatformAppraisal:
         if not chain:
             return
         if chain[0] != self.chain.issuer:
-            raise PathError(f"the PCK revocation list comes with the certificate of {name(chain[0])}")
+            raise PathError(f"the PCK revocation list comes with the certificate of {name(chain[0])}", chain[0])
         other = next((each for each in chain[1:] if each not in self.anchors), None)
         if other is not None:
-            raise PathError(f"the PCK revocation list comes with {name(other)}, which is no trust anchor")
+            raise PathError(f"the PCK revocation list comes with {name(other)}, which is no trust anchor", other)
 
     def _check_validity(self) -> None:
         """Insist that every piece of collateral is current, and as young as the policy wants."""
@@ -345,7 +351,8 @@ class PlatformAppraisal:
             if entry is not None:
                 when = f"{entry.revocation_date_utc:{TIME}}"
                 found = f"{name(certificate)} {certificate.serial_number:x} was revoked {when}"
-                self.steps.refuse("revocation", found, CRL)
+                revoked = of_certificate(certificate, f"revoked {when}")
+                self.steps.refuse("revocation", found, CRL, differences=(revoked,))
         self.steps.passed("revocation", f"none of {len(lists)} certificates is revoked", CRL)
 
     def _matched(self, quote: TdxQuote) -> Level:
@@ -364,13 +371,42 @@ class PlatformAppraisal:
         known = ", ".join(f"{module.status}" if module else "of TDX 1.0, which has no level" for module in modules)
         self.steps.passed("tdx-module", f"a published TDX module, {known}", PCS_API)
         tcb = self.chain.leaf.tcb
-        levels = self._found("tcb-status", lambda: [platform_level(given.tcb_info, tcb, moment) for moment in moments])
+        try:
+            levels = [platform_level(given.tcb_info, tcb, moment) for moment in moments]
+        except NoMatchError as error:
+            self.steps.refuse("tcb-status", str(error), PCS_API, differences=self._shortfall(quote, moments))
         both = [combined(level, module, enclave) for level, module in zip(levels, modules, strict=True)]
         level = of_two_moments(both[0], both[-1])
         problem = self._problem(level, both[0].status)
+        if problem is not None:
+            mendable = any(self._accepts(entry.level) for entry in given.tcb_info.levels)
+            problem += "" if mendable else "; no published level is accepted, so no update mends that"
+            self.steps.refuse("tcb-status", problem, PCS_API, differences=self._shortfall(quote, moments))
         advisories = f" ({', '.join(level.advisories)})" if level.advisories else ""
-        self.steps.require(problem is None, "tcb-status", f"{level.status}{advisories}", f"{problem}", PCS_API)
+        self.steps.passed("tcb-status", f"{level.status}{advisories}", PCS_API)
         return level
+
+    def _shortfall(self, quote: TdxQuote, moments: Sequence[TdReport]) -> tuple[Difference, ...]:
+        """Return what is behind the lowest published level that the policy accepts, each component once."""
+        given, accepts = self.collateral, self._accepts
+        enclave, isvsvn = given.qe_identity.levels, quote.signature.qe_report.isvsvn
+        tcb, info = self.chain.leaf.tcb, given.tcb_info
+        parts = [
+            (*module_shortfall(info, moment, accepts), *platform_shortfall(info, tcb, moment, accepts))
+            for moment in moments
+        ]
+        if len(set(map(str, parts))) > 1:
+            times = zip(("at the start of the TD", "now"), parts, strict=True)
+            parts = [tuple(replace(each, what=f"{each.what} {when}") for each in part) for when, part in times]
+        else:
+            parts = parts[:1]
+        return (*svn_shortfall(enclave, isvsvn, "quoting enclave", accepts), *(each for part in parts for each in part))
+
+    def _accepts(self, level: Level) -> bool:
+        """Return whether the policy accepts a part that reaches a level."""
+        policy = self.policy
+        young = policy.minimum_tcb_date is None or level.date >= policy.minimum_tcb_date
+        return young and level.status in policy.tcb_statuses and not policy.rejected_advisories & set(level.advisories)
 
     def _found(self, step: str, match: Callable[[], _Part]) -> _Part:
         try:
@@ -502,7 +538,7 @@ def _check_chain(steps: Checklist, quote: TdxQuote, at: datetime, anchors: Ancho
         chain = parse_pck_chain(quote.signature.pck_chain)
         anchor = check_path(chain.certificates, anchors.of(AnchorRole.INTEL_SGX))
     except (MalformedError, PathError) as error:
-        steps.refuse("pck-chain", str(error), X509_PATH)
+        steps.refuse("pck-chain", str(error), X509_PATH, differences=of_path(error))
     names = (common_name(chain.leaf.certificate), common_name(chain.issuer))
     if names[0] != PCK_CERTIFICATE or names[1] not in PCK_AUTHORITIES:
         steps.refuse("pck-chain", f"no PCK certificate of a PCK authority: {names[0]!r} of {names[1]!r}", X509_PATH)

@@ -15,22 +15,24 @@ of the replies, percent-encoded. Intel SGX DCAP Quote Verification Library, `sgx
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from cryptography import x509
 
+from carnet_ref.attestation.appraisal import Difference
 from carnet_ref.attestation.documents import PEM, Document, decode
 from carnet_ref.attestation.intel.certificates import PCK_AUTHORITIES, TCB_SIGNING, PlatformTcb, parse_issuer_chain
 from carnet_ref.attestation.intel.quote import EnclaveReport, TdReport
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.revocation_lists import PEM_LIST, RevocationList, crl_in_pem, parse_crl
-from carnet_ref.crypto.certificate_path import common_name, only_common_name
+from carnet_ref.crypto.certificate_path import TIME, common_name, only_common_name
 from carnet_ref.wire import MalformedError
 
 
@@ -79,6 +81,12 @@ class PlatformLevel(NamedTuple):
     tdx: tuple[int, ...]
     pcesvn: int
     level: Level
+    names: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """What Intel calls the components of ``SGX`` and of ``TDX``, each empty where it does not say."""
+
+    def name(self, kind: str, index: int) -> str:
+        """Return what Intel calls a component, and nothing where it does not say."""
+        return self.names[kind][index] if kind in self.names else ""
 
 
 class SvnLevel(NamedTuple):
@@ -159,15 +167,19 @@ def platform_level(info: TcbInfo, tcb: PlatformTcb, report: TdReport) -> Level:
 
     Raises NoMatchError if the platform reaches none.
     """
-    first = 2 if report.tee_tcb_svn[1] > 0 else 0
     for entry in info.levels:
-        if (
-            _reaches(tcb.components, entry.sgx)
-            and tcb.pcesvn >= entry.pcesvn
-            and _reaches(tuple(report.tee_tcb_svn[first:]), entry.tdx[first:])
-        ):
+        if _is_reached(entry, tcb, report):
             return entry.level
     raise NoMatchError("the platform reaches no published TCB level")
+
+
+def _is_reached(entry: PlatformLevel, tcb: PlatformTcb, report: TdReport) -> bool:
+    first = 2 if report.tee_tcb_svn[1] > 0 else 0
+    return (
+        _reaches(tcb.components, entry.sgx)
+        and tcb.pcesvn >= entry.pcesvn
+        and _reaches(tuple(report.tee_tcb_svn[first:]), entry.tdx[first:])
+    )
 
 
 def _reaches(versions: Sequence[int], needed: Sequence[int]) -> bool:
@@ -189,6 +201,15 @@ def module_level(info: TcbInfo, report: TdReport) -> Level | None:
         raise NoMatchError(f"no TDX module identity {name} is published")
     _check_module(identity, report)
     return _svn_level(identity.levels, isvsvn, f"TDX module {name}")
+
+
+def module_shortfall(info: TcbInfo, report: TdReport, accepts: Accepts) -> tuple[Difference, ...]:
+    """Return that the TDX module is behind the lowest level that is accepted, if it has levels."""
+    name = f"TDX_{report.tee_tcb_svn[1]:02X}"
+    identity = next((identity for identity in info.module_identities if identity.id.upper() == name), None)
+    if identity is None:
+        return ()
+    return svn_shortfall(identity.levels, report.tee_tcb_svn[0], f"TDX module {name}", accepts)
 
 
 def _check_module(identity: ModuleIdentity, report: TdReport) -> None:
@@ -224,6 +245,74 @@ def _svn_level(levels: Sequence[SvnLevel], isvsvn: int, what: str) -> Level:
     if level is None:
         raise NoMatchError(f"the {what} of version {isvsvn} reaches no published TCB level")
     return level
+
+
+Accepts = Callable[[Level], bool]
+"""Says whether a policy accepts a level."""
+
+
+def platform_shortfall(info: TcbInfo, tcb: PlatformTcb, report: TdReport, accepts: Accepts) -> tuple[Difference, ...]:
+    """Return each component that is behind the lowest level that is accepted; none where it reaches one, or none is."""
+    first = 2 if report.tee_tcb_svn[1] > 0 else 0
+    reached = next((entry for entry in info.levels if _is_reached(entry, tcb, report)), None)
+    asked = [entry for entry in info.levels if accepts(entry.level)]
+    if not asked or (reached is not None and accepts(reached.level)):
+        return ()
+    wanted = asked[-1]
+    versions = [("SGX", index, each, wanted.sgx[index]) for index, each in enumerate(tcb.components)]
+    versions += [
+        ("TDX", index, each, wanted.tdx[index]) for index, each in enumerate(report.tee_tcb_svn) if index >= first
+    ]
+    behind = [
+        _behind(f"{kind} TCB component {index}", wanted.name(kind, index), (found, least), reached, wanted)
+        for kind, index, found, least in versions
+        if found < least
+    ]
+    if tcb.pcesvn < wanted.pcesvn:
+        behind.append(_behind("PCESVN", "", (tcb.pcesvn, wanted.pcesvn), reached, wanted))
+    return tuple(behind)
+
+
+def svn_shortfall(levels: Sequence[SvnLevel], isvsvn: int, what: str, accepts: Accepts) -> tuple[Difference, ...]:
+    """Return that a TDX module or an enclave is behind the lowest level that is accepted, if it is, and one is."""
+    reached = next((entry for entry in levels if isvsvn >= entry.isvsvn), None)
+    asked = [entry for entry in levels if accepts(entry.level)]
+    if not asked or isvsvn >= asked[-1].isvsvn:
+        return ()
+    return (_behind(f"version of the {what}", "", (isvsvn, asked[-1].isvsvn), reached, asked[-1]),)
+
+
+def _behind(
+    what: str,
+    called: str,
+    versions: tuple[int, int],
+    reached: PlatformLevel | SvnLevel | None,
+    asked: PlatformLevel | SvnLevel,
+) -> Difference:
+    found, least = versions
+    got = "reaches no level" if reached is None else f"reached that of {_shown(reached.level)}"
+    return Difference(
+        what + (f" ({called})" if called else ""),
+        f"{found}",
+        (f"from {least}",),
+        f"the level of {_shown(asked.level)}; it {got}",
+        {
+            "component": what,
+            "name": called or None,
+            "value": found,
+            "minimum": least,
+            "level_reached": None if reached is None else _level_parts(reached.level),
+            "level_asked": _level_parts(asked.level),
+        },
+    )
+
+
+def _shown(level: Level) -> str:
+    return f"{level.date:%Y-%m-%d}, {level.status}"
+
+
+def _level_parts(level: Level) -> dict[str, str]:
+    return {"status": level.status.value, "date": f"{level.date:{TIME}}"}
 
 
 def _masked(value: bytes, mask: bytes) -> bytes:
@@ -265,6 +354,7 @@ def of_two_moments(launch: Level, current: Level) -> Level:
     return whole._replace(status=needed if needs_configuration else advised)
 
 
+LONGEST_NAME: Final = 100
 COMPONENTS: Final = 16
 LARGEST_SVN: Final = 255
 TCB_INFO_VERSION: Final = 3
@@ -419,7 +509,14 @@ def _platform_level(document: Document) -> PlatformLevel:
         tdx=_components(tcb, "tdxtcbcomponents"),
         pcesvn=tcb.number("pcesvn"),
         level=_level(document),
+        names={"SGX": _names(tcb, "sgxtcbcomponents"), "TDX": _names(tcb, "tdxtcbcomponents")},
     )
+
+
+def _names(document: Document, name: str) -> tuple[str, ...]:
+    """Return what Intel calls each component: its category and its type, as far as they are there."""
+    words = [[entry.text(key) for key in ("category", "type") if entry.has(key)] for entry in document.documents(name)]
+    return tuple(": ".join(filter(None, each))[:LONGEST_NAME] for each in words)
 
 
 def _components(document: Document, name: str) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ from carnet_ref.attestation.appraisal import (
     Appraisal,
     Checklist,
     RefusedError,
+    of_path,
 )
 from carnet_ref.attestation.cose import verify_sign1
 from carnet_ref.attestation.nitro.document import PCR_COUNT, PCR_SIZES, NitroDocument, Source
@@ -116,7 +117,7 @@ def _check_signer(steps: Checklist, document: NitroDocument, at: datetime, ancho
     try:
         anchor = check_path(document.path, anchors.of(AnchorRole.AWS_NITRO))
     except PathError as error:
-        steps.refuse("chain", str(error), X509_PATH)
+        steps.refuse("chain", str(error), X509_PATH, differences=of_path(error))
     shown = f"{name(document.path[0])} up to {name(anchor)}, {fingerprint(anchor)}"
     steps.passed("chain", shown, X509_PATH)
     steps.require_valid([*document.path, anchor], at)

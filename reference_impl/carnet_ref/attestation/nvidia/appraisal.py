@@ -34,7 +34,9 @@ from carnet_ref.attestation.appraisal import (
     Anchors,
     Appraisal,
     Checklist,
+    Difference,
     RefusedError,
+    of_path,
 )
 from carnet_ref.attestation.nvidia.ocsp import (
     OCSP,
@@ -73,7 +75,7 @@ from carnet_ref.attestation.policies import (
     policy_form,
     policy_key,
 )
-from carnet_ref.crypto.certificate_path import PathError, check_path, name, parse_pem_chain, validity
+from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, name, parse_pem_chain, validity
 from carnet_ref.crypto.primitives import CryptoError, verify_p384
 from carnet_ref.wire import MalformedError
 
@@ -314,7 +316,7 @@ def _check_device(steps: Checklist, evidence: _Evidence, at: datetime, anchors: 
     try:
         anchor = check_path(evidence.chain, anchors.of(AnchorRole.NVIDIA_DEVICE))
     except PathError as error:
-        steps.refuse("chain", str(error), X509_PATH)
+        steps.refuse("chain", str(error), X509_PATH, differences=of_path(error))
     length = len(with_issuers(evidence.chain, anchor)) + 1
     if length != PATH_LENGTH:
         steps.refuse("chain", f"a device's path has {PATH_LENGTH} certificates, this one {length}", X509_PATH)
@@ -402,7 +404,7 @@ def _check_reference_values(
             steps.left_out(f"{kind}-rim", told, lacking=lacking, without=("rim",))
     _check_signers_revocation(steps, evidence, at, anchors)
     if evidence.rims:
-        _check_measurements(steps, report, evidence.rims, evidence.without)
+        _check_measurements(steps, evidence)
     else:
         steps.not_requested("measurements", "rim", lacking=NO_FIRMWARE)
 
@@ -430,7 +432,8 @@ def _check_rim(steps: Checklist, rim: Rim, evidence: _Evidence, at: datetime, an
         trusted = anchors.of(AnchorRole.NVIDIA_RIM)
         check_rim(signed, rim, at=at, anchors=trusted, allow_expired=policy.allow_expired_rims)
     except RefusedError as error:
-        steps.refuse(step, f"{error.step.id}: {error.step.detail}", error.step.source, without=without)
+        why, blamed = f"{error.step.id}: {error.step.detail}", error.step.differences
+        steps.refuse(step, why, error.step.source, without=without, differences=blamed)
     if rim.product not in evidence.chips:
         steps.refuse(step, f"product: the RIM is for {rim.product}, the device is a {evidence.chip}", source)
     if not fits:
@@ -445,8 +448,9 @@ def _check_rim(steps: Checklist, rim: Rim, evidence: _Evidence, at: datetime, an
         steps.left_out(f"{step}-validity", "the policy allows it", X509_TIME, lacking=EXPIRED_RIM)
 
 
-def _check_measurements(steps: Checklist, report: GpuReport, rims: Sequence[Rim], without: tuple[str, ...]) -> None:
+def _check_measurements(steps: Checklist, evidence: _Evidence) -> None:
     """Compare each active index with the measurement of that place; SPDM numbers the same block one higher."""
+    report, rims = evidence.report, evidence.rims
     empty = next((rim for rim in rims if not rim.golden), None)
     if empty is not None:
         steps.refuse("measurements", f"no index is active in the {empty.kind} RIM")
@@ -466,8 +470,35 @@ def _check_measurements(steps: Checklist, report: GpuReport, rims: Sequence[Rim]
     if ignored:
         detail += f"; index {NVDEC0_INDEX} is not held against a device whose video decoder 0 is off"
     if counted:
-        steps.refuse("measurements", f"{detail}; wrong: {', '.join(map(str, counted))}", GOLDEN)
-    steps.passed("measurements", detail, GOLDEN, without=without)
+        different = [_difference(evidence, rim, index) for index in counted for rim in rims if index in rim.golden]
+        told = f"{detail}; wrong: {', '.join(map(str, counted))}"
+        steps.refuse("measurements", told, GOLDEN, differences=different)
+    steps.passed("measurements", detail, GOLDEN, without=evidence.without)
+
+
+def _difference(evidence: _Evidence, rim: Rim, index: int) -> Difference:
+    """Return what a device measured at an index, and what a RIM expects there.
+
+    A RIM has no date of its own; that from which on its signer's certificate counts says how old it is at most.
+    """
+    measured, called = evidence.report.measurements, rim.names.get(index)
+    since = rim.certificates[0].not_valid_before_utc
+    rim_id = evidence.rim_ids[rim.kind]
+    return Difference(
+        f"measurement {index}" + (f" ({called})" if called else ""),
+        measured[index].hex() if index < len(measured) else "none",
+        tuple(value.hex() for value in rim.golden[index]),
+        f"the {rim.kind} RIM {rim_id or rim.version}, signed by a certificate of {since:{TIME}}",
+        {
+            "index": index,
+            "name": called,
+            "rim": rim.kind.value,
+            "rim_id": rim_id,
+            "rim_version": rim.version,
+            "rim_tag": rim.tag_id,
+            "rim_signer_valid_from": f"{since:{TIME}}",
+        },
+    )
 
 
 def _check_policy(steps: Checklist, evidence: _Evidence, policy: Policy) -> None:

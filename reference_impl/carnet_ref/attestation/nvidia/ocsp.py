@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import ocsp
 
-from carnet_ref.attestation.appraisal import AnchorRole, Anchors, Checklist
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors, Checklist, of_certificate
 from carnet_ref.attestation.nvidia.rim import Rim
 from carnet_ref.crypto.certificate_path import (
     HASHES,
@@ -234,7 +234,8 @@ def check_replies(
         try:
             check_not_revoked(reply, *pair, at)
         except RevocationError as error:
-            steps.refuse(step, str(error), OCSP)
+            blamed = of_certificate(pair[0], str(error))
+            steps.refuse(step, str(error), OCSP, differences=(blamed,))
     answered = {pair[0] for _, pair in given}
     missing = next((name(certificate) for certificate, _ in needed if certificate not in answered), None)
     if missing is None:

@@ -352,7 +352,8 @@ def driver_rim_id(report: GpuReport, chip: str) -> str | None:
         return None
     if chip == HOPPER:
         return f"NV_GPU_DRIVER_{HOPPER}_{version}"
-    return f"NV_GPU_CC_DRIVER_{report.chip or chip}_{version}"
+    named = report.chip or chip
+    return None if named.endswith(ANY) else f"NV_GPU_CC_DRIVER_{named}_{version}"
 
 
 def vbios_rim_id(report: GpuReport, chip: str) -> str | None:

@@ -29,14 +29,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cryptography import x509
-from lxml import etree
 
-from carnet_ref.attestation.appraisal import NO_REVOCATION, X509_TIME, Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import (
+    NO_REVOCATION,
+    X509_TIME,
+    Appraisal,
+    Checklist,
+    RefusedError,
+    of_path,
+    out_of_time,
+)
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, name, parse_der_chain, validity
 from carnet_ref.wire import MalformedError
+
+if TYPE_CHECKING:
+    from lxml import etree  # a report without reference values is appraised without it
 
 LARGEST: Final = 1 << 20
 LIMITS: Final = {
@@ -61,6 +71,8 @@ def parse_bounded(data: bytes, what: str) -> etree._Element:
 
     Raises MalformedError if ``data`` is something else; the error calls it ``what``.
     """
+    from lxml import etree
+
     if len(data) > LARGEST:
         raise MalformedError(what, f"at most {LARGEST} bytes", f"{len(data)}")
     # Insist on UTF-8, in which a document type looks like one; other encodings could hide it from the check
@@ -91,6 +103,8 @@ def _counted(root: etree._Element) -> Iterator[tuple[str, int]]:
 
     What is a property of one element, such as its attributes, is taken back before the next.
     """
+    from lxml import etree
+
     for event, found in etree.iterwalk(root.getroottree(), events=("start", "end", "start-ns", "comment", "pi")):
         if event == "start":
             yield from _of_element(found)
@@ -117,6 +131,7 @@ WHAT = "RIM"
 EXPIRED_RIM: Final = "reference values by an expired certificate"
 REMEMBERED: Final = 32
 """How many RIMs are remembered: one counts for every device with the same firmware."""
+LONGEST_NAME: Final = 100
 MOST_RESOURCES = 256
 MOST_ALTERNATIVES = 64
 DIGEST_LENGTH = 48
@@ -152,6 +167,7 @@ class Rim:
         product: the chip that they are for, such as ``GH100``.
         tag_id: the name of the tag.
         golden: for each active index, the values of which a device must have one.
+        names: what the tag calls each active index, where it does; NVIDIA's names end in what measured it.
         certificates: the signer's chain, as the tag carries it.
         document: the bytes that this was read from.
     """
@@ -160,6 +176,7 @@ class Rim:
     product: str
     tag_id: str
     golden: dict[int, tuple[bytes, ...]]
+    names: dict[int, str]
     certificates: tuple[x509.Certificate, ...]
     document: bytes
 
@@ -175,6 +192,7 @@ class _Content:
     product: str
     tag_id: str
     golden: dict[int, tuple[bytes, ...]]
+    names: dict[int, str]
 
 
 @lru_cache(REMEMBERED)
@@ -182,7 +200,8 @@ def parse_rim(data: bytes) -> Rim:
     """Read a RIM; its signature is for `appraise_rim` to check. Raises MalformedError if ``data`` is something else."""
     root = _parsed(data)
     content = _content(root)
-    return Rim(content.version, content.product, content.tag_id, content.golden, _certificates(root), data)
+    fields = (content.version, content.product, content.tag_id, content.golden, content.names)
+    return Rim(*fields, _certificates(root), data)
 
 
 def _parsed(data: bytes) -> etree._Element:
@@ -205,9 +224,10 @@ def _content(root: etree._Element) -> _Content:
         raise MalformedError(WHAT, "active to be True or False", f"{sorted(set(active))[-1][:100]}")
     values = [_alternatives(resource, index) for resource, index in zip(resources, indices, strict=True)]
     golden = {index: each for index, each, flag in zip(indices, values, active, strict=True) if flag == "True"}
+    names = {index: str(each.get("name", ""))[:LONGEST_NAME] for index, each in zip(indices, resources, strict=True)}
     meta = _only(root, f"{SWID}Meta")
     version, product = _attribute(meta, "colloquialVersion"), _attribute(meta, "product")
-    return _Content(version, product, _attribute(root, "tagId"), golden)
+    return _Content(version, product, _attribute(root, "tagId"), golden, {index: names[index] for index in golden})
 
 
 def _alternatives(resource: etree._Element, index: int) -> tuple[bytes, ...]:
@@ -320,14 +340,17 @@ def check_rim(
     try:
         anchor = check_path(rim.certificates, anchors)
     except PathError as error:
-        steps.refuse("chain", str(error), "RFC 5280, section 6.1")
+        steps.refuse("chain", str(error), "RFC 5280, section 6.1", differences=of_path(error))
     steps.passed("chain", f"{name(rim.certificates[0])} up to {name(anchor)}", "RFC 5280, section 6.1")
     start, end = validity([*rim.certificates, anchor])
     period = f"valid from {start:{TIME}} to {end:{TIME}}"
     if allow_expired and start <= end < at:
         steps.left_out("validity", f"{period}, which the policy lets run out", X509_TIME, lacking=EXPIRED_RIM)
     else:
-        steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
+        if not start <= at <= end:
+            wrong = out_of_time([*rim.certificates, anchor], at)
+            steps.refuse("validity", f"{period}, not at {at:{TIME}}", X509_TIME, differences=wrong)
+        steps.passed("validity", period, X509_TIME)
     problem = _signature_problem(rim, within=start)
     if problem is not None:
         steps.refuse("signature", problem, "W3C XML Signature 1.1, section 3.2")
@@ -339,7 +362,7 @@ def _signature_problem(rim: Rim, within: datetime) -> str | None:
     signed = _signed_content(rim.document, rim.certificates[0], within)
     if isinstance(signed, str):
         return signed
-    if signed != _Content(rim.version, rim.product, rim.tag_id, rim.golden):
+    if signed != _Content(rim.version, rim.product, rim.tag_id, rim.golden, rim.names):
         return "what was signed is not what the document says"
     return None
 
@@ -354,6 +377,7 @@ def _signed_content(document: bytes, signer: x509.Certificate, within: datetime)
     ``within`` is a time at which the signer's certificate is valid; `validity` has been judged before.
     """
     from cryptography.exceptions import InvalidSignature
+    from lxml import etree
     from signxml.algorithms import DigestAlgorithm, SignatureMethod
     from signxml.exceptions import SignXMLException
     from signxml.verifier import SignatureConfiguration, VerifyResult

@@ -382,3 +382,30 @@ def test_names_that_a_verifier_chose_do_not_reach_the_terminal_as_they_are(tmp_p
     result = attest("ear", files["token"], "--key", files["key"], "--at", "2026-01-01T00:10:00Z")
     assert (result.exit_code, "\x1b" in result.stdout, "\r" in result.stdout) == (0, False, False)
     assert sum(line.startswith("ACCEPTED") for line in result.stdout.splitlines()) == 1
+
+
+GOOGLES = "Google (https://confidentialcomputing.googleapis.com)"
+
+
+def test_whose_result_it_is_stands_among_many_files_and_beside_evidence(files: dict[str, str], tmp_path: Path) -> None:
+    issued = int(simulated_machine.NOW.timestamp())
+    jwt = service_tokens.token("Google", {"iat": issued, "nbf": issued, "exp": issued + 3600})
+    messages = {"a": jwt, "b": Path(files["tdx"]).read_bytes()}
+    wrapped = {
+        name: ["application/eat+jwt", base64.urlsafe_b64encode(each).decode().rstrip("=")]
+        for name, each in messages.items()
+    }
+    made = written(tmp_path, {"jwt": jwt, "keys": service_tokens.key_set(), "both": json.dumps(wrapped).encode()})
+    words = [
+        "--key",
+        made["keys"],
+        "--at",
+        f"{simulated_machine.NOW:%Y-%m-%dT%H:%M:%SZ}",
+        "--trust-anchor",
+        files["roots"],
+    ]
+    first, second, last = attest(made["jwt"], files["tdx"], *words).stdout.splitlines()
+    assert f"jwt: the result of {GOOGLES}, evidence not seen" in first
+    assert ("the result of" in second, last) == (False, "2 files: 2 accepted")
+    shown = json.loads(attest(made["both"], *words, "--json").stdout)
+    assert (shown["accepted"], shown["appraised_by"]) == (True, f"Carnet and {GOOGLES}")

@@ -16,7 +16,7 @@ from carnet_ref.attestation.nvidia.report import MOST_DEVICES
 from tests.fixtures import command_words
 from tests.fixtures.command_words import with_defaults, written
 from tests.fixtures.nvidia_node import GPUS, SWITCHES, members
-from tests.fixtures.nvidia_pki import AT, NONCE, pem, report, world
+from tests.fixtures.nvidia_pki import AT, DRIVER_INDICES, NONCE, measurement, pem, report, world
 from tests.fixtures.wrapped_evidence import entries, entry, request
 
 attest, found = partial(command_words.attest, "gpu"), partial(command_words.found, "gpu")
@@ -97,6 +97,34 @@ def test_text_and_json_end_with_the_command_that_does_it_again(files: dict[str, 
     assert again[:3] == ["carnet", "attest", "gpu"]
     assert attest(*again[3:]).stdout.splitlines()[-1] == last
     assert found(*words)["rerun"] == shlex.join(again)
+
+
+def test_what_differs_is_printed_line_by_line_and_in_parts_for_programs(files: dict[str, str], tmp_path: Path) -> None:
+    golden = {index: [measurement(index)] for index in DRIVER_INDICES} | {9: [bytes(48), b"\1" * 48]}
+    other = tmp_path / "other-rim"
+    other.write_bytes(world().rims(driver=golden)[0])
+    words = usual(files, "--rim", str(other))
+    result = attest(*words)
+    assert (result.exit_code, "20 of 21 match; wrong: 9" in " ".join(result.stdout.split())) == (1, True)
+    lines = result.stdout.splitlines()
+    assert any(line.startswith("        - measurement 9 (m9): found") for line in lines)
+    long = [line for line in lines if len(line) > 80 and len(line.split()) > 1]
+    assert long == [lines[-1]]
+    (named,) = found(*words)["steps"][-1]["differences"]
+    assert (named["index"], named["found"], named["expected"]) == (
+        9,
+        measurement(9).hex(),
+        [bytes(48).hex(), (b"\1" * 48).hex()],
+    )
+    assert named["rim_version"] == "550.90.07"
+    assert all(step["differences"] == [] for step in found(*words)["steps"][:-1])
+
+
+def test_a_certificate_that_is_to_blame_is_printed_with_its_dates(files: dict[str, str]) -> None:
+    words = usual(files, "--at", "2031-01-01")
+    said = " ".join(attest(*words).stdout.split())
+    assert re.search(r"- certificate '[^']+': found valid from 20.* expected valid at 2031-01-01T00:00:00Z", said)
+    assert all(each["subject"] for each in found(*words)["steps"][-1]["differences"])
 
 
 @pytest.mark.parametrize(
@@ -265,3 +293,9 @@ def test_reference_values_are_accepted_as_their_vendor_signed_them(
     shown = json.loads(result.stdout)
     assert (result.exit_code, shown["failed_step"]) == (code, step)
     assert bool(shown["claims"]) is (code == 0)
+
+
+def test_a_report_alone_needs_no_reader_of_reference_values(files: dict[str, str]) -> None:
+    needless = ("lxml", "signxml", "carnet_ref.attestation.amd", "carnet_ref.attestation.intel")
+    assert command_words.modules_imported(["gpu", *usual(files)], needless) == []
+    assert "signxml" in command_words.modules_imported(["gpu", *usual(files, "--rim", files["driver"])], needless)

@@ -52,6 +52,13 @@ def test_a_machine_is_accepted_by_either_name(here: SimulatedTsm, usual: list[st
     assert shlex.split(lines[-1]) == ["rerun", "carnet", "attest", "live", *usual]
 
 
+def test_a_machine_can_be_required_to_be_compared(here: SimulatedTsm, usual: list[str]) -> None:
+    fresh, compared = (attest("live", *usual, "--require", word) for word in ("fresh", "compared"))
+    assert (fresh.exit_code, compared.exit_code) == (0, 1)
+    assert "REFUSED at requirements" in compared.stdout
+    assert shlex.split(compared.stdout.splitlines()[-1])[-2:] == ["--require", "compared"]
+
+
 def test_a_nonce_is_drawn_each_time_unless_one_is_given(here: SimulatedTsm, usual: list[str]) -> None:
     drawn = {found("live", *usual)["claims"]["nonce"] for _ in range(2)}
     assert len(drawn) == 2

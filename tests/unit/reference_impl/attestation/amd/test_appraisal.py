@@ -20,7 +20,7 @@ from carnet_ref.attestation.amd.appraisal import (
     parse_policy,
 )
 from carnet_ref.attestation.amd.certificates import PRODUCT_NAME, KeyKind
-from carnet_ref.attestation.amd.report import Product, TcbVersion
+from carnet_ref.attestation.amd.report import Product, TcbVersion, tcb_parts
 from carnet_ref.attestation.appraisal import AnchorRole, Anchors, default_anchors
 from carnet_ref.crypto.primitives import sha256
 from carnet_ref.wire import MalformedError
@@ -324,6 +324,41 @@ def test_a_policy_has_a_minimum_for_each_line_that_it_accepts(
 ) -> None:
     for policy in (replace(DEFAULT_POLICY, minimum_tcb=minimum), replace(DEFAULT_POLICY, minimum_launch_tcb=minimum)):
         assert appraised(policy=policy).failed_step == step
+
+
+def test_each_part_that_is_older_than_the_policy_s_minimum_is_named_with_both_versions() -> None:
+    own = TCBS[MILAN].parts
+    minimum = {MILAN: {"snp": own["snp"] + 1, "microcode": own["microcode"] + 2, "tee": own["tee"]}}
+    reported = replace(DEFAULT_POLICY, minimum_tcb=minimum)
+    launch = replace(DEFAULT_POLICY, minimum_launch_tcb=minimum)
+    for policy, which in ((reported, "reported"), (launch, "launch")):
+        refused = appraised(policy=policy)
+        assert refused.failed_step == "minimum-tcb"
+        assert [(each.what, each.found, each.expected) for each in refused.steps[-1].differences] == [
+            (f"snp of the {which} TCB", f"{own['snp']}", (f"from {own['snp'] + 1}",)),
+            (f"microcode of the {which} TCB", f"{own['microcode']}", (f"from {own['microcode'] + 2}",)),
+        ]
+
+
+@pytest.mark.parametrize("part", tcb_parts(MILAN))
+def test_the_part_for_which_the_certificate_is_of_another_version_is_named(part: str) -> None:
+    """So an operator knows that it is the certificate of another firmware that has to be fetched."""
+    own = TCBS[MILAN].parts[part]
+    other = own + 1 if part == "tee" else own - 1
+    refused = appraised(changed(reported_tcb=tcb(**{part: other})))
+    assert refused.failed_step == "certificate-tcb"
+    (named,) = refused.steps[-1].differences
+    assert named.details == {"tcb": "reported", "component": part, "value": other, "certified": own}
+
+
+@pytest.mark.parametrize("days", [-1, 2556])
+def test_a_certificate_that_is_not_valid_is_named_by_its_subject(days: int) -> None:
+    at = NOW + timedelta(days)
+    refused = appraised(at=at)
+    assert refused.failed_step == "validity"
+    subjects = [str(each.details["subject"]) for each in refused.steps[-1].differences]
+    assert any("SEV-VCEK" in subject for subject in subjects), subjects
+    assert all(each.expected == (f"valid at {at:%Y-%m-%dT%H:%M:%SZ}",) for each in refused.steps[-1].differences)
 
 
 def test_the_minimum_is_asked_of_the_reported_tcb_and_the_other_of_that_at_launch() -> None:

@@ -216,5 +216,7 @@ def test_the_command_needs_the_platforms_key(tmp_path: Path) -> None:
     files = written(tmp_path, {"token": token(), "key": cca.pem(), "policy": json.dumps(POLICY).encode()})
     words = ["cca", files["token"], "--platform-key", files["key"], "--policy", files["policy"]]
     assert found(*words, "--nonce", NONCE.hex())["accepted"]
+    described = [(each["layer"], each["name"]) for each in found(*words[1:], "--nonce", NONCE.hex())["layers"]]
+    assert ("product", f"implementation {cca.IMPLEMENTATION.hex()}") in described
     alone = attest("cca", files["token"])
     assert (alone.exit_code, "there is no public root of such keys" in alone.stderr) == (2, True)

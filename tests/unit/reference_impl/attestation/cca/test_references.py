@@ -109,6 +109,8 @@ DIFFERENT: dict[str, bytes] = {
     "a component that is not there": of_platform([BL, RMM, component("BL", {11: "BL3"})]),
     "another configuration": of_platform([BL, RMM, config(Tag(563, [b"\xd0", b"\xf0"]))]),
     "a configuration of another size": of_platform([BL, RMM, config(Tag(560, b"\xcf\xcf"))]),
+    "a configuration with a name": of_platform([BL, RMM, {0: config()[0], 1: {**config()[1], 11: "x"}}]),
+    "a configuration with a digest": of_platform([BL, RMM, {0: config()[0], 1: {**config()[1], 2: [[1, bytes(32)]]}}]),
     "a value of another kind": of_platform([BL, RMM, {0: "cca.other", 1: {2: [[1, bytes(32)]]}}]),
     "two records that fit together": manifest([[environment(), [BL]], [environment(), [RMM]]]),
 }
@@ -143,6 +145,8 @@ OTHER_REALM: dict[str, bytes] = {
     "another extensible measurement": of_realm([REM[0], corims.measured("cca.rem0", EXTENSIBLE[1])]),
     "a fifth extensible measurement": of_realm([REM[0], corims.measured("cca.rem4", EXTENSIBLE[1])]),
     "another personalization value": of_realm([REM[0], {0: "cca.rpv", 1: {4: Tag(560, bytes(64))}}]),
+    "a personalization value with a digest": of_realm([REM[0], {0: "cca.rpv", 1: {**REM[-1][1], 2: [[1, bytes(32)]]}}]),
+    "an initial measurement with a name": of_realm([{0: "cca.rim", 1: {**REM[0][1], 11: ""}}]),
     "half of a personalization value": of_realm([REM[0], {0: "cca.rpv", 1: {4: Tag(563, [bytes(64), bytes(64)])}}]),
 }
 
@@ -183,6 +187,7 @@ WRONG: dict[str, bytes] = {
     "a version with a scheme": of_platform([component("BL", {0: {0: "1.0", 1: 1}})]),
     "a value without a key": of_platform([{1: BL[1]}]),
     "a digest as the examples of a draft have it": of_platform([component("BL", {2: ["sha-256", COMPONENTS["BL"]]})]),
+    "a digest by true": of_platform([component("BL", {2: [[True, COMPONENTS["BL"]]]})]),
     "a digest by SHA-1": of_platform([component("BL", {2: [["sha-1", bytes(20)]]})]),
     "a mask of another size": of_platform([config(Tag(563, [b"\0", b""]))]),
     "a raw value that is text": of_platform([config("x")]),

@@ -11,13 +11,14 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.appraisal import AnchorRole, Anchors
+from carnet_ref.attestation.appraisal import AnchorRole, Anchors, Appraisal
 from carnet_ref.attestation.intel import collateral as tcb
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, DEFAULT_STATUSES, appraise_quote
 from carnet_ref.attestation.intel.certificates import TCB_SIGNING, PlatformTcb
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.simulated.authority import Authority, Issued, revocation_list
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
+from carnet_ref.crypto.certificate_path import fingerprint
 from carnet_ref.crypto.primitives import sign_p256
 from tests.fixtures.simulated_quotes import (
     CODE_SIGNING,
@@ -260,7 +261,7 @@ def with_an_older_level() -> bytes:
     (current,), (module,) = info["tcbLevels"], info["tdxModuleIdentities"]
     of_module = module["tcbLevels"][0] | {"tcb": {"isvsvn": VERSIONS[0] - 1}, "tcbStatus": "OutOfDate"}
     older = json.loads(json.dumps(current)) | {"tcbStatus": "OutOfDate"}
-    current["tcb"]["tdxtcbcomponents"][2]["svn"] = VERSIONS[2]
+    current["tcb"]["tdxtcbcomponents"][2] = {"svn": VERSIONS[2], "category": "OS/VMM", "type": "a part"}
     older["tcb"]["tdxtcbcomponents"][2]["svn"] = VERSIONS[2] - 1
     info |= {
         "tcbLevels": [current, older],
@@ -298,6 +299,73 @@ def test_the_worse_of_the_versions_at_the_start_of_a_td_and_of_now_counts_or_it_
 
 
 STARTED_LATE = of_tdx_15(start=edited(VERSIONS, 2, bytes([VERSIONS[2] - 1])))
+
+
+def differences(appraisal: Appraisal) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(each.what, each.found, each.expected) for each in appraisal.steps[-1].differences]
+
+
+def test_a_component_that_is_behind_is_named_with_what_it_reached_and_what_is_asked() -> None:
+    late = edited(VERSIONS, 2, bytes([VERSIONS[2] - 1]))
+    refused = appraised(of_tdx_15(start=late, now=late), collateral=with_an_older_level())
+    assert refused.failed_step == "tcb-status"
+    (behind,) = refused.steps[-1].differences
+    assert (behind.what, behind.found) == ("TDX TCB component 2 (OS/VMM: a part)", f"{VERSIONS[2] - 1}")
+    assert behind.expected == (f"from {VERSIONS[2]}",)
+    assert behind.details["level_asked"] == {"status": "UpToDate", "date": f"{NOW:%Y-%m-%dT%H:%M:%SZ}"}
+    assert behind.details["level_reached"] == {"status": "OutOfDate", "date": f"{NOW:%Y-%m-%dT%H:%M:%SZ}"}
+    assert "it reached that of" in behind.origin
+
+
+def test_a_component_below_every_level_is_named_too() -> None:
+    late = edited(VERSIONS, 2, bytes([VERSIONS[2] - 2]))
+    refused = appraised(of_tdx_15(start=late, now=late), collateral=with_an_older_level())
+    (behind,) = refused.steps[-1].differences
+    assert (refused.failed_step, behind.details["level_reached"]) == ("tcb-status", None)
+    assert "it reaches no level" in behind.origin
+
+
+def test_a_policy_that_accepts_the_older_level_asks_for_that_one() -> None:
+    late = edited(VERSIONS, 2, bytes([VERSIONS[2] - 2]))
+    refused = appraised(of_tdx_15(start=late, now=late), collateral=with_an_older_level(), policy=ANY_BUT_REVOKED)
+    (behind,) = refused.steps[-1].differences
+    assert behind.expected == (f"from {VERSIONS[2] - 1}",)
+
+
+def test_a_tdx_module_that_is_behind_is_named() -> None:
+    late = edited(VERSIONS, 0, bytes([VERSIONS[0] - 1]))
+    refused = appraised(of_tdx_15(start=late, now=late), collateral=with_an_older_level())
+    assert refused.failed_step == "tcb-status"
+    assert differences(refused) == [
+        (f"version of the TDX module TDX_{VERSIONS[1]:02X}", f"{VERSIONS[0] - 1}", (f"from {VERSIONS[0]}",))
+    ]
+
+
+def test_what_is_behind_at_one_moment_says_at_which() -> None:
+    refused = appraised(STARTED_LATE, collateral=with_an_older_level())
+    ((what, _, _),) = differences(refused)
+    assert what.endswith("at the start of the TD")
+
+
+@pytest.mark.parametrize("status", sorted(LATE))
+def test_where_no_published_level_is_accepted_no_update_helps_and_that_is_said(status: tcb.TcbStatus) -> None:
+    refused = appraised(collateral=PLATFORM.published(NOW, status=status))
+    assert refused.steps[-1].detail.endswith("no published level is accepted, so no update mends that")
+    assert refused.steps[-1].differences == ()
+
+
+@pytest.mark.parametrize("issued", [PCK, PCK_AUTHORITY], ids=["platform", "authority"])
+def test_a_revoked_certificate_is_named_by_its_subject(issued: Issued) -> None:
+    refused = appraised(collateral=PLATFORM.published(NOW, revoked=[issued.certificate]))
+    (named,) = refused.steps[-1].differences
+    assert named.details["subject"] == issued.certificate.subject.rfc4514_string()
+    assert named.found.startswith("revoked ")
+
+
+def test_a_certificate_that_does_not_lead_to_the_root_is_named_by_its_subject() -> None:
+    refused = appraise_quote(QUOTE, at=NOW, policy=DEFAULT_POLICY, anchors=OTHER.anchors)
+    (named,) = refused.steps[-1].differences
+    assert (refused.failed_step, named.details["sha256"]) == ("pck-chain", fingerprint(ROOT.certificate))
 
 
 @pytest.mark.parametrize(
@@ -485,3 +553,30 @@ def test_advisories_of_all_parts_are_kept_once_and_the_oldest_date_counts() -> N
     older = datetime(2020, 1, 1, tzinfo=UTC)
     found = tcb.combined(level(S.UP_TO_DATE, "A", "B"), level(S.UP_TO_DATE, "B", "C", date=older), None)
     assert (found.advisories, found.date) == (("A", "B", "C"), older)
+
+
+LEVELS = (platform_at(4, (0, 0, 0), 10, S.UP_TO_DATE), platform_at(1, (0, 0, 0), 1, S.OUT_OF_DATE))
+
+
+@pytest.mark.parametrize(
+    ("versions", "expected"),
+    [
+        (PlatformTcb((3, *(4,) * 15), 10), ["SGX TCB component 0"]),
+        (PlatformTcb((*(4,) * 15, 3), 10), ["SGX TCB component 15"]),
+        (PlatformTcb((4,) * 16, 9), ["PCESVN"]),
+        (PlatformTcb((3, *(4,) * 15), 9), ["SGX TCB component 0", "PCESVN"]),
+        (PlatformTcb((4,) * 16, 10), []),
+    ],
+)
+def test_every_component_of_a_platform_that_is_behind_is_named(versions: PlatformTcb, expected: list[str]) -> None:
+    info = INFO._replace(levels=LEVELS)
+    behind = tcb.platform_shortfall(info, versions, REPORT, lambda each: each.status is S.UP_TO_DATE)
+    assert [each.what for each in behind] == expected
+    assert tcb.platform_shortfall(info, versions, REPORT, lambda each: each.status is S.REVOKED) == ()
+
+
+@pytest.mark.parametrize(("svn", "expected"), [(5, []), (4, ["from 5"]), (0, ["from 5"])])
+def test_a_quoting_enclave_that_is_behind_is_named(svn: int, expected: list[str]) -> None:
+    behind = tcb.svn_shortfall(IDENTITY.levels, svn, "quoting enclave", lambda each: each.status is S.UP_TO_DATE)
+    assert [least for each in behind for least in each.expected] == expected
+    assert tcb.svn_shortfall(IDENTITY.levels, svn, "x", lambda each: each.status is S.REVOKED) == ()

@@ -32,7 +32,7 @@ from carnet_ref.attestation.nvidia.report import (
     vbios_rim_id,
 )
 from carnet_ref.attestation.policies import LARGEST
-from carnet_ref.crypto.certificate_path import parse_pem_chain
+from carnet_ref.crypto.certificate_path import fingerprint, parse_pem_chain
 from carnet_ref.wire import MalformedError
 from tests.fixtures import nvidia_pki
 from tests.fixtures import nvidia_pki as pki
@@ -289,6 +289,8 @@ def test_a_refused_rim_says_the_id_of_the_one_that_fits() -> None:
         ("GB100", of_board(), "NV_GPU_CC_DRIVER_GB100_550.90.07", VBIOS_RIM),
         ("GB100", of_board(_35=b"GB202\0\0"), "NV_GPU_CC_DRIVER_GB202_550.90.07", VBIOS_RIM),
         ("GB100", of_board(_35=b"../etc"), "NV_GPU_CC_DRIVER_GB100_550.90.07", VBIOS_RIM),
+        ("GB20X", of_board(_35=b"GB202\0"), "NV_GPU_CC_DRIVER_GB202_550.90.07", VBIOS_RIM),
+        ("GB20X", of_board(), None, VBIOS_RIM),
         ("GH100", of_board(_35=b"GB202\0"), "NV_GPU_DRIVER_GH100_550.90.07", VBIOS_RIM),
         ("GH100", PPCIE, "NV_GPU_DRIVER_GH100_550.90.07", None),
         ("GH100", of_board(_17=b"\xff\xff"), "NV_GPU_DRIVER_GH100_550.90.07", None),
@@ -303,6 +305,83 @@ def test_ids_of_reference_values_are_made_of_what_the_report_states(
     """Text that could be no part of an id is left out, since an operator asks a service by it."""
     parsed = parse_report(nvidia_pki.report(W.device.leaf, opaque=opaque))
     assert (driver_rim_id(parsed, chip), vbios_rim_id(parsed, chip)) == (driver, vbios)
+
+
+def _changed(**values: int) -> dict[str, Any]:
+    """Return evidence whose measurements differ from the reference values at some indices."""
+    own = [pki.measurement(index) for index in range(64)]
+    for index in values.values():
+        own[index] = bytes([index]) * 48
+    return {"report": report(W.device.leaf, opaque=of_board(), measurements=own), "ocsp": W.replies()}
+
+
+@pytest.mark.parametrize("index", [*pki.DRIVER_INDICES[:3], *pki.VBIOS_INDICES[:3]])
+def test_a_measurement_that_differs_is_named_with_both_values_and_the_rim_that_expects_another(index: int) -> None:
+    refused = appraised(**_changed(one=index))
+    assert refused.failed_step == "measurements"
+    (named,) = refused.steps[-1].differences
+    of_driver = index in pki.DRIVER_INDICES
+    assert (named.what, named.found) == (f"measurement {index} (m{index})", (bytes([index]) * 48).hex())
+    assert named.expected == (pki.measurement(index).hex(),)
+    assert named.details == {
+        "index": index,
+        "name": f"m{index}",
+        "rim": "driver" if of_driver else "vbios",
+        "rim_id": "NV_GPU_DRIVER_GH100_550.90.07" if of_driver else VBIOS_RIM,
+        "rim_version": "550.90.07" if of_driver else "96.00.9F.00.01",
+        "rim_tag": "550.90.07" if of_driver else "96.00.9F.00.01",
+        "rim_signer_valid_from": f"{pki.START:%Y-%m-%dT%H:%M:%SZ}",
+    }
+    assert str(named.details["rim_id"]) in named.origin
+
+
+def test_all_measurements_that_differ_are_named_in_order_and_all_alternatives_with_them() -> None:
+    first, second = sorted(pki.DRIVER_INDICES)[:2]
+    refused = appraised(**_changed(one=second, other=first))
+    assert [each.details["index"] for each in refused.steps[-1].differences] == [first, second]
+    alternatives = {i: [pki.measurement(i), bytes(48)] for i in pki.DRIVER_INDICES}
+    refused = appraised(**_changed(one=first), rims=W.rims(driver=alternatives))
+    (named,) = refused.steps[-1].differences
+    assert named.expected == (pki.measurement(first).hex(), bytes(48).hex())
+
+
+def test_a_measurement_that_the_report_does_not_have_is_none() -> None:
+    few = report(W.device.leaf, opaque=PPCIE, measurements=[pki.measurement(i) for i in range(20)])
+    refused = appraised(report=few)
+    assert {each.found for each in refused.steps[-1].differences} == {"none"}
+    assert {each.details["rim_id"] for each in refused.steps[-1].differences} <= {"NV_GPU_DRIVER_GH100_550.90.07", None}
+
+
+def test_the_decoder_that_is_off_is_not_named() -> None:
+    off = {**of_board(), 11: b"\x55"}
+    own = [bytes(48) if index == 35 else pki.measurement(index) for index in range(64)]
+    golden = {index: [pki.measurement(index)] for index in (9, 35)}
+    own[9] = bytes(48)
+    given = {"report": report(W.device.leaf, opaque=off, measurements=own), "ocsp": W.replies()}
+    refused = appraised(**given, rims=W.rims(driver=golden))
+    assert [each.details["index"] for each in refused.steps[-1].differences] == [9]
+
+
+@pytest.mark.parametrize(
+    ("changes", "step", "subject"),
+    [
+        ({"anchors": default_anchors()}, "chain", "Test Device Identity CA"),
+        ({"at": pki.END + pki.DAY}, "validity", "Test Device Identity CA"),
+        ({"rims": (_rim("550.90.07", by=W.device.leaf),), "ocsp": ()}, "driver-rim", "GH100 A01 GSP FMC LF"),
+    ],
+)
+def test_the_certificate_to_blame_is_named_by_its_subject(changes: dict[str, Any], step: str, subject: str) -> None:
+    refused = appraised(**changes)
+    assert refused.failed_step == step
+    subjects = [str(each.details["subject"]) for each in refused.steps[-1].differences]
+    assert any(subject in each for each in subjects), subjects
+
+
+def test_a_revoked_certificate_is_named_by_its_subject() -> None:
+    refused = appraised(**_replied(2, revoked=True))
+    (named,) = refused.steps[-1].differences
+    assert (refused.failed_step, named.details["sha256"]) == ("revocation", fingerprint(W.device.path[2].certificate))
+    assert "is revoked" in named.found
 
 
 EXPIRED = pki.issue("Test RIM Signer of old", W.rim_root, ca=False, end=pki.AT - pki.DAY)
