@@ -20,6 +20,7 @@ from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.exports.itf import itf
 from carnet_check.loading.families import files_of, load
+from carnet_check.report.html import write_gallery
 from carnet_check.report.run_folder import write_attack
 from carnet_check.results import steps_as_json
 from carnet_check.wording import known, narrate, reason
@@ -54,6 +55,7 @@ OUT = "Add the attack to a folder that carnet verify --out made."
 @click.option("--brief", is_flag=True, help="Show the decisive step and the adversary's; fold the others.")
 @click.option("--full", is_flag=True, help="Show after each step what it changed.")
 @click.option("--as-test", "test_file", type=click.Path(path_type=Path), metavar="FILE", help=AS_TEST)
+@click.option("--html", type=click.Path(path_type=Path), metavar="DIR", help="Write pages of the attack to DIR.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=OUT)
 @common.memory_option
 @common.json_option
@@ -72,6 +74,7 @@ def attack(
     brief: bool,
     full: bool,
     test_file: Path | None,
+    html: Path | None,
     out: Path | None,
     max_memory: int | None,
     as_json: bool,
@@ -88,8 +91,8 @@ def attack(
         if file is not None:
             require_writable_file(file)
     require_apart({"--itf": itf_file, "--as-test": test_file}, files_of(protocol))
-    if out is not None:
-        context.with_resource(claimed(out))
+    if folders := [folder for folder in (out, html) if folder is not None]:
+        context.with_resource(claimed(*folders))
     target = hunt.attack_target(
         load(protocol), variant=variant, without=common.defences(without), threat=threat, claim=claim
     )
@@ -99,10 +102,12 @@ def attack(
     caps = hunt.caps_within(max_memory)
     with progress() as shown, track_progress(shown) as covered:
         result = hunt.hunt(target, jobs=jobs or common.cores(), caps=caps, progress=covered.status)
-    written = () if result.trace is None else tuple(path for path in (itf_file, test_file, out) if path is not None)
+    written = (
+        () if result.trace is None else tuple(path for path in (itf_file, test_file, html, out) if path is not None)
+    )
     closing = _closing(context, result, written, time.monotonic() - began)
     if written:
-        _write(result, closing, itf_file, test_file, out)
+        _write(result, closing, itf_file, test_file, html, out)
     value = _as_json(result, draw)
     if replay and result.trace is not None:
         value["replay"] = replay_attack(value, result, caps.memory)
@@ -193,7 +198,12 @@ def _as_json(result: hunt.Hunt, draw: bool) -> dict[str, Any]:
 
 
 def _write(
-    result: hunt.Hunt, closing: common.Closing, itf_file: Path | None, test_file: Path | None, out: Path | None
+    result: hunt.Hunt,
+    closing: common.Closing,
+    itf_file: Path | None,
+    test_file: Path | None,
+    html: Path | None,
+    out: Path | None,
 ) -> None:
     """Write what was asked for; everything is known before the first file is written."""
     assert result.trace is not None
@@ -206,6 +216,8 @@ def _write(
         write_json(itf_file, trace)
     if test_file is not None:
         write_text(test_file, as_test(kept, reference, test_file.parent))
+    if html is not None:
+        write_gallery([kept], result.target.source.family.title, html)
     if out is not None:
         write_attack(out, kept, trace)
 

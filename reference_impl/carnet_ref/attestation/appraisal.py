@@ -415,14 +415,16 @@ class Checklist:
             self.refuse(step, otherwise, source)
         self.passed(step, detail, source)
 
-    def require_valid(self, certificates: Sequence[x509.Certificate], at: datetime) -> None:
+    def require_valid(
+        self, certificates: Sequence[x509.Certificate], at: datetime, *, without: tuple[str, ...] = ()
+    ) -> None:
         """Record that certificates are valid together at a time, or refuse; the step is ``validity``."""
         start, end = validity(certificates)
         period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
         if not start <= at <= end:
             wrong = out_of_time(certificates, at)
-            self.refuse("validity", f"{period}, not at {at:{TIME}}", X509_TIME, differences=wrong)
-        self.passed("validity", period, X509_TIME)
+            self.refuse("validity", f"{period}, not at {at:{TIME}}", X509_TIME, without=without, differences=wrong)
+        self.passed("validity", period, X509_TIME, without=without)
 
     def concluded(self, claims: Mapping[str, object], appraised_by: str | None = None) -> Appraisal:
         """Return the appraisal, which is somebody else's if ``appraised_by`` says so; refused claims are dropped."""

@@ -24,7 +24,7 @@ from carnet_ref.attestation.formats import (
     appraise_files,
     readers,
 )
-from carnet_ref.attestation.kinds import COMPANIONS, Identified, kind_of
+from carnet_ref.attestation.kinds import COMPANIONS, UNDECIDED, Identified, kind_of
 from carnet_ref.attestation.wrappers import Part, parts_of
 from carnet_ref.wire import MalformedError
 
@@ -37,11 +37,8 @@ if TYPE_CHECKING:
 class Inputs(Protocol):
     """What was given with evidence, before it is known which formats read it."""
 
-    def suit(self, name: str) -> bool:
-        """Return whether the format called ``name`` has all options that were given."""
-
     def of(self, name: str) -> tuple[OptionValues, AppraisalContext[Any]]:
-        """Return what the format called ``name`` is given."""
+        """Return what the format called ``name`` is given, of options that it has."""
 
 
 def formats_for(document: Identified, inputs: Inputs) -> tuple[str, ...]:
@@ -49,31 +46,38 @@ def formats_for(document: Identified, inputs: Inputs) -> tuple[str, ...]:
 
     Raises UsageError if what was given is of no use.
     """
-    return tuple(_chosen(names, document, inputs) for names in reader_groups(document))
+    groups = reader_groups(document)
+    return tuple(_chosen(names, document, inputs, kind in UNDECIDED) for kind, names in groups.items())
 
 
-def reader_groups(document: Identified) -> tuple[tuple[str, ...], ...]:
-    """Return, for each kind of evidence in a document, the names of the formats that read it."""
-    return tuple({names[0]: names for kind in document.kinds if (names := readers(kind))}.values())
+def reader_groups(document: Identified) -> Mapping[str, tuple[str, ...]]:
+    """Return, for each kind of evidence in a document that formats read, the names of these formats."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for kind in document.kinds:
+        names = readers(kind)
+        if names and names[0] not in {first for first, *_ in groups.values()}:
+            groups[kind] = names
+    return groups
 
 
-def _chosen(names: Sequence[str], document: Identified, inputs: Inputs) -> str:
-    """Return the first format that reads the document, or else the first that would with an option, or else the first.
+def _chosen(names: Sequence[str], document: Identified, inputs: Inputs, undecided: bool) -> str:
+    """Return the first format that lacks no option to read the document, or else the first.
 
-    Formats that do not have all options that were given are passed over, if any has them.
+    What it cannot parse is its to refuse, unless the kind leaves it ``undecided`` which format that is. Options play
+    no part: else one more could let somebody off what the first format appraises.
     """
-    suited = [name for name in names if inputs.suit(name)] or names
     waiting = []
-    for name in suited if len(suited) > 1 else ():
+    for name in names if len(names) > 1 else ():
         try:
             FORMATS[name].load().recognise(document.data, inputs.of(name)[0])
         except NeedsOptionError:
             waiting.append(name)
         except MalformedError:
-            continue
+            if not undecided:
+                return name
         else:
             return name
-    return (waiting or suited)[0]
+    return (*waiting, *names)[0]
 
 
 def appraise_document(data: bytes, inputs: Inputs) -> Appraisal:
@@ -93,6 +97,7 @@ def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: 
     from carnet_ref.attestation.appraisal import OTHER_MESSAGES, Checklist, RefusedError
 
     steps, claims = Checklist(), {}
+    by: dict[str | None, None] = {}
     layers = dict.fromkeys(layer for part in parts for layer in part.layers)
     try:
         for part in parts:
@@ -109,9 +114,12 @@ def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: 
             prefix = name if appraised.count(name) == 1 else f"{name}{appraised[:place].count(name)}"
             steps.adopt(appraisal, prefix)
             claims[prefix] = dict(appraisal.claims)
+            by[appraisal.appraised_by] = None
     except RefusedError:
         pass  # the step says so, and what is concluded has no claims
-    return replace(steps.concluded(claims), layers=tuple(layers))
+    others = [each for each in by if each is not None]
+    everybody = " and ".join(("Carnet", *others) if None in by else others)
+    return replace(steps.concluded(claims, everybody if others else None), layers=tuple(layers))
 
 
 def _beside(appraisal: Appraisal, names: Collection[str]) -> Appraisal:
@@ -171,12 +179,19 @@ def appraise(
     if at.tzinfo is None:
         raise ValueError("at needs a time zone")
     required = frozenset(map(Requirement, require))
+    if kind is not None and kind not in FORMATS:
+        raise UsageError(f"there is no format {kind!r}; the formats are {', '.join(FORMATS)}")
     inputs = _GivenInputs(at, policy, anchors or default_anchors(), given)
+    names = formats_of_file(document, inputs) if kind is None else (kind,)
+    inputs.require_known(names)
     if kind is None:
         return appraise_document(document, inputs).requiring(required)
-    if kind not in FORMATS:
-        raise UsageError(f"there is no format {kind!r}; the formats are {', '.join(FORMATS)}")
     return appraise_files(kind, [document], *inputs.of(kind)).requiring(required)
+
+
+def formats_of_file(data: bytes, inputs: Inputs) -> tuple[str, ...]:
+    """Return the names of the formats that appraise parts of a file, each once. Raises UsageError as `formats_for`."""
+    return tuple(dict.fromkeys(name for part in parts_of(data) for name in formats_for(part.found, inputs)))
 
 
 class _GivenInputs(NamedTuple):
@@ -187,17 +202,17 @@ class _GivenInputs(NamedTuple):
     anchors: Anchors
     given: Mapping[str, bytes | int | str | Sequence[bytes]]
 
-    def suit(self, name: str) -> bool:
-        """Return whether the format has all options that were given."""
-        return set(self.given) <= {_keyword(option) for option in FORMATS[name].load().options}
+    def require_known(self, names: Collection[str]) -> None:
+        """Insist that some of the formats have each option that was given, where there are formats."""
+        options = dict.fromkeys(_keyword(option) for name in names for option in FORMATS[name].load().options)
+        unknown = next((word for word in self.given if word not in options), None)
+        if names and unknown is not None:
+            which = " and ".join(names)
+            raise UsageError(f"{which} has no option {unknown!r}; it has {', '.join(options) or 'none'}")
 
     def of(self, name: str) -> tuple[OptionValues, AppraisalContext[Any]]:
-        """Return what the format is given. Raises UsageError if it has no such option, or no such value."""
-        form = FORMATS[name].load()
-        options = {_keyword(option): option for option in form.options}
-        unknown = next((word for word in self.given if word not in options), None)
-        if unknown is not None:
-            raise UsageError(f"{name} has no option {unknown!r}; it has {', '.join(options) or 'none'}")
+        """Return what the format is given. Raises UsageError if an option has no such value."""
+        options = {_keyword(option): option for option in FORMATS[name].load().options}
         values = {option.name: _checked(option, self.given.get(word)) for word, option in options.items()}
         return OptionValues(values), AppraisalContext(self.at, self._policy(name), self.anchors)
 

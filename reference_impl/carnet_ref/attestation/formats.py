@@ -258,7 +258,14 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
     "snp": RegisteredFormat(
         "carnet_ref.attestation.amd.format:FORMAT",
         "Appraise the report of an AMD SEV-SNP virtual machine.",
-        (kinds.SNP_REPORT, kinds.SNP_DOCUMENT, kinds.AZURE_SNP, kinds.HCL_SNP, kinds.DSTACK_ENVELOPE),
+        (
+            kinds.SNP_REPORT,
+            kinds.SNP_DOCUMENT,
+            kinds.AZURE_SNP,
+            kinds.AZURE_SNP_ALONE,
+            kinds.HCL_SNP,
+            kinds.DSTACK_ENVELOPE,
+        ),
     ),
     "nitro": RegisteredFormat(
         "carnet_ref.attestation.nitro.format:FORMAT",

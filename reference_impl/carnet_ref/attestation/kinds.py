@@ -33,6 +33,7 @@ CCA_TOKEN: Final = "the attestation token of an Arm CCA realm"
 NITROTPM_DOCUMENT: Final = "the document of an EC2 instance with NitroTPM"
 SNP_DOCUMENT: Final = "a document with an AMD SEV-SNP report"
 AZURE_SNP: Final = "Azure's evidence of an AMD SEV-SNP virtual machine"
+AZURE_SNP_ALONE: Final = "Azure's evidence of an AMD SEV-SNP virtual machine without a quote of its vTPM"
 HCL_SNP: Final = "Azure's wrapping of an AMD SEV-SNP report (HCL)"
 HCL: Final = "Azure's wrapping of a report (HCL)"
 TPM_QUOTE: Final = "a quote of a TPM"
@@ -84,11 +85,14 @@ COMPANIONS: Final = {
     CERTIFICATES: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
 }
 """Kinds that no format reads, and what each goes with or why it is not appraised."""
+UNDECIDED: Final = frozenset({DSTACK_ENVELOPE, JWT_TOKEN})
+"""Kinds that do not tell which format reads the evidence: it is the first that can parse it."""
 
 _JSON_KINDS: Final = (
     (("tpm_quote", "hcl_report", "td_quote"), AZURE_TDX),
     (("hcl_report", "vcek", "quote"), AZURE_SNP),
-    (("hcl_report", "vcek"), AZURE_SNP),
+    (("hcl_report", "vcek", "tpm_quote"), AZURE_SNP),
+    (("hcl_report", "vcek"), AZURE_SNP_ALONE),
     (("quote", "report", "vcek"), AZURE_SNP),
     (("attestation_report",), SNP_DOCUMENT),
     (("intel_quote",), QUOTE_DOCUMENT),

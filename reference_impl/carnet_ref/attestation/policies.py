@@ -404,7 +404,7 @@ class PolicyForm(Generic[Policy]):
         """
         _check_known(given, (PRESET, *self.keys), WHAT, "keys")
         preset = _preset(given.get(PRESET, str(Preset.DEFAULT)))
-        own = {name: self.keys[name].read(value) for name, value in given.items() if name != PRESET}
+        own = {name: self._read(name, value, preset) for name, value in given.items() if name != PRESET}
         inherited = self._inherited(preset)
         values = {name: own.get(name, inherited.get(name, key.default)) for name, key in self.keys.items()}
         asks_for_nothing = not given or own.get(REQUIRE) == frozenset()
@@ -412,6 +412,13 @@ class PolicyForm(Generic[Policy]):
         policy = self.build(values, preset)
         self.check(policy)
         return EffectivePolicy(policy, preset, values, self._origins(given, preset))
+
+    def _read(self, name: str, value: object, preset: Preset) -> Any:
+        """Return the value of a key; a policy inside of this one inherits from the same preset, or names another."""
+        key = self.keys[name]
+        if isinstance(key.kind, PolicyOf) and isinstance(value, dict) and value:
+            value = {PRESET: str(preset), **value}
+        return key.read(value)
 
     def _inherited(self, preset: Preset) -> Mapping[str, Any]:
         return {**self.default, **{Preset.STRICT: self.strict, Preset.INVENTORY: self.inventory}.get(preset, {})}

@@ -47,8 +47,16 @@ class Message:
         """Return bytes, ``size`` of them if that is given; none where they are left out."""
         return self._octets(name, self._value(name), size)
 
-    def octet_lists(self, name: str, size: int) -> tuple[bytes, ...]:
-        """Return every value of a field that is repeated, ``size`` bytes each; none where they are left out."""
+    def word(self, name: str) -> str | int:
+        """Return the word or the number of an enumeration; 0 where it is left out."""
+        value = self._value(name)
+        value = 0 if value is None else value
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            raise self._malformed(name, "a word or a number", value)
+        return value
+
+    def octet_lists(self, name: str, size: int | None = None) -> tuple[bytes, ...]:
+        """Return every value of a field that is repeated, of ``size`` bytes if given; none where they are left out."""
         value = self._value(name)
         if value is not None and not isinstance(value, list):
             raise self._malformed(name, "a list", value)

@@ -21,9 +21,9 @@ from carnet_command.once import require_each_once
 from carnet_command.printable import printable
 from carnet_command.progress import Pace, progress
 from carnet_command.text import counted
-from carnet_ref.attestation.dispatch import appraise_document, formats_for, reader_groups
+from carnet_ref.attestation.dispatch import appraise_document, formats_of_file, reader_groups
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, NeedsOptionError, OptionValues
-from carnet_ref.attestation.wrappers import Part, parts_of
+from carnet_ref.attestation.wrappers import parts_of
 from carnet_ref.commands import attest
 
 if TYPE_CHECKING:
@@ -130,10 +130,6 @@ class CommandInputs:
         known = {each for name in names for parameter in self.command(name).params for each in parameter.opts}
         return sorted(self._words.flags() - known - SHARED)
 
-    def suit(self, name: str) -> bool:
-        """Return whether a format has all options that were given."""
-        return not self.unknown([name])
-
     def of(self, name: str) -> tuple[OptionValues, AppraisalContext[Any]]:
         """Return what a format is given. Raises UsageError if it is of no use."""
         if name not in self._given:
@@ -204,7 +200,9 @@ def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: S
     parts = parts_of(data)
     several = len(parts) > 1 or len(reader_groups(parts[0].found)) > 1
     _refuse_options(words.flags() & ONE_RESULT if several else (), "evidence of one kind")
-    names = _names(parts, inputs)
+    names = formats_of_file(data, inputs)
+    if names and (unknown := inputs.unknown(names)):
+        raise click.NoSuchOption(unknown[0], ctx=ctx)
     if len(names) == 1 and not several:
         command = inputs.command(names[0])
         typed = [*(word for option in words.options for word in option), "--", str(path)]
@@ -212,19 +210,12 @@ def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: S
         with command.make_context(names[0], typed, parent=ctx) as context:
             code: int = command.invoke(context)
         return code
-    if names and (unknown := inputs.unknown(names)):
-        raise click.NoSuchOption(unknown[0])
     try:
         appraisal = appraise_document(data, inputs).requiring(shared.require)
     except NeedsOptionError as error:
         again = inputs.again(path, names)
         return attest.show_what_is_needed(error, attest.layers_of([data]), shared.at, again, shared.as_json)
     return attest.show(appraisal, shared.at, inputs.again(path, names), shared.as_json, in_full=True)
-
-
-def _names(parts: Sequence[Part], inputs: CommandInputs) -> tuple[str, ...]:
-    """Return the names of the formats that read parts of a file, each once."""
-    return tuple(dict.fromkeys(name for part in parts for name in formats_for(part.found, inputs)))
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
@@ -306,7 +297,9 @@ class BatchLine:
         refused = next((step for step in self.outcome.steps if step.ok is False), None)
         if refused is not None:
             return f"{refused.id}: {refused.detail}"
-        return ", ".join(self.outcome.not_compared) or "nothing was left open"
+        whose = self.outcome.appraised_by
+        told = [] if whose is None else [f"the result of {whose}"]
+        return ", ".join((*told, *self.outcome.not_compared)) or "nothing was left open"
 
 
 def _appraised(path: Path, inputs: CommandInputs, shared: SharedOptions) -> BatchLine:
@@ -314,7 +307,7 @@ def _appraised(path: Path, inputs: CommandInputs, shared: SharedOptions) -> Batc
         data = attest.contents(path)
     except UsageError as error:
         return BatchLine(path, NOT_APPRAISED, (), error, again=inputs.again(path, ()))
-    names = _names(parts_of(data), inputs)
+    names = formats_of_file(data, inputs)
     again = inputs.again(path, names)
     try:
         appraisal = appraise_document(data, inputs).requiring(shared.require)

@@ -18,7 +18,15 @@ from typing import Final
 from cryptography import x509
 
 from carnet_ref.attestation import kinds
-from carnet_ref.attestation.appraisal import NOT_FRESH, POLICY, AnchorRole, Appraisal, Checklist, RefusedError, of_path
+from carnet_ref.attestation.appraisal import (
+    NOT_FRESH,
+    POLICY,
+    AnchorRole,
+    Appraisal,
+    Checklist,
+    RefusedError,
+    of_path,
+)
 from carnet_ref.attestation.detached_eat import (
     CLAIMS,
     SUBMODULES,
@@ -133,42 +141,34 @@ def _believed(
 def _check_signature(
     steps: Checklist, signed: KeyedResult, anchors: tuple[x509.Certificate, ...], at: datetime
 ) -> None:
+    """Insist that a key that is given signed every token or, without one, the key of certificates under a root."""
+    missing = () if signed.keys else ("key",)
     if not signed.keys and not anchors:
         why = "no key of the service is given (--key), nor a root that its certificates lead to"
-        steps.refuse("signature", why, JWS, without=("key",))
+        steps.refuse("signature", why, JWS, without=missing)
     try:
-        chain = certificates_of(signed.result.token.header) if anchors else ()
-        keys = signed.keys or (key_of_certificates(chain),)
-        key = verify_by_one(signed.result.token, keys)
+        chain = () if signed.keys else certificates_of(signed.result.token.header)
+        key = verify_by_one(signed.result.token, signed.keys or (key_of_certificates(chain),))
         for device in signed.result.devices.values():
             verify(device, key)
     except (SignatureError, MalformedError) as error:
-        steps.refuse("signature", str(error), JWS, without=() if signed.keys else ("key",))
+        steps.refuse("signature", str(error), JWS, without=missing)
     whose = "a key given" if signed.keys else "the key of its certificates"
-    missing = () if signed.keys else ("key",)
     steps.passed("signature", f"{signed.result.token.algorithm} by {whose}", JWS, without=missing)
-    if anchors:
-        _check_chain(steps, key, key.chain or chain, anchors, at)
+    if not signed.keys:
+        _check_chain(steps, chain, anchors, at)
 
 
 def _check_chain(
-    steps: Checklist,
-    key: VerificationKey,
-    chain: tuple[x509.Certificate, ...],
-    anchors: tuple[x509.Certificate, ...],
-    at: datetime,
+    steps: Checklist, chain: tuple[x509.Certificate, ...], anchors: tuple[x509.Certificate, ...], at: datetime
 ) -> None:
-    """Insist that the certificates are the key's, lead to a root that was given, and are valid."""
-    if not chain:
-        steps.refuse("chain", "neither the token nor its key brings certificates (x5c)", PATH)
-    if chain[0].public_key() != key.key:
-        steps.refuse("chain", "the certificates are of another key than the one that signed", PATH)
+    """Insist that certificates lead to a root that was given, and are valid; with a key, they would not be needed."""
     try:
         anchor = check_path(chain, anchors)
     except PathError as error:
-        steps.refuse("chain", str(error), PATH, differences=of_path(error))
-    steps.passed("chain", f"leads to {name(anchor)}", PATH)
-    steps.require_valid([*chain, anchor], at)
+        steps.refuse("chain", str(error), PATH, without=("key",), differences=of_path(error))
+    steps.passed("chain", f"leads to {name(anchor)}", PATH, without=("key",))
+    steps.require_valid([*chain, anchor], at, without=("key",))
 
 
 def _check_issuer(steps: Checklist, service: Service, claims: Claims, named: str | None) -> str:

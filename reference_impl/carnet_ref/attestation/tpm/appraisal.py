@@ -25,7 +25,7 @@ from carnet_ref.attestation.event_logs import LoggedEvent, parse_agile_log
 from carnet_ref.attestation.formats import AppraisalContext
 from carnet_ref.attestation.intel import appraisal as tdx
 from carnet_ref.attestation.pcrs import AcceptedPcrs, accepted_pcrs, check_pcrs, shown_pcrs
-from carnet_ref.attestation.policies import AppraisalPolicy, PolicyOf, policy_form, policy_key, require_key
+from carnet_ref.attestation.policies import AppraisalPolicy, PolicyOf, Preset, policy_form, policy_key, require_key
 from carnet_ref.attestation.tpm.evidence import TpmEvidence
 from carnet_ref.crypto.certificate_path import PathError, check_path, name
 from carnet_ref.crypto.primitives import sha256
@@ -43,6 +43,16 @@ UNTRACED: Final = "the AK is not traced to hardware"
 NO_LOG: Final = "event log not replayed"
 
 
+SNP_FORM: Final = replace(
+    snp.POLICY_FORM,
+    strict={
+        **snp.POLICY_FORM.strict,
+        "require": snp.POLICY_FORM.strict["require"] - {"report-data"} | {"runtime-data"},
+    },
+)
+"""Of a report from which a key comes. It is over the run-time data with the key, and the quote by the key is fresh."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy(AppraisalPolicy):
     """What is asked of a quote, and of the machine that its key comes from; each key says what it means."""
@@ -52,7 +62,7 @@ class Policy(AppraisalPolicy):
         accepted_pcrs(tpm2.PCRS, VALUES), {}, "for each register that is asked for, the values accepted"
     )
     snp: snp.Policy = policy_key(
-        PolicyOf(snp.POLICY_FORM, "snp"), snp.DEFAULT_POLICY, "what is asked of the SNP report that the key comes from"
+        PolicyOf(SNP_FORM, "snp"), snp.DEFAULT_POLICY, "what is asked of the SNP report that the key comes from"
     )
     tdx: tdx.Policy = policy_key(
         PolicyOf(tdx.POLICY_FORM, "tdx"), tdx.DEFAULT_POLICY, "what is asked of the TDX quote that the key comes from"
@@ -62,8 +72,16 @@ class Policy(AppraisalPolicy):
 POLICY_FORM: Final = policy_form(
     Policy,
     default={"require": DEFAULT_STEPS},
-    strict={"require": frozenset({"ak", "signature", "nonce", "pcr-digest", "pcrs", "event-log"})},
-    inventory={"require": DEFAULT_STEPS},
+    strict={
+        "require": frozenset({"ak", "signature", "nonce", "pcr-digest", "pcrs", "event-log"}),
+        "snp": SNP_FORM.preset(Preset.STRICT).policy,
+        "tdx": tdx.POLICY_FORM.preset(Preset.STRICT).policy,
+    },
+    inventory={
+        "require": DEFAULT_STEPS,
+        "snp": SNP_FORM.preset(Preset.INVENTORY).policy,
+        "tdx": tdx.POLICY_FORM.preset(Preset.INVENTORY).policy,
+    },
 )
 DEFAULT_POLICY: Final = POLICY_FORM.default_policy
 parse_policy: Final = POLICY_FORM.parse

@@ -7,8 +7,6 @@ key ``HCLAkPub`` of the run-time data); confidential-containers/trustee, commit 
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -20,11 +18,13 @@ from carnet_ref.attestation.appraisal import UnappraisedPart
 from carnet_ref.attestation.documents import LARGEST, decode
 from carnet_ref.attestation.intel.evidence import quote_evidence
 from carnet_ref.attestation.kinds import kind_of, kind_of_value
+from carnet_ref.attestation.protojson import Message
 from carnet_ref.crypto.certificate_path import parse_der_chain
 from carnet_ref.wire import MalformedError, bounded_json
 
 WHAT: Final = "TPM evidence"
 AZURE: Final = "Azure's evidence of a virtual machine with a vTPM"
+REPORTS: Final = ("sev_snp_attestation", "tdx_attestation")
 GOOGLE: Final = "the attestation of go-tpm-tools"
 TEE: Final = UnappraisedPart("the report of the virtual machine beside the quote", "report of the machine not checked")
 
@@ -55,7 +55,7 @@ def parse_evidence(data: bytes, signature: bytes | None, values: bytes | None) -
         raise MalformedError(WHAT, "a quote alone beside --signature or --pcrs", "a document that has its own")
     document = bounded_json(data, WHAT, LARGEST, "a quote or JSON")
     match document:
-        case {"quotes": list()}:
+        case Mapping() if "quotes" in document:
             return _google(document)
         case {"platform": str(), "evidence": Mapping() as inner} | (Mapping() as inner):
             parts = inner.get("tpm_quote", inner.get("quote"))
@@ -124,47 +124,25 @@ def _octets(value: object, name: str, text: Any = None) -> bytes:
     raise MalformedError(f"{WHAT}: {name}", "hexadecimal digits or a list of bytes", kind_of_value(value))
 
 
-def _base64(text: object, name: str) -> bytes:
-    if isinstance(text, str):
-        try:
-            return base64.b64decode(text, validate=True)
-        except (binascii.Error, ValueError):
-            pass
-    raise MalformedError(f"{WHAT}: {name}", "base64", ascii(text)[:80])
-
-
 # -- go-tpm-tools --------------------------------------------------------------------------------------
 
 
-def _google(document: object) -> TpmEvidence:
-    """Read an attestation in JSON, with names as protobuf's JSON has them or as its definition has them."""
-    attestation = _renamed(document)
-    quotes = [_renamed(each) for each in attestation["quotes"] if isinstance(each, Mapping)]
-    chosen = [each for each in quotes if _renamed(each.get("pcrs")).get("hash") in ("SHA256", 11)]
+def _google(document: Mapping[str, object]) -> TpmEvidence:
+    attestation = Message(document, GOOGLE)
+    chosen = [each for each in attestation.messages("quotes") if each.message("pcrs").word("hash") in ("SHA256", 11)]
     if len(chosen) != 1:
         raise MalformedError(GOOGLE, "one quote over registers of SHA-256", f"{len(chosen)}")
-    quote = tpm2.parse_quote(_base64(chosen[0].get("quote"), "quote"))
-    signature = tpm2.parse_signature(_base64(chosen[0].get("rawsig"), "rawSig"))
-    listed = _renamed(chosen[0].get("pcrs")).get("pcrs")
-    if not isinstance(listed, Mapping) or not {*map(str, range(24))}.issuperset(listed):
-        raise MalformedError(GOOGLE, "values of registers from 0 to 23", kind_of_value(listed))
-    values = {int(number): _base64(value, "pcrs") for number, value in listed.items()}
-    encoded = [attestation[name] for name in ("akcert",) if attestation.get(name)]
-    encoded += list(attestation.get("intermediatecerts") or []) if encoded else []
-    certificates = parse_der_chain([_base64(each, "akCert") for each in encoded]) if encoded else ()
-    public = tpm2.parse_public(_base64(attestation["akpub"], "akPub")) if attestation.get("akpub") else None
-    log = attestation.get("eventlog")
-    unread = (TEE,) if attestation.get("sevsnpattestation") or attestation.get("tdxattestation") else ()
-    key = tpm2.AttestationKey(public, certificates)
-    events = None if log is None else _base64(log, "eventLog")
-    return TpmEvidence(quote, signature, values, key, events, found_in=GOOGLE, unread=unread)
-
-
-def _renamed(value: object) -> dict[str, Any]:
-    """Return an object with its names in small letters and without ``_``; a name that comes twice is refused."""
-    if not isinstance(value, Mapping):
-        raise MalformedError(GOOGLE, "an object", kind_of_value(value))
-    found = {name.replace("_", "").lower(): each for name, each in value.items()}
-    if len(found) != len(value):
-        raise MalformedError(GOOGLE, "each name once", "two that stand for the same")
-    return found
+    quote, listed = tpm2.parse_quote(chosen[0].octets("quote")), chosen[0].message("pcrs").message("pcrs")
+    values = {number: listed.octets(f"{number}") for number in range(24) if listed.has(f"{number}")}
+    chain = (attestation.octets("ak_cert"), *attestation.octet_lists("intermediate_certs"))
+    certificates = parse_der_chain(chain) if chain[0] else ()
+    public = tpm2.parse_public(attestation.octets("ak_pub")) if attestation.octets("ak_pub") else None
+    return TpmEvidence(
+        quote,
+        tpm2.parse_signature(chosen[0].octets("raw_sig")),
+        values,
+        tpm2.AttestationKey(public, certificates),
+        attestation.octets("event_log") or None,
+        found_in=GOOGLE,
+        unread=(TEE,) if any(map(attestation.has, REPORTS)) else (),
+    )

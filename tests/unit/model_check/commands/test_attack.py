@@ -612,3 +612,22 @@ def test_a_module_of_the_current_folder_is_found_everywhere(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AssertionError, match="still works"):
         next(test for name, test in vars(module_of(written)).items() if name.startswith("test_"))()
+
+
+def test_the_attack_is_written_as_pages_that_load_nothing(tmp_path: Path) -> None:
+    ran = carnet("attack", TOY, "--without", "fresh-key", "--jobs", "1", "--html", str(tmp_path / "pages"))
+    assert ran.code == 1
+    assert "pages" in ran.out.partition("\nartefacts")[2].partition("\ntime")[0]
+    (page,) = [each for each in (tmp_path / "pages").glob("*.html") if each.name != "index.html"]
+    text = page.read_text("utf-8")
+    for step in ran.out.splitlines():
+        if found := re.match(r" +\d+\.  (.+)", step):
+            assert found[1] in text
+    assert page.name in (tmp_path / "pages" / "index.html").read_text("utf-8")
+    assert not re.search(r'(src|href)="(https?:)?//', text)
+
+
+def test_without_an_attack_no_page_is_written(tmp_path: Path) -> None:
+    ran = carnet("attack", TOY, "--without", "return-checked", "--jobs", "1", "--html", str(tmp_path / "pages"))
+    assert ran.code == 0
+    assert not (tmp_path / "pages" / "index.html").exists()

@@ -20,9 +20,11 @@ from carnet_ref.attestation.appraisal import (
 from carnet_ref.attestation.formats import FORMATS, NeedsOptionError
 from carnet_ref.attestation.results import TrustClaim
 from tests.fixtures import nvidia_pki as pki
+from tests.fixtures import tpm_quotes
+from tests.fixtures.dstack_envelopes import in_scale
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA
 from tests.fixtures.simulated_snp import NOW as SNP_NOW
-from tests.fixtures.simulated_snp import amd, chain, signed
+from tests.fixtures.simulated_snp import amd, chain, der, endorsement, signed
 from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS
 
 GPU = json.dumps(GPU_DOCUMENTS["one device"]([(pki.report(pki.world().device.leaf), pki.world().device.chain())]))
@@ -98,6 +100,43 @@ def test_what_is_needed_is_named_and_a_time_has_a_zone() -> None:
 
 def test_the_time_that_is_passed_in_counts() -> None:
     assert appraise(QUOTE, anchors=PLATFORM.anchors, at=NOW - timedelta(days=9000)).failed_step == "validity"
+
+
+# -- which format reads a document -----------------------------------------------------------------------
+
+
+VTPM: dict[str, Any] = tpm_quotes.azure()
+AZURE: Mapping[str, Any] = {"at": tpm_quotes.NOW, "anchors": tpm_quotes.anchors()}
+
+
+def azure(**changes: Any) -> bytes:
+    """Return Azure's evidence with some parts of its vTPM quote changed."""
+    return json.dumps({**VTPM, "tpm_quote": {**VTPM["tpm_quote"], **changes}}).encode()
+
+
+def test_nothing_lets_evidence_off_a_part_that_a_format_appraises() -> None:
+    assert appraise(azure(), **AZURE).accepted
+    signature = bytearray.fromhex(VTPM["tpm_quote"]["signature"])
+    signature[-1] ^= 1
+    assert appraise(azure(signature=signature.hex()), **AZURE).failed_step == "signature"
+    assert appraise(azure(message="no quote"), **AZURE).failed_step == "parse"
+    with pytest.raises(UsageError, match="tpm has no option 'report_data'"):
+        appraise(azure(signature=signature.hex()), **AZURE, report_data=bytes(64))
+
+
+def test_a_document_without_the_quote_of_its_vtpm_is_read_by_the_format_of_its_machine() -> None:
+    alone = {name: part for name, part in VTPM.items() if name != "tpm_quote"}
+    appraisal = appraise(json.dumps(alone).encode(), **AZURE, kind="snp")
+    assert (appraisal.accepted, appraisal.not_compared[0]) == (True, "vTPM quote not checked")
+    assert appraise(json.dumps(alone).encode(), **AZURE) == appraisal
+
+
+def test_an_envelope_is_read_by_the_format_of_what_is_in_it() -> None:
+    quote = appraise(in_scale(QUOTE), **QUOTE_GIVEN)
+    assert (quote.accepted, quote.claims["tee"]) == (True, "TDX")
+    given: Mapping[str, Any] = {"at": SNP_NOW, "anchors": amd().anchors, "chain": chain()}
+    report = appraise(in_scale(signed(), platform=3, certificates=[der(endorsement())]), **given)
+    assert (report.accepted, report.claims["tee"]) == (True, "SEV-SNP")
 
 
 # -- accepted, and fresh, and compared -------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Policies: one key is enough, what is inherited never asks for less, and the schema says what the parser reads."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from carnet_ref.attestation.policies import (
     LARGEST,
     PRESET,
     REQUIRE,
+    AppraisalPolicy,
     Day,
     Flag,
     Named,
@@ -97,6 +99,8 @@ def test_strict_relaxes_no_key_of_the_default(name: str) -> None:
             assert default[key] is None or value < default[key], key
         elif key.startswith("require"):
             assert default[key] is None or value > default[key], key
+        elif isinstance(value, AppraisalPolicy):
+            assert (value.preset, value.require > default[key].require) == (Preset.STRICT, True)
         else:
             assert default[key] is None, f"{key} asks for something where the default asks for nothing"
 
@@ -107,6 +111,23 @@ def test_a_preset_by_name_is_the_file_that_names_it(name: str) -> None:
         form = FORMS[name]
         assert form.preset(preset).policy == parsed(name, {PRESET: str(preset)})
     assert FORMS[name].default_policy == parsed(name, {PRESET: "default"})
+
+
+@pytest.mark.parametrize("preset", Preset)
+def test_a_policy_inside_of_another_inherits_from_the_same_preset(preset: Preset) -> None:
+    """So that a key of it takes no step away; it may name another preset."""
+    bare, one_key = parsed("tpm", {PRESET: preset}), parsed("tpm", {PRESET: preset, "tdx": {"collateral_ttl": 60}})
+    assert one_key.tdx == replace(bare.tdx, collateral_ttl=60)
+    assert bare.tdx == FORMS["tdx"].preset(preset).policy
+    named = parsed("tpm", {PRESET: preset, "tdx": {PRESET: "strict"}})
+    assert named.tdx == FORMS["tdx"].preset(Preset.STRICT).policy
+    assert parsed("tpm", {PRESET: preset, "tdx": {}}).tdx.require == frozenset()
+
+
+def test_of_a_report_that_a_key_comes_from_the_strict_preset_asks_for_its_run_time_data() -> None:
+    """A report with a key is over that; it cannot be over a relying party's nonce as well."""
+    asked, alone = parsed("tpm", {PRESET: "strict"}).snp.require, FORMS["snp"].preset(Preset.STRICT).policy.require
+    assert (alone - asked, asked - alone) == ({"report-data"}, {"runtime-data"})
 
 
 @EVERY

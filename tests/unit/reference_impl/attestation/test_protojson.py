@@ -63,3 +63,11 @@ def test_what_is_no_message_or_list_is_one_typed_error(value: Any) -> None:
         message(a=value).message("a")
     with pytest.raises(MalformedError):
         message(a="AA").octet_lists("a", 1)
+
+
+def test_an_enumeration_is_a_word_or_a_number_and_zero_where_it_is_left_out() -> None:
+    message = Message({"hash": "SHA256", "other": 11, "flag": True, "list": []}, "x")
+    assert [message.word(name) for name in ("hash", "other", "none")] == ["SHA256", 11, 0]
+    for name in ("flag", "list"):
+        with pytest.raises(MalformedError, match="a word or a number"):
+            message.word(name)

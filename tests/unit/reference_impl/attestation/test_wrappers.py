@@ -15,6 +15,7 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation import appraise
 from carnet_ref.attestation.kinds import LayerRole
 from carnet_ref.attestation.wrappers import MOST_MESSAGES, TAGS, Purpose, messages_in, parts_of
+from tests.fixtures import ear_tokens
 from tests.fixtures import nvidia_pki as pki
 from tests.fixtures.cbor_encoding import Tag, cbor
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA
@@ -71,6 +72,16 @@ def test_evidence_is_appraised_out_of_every_form(form: str) -> None:
         assert appraisal.layers[-2].name == "a quote of an Intel TDX virtual machine"
     altered = appraise(wrap(QUOTE[:200] + b"\x01" + QUOTE[201:])[form], **GIVEN)
     assert (altered.accepted, altered.failed_step) == (False, "quote-signature")
+
+
+def test_what_somebody_else_appraised_is_theirs_in_a_wrapper_too() -> None:
+    result = ["application/eat+jwt", url64(ear_tokens.token())]
+    assert appraise(in_json(result), at=NOW, key=ear_tokens.public_pem()).appraised_by == "a verifier 1"
+    twice = appraise(in_json({"a": result, "b": result}), at=NOW, key=ear_tokens.public_pem())
+    assert (twice.accepted, twice.appraised_by) == (True, "a verifier 1")
+    evidence = ["application/eat+cwt", url64(QUOTE)]
+    alone = appraise(in_json({"a": evidence, "b": evidence}), at=NOW, anchors=PLATFORM.anchors)
+    assert (alone.accepted, alone.appraised_by) == (True, None)
 
 
 def test_the_examples_of_the_draft_are_read() -> None:

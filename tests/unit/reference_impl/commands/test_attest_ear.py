@@ -372,3 +372,30 @@ def test_carnets_own_appraisal_is_nobody_elses(files: dict[str, str]) -> None:
     for kind in KINDS:
         shown = found(kind, files[kind], "--trust-anchor", files["roots"], *asked(kind), *chain(kind, files))
         assert (shown["accepted"], shown["appraised_by"]) == (True, None)
+
+
+GOOGLES = "Google (https://confidentialcomputing.googleapis.com)"
+
+
+def test_whose_result_it_is_stands_among_many_files_and_beside_evidence(files: dict[str, str], tmp_path: Path) -> None:
+    issued = int(simulated_machine.NOW.timestamp())
+    jwt = service_tokens.token("Google", {"iat": issued, "nbf": issued, "exp": issued + 3600})
+    messages = {"a": jwt, "b": Path(files["tdx"]).read_bytes()}
+    wrapped = {
+        name: ["application/eat+jwt", base64.urlsafe_b64encode(each).decode().rstrip("=")]
+        for name, each in messages.items()
+    }
+    made = written(tmp_path, {"jwt": jwt, "keys": service_tokens.key_set(), "both": json.dumps(wrapped).encode()})
+    words = [
+        "--key",
+        made["keys"],
+        "--at",
+        f"{simulated_machine.NOW:%Y-%m-%dT%H:%M:%SZ}",
+        "--trust-anchor",
+        files["roots"],
+    ]
+    first, second, last = attest(made["jwt"], files["tdx"], *words).stdout.splitlines()
+    assert f"jwt: the result of {GOOGLES}, evidence not seen" in first
+    assert ("the result of" in second, last) == (False, "2 files: 2 accepted")
+    shown = json.loads(attest(made["both"], *words, "--json").stdout)
+    assert (shown["accepted"], shown["appraised_by"]) == (True, f"Carnet and {GOOGLES}")

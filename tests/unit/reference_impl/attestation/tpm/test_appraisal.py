@@ -20,7 +20,8 @@ from carnet_ref.attestation.appraisal import Anchors, Appraisal, unparsable
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionKind, OptionValues, appraise_files
 from carnet_ref.attestation.intel import appraisal as tdx
 from carnet_ref.attestation.kinds import TPM_DOCUMENT, TPM_QUOTE, known_kind
-from carnet_ref.attestation.tpm.appraisal import DEFAULT_POLICY, STEPS, Policy, parse_policy
+from carnet_ref.attestation.policies import Preset
+from carnet_ref.attestation.tpm.appraisal import DEFAULT_POLICY, POLICY_FORM, STEPS, Policy, parse_policy
 from carnet_ref.wire import MalformedError
 from tests.fixtures import simulated_quotes, simulated_snp
 from tests.fixtures import tpm_quotes as tpm
@@ -313,6 +314,28 @@ def test_the_machines_own_report_is_appraised_by_its_own_policy() -> None:
     assert appraised(document, policy=measured).failed_step == "snp.measurement"
     assert appraised(document, ak=tpm.pem(OTHER)).failed_step == "ak"
     assert appraised(document, ak=KEY).accepted
+
+
+def test_presets_hold_the_machine_s_own_report_to_what_they_hold_the_quote_to() -> None:
+    """A strict policy asks of it, too, whether it is revoked, measured and up to date; an inventory asks nothing."""
+    document = tpm.azure()
+    strict = appraised(document, policy=POLICY_FORM.preset(Preset.STRICT).policy, nonce=NONCE)
+    assert strict.failed_step == "snp.policy"
+    lacking = ("measurement (needs a key of the policy)", "minimum-tcb (needs", "revocation (needs --crl)")
+    assert all(each in strict.steps[-1].detail for each in lacking), strict.steps[-1]
+    measurement = simulated_snp.chip().report(bytes(64)).measurement.hex()
+    own = {"measurements": [measurement], "minimum_tcb": {"Milan": {"snp": 1}}}
+    named = parse_policy(json.dumps({"preset": "strict", "snp": own}).encode())
+    left = appraised(document, policy=named, nonce=NONCE)
+    assert (left.failed_step, left.steps[-1].detail) == (
+        "snp.policy",
+        "asked for and not taken: revocation (needs --crl)",
+    )
+    data = hashlib.sha256(tpm.runtime_data()).digest() + bytes(32)
+    debug = simulated_snp.hcl(tpm.runtime_data(), report=simulated_snp.changed(report_data=data, policy=DEBUG))
+    inventory = POLICY_FORM.preset(Preset.INVENTORY).policy
+    accepted = appraised({**document, "hcl_report": tpm.text64(debug)}, policy=inventory)
+    assert (accepted.accepted, accepted.not_compared[0]) == (True, "inventory only")
 
 
 @pytest.mark.parametrize(
