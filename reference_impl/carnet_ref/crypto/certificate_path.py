@@ -171,6 +171,7 @@ def read_everything(certificate: x509.Certificate) -> None:
     _ = (certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.signature_hash_algorithm)
 
 
+@lru_cache(REMEMBERED)
 def check_signature_is_whole(certificate: x509.Certificate) -> None:
     """Insist that a signature is not said to have unused bits: nobody signs that number, so it could be changed.
 

@@ -7,7 +7,6 @@ Source: Intel SGX PCK Certificate and CRL Profile Specification, section 1.3.5 (
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
@@ -90,13 +89,18 @@ def parse_pck_chain(pem: bytes) -> PckChain:
     if not text.startswith(PEM):
         raise MalformedError("PCK certificate chain", "PEM certificates", f"bytes that start with {text[:4].hex()}")
     certificates = parse_issuer_chain(text)
-    if b"".join(certificate.public_bytes(Encoding.PEM) for certificate in certificates) != text:
+    if b"".join(map(_in_pem, certificates)) != text:
         raise MalformedError("PCK certificate chain", "PEM certificates and nothing else", "other text")
     for certificate in certificates:
         check_signature_is_whole(certificate)
     if len(certificates) != 3:
         raise MalformedError("PCK certificate chain", "3 certificates", f"{len(certificates)}")
     return PckChain(parse_pck_certificate(certificates[0]), certificates)
+
+
+@lru_cache(REMEMBERED)
+def _in_pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(Encoding.PEM)
 
 
 def parse_issuer_chain(pem: bytes) -> tuple[x509.Certificate, ...]:
@@ -127,9 +131,9 @@ def parse_pck_certificate(certificate: x509.Certificate) -> PckCertificate:
     sgx = _decoded(SgxExtension, extension.value)
     platform = _value(sgx.tcb, f"{SGX_EXTENSION}.2", TcbSequence)
     numbers = [
-        _svn(getattr(platform, field.name), place)
-        for place, field in enumerate(fields(TcbSequence), start=1)
-        if field.name != "cpusvn"
+        _svn(getattr(platform, name), place)
+        for place, name in enumerate(TcbSequence.__annotations__, start=1)
+        if name != "cpusvn"
     ]
     return PckCertificate(
         certificate,
