@@ -134,6 +134,7 @@ NO_FIRMWARE: Final = "firmware not compared"
 NO_VTPM_QUOTE: Final = "vTPM quote not checked"
 NO_GPU_EVIDENCE: Final = "GPU evidence not appraised"
 OTHER_MESSAGES: Final = "other messages of the wrapper not appraised"
+NOT_ONE: Final = "not shown to be of one machine"
 """What acceptances lack most often, in the same words for every format."""
 FRESHNESS_STEPS: Final = frozenset({"nonce", "report-data"})
 """The steps, by the last word of their ids, that compare the evidence with what the relying party asked with."""

@@ -94,7 +94,7 @@ def appraise_document(data: bytes, inputs: Inputs) -> Appraisal:
 
 def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: Inputs) -> Appraisal:
     """Appraise every part by every format that reads it, as one."""
-    from carnet_ref.attestation.appraisal import OTHER_MESSAGES, Checklist, RefusedError
+    from carnet_ref.attestation.appraisal import NOT_ONE, OTHER_MESSAGES, Checklist, RefusedError
 
     steps, claims = Checklist(), {}
     by: dict[str | None, None] = {}
@@ -109,12 +109,17 @@ def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: 
             steps.left_out("unwrapped", unread(part.found), lacking=OTHER_MESSAGES)
         appraised = [name for _, name in names]
         for place, (part, name) in enumerate(names):
-            appraisal = _beside(appraise_files(name, [part.found.data], *inputs.of(name)), appraised)
+            appraisal = appraise_files(name, [part.found.data], *inputs.of(name))
+            appraisal = _beside(appraisal, [each for other, each in names if other is part])
             layers |= dict.fromkeys(appraisal.layers)
             prefix = name if appraised.count(name) == 1 else f"{name}{appraised[:place].count(name)}"
             steps.adopt(appraisal, prefix)
             claims[prefix] = dict(appraisal.claims)
             by[appraisal.appraised_by] = None
+        if len(names) > 1:
+            steps.left_out(
+                "one-machine", "each counts by itself; nothing here compares whose they are", lacking=NOT_ONE
+            )
     except RefusedError:
         pass  # the step says so, and what is concluded has no claims
     others = [each for each in by if each is not None]
@@ -123,7 +128,7 @@ def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: 
 
 
 def _beside(appraisal: Appraisal, names: Collection[str]) -> Appraisal:
-    """Return an appraisal without words that it lacks a part of the document which other formats appraise."""
+    """Return an appraisal without words that it lacks a part of the document which formats of these names appraise."""
     from carnet_ref.attestation.appraisal import NO_GPU_EVIDENCE, NO_VTPM_QUOTE
 
     appraised = {NO_GPU_EVIDENCE: {"gpu", "node"}, NO_VTPM_QUOTE: {"tpm"}}
@@ -246,11 +251,15 @@ def _checked(option: Option, value: object) -> Value:
             return tuple(value)
         case OptionKind.NUMBER, int() if not isinstance(value, bool) and value >= 0:
             return value
-        case ((OptionKind.FILE | OptionKind.HEX), bytes()) if len(value) == option.length or not option.length:
+        case OptionKind.FILE, bytes():
+            return value
+        case OptionKind.HEX, bytes() if value and len(value) == (option.length or len(value)):
             return value
         case OptionKind.TEXT, str():
             return value
-    length = f" of {option.length} bytes" if option.length else ""
+    length = (
+        f" of {option.length} bytes" if option.length else ", at least one" if option.kind is OptionKind.HEX else ""
+    )
     named = {OptionKind.FILES: "a list of bytes", OptionKind.NUMBER: "a number from 0", OptionKind.TEXT: "text"}
     expected = named.get(option.kind, "bytes")
     raise UsageError(f"{_keyword(option)} has to be {expected}{length}")

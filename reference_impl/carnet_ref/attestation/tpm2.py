@@ -308,8 +308,6 @@ def replay_pcrs(events: Sequence[LoggedEvent], bank: int) -> Mapping[int, bytes]
     return registers
 
 
-VARIABLE_EVENT: Final = 0x80000001
-"""The type of events about variables of the firmware, whose digests commit to their data."""
 SECURE_BOOT_REGISTER: Final = 7
 SECURE_BOOT: Final = bytes.fromhex("61dfe48bca93d211aa0d00e098032b8c") + (10).to_bytes(8, "little")
 SECURE_BOOT_NAME: Final = "SecureBoot".encode("utf-16-le")
@@ -317,14 +315,18 @@ SECURE_BOOT_NAME: Final = "SecureBoot".encode("utf-16-le")
 
 
 def secure_boot(events: Sequence[LoggedEvent], bank: int) -> bool | None:
-    """Return whether Secure Boot was on, if a replayed log measured that, and measured it once."""
-    said = [
-        event.data[-1:]
-        for event in events
-        if event.type == VARIABLE_EVENT
-        and event.register == SECURE_BOOT_REGISTER
-        and event.data[:24] == SECURE_BOOT
-        and event.data[32:52] == SECURE_BOOT_NAME
-        and digest(HASHES[bank], event.data) == event.digests.get(bank)
-    ]
-    return said[0] == b"\1" if len(said) == 1 and said[0] in (b"\0", b"\1") else None
+    """Return whether Secure Boot was on, if a replayed log of PCR7 begins with that, and measured it once.
+
+    Of an event, only the digest is measured. So neither its type nor its data is asked, which whoever writes the log
+    may change. What runs after the firmware can extend the register with the same digest, but not before it.
+    """
+    values = {_secure_boot_digest(value, bank): value for value in (False, True)}
+    measured = [event for event in events if event.register == SECURE_BOOT_REGISTER and event.type != NO_ACTION]
+    digests = [event.digests[bank] for event in measured]
+    said = [each for each in digests if each in values]
+    return values[said[0]] if said == digests[:1] and said else None
+
+
+def _secure_boot_digest(value: bool, bank: int) -> bytes:
+    """Return the digest of the event that firmware measures when Secure Boot is on, or off."""
+    return digest(HASHES[bank], SECURE_BOOT, (1).to_bytes(8, "little"), SECURE_BOOT_NAME, bytes([value]))

@@ -292,7 +292,7 @@ def anchors_given(path: Path | None) -> Anchors:
 
 
 def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
-    """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for, or any number if that is 0.
+    """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for, or at least one if that is 0.
 
     ``0x`` may stand before them. Raises UsageError if they stand for none, or for another number of bytes.
     """
@@ -306,6 +306,8 @@ def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
         raise UsageError(f"{flag} wants hexadecimal digits") from None
     if length and len(octets) != length:
         raise UsageError(f"{flag} wants {length} bytes, not {len(octets)}")
+    if not octets:
+        raise UsageError(f"{flag} wants at least one byte; leave it out if there is nothing to compare with")
     return octets
 
 
@@ -432,6 +434,7 @@ def verdict(appraisal: Appraisal) -> str:
 
 def _say(label: str, text: str) -> None:
     """Print what evidence may have had a word in, so that a terminal only shows it."""
+    label = printable(label)
     for line in wrapped(label, printable(text), len(label)):
         click.echo(line)
 

@@ -196,6 +196,8 @@ def _refuse_options(flags: Collection[str], what: str) -> None:
 def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: SharedOptions) -> int:
     """Appraise one file by each format that reads it."""
     (path,) = words.paths
+    if not path.is_file():
+        raise UsageError(f"'{path}' can be read only once: say what it is, as in carnet attest tdx {path}")
     data = attest.contents(path)
     parts = parts_of(data)
     several = len(parts) > 1 or len(reader_groups(parts[0].found)) > 1

@@ -234,7 +234,8 @@ def _check_log(steps: Checklist, evidence: TpmEvidence, beside: Beside) -> bool 
     found = [_replayed(steps, log, bank, evidence.values) for log in logs]
     shown = ", ".join(f"PCR{number}" for number in sorted(found[0][0]))
     steps.passed("event-log", f"{len(found[0][1])} events lead to {shown}", FIRMWARE, without=("event-log",))
-    return tpm2.secure_boot(found[0][1], bank)
+    replayed, events = found[0]
+    return tpm2.secure_boot(events, bank) if tpm2.SECURE_BOOT_REGISTER in replayed else None
 
 
 def _replayed(

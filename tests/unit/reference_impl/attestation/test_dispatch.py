@@ -1,5 +1,6 @@
 """The function that relying parties call, and what it says of acceptances of any kind."""
 
+import base64
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -13,19 +14,21 @@ from carnet_ref.attestation.appraisal import (
     COMPARISON_STEPS,
     FRESHNESS_STEPS,
     NOT_FRESH,
+    Anchors,
     Appraisal,
     AppraisalStep,
     Requirement,
 )
-from carnet_ref.attestation.formats import FORMATS, NeedsOptionError
+from carnet_ref.attestation.formats import FORMATS, NeedsOptionError, OptionKind
 from carnet_ref.attestation.results import TrustClaim
+from carnet_ref.commands.attest import octets_given
 from tests.fixtures import nvidia_pki as pki
 from tests.fixtures import tpm_quotes
 from tests.fixtures.dstack_envelopes import in_scale
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA
 from tests.fixtures.simulated_snp import NOW as SNP_NOW
 from tests.fixtures.simulated_snp import amd, chain, der, endorsement, signed
-from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS
+from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, url_safe
 
 GPU = json.dumps(GPU_DOCUMENTS["one device"]([(pki.report(pki.world().device.leaf), pki.world().device.chain())]))
 QUOTE_GIVEN: Mapping[str, Any] = {"at": NOW, "anchors": PLATFORM.anchors}
@@ -79,6 +82,26 @@ WRONG: list[tuple[Mapping[str, Any], str]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [
+        (name, option.name)
+        for name, form in FORMATS.items()
+        for option in form.load().options
+        if option.kind is OptionKind.HEX
+    ],
+)
+def test_nothing_is_no_value_to_compare_with(kind: str, option: str) -> None:
+    """A variable that was never set would otherwise make evidence fresh that was asked for with nothing."""
+    nothing: Mapping[str, Any] = {option.replace("-", "_"): b""}
+    with pytest.raises(UsageError, match=f"{option.replace('-', '_')} has to be bytes"):
+        appraise(QUOTE, at=NOW, kind=kind, **nothing)
+    with pytest.raises(UsageError, match=f"--{option} wants"):
+        octets_given(
+            f"--{option}", "", next(each.length for each in FORMATS[kind].load().options if each.name == option)
+        )
+
+
 @pytest.mark.parametrize(("given", "why"), WRONG, ids=[why for _, why in WRONG])
 def test_what_is_given_has_the_declared_type(given: Mapping[str, Any], why: str) -> None:
     with pytest.raises(UsageError, match=why):
@@ -100,6 +123,33 @@ def test_what_is_needed_is_named_and_a_time_has_a_zone() -> None:
 
 def test_the_time_that_is_passed_in_counts() -> None:
     assert appraise(QUOTE, anchors=PLATFORM.anchors, at=NOW - timedelta(days=9000)).failed_step == "validity"
+
+
+# -- several pieces of evidence --------------------------------------------------------------------------
+
+
+def collection(*messages: bytes) -> bytes:
+    """Return a wrapper of messages, which nobody signs."""
+    return json.dumps({f"item {place}": ["a/b", url_safe(each)] for place, each in enumerate(messages)}).encode()
+
+
+EVERY_ROOT = Anchors({**pki.world().anchors.by_role, **PLATFORM.anchors.by_role})
+UNREAD_GPU = json.dumps({"tdx": {"quote": base64.b64encode(QUOTE).decode()}, "nvgpu": [1]}).encode()
+
+
+@pytest.mark.parametrize("document", [collection(QUOTE, GPU.encode()), collection(QUOTE, QUOTE)])
+def test_evidence_that_lies_together_is_not_said_to_be_of_one_machine(document: bytes) -> None:
+    appraisal = appraise(document, at=NOW, anchors=EVERY_ROOT)
+    assert (appraisal.accepted, appraisal.compared) == (True, False)
+    assert "not shown to be of one machine" in appraisal.not_compared
+    assert "not shown to be of one machine" not in appraise(QUOTE, **QUOTE_GIVEN).not_compared
+
+
+def test_what_lies_beside_a_quote_unread_is_not_made_up_for_by_another_message() -> None:
+    for document in (UNREAD_GPU, collection(UNREAD_GPU), collection(UNREAD_GPU, GPU.encode())):
+        appraisal = appraise(document, at=NOW, anchors=EVERY_ROOT)
+        assert appraisal.accepted
+        assert "GPU evidence not appraised" in appraisal.not_compared
 
 
 # -- which format reads a document -----------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -286,6 +287,14 @@ def test_options_of_the_format_may_follow_or_go_before_and_are_said_again(files:
 def test_one_device_of_several_is_appraised_where_one_is_chosen(files: dict[str, str]) -> None:
     assert shown(files, "node", "--device", "1")[1]["claims"].get("devices") is None
     assert len(shown(files, "node")[1]["claims"]["devices"]) == 2
+
+
+def test_what_can_be_read_only_once_is_not_waited_for(tmp_path: Path) -> None:
+    """A pipe would be empty, or never end, when it is read again by the format that was found."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    result = attest(str(pipe))
+    assert (result.exit_code, "can be read only once" in result.stderr) == (2, True)
 
 
 def test_evidence_of_two_kinds_in_one_document_has_one_verdict(files: dict[str, str], tmp_path: Path) -> None:

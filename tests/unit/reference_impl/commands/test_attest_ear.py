@@ -12,7 +12,7 @@ import pytest
 from carnet_ref.attestation.formats import FORMATS
 from carnet_ref.attestation.results import EXTENSION, EarProfile
 from carnet_ref.attestation.simulated.gpu import gpu_request
-from tests.fixtures import nitro_documents, service_tokens, simulated_machine
+from tests.fixtures import ear_tokens, nitro_documents, service_tokens, simulated_machine
 from tests.fixtures.command_words import attest, found, with_defaults, written
 from tests.fixtures.ear_tokens import (
     NONCE,
@@ -372,6 +372,16 @@ def test_carnets_own_appraisal_is_nobody_elses(files: dict[str, str]) -> None:
     for kind in KINDS:
         shown = found(kind, files[kind], "--trust-anchor", files["roots"], *asked(kind), *chain(kind, files))
         assert (shown["accepted"], shown["appraised_by"]) == (True, None)
+
+
+def test_names_that_a_verifier_chose_do_not_reach_the_terminal_as_they_are(tmp_path: Path) -> None:
+    """The name of an attester is in the id of a step, and could clear the screen and write a verdict there."""
+    attester = {"ear_status": "affirming", EXTENSION: {"not_compared": ["firmware"]}}
+    claims = ear_tokens.result(ear_status="affirming", submods={"x\n\x1b[2J\rACCEPTED": attester})
+    files = written(tmp_path, {"token": ear_tokens.token(claims), "key": ear_tokens.public_pem()})
+    result = attest("ear", files["token"], "--key", files["key"], "--at", "2026-01-01T00:10:00Z")
+    assert (result.exit_code, "\x1b" in result.stdout, "\r" in result.stdout) == (0, False, False)
+    assert sum(line.startswith("ACCEPTED") for line in result.stdout.splitlines()) == 1
 
 
 GOOGLES = "Google (https://confidentialcomputing.googleapis.com)"

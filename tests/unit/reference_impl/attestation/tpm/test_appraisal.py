@@ -243,13 +243,44 @@ def test_secure_boot_is_told_only_as_it_was_measured(event: bytes, said: bool | 
     assert (appraisal.accepted, appraisal.claims["secure_boot"]) == (True, said)
 
 
-def test_secure_boot_is_not_told_from_data_that_was_not_measured() -> None:
-    """The digests lead to the registers whatever the data beside them says."""
-    off, on = tpm.variable("SecureBoot", b"\0"), tpm.variable("SecureBoot", b"\1")
-    value = hashlib.sha256(bytes(32) + hashlib.sha256(off).digest()).digest()
-    message, told = quote({7: value}), log([(7, 0x80000001, off)]).replace(off, on)
+OFF, ON = (tpm.variable("SecureBoot", value) for value in (b"\0", b"\1"))
+LOADER = (7, 0x800000E0, b"who signed a loader")
+LOGS: dict[str, tuple[list[tuple[int, int, bytes]], bool | None]] = {
+    "on, and what follows": ([(7, 0x80000001, ON), LOADER], True),
+    "of any type": ([(7, 0x80000002, OFF)], False),
+    "extended again by what runs": ([(7, 0x80000001, OFF), (7, 0x80000001, ON)], None),
+    "extended again, with the type of the first changed": ([(7, 0x80000002, OFF), (7, 0x80000001, ON)], None),
+    "extended again with the same": ([(7, 0x80000001, ON), (7, 0x80000001, ON)], None),
+    "extended late by what runs": ([LOADER, (7, 0x80000001, ON)], None),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_secure_boot_is_what_the_firmware_measured_first(name: str) -> None:
+    """Whoever runs later can extend the register with anything, and whoever writes the log chooses types of events."""
+    events, said = LOGS[name]
+    value = bytes(32)
+    for _, _, data in events:
+        value = hashlib.sha256(value + hashlib.sha256(data).digest()).digest()
+    message = quote({7: value})
+    given: dict[str, Any] = {"signature": signature(message), "ak": KEY, "pcrs": value, "event_log": log(events)}
+    appraisal = appraised(message, **given)
+    assert (appraisal.accepted, appraisal.claims["secure_boot"]) == (True, said)
+
+
+def test_secure_boot_is_told_from_the_digest_and_not_from_the_data_beside_it() -> None:
+    value = hashlib.sha256(bytes(32) + hashlib.sha256(OFF).digest()).digest()
+    message, told = quote({7: value}), log([(7, 0x80000001, OFF)]).replace(OFF, ON)
     given: dict[str, Any] = {"signature": signature(message), "ak": KEY, "pcrs": value, "event_log": told}
     appraisal = appraised(message, **given)
+    assert (appraisal.accepted, appraisal.claims["secure_boot"]) == (True, False)
+
+
+def test_secure_boot_is_not_told_of_a_register_that_the_quote_is_not_over() -> None:
+    values = registers(which=(0, 4))
+    message = quote(values)
+    given: dict[str, Any] = {"signature": signature(message), "ak": KEY, "pcrs": serialized(values)}
+    appraisal = appraised(message, **given, event_log=log())
     assert (appraisal.accepted, appraisal.claims["secure_boot"]) == (True, None)
 
 
@@ -395,6 +426,8 @@ def test_a_key_that_only_came_with_the_quote_is_refused_until_it_is_given() -> N
         ({"ak_pub": ""}, "parse"),
         ({"akCert": "AAAA"}, "parse"),
         ({"intermediateCerts": []}, "ak"),
+        ({"intermediateCerts": 5}, "parse"),
+        ({"intermediateCerts": "AAAA"}, "parse"),
         ({"eventLog": tpm.text64(log(EVENTS[:-1]))}, "event-log"),
         ({"eventLog": "?"}, "parse"),
     ],
