@@ -24,6 +24,7 @@ extensions += [
     "sphinx_test_reports",
     "carnet_names",
     "carnet_pages",
+    "carnet_fields",
     "carnet_sidebar",
     "carnet_traces",
 ]
