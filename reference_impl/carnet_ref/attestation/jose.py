@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
 from carnet_command.errors import UsageError
-from carnet_ref.crypto.certificate_path import parse_der_chain
+from carnet_ref.crypto.certificate_path import own_warning_filters, parse_der_chain
 from carnet_ref.wire import MalformedError, bounded_json, json_value
 
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
@@ -170,7 +170,7 @@ def _public_key(value: Mapping[str, object]) -> object:
     _, jwk, errors = _library()
     needed = {name: value[name] for name in ("kty", "crv", "x", "y", "n", "e") if name in value}
     try:
-        with warnings.catch_warnings():
+        with own_warning_filters():
             warnings.simplefilter("ignore", errors.SecurityWarning)  # keys that are too small are passed over below
             return (jwk.RSAKey if value["kty"] == "RSA" else jwk.ECKey).import_key(needed).public_key
     except (errors.JoseError, ValueError, TypeError, KeyError, UnsupportedAlgorithm):

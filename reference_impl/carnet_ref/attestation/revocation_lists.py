@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.documents import PEM, decode
-from carnet_ref.crypto.certificate_path import UNREADABLE
+from carnet_ref.crypto.certificate_path import UNREADABLE, own_warning_filters
 from carnet_ref.wire import MalformedError
 
 WHAT: Final = "revocation list"
@@ -51,7 +51,7 @@ class RevocationList:
 def parse_crl(data: bytes) -> RevocationList:
     """Read a certificate revocation list from DER. Raises MalformedError if it is something else."""
     try:
-        with warnings.catch_warnings():
+        with own_warning_filters():
             warnings.simplefilter("error")
             crl = x509.load_der_x509_crl(data)
             _ = (crl.signature_hash_algorithm, list(crl), crl.extensions)

@@ -32,8 +32,10 @@ tables 2 and 4 (strengths of keys, and until when).
 from __future__ import annotations
 
 import re
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
@@ -87,6 +89,20 @@ UNREADABLE = (
 
 SERIAL_WARNING = "Parsed a serial number which wasn't positive"
 """How `cryptography` begins what it says of a serial number that RFC 5280, section 4.1.2.2, forbids."""
+
+
+_WARNING_FILTERS = threading.RLock()
+
+
+@contextmanager
+def own_warning_filters() -> Iterator[None]:
+    """Let filters of warnings be set inside, and be as before afterwards.
+
+    They are those of the whole process. So one thread at a time has its own: another one's would decide what is refused
+    here, and some would stay.
+    """
+    with _WARNING_FILTERS, warnings.catch_warnings():
+        yield
 
 
 class PathError(ValueError):
@@ -143,7 +159,7 @@ def _check_count(count: int) -> None:
 
 def _parsed(load: Callable[[], list[x509.Certificate]], zero_serial: bool) -> tuple[x509.Certificate, ...]:
     try:
-        with warnings.catch_warnings():
+        with own_warning_filters():
             warnings.simplefilter("error")  # what `cryptography` will refuse one day is refused today
             if zero_serial:
                 warnings.filterwarnings("ignore", SERIAL_WARNING, CryptographyDeprecationWarning)

@@ -33,6 +33,7 @@ from carnet_ref.crypto.certificate_path import (
     check_path,
     check_signer,
     name,
+    own_warning_filters,
     read_everything,
     validity,
 )
@@ -97,7 +98,7 @@ def parse_ocsp(data: bytes) -> OcspReply:
     if len(data) > LARGEST:
         raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
     try:
-        with warnings.catch_warnings():
+        with own_warning_filters():
             warnings.simplefilter("error")
             return _read(ocsp.load_der_ocsp_response(data))
     except UNREADABLE as error:

@@ -1,5 +1,7 @@
 """Certificate paths: links, authorities, lengths, critical extensions; any bytes are a path or a typed error."""
 
+import threading
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -305,3 +307,28 @@ def test_a_key_that_is_not_said_to_sign_signs_where_it_is_said_that_it_may() -> 
 def test_what_a_certificate_does_say_of_its_key_counts_even_then(made: Callable[[], Path_]) -> None:
     with pytest.raises(certificate_path.PathError, match="not a certificate of a key that signs evidence"):
         certificate_path.check_path(made(), certificates(ROOT), unstated_usage=True)
+
+
+def test_certificates_that_another_thread_reads_by_other_rules_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What warns is refused by filters of the whole process, which end with whoever set them first."""
+    data = endorsement().public_bytes(Encoding.DER)  # with the serial number 0, which only AMD's may have
+    genuine, begun, beside, ended = x509.load_der_x509_certificate, *(threading.Event() for _ in range(3))
+
+    def slowly(read: bytes) -> x509.Certificate:
+        ours = threading.current_thread() is threading.main_thread()
+        (beside if ours else begun).set()
+        (ended if ours else beside).wait(0.2)
+        return genuine(read)
+
+    def of_amd() -> None:
+        certificate_path.parse_der_chain([data], zero_serial=True)
+        ended.set()
+
+    monkeypatch.setattr(x509, "load_der_x509_certificate", slowly)
+    before, other = list(warnings.filters), threading.Thread(target=of_amd)
+    other.start()
+    assert begun.wait(10)
+    with pytest.raises(MalformedError, match="serial number"):
+        certificate_path.parse_der_chain([data])
+    other.join()
+    assert list(warnings.filters) == before
