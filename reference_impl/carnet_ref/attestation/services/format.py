@@ -10,7 +10,8 @@ Source: RFC 7515; RFC 7519, sections 4.1 and 7.2; RFC 8725, sections 3.1 to 3.12
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -66,6 +67,7 @@ PATH: Final = "RFC 5280, section 6.1"
 LEEWAY: Final = timedelta(seconds=60)
 """How far ahead the clock of a service may be."""
 NOT_SEEN: Final = "evidence not seen"
+BEGINS: Final = ("iat", "nbf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ def appraise(signed: KeyedResult, given: OptionValues, against: AppraisalContext
         issuer = _check_issuer(steps, service, claims, given.text("issuer"))
         told = _with_devices(steps, signed.result, claims)
         steps.left_out("evidence", f"Carnet has not seen it; {service.name} says what it found", lacking=NOT_SEEN)
-        _check_time(steps, claims, against.at)
+        devices = told[SUBMODULES] if signed.result.devices else {}
+        _check_time(steps, claims, devices.values() if isinstance(devices, dict) else (), against.at)
         _check_nonce(steps, service, told, given.octets("nonce"))
         _check_audience(steps, claims, given.text("audience"))
         found = list(objections(service, told, against.policy))
@@ -204,10 +207,14 @@ def _with_devices(steps: Checklist, result: ServiceResult, claims: dict[str, obj
     return {**claims, SUBMODULES: told}
 
 
-def _check_time(steps: Checklist, claims: Claims, at: datetime) -> None:
+def _check_time(steps: Checklist, claims: Claims, devices: Iterable[Claims], at: datetime) -> None:
+    """Insist that a token counts at a time, and that those about devices do as far as they say when."""
+    every = [claims, *devices]
     try:
-        issued, until = (_moment(claims, each) for each in ("iat", "exp"))
-        begins = max(issued, _moment(claims, "nbf")) if "nbf" in claims else issued
+        begins = max(
+            _moment(claims, "iat"), *(_moment(each, name) for each in every for name in BEGINS if name in each)
+        )
+        until = min(_moment(claims, "exp"), *(_moment(each, "exp") for each in every if "exp" in each))
     except MalformedError as error:
         steps.refuse("claims", str(error), JWT)
     steps.require(begins - at <= LEEWAY, "issued", f"{begins:{TIME}}", f"{begins:{TIME}}, after {at:{TIME}}", JWT)
@@ -268,7 +275,7 @@ def _check_claims(steps: Checklist, claims: Claims, policy: Policy) -> None:
             value = at_pointer(claims, pointer)
         except LookupError:
             steps.refuse("compared", f"there is no claim {ascii(pointer)[:100]}", EAT)
-        if not any(type(value) is type(each) and value == each for each in accepted):
+        if json.dumps(value, sort_keys=True) not in {json.dumps(each, sort_keys=True) for each in accepted}:
             shown = f"{ascii(pointer)[:100]} is {ascii(value)[:100]}"
             steps.refuse("compared", f"{shown}, which the policy does not accept", EAT)
     steps.passed("compared", f"the policy accepts {', '.join(map(ascii, policy.claims))}"[:200], EAT)

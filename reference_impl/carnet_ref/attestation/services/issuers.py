@@ -119,14 +119,14 @@ SERVICES: Final = (
     Service(
         "Microsoft",
         "Microsoft Azure Attestation",
-        re.compile(r"https://shared[a-z0-9]+\.[a-z0-9]+\.attest\.azure\.net"),
+        re.compile(r"https://shared([a-z0-9]+)\.\1\.attest\.azure\.net"),
         ("RS256",),
         ((NONCE,), ("nonce",), ("x-ms-runtime", "client-payload", "nonce")),
         frozenset({"x-ms-ver", "x-ms-attestation-type", "x-ms-policy-hash"}),
     ),
 )
 """Every service that is known. Whoever has an instance of Azure Attestation decides its policy, so of those only the
-shared ones, which are Microsoft's, are taken without being named."""
+shared ones, which are Microsoft's, are taken without being named: one for each region, with its name twice."""
 
 
 def service_of(claims: Claims) -> Service | None:
