@@ -24,7 +24,6 @@ extensions += [
     "sphinx_test_reports",
     "carnet_names",
     "carnet_pages",
-    "carnet_fields",
     "carnet_sidebar",
     "carnet_traces",
 ]
