@@ -16,6 +16,7 @@ import base64
 import re
 from collections.abc import Iterator, Mapping
 from enum import IntFlag
+from itertools import islice
 from typing import Final, NamedTuple
 
 from carnet_ref.attestation.documents import PRINTABLE, decode, text_encoding
@@ -98,10 +99,15 @@ def messages_in(data: bytes) -> tuple[Message, ...]:
     Raises UsageError if it is a wrapper in CBOR and the library for CBOR is not installed.
     """
     try:
-        messages = tuple(_messages(data, ()))
+        messages = _at_most_one_too_many(_messages(data, ()))
     except NoWrapperError:
         return ()
     return messages if len(messages) <= MOST_MESSAGES else ()
+
+
+def _at_most_one_too_many(messages: Iterator[Message]) -> tuple[Message, ...]:
+    """Return messages as far as they have to be read to know that they are too many."""
+    return tuple(islice(messages, MOST_MESSAGES + 1))
 
 
 class NoWrapperError(Exception):
@@ -193,7 +199,7 @@ def _in_collection(value: Mapping[object, object], encoding: str, outside: tuple
 def _inside(data: bytes, purpose: Purpose | None, wrappers: tuple[str, ...]) -> Iterator[Message]:
     """Yield the messages in a message that is a wrapper itself, or else the message."""
     try:
-        inner = tuple(_messages(data, wrappers)) if len(wrappers) < DEEPEST else ()
+        inner = _at_most_one_too_many(_messages(data, wrappers)) if len(wrappers) < DEEPEST else ()
     except NoWrapperError:
         inner = ()
     yield from inner or (Message(data, purpose, wrappers),)

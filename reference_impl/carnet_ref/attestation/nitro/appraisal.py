@@ -37,6 +37,8 @@ from carnet_ref.attestation.policies import AppraisalPolicy, Flag, Number, polic
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, fingerprint, name, validity
 from carnet_ref.crypto.primitives import AuthenticationError
 
+LEEWAY: Final = 60
+"""How many seconds ahead the clock of an enclave's machine may be."""
 STEPS: Final = (
     "parse",
     "chain",
@@ -141,6 +143,8 @@ def _check_time(steps: Checklist, document: NitroDocument, at: datetime, policy:
     if not start <= made <= end:
         period = f"its certificates are valid from {start:{TIME}} to {end:{TIME}}"
         steps.refuse("timestamp", f"made {made:{TIME}}, and {period}", PROCESS)
+    if age < -LEEWAY:
+        steps.refuse("timestamp", f"made {made:{TIME}}, which is after {at:{TIME}}", PROCESS)
     most = policy.maximum_age
     if most is not None and not 0 <= age <= most:
         steps.refuse("timestamp", f"made {made:{TIME}}, {age:.0f} s ago; accepted: 0 to {most} s", PROCESS)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_command.errors import UsageError
-from carnet_ref.attestation import appraise
+from carnet_ref.attestation import appraise, wrappers
 from carnet_ref.attestation.kinds import LayerRole
 from carnet_ref.attestation.wrappers import MOST_MESSAGES, TAGS, Purpose, messages_in, parts_of
 from tests.fixtures import ear_tokens
@@ -191,6 +191,23 @@ def test_one_format_reads_one_message() -> None:
     assert appraise(two, **GIVEN).accepted
     other = appraise(two, at=NOW, kind="rim")
     assert (other.failed_step, other.steps[-1].detail.endswith("carnet attest tdx FILE")) == ("parse", True)
+
+
+@pytest.mark.parametrize("inside", [0, 1])
+def test_messages_are_counted_while_they_are_read(inside: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = in_json({f"{number}": [TYPE, "AAAA"] for number in range(20 * MOST_MESSAGES)})
+    for _ in range(inside):
+        data = in_json([TYPE, url64(data)])
+    read: list[object] = []
+    genuine = wrappers.Message
+
+    def message(*parts: Any) -> wrappers.Message:
+        read.append(parts)
+        return genuine(*parts)
+
+    monkeypatch.setattr(wrappers, "Message", message)
+    assert messages_in(data) == ()
+    assert len(read) == MOST_MESSAGES + 1
 
 
 HEADER = in_json({"alg": "ES256", "cty": "application/cmw+json"})

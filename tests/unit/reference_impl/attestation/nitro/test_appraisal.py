@@ -206,6 +206,10 @@ WRONG: dict[str, tuple[bytes, str]] = {
         "chain",
     ),
     "a signer on another curve": (document(fields({"certificate": der(SHORT)})), "signature"),
+    "made an hour after it is appraised": (
+        document(fields({"timestamp": int((MADE + timedelta(hours=2)).timestamp() * 1000)})),
+        "timestamp",
+    ),
     "made before its certificates": (document(fields({"timestamp": 1})), "timestamp"),
     "made after its certificates": (
         document(fields({"timestamp": int((MADE + timedelta(hours=4)).timestamp() * 1000)})),
