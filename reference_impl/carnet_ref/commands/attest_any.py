@@ -149,7 +149,9 @@ class CommandInputs:
         unknown = set(self.unknown(names))
         kept = (each for each in self._words.options if each[0].partition("=")[0] not in ONCE | unknown)
         typed = [word for option in kept for word in option]
-        return ["carnet", "attest", str(path), *typed, "--at", attest.written(self._shared.at)]
+        commands = {*FORMATS, *attest.FURTHER}
+        file = f"./{path}" if str(path) in commands or str(path).startswith("-") else str(path)
+        return ["carnet", "attest", file, *typed, "--at", attest.written(self._shared.at)]
 
     @property
     def used(self) -> tuple[str, ...]:

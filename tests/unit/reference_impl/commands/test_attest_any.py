@@ -31,7 +31,7 @@ from tests.fixtures import service_tokens
 from tests.fixtures import simulated_machine as simulated
 from tests.fixtures import simulated_snp as snp
 from tests.fixtures import tpm_quotes as tpm
-from tests.fixtures.command_words import attest, written
+from tests.fixtures.command_words import attest, found, written
 from tests.fixtures.dstack_envelopes import in_scale
 from tests.fixtures.ear_tokens import NONCE, public_pem, token
 from tests.fixtures.nvidia_pki import world
@@ -287,6 +287,17 @@ def test_options_of_the_format_may_follow_or_go_before_and_are_said_again(files:
 def test_one_device_of_several_is_appraised_where_one_is_chosen(files: dict[str, str]) -> None:
     assert shown(files, "node", "--device", "1")[1]["claims"].get("devices") is None
     assert len(shown(files, "node")[1]["claims"]["devices"]) == 2
+
+
+def test_a_file_called_like_a_command_or_an_option_is_appraised_again_by_what_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("tdx", "-x"):
+        Path(name).write_bytes(b"nothing known")
+    for line in map(json.loads, attest("./tdx", "./-x", "--json", "--at", WHEN).stdout.splitlines()):
+        again = found(*shlex.split(line["rerun"])[2:])
+        assert (again["failed_step"], again["layers"]) == ("parse", line["layers"])
 
 
 def test_what_can_be_read_only_once_is_not_waited_for(tmp_path: Path) -> None:
