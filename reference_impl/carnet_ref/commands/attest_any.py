@@ -233,7 +233,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
             inside = [path] if not path.is_dir() else sorted(each for each in path.iterdir() if each.name[0] != ".")
         except OSError as error:
             raise UsageError(f"cannot read '{path}': {reason(error)}") from None
-        files = [each for each in inside if each.is_file()] if path.is_dir() else inside
+        files = [each for each in inside if each.is_file() or not each.exists()] if path.is_dir() else inside
         if not files:
             raise UsageError(f"'{path}' holds no file")
         found.extend(files)

@@ -408,6 +408,15 @@ def test_a_file_that_cannot_be_read_ends_no_batch(files: dict[str, str], tmp_pat
     assert result.stdout.splitlines()[-1] == "2 files: 1 accepted, 1 not appraised"
 
 
+def test_a_link_to_nothing_in_a_folder_is_not_passed_over(files: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "evidence").symlink_to(files["quote"])
+    (folder / "gone").symlink_to(folder / "nothing")
+    result = attest(*usual(files, str(folder)))
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (1, "2 files: 1 accepted, 1 not appraised")
+
+
 def test_many_files_have_a_json_object_each(files: dict[str, str]) -> None:
     names = ["quote", "both", "report", "noise"]
     result = attest(*usual(files, *(files[name] for name in names), "--json"))
