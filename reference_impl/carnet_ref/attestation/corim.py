@@ -28,6 +28,8 @@ TAGS: Final = frozenset({UNSIGNED, COMID, TIME_TAG, URI, UEID, PKIX_KEY, OCTETS,
 MEDIA_TYPE: Final = "application/rim+cbor"
 KID, META, CWT_CLAIMS = 4, 8, 15
 """Parameters of a signed manifest's header."""
+EXPIRES, BEGINS = 4, 5
+"""Claims of a token in a header. Source: RFC 8392, sections 3.1.4 and 3.1.5; RFC 9597, section 2."""
 LARGEST: Final = 1 << 20
 MOST_RECORDS: Final = 1 << 12
 HASH_NAMES: Final = {1: "sha-256", 7: "sha-384", 8: "sha-512"}
@@ -117,14 +119,22 @@ def _signed(signed: Sign1) -> Corim:
     if signed.content_type != MEDIA_TYPE:
         raise MalformedError(WHAT, f"a payload of {MEDIA_TYPE}", ascii(signed.content_type)[:80])
     manifest = _manifest(parse_cbor(signed.payload, WHAT, tags=TAGS, largest=LARGEST), signed)
-    if not header.has(META):
-        return manifest
-    meta = ClaimMap(parse_cbor(header.octets(META, range(LARGEST)), WHAT, tags=TAGS), f"{WHAT}: meta")
-    start, end = _validity(meta, 1)
-    starts = [each for each in (start, manifest.not_before) if each is not None]
-    ends = [each for each in (end, manifest.not_after) if each is not None]
-    period = max(starts, default=None), min(ends, default=None)
-    return Corim(signed, manifest.profile, *period, manifest.references, manifest.keys)
+    periods = [(manifest.not_before, manifest.not_after)]
+    if header.has(META):
+        meta = ClaimMap(parse_cbor(header.octets(META, range(LARGEST)), WHAT, tags=TAGS), f"{WHAT}: meta")
+        periods.append(_validity(meta, 1))
+    if header.has(CWT_CLAIMS):
+        claims = header.map(CWT_CLAIMS)
+        start, end = (_numeric_date(claims, name) for name in (BEGINS, EXPIRES))
+        periods.append((start, end))
+    start = max((start for start, _ in periods if start is not None), default=None)
+    end = min((end for _, end in periods if end is not None), default=None)
+    return Corim(signed, manifest.profile, start, end, manifest.references, manifest.keys)
+
+
+def _numeric_date(claims: ClaimMap, name: int) -> datetime | None:
+    """Return a moment among the claims of a token, which have times without their tag."""
+    return _moment(Tagged(TIME_TAG, claims.value(name))) if claims.has(name) else None
 
 
 def _manifest(value: object, signed: Sign1 | None) -> Corim:

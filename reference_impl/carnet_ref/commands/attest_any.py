@@ -149,7 +149,9 @@ class CommandInputs:
         unknown = set(self.unknown(names))
         kept = (each for each in self._words.options if each[0].partition("=")[0] not in ONCE | unknown)
         typed = [word for option in kept for word in option]
-        return ["carnet", "attest", str(path), *typed, "--at", attest.written(self._shared.at)]
+        commands = {*FORMATS, *attest.FURTHER}
+        file = f"./{path}" if str(path) in commands or str(path).startswith("-") else str(path)
+        return ["carnet", "attest", file, *typed, "--at", attest.written(self._shared.at)]
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -231,7 +233,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
             inside = [path] if not path.is_dir() else sorted(each for each in path.iterdir() if each.name[0] != ".")
         except OSError as error:
             raise UsageError(f"cannot read '{path}': {reason(error)}") from None
-        files = [each for each in inside if each.is_file()] if path.is_dir() else inside
+        files = [each for each in inside if each.is_file() or not each.exists()] if path.is_dir() else inside
         if not files:
             raise UsageError(f"'{path}' holds no file")
         found.extend(files)

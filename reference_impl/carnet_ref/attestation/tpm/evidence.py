@@ -26,6 +26,8 @@ WHAT: Final = "TPM evidence"
 AZURE: Final = "Azure's evidence of a virtual machine with a vTPM"
 REPORTS: Final = ("sev_snp_attestation", "tdx_attestation")
 GOOGLE: Final = "the attestation of go-tpm-tools"
+AZURES: Final = frozenset({"tpm_quote", "hcl_report", "evidence"})
+"""Names that Azure's evidence has, in an object with its platform or without."""
 TEE: Final = UnappraisedPart("the report of the virtual machine beside the quote", "report of the machine not checked")
 
 
@@ -55,6 +57,8 @@ def parse_evidence(data: bytes, signature: bytes | None, values: bytes | None) -
         raise MalformedError(WHAT, "a quote alone beside --signature or --pcrs", "a document that has its own")
     document = bounded_json(data, WHAT, LARGEST, "a quote or JSON")
     match document:
+        case Mapping() if "quotes" in document and AZURES.intersection(document):
+            raise MalformedError(WHAT, "one quote", f"{AZURE} and {GOOGLE}: readers may differ in which counts")
         case Mapping() if "quotes" in document:
             return _google(document)
         case {"platform": str(), "evidence": Mapping() as inner} | (Mapping() as inner):

@@ -31,7 +31,7 @@ from tests.fixtures import service_tokens
 from tests.fixtures import simulated_machine as simulated
 from tests.fixtures import simulated_snp as snp
 from tests.fixtures import tpm_quotes as tpm
-from tests.fixtures.command_words import attest, written
+from tests.fixtures.command_words import attest, found, written
 from tests.fixtures.dstack_envelopes import in_scale
 from tests.fixtures.ear_tokens import NONCE, public_pem, token
 from tests.fixtures.nvidia_pki import world
@@ -289,6 +289,17 @@ def test_one_device_of_several_is_appraised_where_one_is_chosen(files: dict[str,
     assert len(shown(files, "node")[1]["claims"]["devices"]) == 2
 
 
+def test_a_file_called_like_a_command_or_an_option_is_appraised_again_by_what_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("tdx", "-x"):
+        Path(name).write_bytes(b"nothing known")
+    for line in map(json.loads, attest("./tdx", "./-x", "--json", "--at", WHEN).stdout.splitlines()):
+        again = found(*shlex.split(line["rerun"])[2:])
+        assert (again["failed_step"], again["layers"]) == ("parse", line["layers"])
+
+
 def test_what_can_be_read_only_once_is_not_waited_for(tmp_path: Path) -> None:
     """A pipe would be empty, or never end, when it is read again by the format that was found."""
     pipe = tmp_path / "pipe"
@@ -395,6 +406,15 @@ def test_a_file_that_cannot_be_read_ends_no_batch(files: dict[str, str], tmp_pat
         f"holds more than {attest_command.MOST_BYTES} bytes, which no evidence does"
     )
     assert result.stdout.splitlines()[-1] == "2 files: 1 accepted, 1 not appraised"
+
+
+def test_a_link_to_nothing_in_a_folder_is_not_passed_over(files: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "evidence").symlink_to(files["quote"])
+    (folder / "gone").symlink_to(folder / "nothing")
+    result = attest(*usual(files, str(folder)))
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (1, "2 files: 1 accepted, 1 not appraised")
 
 
 def test_many_files_have_a_json_object_each(files: dict[str, str]) -> None:

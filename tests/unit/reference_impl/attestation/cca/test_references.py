@@ -76,6 +76,13 @@ def test_a_manifest_counts_in_its_period_and_in_that_of_its_signature(period: An
     assert appraised(signed(of_platform(), period=period)).failed_step == step
     wide = (AT - 30 * DAY, AT + 30 * DAY)
     assert appraised(signed(of_platform(period=wide), period=period)).failed_step == step
+    claims = {15: {1: "a maker", 5: int(period[0].timestamp()), 4: int(period[1].timestamp())}}
+    assert appraised(signed(of_platform(period=wide), period=wide, header=claims)).failed_step == step
+
+
+@pytest.mark.parametrize("claims", [{4: "late"}, {4: -1}, {5: True}, 1])
+def test_claims_of_a_header_that_say_no_time_are_malformed(claims: Any) -> None:
+    assert appraised(signed(of_platform(), header={15: claims})).failed_step == "parse"
 
 
 def test_the_key_of_a_platform_is_found_in_a_manifest() -> None:

@@ -436,6 +436,12 @@ def test_another_attestation_is_refused_at_its_step(changes: dict[str, Any], ste
     assert appraised(tpm.google(**changes)).failed_step == step
 
 
+@pytest.mark.parametrize("further", [tpm.azure(), {"platform": "az-snp", "evidence": tpm.azure()}])
+def test_no_quote_lets_a_document_off_the_report_of_another_form_in_it(further: dict[str, Any]) -> None:
+    assert appraised(further).accepted
+    assert appraised({**further, **tpm.google()}).failed_step == "parse"
+
+
 def test_a_report_beside_the_quote_is_not_read_and_told() -> None:
     appraisal = appraised(tpm.google(tdxAttestation={"header": {}}))
     assert appraisal.accepted
