@@ -181,11 +181,16 @@ class Policy(AppraisalPolicy):
         Words(tuple(TcbStatus)), DEFAULT_STATUSES, "the TCB statuses accepted, where there is collateral to tell"
     )
     rejected_advisories: frozenset[str] = policy_key(
-        Texts(), frozenset(), "the Intel advisories of which none may apply"
+        Texts(), frozenset(), "the Intel advisories of which none may apply, by collateral that has to be given"
     )
-    minimum_evaluation_number: int | None = policy_key(Number(), None, "the lowest TCB evaluation data number accepted")
+    minimum_evaluation_number: int | None = policy_key(
+        Number(), None, "the lowest TCB evaluation data number accepted, in collateral that has to be given"
+    )
     minimum_tcb_date: datetime | None = policy_key(
-        Day(), None, "the oldest date of the TCB level that is accepted, by platform, TDX module and quoting enclave"
+        Day(),
+        None,
+        "the oldest date of the TCB level of platform, TDX module and quoting enclave that is accepted, by collateral "
+        "that has to be given",
     )
     collateral_ttl: int | None = policy_key(Number(), None, "how many seconds ago the collateral may have been issued")
     quoting_enclave_signers: frozenset[bytes] = policy_key(
@@ -499,10 +504,17 @@ def appraise_quote(
         _check_measurements(steps, evidence.quote.report, policy)
         _check_events(steps, evidence, policy)
         level = _check_platform(steps, evidence, chain, at, policy, anchors)
-        steps.require_taken(policy)
+        steps.require_taken(policy, _asked_of_collateral(policy))
     except RefusedError:
         return steps.concluded({})
     return steps.concluded(_claims(evidence, chain, level))
+
+
+def _asked_of_collateral(policy: Policy) -> frozenset[str]:
+    """Return the step that a policy asks for by setting what only collateral tells."""
+    limits = (policy.minimum_evaluation_number, policy.minimum_tcb_date)
+    asked = bool(policy.rejected_advisories) or any(limit is not None for limit in limits)
+    return frozenset({"tcb-status"} if asked else ())
 
 
 def _parse(

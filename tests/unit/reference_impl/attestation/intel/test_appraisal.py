@@ -253,7 +253,19 @@ def test_a_policy_names_the_oldest_date_of_a_tcb_level(days: int, step: str | No
     refused = appraised(collateral=PLATFORM.collateral, policy=policy)
     assert refused.failed_step == step
     assert (f"accepted: from {moment:%Y-%m-%d}" in refused.steps[-1].detail) is bool(step)
-    assert appraised(policy=policy).accepted, "without collateral nobody says of which date a level is"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"minimum_tcb_date": "2019-01-01"}, {"minimum_evaluation_number": 1}, {"rejected_advisories": ["INTEL-SA-00001"]}],
+    ids=str,
+)
+def test_what_only_collateral_tells_is_not_asked_for_in_vain(asked: dict[str, object]) -> None:
+    policy = parse_policy(json.dumps(asked).encode())
+    assert appraised(collateral=PLATFORM.collateral, policy=policy).accepted
+    refused = appraised(policy=policy)
+    assert (refused.failed_step, "tcb-status" in refused.steps[-1].detail) == ("policy", True)
+    assert refused.steps[-1].without == ("collateral",)
 
 
 SERVING = ("service TD", "service TD at its creation", "current service TD")
