@@ -2,16 +2,10 @@
 
 Every object that the fuzzy search for a name finds has the last part of it. To look at all others took a fifth of a
 build.
-
-A field of a named tuple is an attribute with a docstring of Python's own. Where that of the class has a line about it,
-it is listed there, and not a second time.
 """
 
 from __future__ import annotations
 
-import inspect
-import pkgutil
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,18 +48,7 @@ class QuickPythonDomain(PythonDomain):
             self.data["objects"] = every
 
 
-def skip_listed_fields(app: Sphinx, what: str, name: str, field: Any, skip: bool, options: Any) -> bool | None:
-    """Leave a field of a named tuple out where the docstring of its class lists it."""
-    del what, skip, options
-    document = app.env.current_document
-    if not re.match("Alias for field number", inspect.getdoc(field) or "") or not document.autodoc_class:
-        return None
-    owner = pkgutil.resolve_name(f"{document.autodoc_module}:{document.autodoc_class}")
-    return True if re.search(rf"^ +{name}: ", owner.__doc__ or "", re.MULTILINE) else None
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension with Sphinx."""
     app.add_domain(QuickPythonDomain, override=True)
-    app.connect("autodoc-skip-member", skip_listed_fields)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from docs._ext.carnet_names import skip_listed_fields
+from docs._ext.carnet_fields import skip_listed_fields
 
 
 class Listed(NamedTuple):
