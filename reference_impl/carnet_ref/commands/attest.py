@@ -507,6 +507,7 @@ class Formats(click.Group):
 
 @click.command(
     cls=Formats,
+    context_settings={"help_option_names": ["-h", "--help"]},
     short_help="Appraise evidence of real hardware.",
     subcommand_metavar="FILE... [OPTIONS] | COMMAND [OPTIONS]...",
 )
