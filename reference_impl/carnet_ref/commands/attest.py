@@ -507,10 +507,10 @@ class Formats(click.Group):
 
 @click.command(
     cls=Formats,
-    context_settings={"help_option_names": ["-h", "--help"]},
     short_help="Appraise evidence of real hardware.",
     subcommand_metavar="FILE... [OPTIONS] | COMMAND [OPTIONS]...",
 )
+@click.help_option("-h", "--help")
 def attest() -> None:
     """Appraise a GPU's report, all devices of a node, reference values, or a virtual machine's quote or report.
 

@@ -363,6 +363,11 @@ def test_a_name_that_is_a_command_and_a_file_is_the_commands(
     assert attest("./tdx", "--help").stdout == attest("--help").stdout == attest("-h").stdout
 
 
+def test_the_short_option_of_help_is_known_whatever_asked_the_command_before() -> None:
+    attest_command.attest.get_help_option(click.Context(attest_command.attest))
+    assert attest("-h").stdout.startswith("Usage: ")
+
+
 # -- many files ------------------------------------------------------------------------------------------
 
 
