@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.commands.screen import COLUMNS, MARKS, screen
+from carnet_check.commands.screen import ALARM, COLUMNS, MARKS, screen
 from carnet_check.loading.families import known_protocols, load
 from carnet_check.results import Result, Verdict
 from carnet_check.verification.campaign import verify
@@ -56,9 +56,10 @@ def shown(outcome: CampaignOutcome) -> str:
 @pytest.mark.parametrize("verdict", [each for each in Verdict if each is not Verdict.PROVED])
 def test_what_is_not_as_expected_is_marked_in_its_cell_and_told(outcome: CampaignOutcome, verdict: Verdict) -> None:
     first, *rest = outcome.results
-    fallen = replace(first, verdict=verdict, expected=Verdict.PROVED, detail="why it is so")
+    fallen = replace(first, verdict=verdict, expected=Verdict.PROVED, bound=7, detail="why it is so")
     text = shown(replace(outcome, results=(fallen, *rest)))
-    assert MARKS[verdict][0] in text
+    (row,) = [line for line in text.splitlines() if line.startswith(f"{first.claim} ")]
+    assert f"{MARKS[verdict][0]}{7 if verdict is Verdict.HOLDS_TO else ''}{ALARM}" in row
     assert "! not as expected" in " ".join(text.split())
     assert f"  {verdict}  {outcome.results[0].claim}" in text
     assert "why it is so" in text
