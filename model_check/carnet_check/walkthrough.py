@@ -94,7 +94,7 @@ class Walkthrough:
             states.append(self.judge.fire(states[-1], self.protocol.action(step.action), step.env))
         return narrate(self.protocol, states, trace)
 
-    def known(self) -> dict[str, list[str]]:
+    def knowledge(self) -> dict[str, list[str]]:
         """Return what each party knows here."""
         return known(self.protocol, self.state)
 

@@ -74,7 +74,7 @@ def _dcap_qvl(asked: Sequence[Question]) -> Answers:
         dcap.refusal(
             bytes.fromhex(each["quote"]), each["collateral"].encode(), _time(each), bytes.fromhex(each["root"])
         )
-        for each in _told(asked)
+        for each in _as_json(asked)
     ]
 
 
@@ -86,7 +86,7 @@ def _omne(asked: Sequence[Question]) -> Answers:
             bytes.fromhex(each["authority"]),
             x509.load_der_x509_certificate(bytes.fromhex(each["root"])),
         )
-        for each in _told(asked)
+        for each in _as_json(asked)
     ]
 
 
@@ -105,7 +105,7 @@ def _gpu_reports() -> Iterator[Question]:
         yield Question("gpu", case.name, replace(ours, steps=steps), {"case": case})
 
 
-def _told(asked: Sequence[Question]) -> Iterator[dict[str, Any]]:
+def _as_json(asked: Sequence[Question]) -> Iterator[dict[str, Any]]:
     return (dict(each.asked) for each in asked)
 
 
@@ -156,7 +156,7 @@ class Pair:
     theirs: str | None
 
     @property
-    def outcome(self) -> str:
+    def agreement(self) -> str:
         """Whether both say the same, or who alone refuses."""
         if self.question.ours.accepted:
             return "both accept" if self.theirs is None else "the other alone refuses"
@@ -180,7 +180,7 @@ def agreement(found: Sequence[Pair]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("Verifier", "Documents", "Pairs", *(f"{each[0].upper()}{each[1:]}" for each in outcomes)))
     for peer in PEERS:
-        counts = Counter(pair.outcome for pair in found if pair.peer is peer)
+        counts = Counter(pair.agreement for pair in found if pair.peer is peer)
         numbers = [counts[each] for each in outcomes]
         writer.writerow((f"{peer.name} {peer.version}", KINDS[peer.kind], sum(numbers), *numbers))
     return out.getvalue()
@@ -191,7 +191,7 @@ def judged(found: Sequence[Pair]) -> dict[tuple[str, str, str], tuple[dict[str, 
     rows = {_key(row): row for row in tomllib.loads(JUDGED.read_text("utf-8"))["difference"]}
     counts: Counter[tuple[str, str, str]] = Counter()
     for pair in found:
-        if pair.outcome in ("Carnet alone refuses", "the other alone refuses"):
+        if pair.agreement in ("Carnet alone refuses", "the other alone refuses"):
             step = pair.question.ours.failed_step or ""
             key = next((each for each in rows if _fits(each, pair, step)), None)
             assert key is not None, f"nobody judged: {pair.peer.name}, {pair.peer.kind}, {pair.question}, {step}"

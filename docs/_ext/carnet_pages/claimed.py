@@ -32,7 +32,7 @@ def claimed(family: Family, run: Mapping[str, Any] | None) -> str:
     return page(
         f"({label(family.id, 'claimed')})=",
         f"# What is claimed of {prose(family.title.partition(':')[0])}, and what holds",
-        _outcome(family, run, rows),
+        _counts(family, run, rows),
         ["## Claims", ""],
         _legend(rows),
         _claims(family, rows),
@@ -45,7 +45,7 @@ def claimed(family: Family, run: Mapping[str, Any] | None) -> str:
     )
 
 
-def _outcome(family: Family, run: Mapping[str, Any] | None, rows: Sequence[Row]) -> Lines:
+def _counts(family: Family, run: Mapping[str, Any] | None, rows: Sequence[Row]) -> Lines:
     if run is None or not rows:
         yield from (
             "No run is recorded, so nothing is said to hold.",

@@ -44,7 +44,7 @@ def screen(outcome: CampaignOutcome, verdicts: Mapping[str, int], said: str) -> 
     """Return the lines; what is not as expected comes with its reason, whatever room it takes.
 
     Args:
-        outcome: what came of the run.
+        outcome: the result of the run.
         verdicts: how many rows have each verdict.
         said: whether that is as expected, in words.
     """

@@ -84,7 +84,7 @@ class StepShell:
 
     def know(self, given: Iterable[str]) -> Iterator[str]:
         """Say who knows what, or what one party knows."""
-        facts = self.walk.known()
+        facts = self.walk.knowledge()
         for party in given or facts:
             yield from wrapped(party, ", ".join(facts.get(party, ["nothing"])), max(map(len, [*facts, party])) + 2)
 
@@ -269,7 +269,7 @@ class StepShell:
             "trace": self.walk.chosen.to_json(),
             "instance": self.walk.judge.instance.words,
             "enabled": [{**each.step.to_json(), "sentence": each.sentence} for each in self.walk.enabled()],
-            "known": self.walk.known(),
+            "known": self.walk.knowledge(),
             "claims": {claim.name: fails is None for claim, fails in self.walk.claims()},
         }
 

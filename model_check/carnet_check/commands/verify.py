@@ -179,7 +179,7 @@ def verify(
     An engine proves a claim for any number of parties, keys and rounds, or checks it in every state of small instances.
     Where a claim is expected to fall, an engine looks for the attack.
 
-    One screen says what came of it; --long says all of it.
+    The result fits on one screen; --long prints all of it.
     """
     if protocol is None or every:
         return verify_unnamed(context, protocol, every, as_json)
@@ -284,7 +284,7 @@ def _intention(campaign: Campaign) -> Iterator[str]:
 
 
 def _report(outcome: CampaignOutcome, closing: common.Closing, lacking: Sequence[str], long: bool) -> Iterator[str]:
-    """Say what came of the run, and what a strict reader does not let pass."""
+    """Print the result of the run, and what --strict objects to."""
     if long:
         yield from matrices(outcome, shutil.get_terminal_size((80, 24)).columns)
     else:

@@ -83,12 +83,14 @@ class Number(NamedTuple):
 
     def read(self, value: object, where: str) -> int:
         """Return the number."""
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or value < self.least or (self.most is not None and value > self.most):  # type: ignore[operator]  # whole numbers compare
-            limit = "" if self.most is None else f" to {self.most}"
-            raise _malformed(where, f"a whole number from {self.least}{limit}", value)
-        assert isinstance(value, int), "checked above"
-        return value
+        if (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and self.least <= value <= (value if self.most is None else self.most)
+        ):
+            return value
+        limit = "" if self.most is None else f" to {self.most}"
+        raise _malformed(where, f"a whole number from {self.least}{limit}", value)
 
     def written(self, value: int) -> int:
         """Return it."""

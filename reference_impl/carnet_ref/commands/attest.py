@@ -366,7 +366,7 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
             _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
             for each in (difference for difference in step.differences if difference.expected):
                 _say(" " * 8 + "- ", str(each))
-        for name, value in _told(appraisal.claims):
+        for name, value in _claims_apart(appraisal.claims):
             _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
         for option, steps in appraisal.missing.items() if in_full else ():
             _say_more(option, f"for {', '.join(steps)}")
@@ -415,7 +415,7 @@ def _say_more(option: str, why: str) -> None:
     _say(f"{'more':<8}{option.upper() if option == EVIDENCE else f'--{option}':<{WIDTH}}  ", why)
 
 
-def _told(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _claims_apart(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Yield the claims for people: of a list of objects, each by itself."""
     for name, value in claims.items():
         if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):

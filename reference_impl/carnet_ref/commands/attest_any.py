@@ -97,7 +97,11 @@ class SharedOptions:
 def shared_options(ctx: click.Context, words: Words) -> SharedOptions:
     """Return the values of the options that are about every file. Raises UsageError if one has none."""
     shown = [attest.at_option, attest.anchor_option, attest.require_option, attest.json_option]
-    command: Any = lambda **_: 0  # noqa: E731 # click makes a command of it, which only reads its options
+
+    def no_command(**_: object) -> int:
+        return 0
+
+    command: Any = no_command
     for decorate in reversed(shown):
         command = decorate(command)
     reader = click.command(name=attest.ANY)(command)

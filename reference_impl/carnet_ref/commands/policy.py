@@ -43,7 +43,7 @@ def show(name: str | None, file: Path | None, as_json: bool) -> int:
         for each, form in forms.items()
     }
     if as_json:
-        click.echo(json.dumps({each: _told(forms[each], policies[each]) for each in forms}, indent=INDENT))
+        click.echo(json.dumps({each: _as_json(forms[each], policies[each]) for each in forms}, indent=INDENT))
         return 0
     for each, form in forms.items():
         _print(each, form, policies[each])
@@ -70,7 +70,7 @@ def _form(name: str) -> PolicyForm[Any]:
     return form
 
 
-def _told(form: PolicyForm[Any], effective: EffectivePolicy[Any]) -> dict[str, object]:
+def _as_json(form: PolicyForm[Any], effective: EffectivePolicy[Any]) -> dict[str, object]:
     return {
         PRESET: str(effective.preset),
         "keys": {

@@ -272,7 +272,7 @@ def _authorities(
 ) -> tuple[x509.Certificate, x509.Certificate]:
     """Return the signing key of an endorsement key's certificate, and the root above it."""
     # The candidate that signed ``issued``, or else the first that has its issuer's name
-    named = [*_named(certificate.issuer, given), *_known(certificate.issuer, anchors)]
+    named = [*_named(certificate.issuer, given), *_authorities_named(certificate.issuer, anchors)]
     authority = next(
         (each for each in named if certificate_path.is_issued_by(certificate, each)), named[0] if named else None
     )
@@ -290,7 +290,7 @@ def _named(subject: x509.Name, certificates: Sequence[x509.Certificate]) -> tupl
 
 
 @lru_cache(certificate_path.REMEMBERED)
-def _known(subject: x509.Name, anchors: tuple[x509.Certificate, ...]) -> tuple[x509.Certificate, ...]:
+def _authorities_named(subject: x509.Name, anchors: tuple[x509.Certificate, ...]) -> tuple[x509.Certificate, ...]:
     """Return those of AMD's signing keys and of the anchors that have a name."""
     return _named(subject, (*known_authorities(), *anchors))
 

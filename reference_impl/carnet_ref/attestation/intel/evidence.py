@@ -101,8 +101,8 @@ def quote_evidence(data: bytes) -> QuoteEvidence:
         raise MalformedError(WHAT, EXPECTED, kinds.kind_of_value(document))
     match document:
         case {"platform": str(), "evidence": Mapping() as inner}:
-            return _with_gpus(_with_gpus(_known(inner), inner), document)
-    return _with_gpus(_known(document), document)
+            return _with_gpus(_with_gpus(_quote_in(inner), inner), document)
+    return _with_gpus(_quote_in(document), document)
 
 
 def _with_gpus(found: QuoteEvidence, document: Mapping[str, object]) -> QuoteEvidence:
@@ -111,7 +111,7 @@ def _with_gpus(found: QuoteEvidence, document: Mapping[str, object]) -> QuoteEvi
     return found._replace(unread=(*found.unread, GPUS)) if beside else found
 
 
-def _known(document: Mapping[str, object]) -> QuoteEvidence:
+def _quote_in(document: Mapping[str, object]) -> QuoteEvidence:
     known = [names for names in QUOTES if any(document.get(name) is not None for name in names)]
     if len(known) > 1:
         shown = " and ".join(names[0] for names in known)

@@ -7,6 +7,7 @@ import pytest
 
 from carnet_ref.attestation.appraisal import AnchorRole
 from carnet_ref.attestation.formats import FORMATS
+from carnet_ref.attestation.policies import Preset
 from tests.fixtures import simulated_quotes
 from tests.fixtures.command_words import attest, found
 from tests.fixtures.nvidia_pki import AT, pem, report, world
@@ -33,7 +34,7 @@ def test_every_key_is_shown_with_its_value_its_origin_and_its_meaning(name: str)
     assert told["preset"] == "default"
     assert list(told["keys"]) == list(form.keys)
     for key in form.keys.values():
-        value = key.written(form.preset("default").values[key.name])  # type: ignore[arg-type]  # a preset is its name
+        value = key.written(form.preset(Preset.DEFAULT).values[key.name])
         assert told["keys"][key.name] == {"value": value, "from": "default", "meaning": key.meaning}
         assert f"{key.name}: {json.dumps(value)} from default {key.meaning}" in shown
 
