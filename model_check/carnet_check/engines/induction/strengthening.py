@@ -1,0 +1,257 @@
+"""Which guesses make an induction go through: those that exclude the states from which it fails, and are inductive.
+
+Each obligation that fails has a state which some lemma has to exclude. Guesses that are false there are asked about:
+first all together, and those that are not kept by some step are left out until the rest is. If none is left, the one
+that the fewest steps break is taken for a lemma for now, and must be proved like any other; if that fails, too, it is
+given up, and with it whatever was proved by it. So nothing is believed in the end that was not proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from carnet_check.engines.induction.counterexample import counterexample
+from carnet_check.engines.induction.induction import Houdini, ProofResult, answers_to, houdini, prove
+from carnet_check.engines.induction.obligations import Obligation, System, obligations_of
+from carnet_check.engines.induction.solving import Workers
+from carnet_check.engines.interface import Guesses, Strengthening
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import load_hints
+from carnet_check.engines.runner import Listener
+from carnet_check.semantics import Interpreter
+from carnet_spec.language import Invariant, Protocol, Symbol, Threat
+from carnet_spec.language.terms import Apply, Implies, conjunction, symbols_of
+
+MOST_COUNTEREXAMPLES = 60
+"""How many failing obligations are looked at before what is left is given up."""
+TOGETHER = 16
+"""How many guesses are asked about together."""
+CHUNKS = 4
+"""How often guesses are asked about for one failing obligation."""
+ADOPTED = 2
+"""How many guesses are taken that exclude the same state."""
+DEEPEST = 2
+"""How many guesses, each to prove the next, may have been taken before they are proved."""
+
+
+def strengthened(
+    protocol: Protocol,
+    threat: Threat | None,
+    claims: Collection[str],
+    guesses: Guesses,
+    rlimit: int,
+    workers: Workers,
+    listener: Listener,
+) -> Strengthening:
+    """Look for guesses with which claims are proved, leave out those that are not needed, and prove all once more."""
+    search = _Search(prove(protocol, threat, rlimit=rlimit, workers=workers), guesses, rlimit, workers, listener)
+    search.run({protocol.claim(name).checked.name for name in claims})
+    lemmas = _needed(protocol, threat, search.adopted, claims, rlimit, workers)
+    final = prove(replace(protocol, lemmas=(*protocol.lemmas, *lemmas)), threat, rlimit=rlimit, workers=workers)
+    proofs = {name: final.claim(name) for name in claims}
+    offered = {lemma.name for lemma in lemmas}
+    proved = {
+        name: tuple(each for each in proof.lemmas if each in offered) for name, proof in proofs.items() if proof.proved
+    }
+    used = {each for names in proved.values() for each in names}
+    kept = tuple(lemma for lemma in lemmas if lemma.name in used)
+    return Strengthening(kept, proved, tuple(name for name in claims if name not in proved), search.tried)
+
+
+def _needed(
+    protocol: Protocol,
+    threat: Threat | None,
+    lemmas: Sequence[Invariant],
+    claims: Collection[str],
+    rlimit: int,
+    workers: Workers,
+) -> tuple[Invariant, ...]:
+    """Leave out one guess after the other without which as many claims are proved."""
+
+    def tried(with_: Sequence[Invariant], baselines: Sequence[ProofResult]) -> Houdini:
+        stronger = replace(protocol, lemmas=(*protocol.lemmas, *with_))
+        return houdini(stronger, threat, claims=claims, baselines=baselines, rlimit=rlimit, workers=workers)
+
+    def proved(found: Houdini) -> set[str]:
+        return {name for name in claims if found.claim(name).proved}
+
+    found = tried(lemmas, ())
+    wanted = proved(found)
+    kept = _rested_on(found, wanted, lemmas)
+    for lemma in sorted(kept, key=lambda each: -len(each.params)):
+        fewer = [each for each in kept if each is not lemma]
+        without = tried(fewer, [found.proof])
+        if len(fewer) < len(kept) and proved(without) >= wanted:
+            found, kept = without, _rested_on(without, wanted, fewer)
+    return tuple(kept)
+
+
+def _rested_on(found: Houdini, claims: Iterable[str], lemmas: Iterable[Invariant]) -> list[Invariant]:
+    used = {name for claim in claims for name in found.claim(claim).lemmas}
+    return [lemma for lemma in lemmas if lemma.name in used]
+
+
+class _Search:
+    """What is taken for a lemma so far, what is proved with that, and what was given up.
+
+    Attributes:
+        tried: how many guesses were asked about.
+    """
+
+    def __init__(
+        self, before: ProofResult, guesses: Guesses, rlimit: int, workers: Workers, listener: Listener
+    ) -> None:
+        self._subject = before.system
+        self._guesses = guesses
+        self._rlimit = rlimit
+        self._workers = workers
+        self._listener = listener
+        self._hints = load_hints(before.protocol)
+        proved = (each for each in before.answers.values() if each.outcome is SolverOutcome.PROVED)
+        self._answers = {each.id: each for each in proved}
+        self._depth: dict[str, int] = {}
+        self._adopted: dict[str, Invariant] = {}
+        self._given_up: set[str] = set()
+        self._looked_at = 0
+        self.tried = 0
+
+    @property
+    def adopted(self) -> list[Invariant]:
+        """The guesses that are taken for lemmas."""
+        return [each for name, each in self._adopted.items() if name not in self._given_up]
+
+    def run(self, wanted: Collection[str]) -> None:
+        """Go on until the proofs of what is wanted lack nothing, or nothing more can be done for them."""
+        while open_ := self._open(wanted):
+            left = self._proved(open_)
+            for obligation in left:
+                if self._looked_at >= MOST_COUNTEREXAMPLES or not self._excluded(obligation):
+                    self._give_up(obligation.invariant.name)
+                    break
+
+    # -- what is proved ----------------------------------------------------------------------------
+
+    def _system(self, more: Iterable[Invariant] = ()) -> System:
+        stated = (each for each in self._subject.invariants if each.name not in self._given_up)
+        return replace(self._subject, invariants=(*stated, *self.adopted, *more))
+
+    def _open(self, wanted: Collection[str]) -> list[Obligation]:
+        """Return what is not proved among the obligations of all that the wanted proofs rest on."""
+        subject = self._system()
+        of: dict[str, list[Obligation]] = {}
+        for each in obligations_of(subject):
+            of.setdefault(each.invariant.name, []).append(each)
+        reached = {name for name in wanted if name in of}
+        waiting = list(reached)
+        while waiting:
+            cores = (self._answers[each.id].core for each in of[waiting.pop()] if each.id in self._answers)
+            used = {name.removeprefix("inv:") for core in cores for name in core if name.startswith("inv:")} - reached
+            reached |= used
+            waiting += used
+        return [each for name in of if name in reached for each in of[name] if each.id not in self._answers]
+
+    def _proved(self, open_: Sequence[Obligation]) -> list[Obligation]:
+        """Ask about obligations, keep the proofs, and return the rest."""
+        answers = self._asked(open_, self._system())
+        self._answers |= {id: each for id, each in answers.items() if each.outcome is SolverOutcome.PROVED}
+        return [each for each in open_ if each.id not in self._answers]
+
+    def _asked(self, open_: Sequence[Obligation], subject: System) -> dict[str, SolverAnswer]:
+        answers = answers_to(open_, subject, self._hints, self._rlimit, self._workers)
+        return {answer.id: answer for answer in answers}
+
+    def _give_up(self, name: str) -> None:
+        """Take something for a lemma no more, and forget what was proved by it."""
+        self._given_up.add(name)
+        self._answers = {id: each for id, each in self._answers.items() if f"inv:{name}" not in each.core}
+
+    # -- what excludes a state ---------------------------------------------------------------------
+
+    def _excluded(self, obligation: Obligation) -> bool:
+        """Take guesses that exclude a state from which an obligation fails, if there are any."""
+        depth = self._depth.get(obligation.invariant.name, 0)
+        if obligation.action is None or depth > DEEPEST:
+            return False
+        self._looked_at += 1
+        self._listener.status(f"looking for what excludes {obligation.id}; {self.tried} guesses tried")
+        false = self._guesses.plausible(self._false_before(replace(obligation, system=self._system())))
+        for number in range(CHUNKS):
+            chunk = false[number * TOGETHER : (number + 1) * TOGETHER]
+            self.tried += len(chunk)
+            if inductive := self._inductive(chunk):
+                self._adopt(inductive[:ADOPTED], depth)
+                return True
+        return self._take_for_now(false, depth)
+
+    def _false_before(self, obligation: Obligation) -> list[Invariant]:
+        """Return the guesses that do not hold in a small state from which the obligation fails."""
+        found = counterexample(obligation, self._rlimit)
+        if found is None:
+            return []
+        protocol = self._subject.protocol
+        judge, state = Interpreter(protocol, found.before.instance(protocol)), found.before.state(protocol)
+        holding = {symbol for symbol, rows in found.before.relations.items() if rows}
+        known = self._given_up | self._adopted.keys()
+        return [
+            guess
+            for guess in self._guesses.about(_spoken_of(obligation))
+            if guess.name not in known
+            and _premised(guess) <= holding
+            and judge.counterexample(guess, state) is not None
+        ]
+
+    def _adopt(self, guesses: Iterable[Invariant], depth: int) -> None:
+        for guess in guesses:
+            self._adopted[guess.name] = guess
+            self._depth[guess.name] = depth + 1
+
+    def _inductive(self, chunk: Sequence[Invariant]) -> list[Invariant]:
+        """Return those guesses of a chunk that are inductive together, if what else there is holds."""
+        left = list(chunk)
+        answers: dict[str, SolverAnswer] = {}
+        while left:
+            subject = self._system(left)
+            names = {each.name for each in left}
+            open_ = [o for o in _obligations(subject, names) if o.id not in answers]
+            asked = self._asked(open_, subject)
+            failed = {o.invariant.name for o in open_ if asked[o.id].outcome is not SolverOutcome.PROVED}
+            gone = {f"inv:{name}" for name in failed}
+            answers = {id: each for id, each in (answers | asked).items() if gone.isdisjoint(each.core)}
+            left = [each for each in left if each.name not in failed]
+            if not failed:
+                break
+        answers = {id: each for id, each in answers.items() if each.outcome is SolverOutcome.PROVED}
+        self._answers |= {id: each for id, each in answers.items() if id.rpartition("/")[2] in {x.name for x in left}}
+        return left
+
+    def _take_for_now(self, false: Sequence[Invariant], depth: int) -> bool:
+        """Take the plausible guess that the fewest steps break, if it may still be proved by another."""
+        chunk = false[:TOGETHER] if depth < DEEPEST else []
+        if not chunk:
+            return False
+        subject = self._system(chunk)
+        open_ = list(_obligations(subject, {each.name for each in chunk}))
+        asked = self._asked(open_, subject)
+        failing = {each.name: 0 for each in chunk}
+        for each in open_:
+            failing[each.invariant.name] += asked[each.id].outcome is not SolverOutcome.PROVED
+        self._adopt([min(chunk, key=lambda each: failing[each.name])], depth)
+        return True
+
+
+def _obligations(subject: System, names: Collection[str]) -> Iterator[Obligation]:
+    return (each for each in obligations_of(subject) if each.invariant.name in names)
+
+
+def _spoken_of(obligation: Obligation) -> frozenset[Symbol]:
+    """Return the symbols that the step and the invariant read, and change."""
+    every = symbols_of(conjunction((obligation.goal, *obligation.own.values(), obligation.invariant.body)))
+    return frozenset(symbol for symbol in every if symbol.mutable)
+
+
+def _premised(guess: Invariant) -> frozenset[Symbol]:
+    """Return the relations some fact of which a guess has as a premise."""
+    premise = guess.body.premise if isinstance(guess.body, Implies) else conjunction(())
+    parts = getattr(premise, "parts", (premise,))
+    return frozenset(part.symbol for part in parts if isinstance(part, Apply))
