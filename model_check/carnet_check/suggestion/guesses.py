@@ -10,6 +10,7 @@ from carnet_check.engines.interface import Explores, Guesses
 from carnet_check.suggestion.facts import Rule, rules_of
 from carnet_check.suggestion.shapes import Reader, Shape
 from carnet_spec.language import Instance, Invariant, Protocol, Symbol
+from carnet_spec.language.terms import Term
 
 MOST_STATES = 20_000
 """How many states of an instance are visited to find out what is false in one of them."""
@@ -32,10 +33,11 @@ class ReadGuesses(Guesses):
         self._protocol = protocol
         self._visits = visits
         self._fallen: dict[str, bool] = {}
-        self._reader = Reader(protocol)
+        numbers: dict[Term, int] = {}
+        self._reader = Reader(protocol, (), numbers)
         for _ in range(ROUNDS):
             plain = self.plausible([each.invariant for each in self._reader.plain()])
-            self._reader = Reader(protocol, [rule for each in plain for rule in rules_of(each.body)])
+            self._reader = Reader(protocol, [rule for each in plain for rule in rules_of(each.body)], numbers)
         self._about: dict[Symbol, list[tuple[tuple[int, int, int], Invariant]]] = {}
 
     def about(self, symbols: Collection[Symbol]) -> Sequence[Invariant]:

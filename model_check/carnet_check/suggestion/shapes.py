@@ -5,18 +5,17 @@ A candidate is a guess. Nothing is claimed of it before an engine has proved it.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from carnet_check.suggestion.facts import Rule, Write, closed, conjuncts, matched, rules_in, rules_of, writes_of
 from carnet_spec.language import Invariant, Protocol, Sort, Symbol, Term
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.notation import show, unused_name
+from carnet_spec.language.notation import unused_name
 from carnet_spec.language.terms import (
     And,
     Apply,
@@ -77,10 +76,12 @@ class Reader:
     Args:
         protocol: what is read.
         assumed: clauses that are taken to hold, beside those that are stated, to see what follows from them.
+        numbers: the number of each formula that was guessed before, which its name has.
     """
 
-    def __init__(self, protocol: Protocol, assumed: Iterable[Rule] = ()) -> None:
+    def __init__(self, protocol: Protocol, assumed: Iterable[Rule], numbers: dict[Term, int]) -> None:
         self._protocol = protocol
+        self._numbers = numbers
         self._stated = [rule for each in protocol.invariants for rule in rules_of(each.body)]
         self._rules = (*rules_in(protocol), *assumed)
         self._contexts = tuple(_contexts(protocol, self._stated))
@@ -97,7 +98,7 @@ class Reader:
 
     @cached_property
     def _known(self) -> frozenset[Term]:
-        return frozenset(self._renamed(rule.premises, rule.conclusion)[1] for rule in self._stated)
+        return frozenset(self.renamed(rule.premises, rule.conclusion)[1] for rule in self._stated)
 
     def about(self, symbol: Symbol) -> list[Candidate]:
         """Return what may be guessed of a relation or function that changes, each formula once."""
@@ -115,8 +116,8 @@ class Reader:
         for clause in clauses:
             named = self._named(clause)
             if named is not None and named[1] not in found and named[1] not in self._known:
-                name = "guess-" + hashlib.sha256(show(named[1]).encode()).hexdigest()[:16]
-                found[named[1]] = Candidate(Invariant(name, *named), clause.shape)
+                number = self._numbers.setdefault(named[1], len(self._numbers))
+                found[named[1]] = Candidate(Invariant(f"guess-{number}", *named), clause.shape)
         return list(found.values())
 
     def _clauses(self, symbol: Symbol) -> Iterator[_Clause]:
@@ -129,6 +130,7 @@ class Reader:
         if symbol.is_relation:
             yield from self._either(symbol)
             yield from self._at_most_one(symbol)
+            yield from self._one_holder(symbol)
             yield from self._ordered(symbol)
         yield from self._drawn(symbol)
 
@@ -236,6 +238,26 @@ class Reader:
                 for given in self._about(symbol, free_variables(one) & free_variables(other)):
                     yield _Clause(Shape.ONE, (one, other, *given), same)
 
+    def _one_holder(self, symbol: Symbol) -> Iterator[_Clause]:
+        """Facts of two kinds about the same that was drawn are about the same in another place, too."""
+        one = _applied(symbol, "")
+        drawn = [arg for arg in one.args if sort_of(arg).fresh]
+        for other in (each for each in self._changing if each != symbol and drawn):
+            there = _applied(other, " too")
+            shared: dict[Var, Term] = {}
+            for arg in drawn:
+                like = next((each for each in free_variables(there) if each.sort == sort_of(arg)), None)
+                shared |= {like: arg} if like is not None else {}
+            if shared:
+                fact = substitute(there, shared)
+                for left, right in itertools.product(one.args, there.args):
+                    if sort_of(left) == sort_of(right) and not sort_of(left).fresh:
+                        yield _Clause(Shape.ONE, (one, fact), Equal(left, right))
+
+    @property
+    def _changing(self) -> list[Symbol]:
+        return [each for each in self._protocol.symbols if each.mutable and each.is_relation]
+
     def _about(self, symbol: Symbol, own: frozenset[Var]) -> Iterator[tuple[Term, ...]]:
         """Yield each context that says nothing of a symbol itself, about some of these variables."""
         for context in self._contexts:
@@ -244,11 +266,10 @@ class Reader:
 
     def _ordered(self, symbol: Symbol) -> Iterator[_Clause]:
         """Facts about elements in line: two facts stand in this order, or one is before a value."""
-        changing = [each for each in self._protocol.symbols if each.mutable and each.is_relation]
         for sort in dict.fromkeys(symbol.domain):
             if (order := self._orders.get(sort)) is not None:
                 yield from self._against_values(symbol, order)
-                for other in (each for each in changing if sort in each.domain):
+                for other in (each for each in self._changing if sort in each.domain):
                     yield from self._between(symbol, other, order)
 
     def _against_values(self, symbol: Symbol, order: Symbol) -> Iterator[_Clause]:
@@ -324,16 +345,16 @@ class Reader:
         trivial = clause.conclusion in premises or any(negation(part) in premises for part in premises)
         if trivial or _is_trivial(clause.conclusion):
             return None
-        params, body = self._renamed(premises, clause.conclusion)
+        params, body = self.renamed(premises, clause.conclusion)
         return None if len(params) > MOST_PARAMETERS else (params, body)
 
-    def _renamed(self, premises: tuple[Term, ...], conclusion: Term) -> tuple[tuple[Var, ...], Term]:
+    def renamed(self, premises: tuple[Term, ...], conclusion: Term) -> tuple[tuple[Var, ...], Term]:
         """Return parameters and a formula that do not depend on what variables were called."""
         ordered = tuple(sorted(premises, key=_weight))
         body = Implies(conjunction(ordered), conclusion) if ordered else conclusion
         free = free_variables(body)
         variables = dict.fromkeys(sub for sub in subterms(body) if isinstance(sub, Var) and sub in free)
-        taken = {symbol.name for symbol in symbols_of(body)}
+        taken = {symbol.name for symbol in self._protocol.symbols}
         names: dict[Var, Term] = {}
         for var in variables:
             letters = self._letters.get(var.sort, [var.sort.name[0].lower()])
@@ -374,6 +395,7 @@ def _is_atom(term: Term) -> bool:
     return isinstance(term, Apply) and term.symbol.is_relation
 
 
+@lru_cache(maxsize=100_000)
 def _weight(term: Term) -> tuple[bool, int, list[str]]:
     """Order premises: facts with many elements first, what never changes last."""
     fact = isinstance(term, Apply) and term.symbol.mutable
@@ -431,9 +453,9 @@ def _orders(protocol: Protocol) -> dict[Sort, Symbol]:
 def _letters(protocol: Protocol) -> dict[Sort, list[str]]:
     """Return what the parameters of each sort are called, most often first."""
     counted: dict[Sort, Counter[str]] = defaultdict(Counter)
-    for stated in (*protocol.actions, *protocol.invariants):
-        for var in stated.params:
-            counted[var.sort][var.name] += 1
+    listed = [each.params for each in protocol.actions] + [each.params for each in protocol.invariants]
+    for var in itertools.chain.from_iterable(listed):
+        counted[var.sort][var.name] += 1
     return {sort: [name for name, _ in names.most_common()] for sort, names in counted.items()}
 
 

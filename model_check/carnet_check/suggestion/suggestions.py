@@ -23,7 +23,7 @@ from carnet_spec.language.notation import ASCII, show
 
 WALKS = Walks(200, 60)
 """Random walks through each instance that is visited to find out what is false."""
-SAYS = "Carnet suggested it: it holds in every reachable state, for any number of everything."
+SAYS = "Every step keeps it; `carnet verify --suggest` found it."
 NOTHING = "nothing of these shapes proves"
 
 

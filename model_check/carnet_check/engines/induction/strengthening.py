@@ -8,7 +8,7 @@ given up, and with it whatever was proved by it. So nothing is believed in the e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from carnet_check.engines.induction.counterexample import counterexample
@@ -23,7 +23,7 @@ from carnet_check.semantics import Interpreter
 from carnet_spec.language import Invariant, Protocol, Symbol, Threat
 from carnet_spec.language.terms import Apply, Implies, conjunction, symbols_of
 
-MOST_COUNTEREXAMPLES = 60
+MOST_COUNTEREXAMPLES = 40
 """How many failing obligations are looked at before what is left is given up."""
 TOGETHER = 16
 """How many guesses are asked about together."""
@@ -31,7 +31,7 @@ CHUNKS = 4
 """How often guesses are asked about for one failing obligation."""
 ADOPTED = 2
 """How many guesses are taken that exclude the same state."""
-DEEPEST = 2
+DEEPEST = 4
 """How many guesses, each to prove the next, may have been taken before they are proved."""
 
 
@@ -179,8 +179,11 @@ class _Search:
         for number in range(CHUNKS):
             chunk = false[number * TOGETHER : (number + 1) * TOGETHER]
             self.tried += len(chunk)
-            if inductive := self._inductive(chunk):
-                self._adopt(inductive[:ADOPTED], depth)
+            answers = self._inductive(chunk)
+            proved = {id.rpartition("/")[2] for id in answers}
+            if proved:
+                chosen = [each.name for each in chunk if each.name in proved][:ADOPTED]
+                self._adopt_proved(chosen, {each.name: each for each in chunk}, answers, depth)
                 return True
         return self._take_for_now(false, depth)
 
@@ -206,24 +209,40 @@ class _Search:
             self._adopted[guess.name] = guess
             self._depth[guess.name] = depth + 1
 
-    def _inductive(self, chunk: Sequence[Invariant]) -> list[Invariant]:
-        """Return those guesses of a chunk that are inductive together, if what else there is holds."""
+    def _adopt_proved(
+        self, chosen: Iterable[str], chunk: Mapping[str, Invariant], answers: Mapping[str, SolverAnswer], depth: int
+    ) -> None:
+        """Take guesses, and those of the same chunk that their proofs use, with these proofs."""
+        needed, waiting = set(chosen), [*chosen]
+        while waiting:
+            name = waiting.pop()
+            own = (each for id, each in answers.items() if id.rpartition("/")[2] == name)
+            used = {said.removeprefix("inv:") for each in own for said in each.core} & chunk.keys() - needed
+            needed |= used
+            waiting += used
+        self._adopt((each for name, each in chunk.items() if name in needed), depth)
+        self._answers |= {id: each for id, each in answers.items() if id.rpartition("/")[2] in needed}
+
+    def _inductive(self, chunk: Sequence[Invariant]) -> dict[str, SolverAnswer]:
+        """Return the proofs of those guesses of a chunk that are inductive together, if what else there is holds."""
         left = list(chunk)
         answers: dict[str, SolverAnswer] = {}
         while left:
             subject = self._system(left)
-            names = {each.name for each in left}
-            open_ = [o for o in _obligations(subject, names) if o.id not in answers]
+            open_ = [o for o in _obligations(subject, {each.name for each in left}) if o.id not in answers]
             asked = self._asked(open_, subject)
             failed = {o.invariant.name for o in open_ if asked[o.id].outcome is not SolverOutcome.PROVED}
             gone = {f"inv:{name}" for name in failed}
-            answers = {id: each for id, each in (answers | asked).items() if gone.isdisjoint(each.core)}
             left = [each for each in left if each.name not in failed]
+            names = {each.name for each in left}
+            answers = {
+                id: each
+                for id, each in (answers | asked).items()
+                if id.rpartition("/")[2] in names and gone.isdisjoint(each.core)
+            }
             if not failed:
                 break
-        answers = {id: each for id, each in answers.items() if each.outcome is SolverOutcome.PROVED}
-        self._answers |= {id: each for id, each in answers.items() if id.rpartition("/")[2] in {x.name for x in left}}
-        return left
+        return answers
 
     def _take_for_now(self, false: Sequence[Invariant], depth: int) -> bool:
         """Take the plausible guess that the fewest steps break, if it may still be proved by another."""
