@@ -248,28 +248,58 @@ def closed(facts: Sequence[Term], rules: Sequence[Rule]) -> Iterator[Term]:
     known = dict.fromkeys(part for fact in facts for part in conjuncts(fact))
     for _ in range(ROUNDS):
         local = [rule for fact in known if isinstance(fact, Forall) for rule in rules_of(fact) if rule.premises]
-        found = [each for rule in (*local, *rules) for each in consequences(rule, tuple(known))]
+        by_head = _by_head(known)
+        found = [each for rule in (*local, *rules) for each in consequences(rule, by_head)]
         known.update(dict.fromkeys(part for each in found for part in conjuncts(each)))
         if len(known) > MOST_FACTS:
             break
     yield from (fact for fact in list(known)[:MOST_FACTS] if fact not in (TRUE, FALSE))
 
 
-def consequences(rule: Rule, facts: Sequence[Term]) -> Iterator[Term]:
-    """Yield the conclusion for each choice of facts that are the premises."""
-    for values in matches(rule.premises, facts, {}):
-        if free_variables(rule.conclusion) <= values.keys():
-            yield substitute(rule.conclusion, values)
+Head = tuple[object, ...]
+"""What a literal and a pattern that it matches have in common."""
 
 
-def matches(patterns: Sequence[Term], facts: Sequence[Term], values: Mapping[Var, Term]) -> Iterator[dict[Var, Term]]:
+def _by_head(facts: Iterable[Term]) -> Mapping[Head, list[Term]]:
+    found: dict[Head, list[Term]] = {}
+    for fact in facts:
+        found.setdefault(head(fact), []).append(fact)
+    return found
+
+
+def consequences(rule: Rule, facts: Mapping[Head, Sequence[Term]]) -> Iterator[Term]:
+    """Yield the conclusion for each choice of facts, by their heads, that are the premises."""
+    if all(head(premise) in facts for premise in rule.premises):
+        for values in _matches(rule.premises, facts, {}):
+            if free_variables(rule.conclusion) <= values.keys():
+                yield substitute(rule.conclusion, values)
+
+
+def _matches(
+    patterns: Sequence[Term], facts: Mapping[Head, Sequence[Term]], values: Mapping[Var, Term]
+) -> Iterator[dict[Var, Term]]:
     """Yield each way to give values to the variables of ``patterns`` that makes every one of them a fact."""
     if not patterns:
         yield dict(values)
         return
-    for fact in facts:
+    for fact in facts[head(patterns[0])]:
         if (found := matched(patterns[0], fact, values)) is not None:
-            yield from matches(patterns[1:], facts, found)
+            yield from _matches(patterns[1:], facts, found)
+
+
+def head(term: Term) -> Head:
+    """Return the kind of a term, and its symbol, member or number of parts; of a negation, those of what it denies."""
+    match term:
+        case Apply(symbol, _):
+            return Apply, symbol
+        case Not(body):
+            return Not, *head(body)
+        case Member() | Truth():
+            return type(term), term
+        case And(parts) | Or(parts):
+            return type(term), len(parts)
+        case _:
+            return (type(term),)
 
 
 def matched(pattern: Term, term: Term, values: Mapping[Var, Term]) -> dict[Var, Term] | None:
@@ -281,21 +311,9 @@ def matched(pattern: Term, term: Term, values: Mapping[Var, Term]) -> dict[Var, 
             return {**values, pattern: term}
         case Forall() | Exists():
             return None
-    if type(pattern) is not type(term) or _head(pattern) != _head(term):
+    if head(pattern) != head(term):
         return None
     found: dict[Var, Term] | None = dict(values)
     for one, other in zip(operands(pattern), operands(term), strict=True):
         found = matched(one, other, found) if found is not None else None
     return found
-
-
-def _head(term: Term) -> object:
-    match term:
-        case Apply(symbol, args):
-            return symbol, len(args)
-        case Member() | Truth():
-            return term
-        case And(parts) | Or(parts):
-            return len(parts)
-        case _:
-            return None

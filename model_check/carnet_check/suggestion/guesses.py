@@ -35,8 +35,11 @@ class ReadGuesses(Guesses):
         self._fallen: dict[str, bool] = {}
         numbers: dict[Term, int] = {}
         self._reader = Reader(protocol, (), numbers)
+        plain: list[Invariant] = []
         for _ in range(ROUNDS):
-            plain = self.plausible([each.invariant for each in self._reader.plain()])
+            before, plain = plain, self.plausible([each.invariant for each in self._reader.plain()])
+            if len(plain) == len(before):
+                break
             self._reader = Reader(protocol, [rule for each in plain for rule in rules_of(each.body)], numbers)
         self._about: dict[Symbol, list[tuple[tuple[int, int, int], Invariant]]] = {}
 

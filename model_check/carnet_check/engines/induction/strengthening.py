@@ -8,8 +8,9 @@ given up, and with it whatever was proved by it. So nothing is believed in the e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from carnet_check.engines.induction.counterexample import counterexample
 from carnet_check.engines.induction.induction import Houdini, ProofResult, answers_to, houdini, prove
@@ -45,46 +46,39 @@ def strengthened(
     listener: Listener,
 ) -> Strengthening:
     """Look for guesses with which claims are proved, leave out those that are not needed, and prove all once more."""
-    search = _Search(prove(protocol, threat, rlimit=rlimit, workers=workers), guesses, rlimit, workers, listener)
+    before = prove(protocol, threat, rlimit=rlimit, workers=workers)
+    search = _Search(before, guesses, rlimit, workers, listener)
     search.run({protocol.claim(name).checked.name for name in claims})
-    lemmas = _needed(protocol, threat, search.adopted, claims, rlimit, workers)
-    final = prove(replace(protocol, lemmas=(*protocol.lemmas, *lemmas)), threat, rlimit=rlimit, workers=workers)
-    proofs = {name: final.claim(name) for name in claims}
+    asked = partial(houdini, threat=threat, claims=claims, rlimit=rlimit, workers=workers)
+    found, lemmas = _needed(asked, before, search.adopted, claims)
     offered = {lemma.name for lemma in lemmas}
+    proofs = {name: found.claim(name) for name in claims}
     proved = {
         name: tuple(each for each in proof.lemmas if each in offered) for name, proof in proofs.items() if proof.proved
     }
-    used = {each for names in proved.values() for each in names}
-    kept = tuple(lemma for lemma in lemmas if lemma.name in used)
-    return Strengthening(kept, proved, tuple(name for name in claims if name not in proved), search.tried)
+    return Strengthening(lemmas, proved, tuple(name for name in claims if name not in proved), search.tried)
 
 
 def _needed(
-    protocol: Protocol,
-    threat: Threat | None,
-    lemmas: Sequence[Invariant],
-    claims: Collection[str],
-    rlimit: int,
-    workers: Workers,
-) -> tuple[Invariant, ...]:
-    """Leave out one guess after the other without which as many claims are proved."""
+    asked: Callable[..., Houdini], before: ProofResult, lemmas: Sequence[Invariant], claims: Collection[str]
+) -> tuple[Houdini, tuple[Invariant, ...]]:
+    """Leave out one guess after the other without which as many claims are proved; return the last proof, too."""
+    protocol = before.protocol
 
     def tried(with_: Sequence[Invariant], baselines: Sequence[ProofResult]) -> Houdini:
-        stronger = replace(protocol, lemmas=(*protocol.lemmas, *with_))
-        return houdini(stronger, threat, claims=claims, baselines=baselines, rlimit=rlimit, workers=workers)
+        return asked(replace(protocol, lemmas=(*protocol.lemmas, *with_)), baselines=baselines)
 
     def proved(found: Houdini) -> set[str]:
         return {name for name in claims if found.claim(name).proved}
 
-    found = tried(lemmas, ())
+    found = tried(lemmas, [before])
     wanted = proved(found)
     kept = _rested_on(found, wanted, lemmas)
     for lemma in sorted(kept, key=lambda each: -len(each.params)):
         fewer = [each for each in kept if each is not lemma]
-        without = tried(fewer, [found.proof])
-        if len(fewer) < len(kept) and proved(without) >= wanted:
+        if len(fewer) < len(kept) and proved(without := tried(fewer, [found.proof])) >= wanted:
             found, kept = without, _rested_on(without, wanted, fewer)
-    return tuple(kept)
+    return found, tuple(kept)
 
 
 def _rested_on(found: Houdini, claims: Iterable[str], lemmas: Iterable[Invariant]) -> list[Invariant]:
@@ -124,9 +118,8 @@ class _Search:
     def run(self, wanted: Collection[str]) -> None:
         """Go on until the proofs of what is wanted lack nothing, or nothing more can be done for them."""
         while open_ := self._open(wanted):
-            left = self._proved(open_)
-            for obligation in left:
-                if self._looked_at >= MOST_COUNTEREXAMPLES or not self._excluded(obligation):
+            for obligation in self._left(open_):
+                if self._left([obligation]) and not self._excluded(obligation):
                     self._give_up(obligation.invariant.name)
                     break
 
@@ -151,8 +144,8 @@ class _Search:
             waiting += used
         return [each for name in of if name in reached for each in of[name] if each.id not in self._answers]
 
-    def _proved(self, open_: Sequence[Obligation]) -> list[Obligation]:
-        """Ask about obligations, keep the proofs, and return the rest."""
+    def _left(self, open_: Sequence[Obligation]) -> list[Obligation]:
+        """Ask about obligations with all that is taken for a lemma, keep the proofs, and return what has none."""
         answers = self._asked(open_, self._system())
         self._answers |= {id: each for id, each in answers.items() if each.outcome is SolverOutcome.PROVED}
         return [each for each in open_ if each.id not in self._answers]
@@ -171,7 +164,7 @@ class _Search:
     def _excluded(self, obligation: Obligation) -> bool:
         """Take guesses that exclude a state from which an obligation fails, if there are any."""
         depth = self._depth.get(obligation.invariant.name, 0)
-        if obligation.action is None or depth > DEEPEST:
+        if obligation.action is None or depth > DEEPEST or self._looked_at >= MOST_COUNTEREXAMPLES:
             return False
         self._looked_at += 1
         self._listener.status(f"looking for what excludes {obligation.id}; {self.tried} guesses tried")
