@@ -78,7 +78,9 @@ def lemma_source(lemma: Invariant, names: AuthorNames) -> str:
     under = ", ".join(f'"{threat}"' for threat in lemma.under)
     decorator = f"@{names.draft}.lemma_under({under})" if under else f"@{names.draft}.lemma"
     params = ", ".join(f"{var.name}: {var.sort.name}" for var in lemma.params)
-    text = [decorator, f"def {lemma.name}({params}) -> Formula:", f'    """{lemma.says}"""']
+    line = f"def {lemma.name}({params}) -> Formula:"
+    head = [line] if len(line) <= WIDTH else [f"def {lemma.name}(", f"    {params},", ") -> Formula:"]
+    text = [decorator, *head, f'    """{lemma.says}"""']
     return "\n".join([*text, *_returned(lemma.body, names)]) + "\n"
 
 
