@@ -10,7 +10,7 @@ import argparse
 import csv
 import resource
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -28,6 +28,8 @@ from carnet_spec.language.terms import Term
 from tests.repo.tracked import ROOT
 
 PROTOCOLS = ("fastrack", "pipellm", "tensortee")
+SHOWN = 12
+"""How much of a digest tells specifications apart."""
 TABLE = ROOT / "docs" / "results" / "suggestions.csv"
 
 
@@ -58,6 +60,13 @@ class Found:
     seconds: str = ""
 
 
+HEADER = (
+    *("Protocol", "Specification", "Lemma removed", "What became of the claims", "Claims that lost their proof"),
+    *("Still without one", "Offered", "Seconds"),
+)
+HEADER_NAMES = dict(zip(HEADER, (field.name for field in fields(Found)), strict=True))
+
+
 def removed(id: str, lemma: str) -> Found:
     """Remove a lemma of a protocol, and look for what proves the claims that lose their proof."""
     source = load(id)
@@ -67,7 +76,7 @@ def removed(id: str, lemma: str) -> Found:
     began = _processor_time()
     proofs = try_claims(protocol, jobs=1).claims
     open_ = {key for key, proof in proofs.items() if not proof.proved}
-    found = Found(id, whole.digest, lemma, Removal.UNNEEDED)
+    found = Found(id, whole.digest[:SHOWN], lemma, Removal.UNNEEDED)
     if not open_:
         return replace(found, seconds=_shown(began))
     pairs = tuple((protocol.claim(claim), protocol.threat(threat)) for claim, threat in sorted(proofs))
@@ -108,7 +117,7 @@ def rows(protocols: Sequence[str], known: Mapping[tuple[str, str, str], Found]) 
     for id in protocols:
         whole = load(id).protocol()
         for lemma in whole.lemmas:
-            key = (id, whole.digest, lemma.name)
+            key = (id, whole.digest[:SHOWN], lemma.name)
             yield known[key] if key in known else removed(id, lemma.name)
 
 
@@ -117,7 +126,8 @@ def read(table: Path) -> list[Found]:
     if not table.exists():
         return []
     with table.open(encoding="utf-8", newline="") as text:
-        return [Found(**{**row, "removal": Removal(row["removal"])}) for row in csv.DictReader(text)]
+        listed = [{HEADER_NAMES[name]: value for name, value in row.items()} for row in csv.DictReader(text)]
+    return [Found(removal=Removal(row.pop("removal")), **row) for row in listed]
 
 
 def write(table: Path, found: Iterable[Found]) -> None:
@@ -129,9 +139,9 @@ def write(table: Path, found: Iterable[Found]) -> None:
         names = {(each.protocol, each.lemma) for each in listed}
         rest = [each for each in before if (each.protocol, each.lemma) not in names]
         with table.open("w", encoding="utf-8", newline="") as text:
-            writer = csv.DictWriter(text, list(asdict(row)), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(asdict(each) for each in (*listed, *rest))
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow(HEADER)
+            writer.writerows(astuple(each) for each in (*listed, *rest))
 
 
 def main() -> None:

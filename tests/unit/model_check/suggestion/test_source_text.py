@@ -89,5 +89,5 @@ def test_a_name_is_nobody_elses() -> None:
     assert first.isidentifier()
     assert second.isidentifier()
     assert first != second
-    known = {each.name for each in (*protocol.symbols, *protocol.invariants)}
+    known = {each.name for each in protocol.symbols} | {each.name for each in protocol.invariants}
     assert not {first, second} & known
