@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import csv
-import resource
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from enum import StrEnum
@@ -22,12 +22,16 @@ from carnet_check.loading.families import load
 from carnet_check.suggestion.facts import rules_of
 from carnet_check.suggestion.shapes import Reader
 from carnet_check.suggestion.suggestions import suggest
+from carnet_command.worker import Lost
+from carnet_command.workers import WorkerPool
 from carnet_spec.language import Invariant, Protocol
 from carnet_spec.language.notation import ASCII, show
 from carnet_spec.language.terms import Term
 from tests.repo.tracked import ROOT
 
 PROTOCOLS = ("fastrack", "pipellm", "tensortee")
+PATIENCE = 900
+"""Seconds of the clock that one lemma may take on a busy machine."""
 SHOWN = 12
 """How much of a digest tells specifications apart."""
 TABLE = ROOT / "docs" / "results" / "suggestions.csv"
@@ -73,7 +77,7 @@ def removed(id: str, lemma: str) -> Found:
     whole = source.protocol()
     protocol = replace(whole, lemmas=tuple(each for each in whole.lemmas if each.name != lemma))
     (gone,) = (each for each in whole.lemmas if each.name == lemma)
-    began = _processor_time()
+    began = time.process_time()
     proofs = try_claims(protocol, jobs=1).claims
     open_ = {key for key, proof in proofs.items() if not proof.proved}
     found = Found(id, whole.digest[:SHOWN], lemma, Removal.UNNEEDED)
@@ -96,14 +100,8 @@ def removed(id: str, lemma: str) -> Found:
     )
 
 
-def _processor_time() -> float:
-    """Return the seconds of processor time of this process, and of the workers that ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
-
-
 def _shown(began: float) -> str:
-    return f"{_processor_time() - began:.1f}"
+    return f"{time.process_time() - began:.1f}"
 
 
 def _clauses(protocol: Protocol, lemmas: Iterable[Invariant]) -> set[Term]:
@@ -114,11 +112,23 @@ def _clauses(protocol: Protocol, lemmas: Iterable[Invariant]) -> set[Term]:
 
 def rows(protocols: Sequence[str], known: Mapping[tuple[str, str, str], Found]) -> Iterator[Found]:
     """Yield a row for each lemma, those that are known as they are."""
-    for id in protocols:
-        whole = load(id).protocol()
-        for lemma in whole.lemmas:
-            key = (id, whole.digest[:SHOWN], lemma.name)
-            yield known[key] if key in known else removed(id, lemma.name)
+    parts = [
+        (id, whole.digest[:SHOWN], lemma.name)
+        for id in protocols
+        for whole in [load(id).protocol()]
+        for lemma in whole.lemmas
+    ]
+    yield from (known[part] for part in parts if part in known)
+    with WorkerPool(1, patience=PATIENCE, memory=None, keep=False) as pool:
+        for part, found in pool.results(_row, [part for part in parts if part not in known]):
+            if isinstance(found, Lost):
+                raise RuntimeError(f"{part}: {found.reason}")
+            yield found
+
+
+def _row(part: tuple[str, str, str]) -> list[Found]:
+    """Remove one lemma, in a process that starts no other, so that its processor time is all there is."""
+    return [removed(part[0], part[2])]
 
 
 def read(table: Path) -> list[Found]:

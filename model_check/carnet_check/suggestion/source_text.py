@@ -30,6 +30,9 @@ from carnet_spec.language.terms import (
 )
 
 WIDTH = 120
+LANGUAGE = "carnet_spec.language"
+WORDS = frozenset(("Formula", "exists", "false", "forall", "implies", "true", "used"))
+"""What the text of a lemma may use of the language."""
 STATEMENTS = ("action", "rule", "claim", "goal", "lemma", "lemma_under")
 """The methods of a draft by which an author states something."""
 
@@ -41,10 +44,12 @@ class AuthorNames:
     Attributes:
         draft: the draft that lemmas are stated of.
         symbols: the Python name of each symbol that is declared by an assignment, by the symbol's own name.
+        imported: the names of the language that the files have; ``*`` stands for all of them.
     """
 
     draft: str = "draft"
     symbols: Mapping[str, str] = field(default_factory=dict)
+    imported: frozenset[str] = frozenset("*")
 
     @classmethod
     def read(cls, files: Iterable[str]) -> AuthorNames:
@@ -52,11 +57,24 @@ class AuthorNames:
         nodes = [node for file in files for node in ast.walk(ast.parse(Path(file).read_bytes()))]
         symbols = dict(pair for node in nodes for pair in _declared(node))
         drafts = Counter(name for node in nodes for name in _stating(node))
-        return cls(drafts.most_common(1)[0][0] if drafts else "draft", symbols)
+        imported = frozenset(name for node in nodes for name in _imported(node))
+        return cls(drafts.most_common(1)[0][0] if drafts else "draft", symbols, imported)
 
     def of(self, symbol: Symbol) -> str:
         """Return what a symbol is called."""
         return self.symbols.get(symbol.name, symbol.name)
+
+    def import_line(self, sources: Iterable[str]) -> str:
+        """Return the line that imports what some source texts use of the language and the files lack, or nothing."""
+        used = {node.id for text in sources for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        lacking = sorted(used & WORDS - self.imported) if "*" not in self.imported else []
+        return f"from {LANGUAGE} import {', '.join(lacking)}" if lacking else ""
+
+
+def _imported(node: ast.AST) -> Iterable[str]:
+    match node:
+        case ast.ImportFrom(module=str(module)) if module.startswith(LANGUAGE):
+            yield from (alias.name for alias in node.names if alias.asname in (None, alias.name))
 
 
 def _declared(node: ast.AST) -> Iterable[tuple[str, str]]:

@@ -56,6 +56,7 @@ class Suggestion:
         return {
             "variant": self.variant,
             "threat": self.threat,
+            "imports": self.names.import_line(lemma_source(each, self.names) for each in self.lemmas),
             "lemmas": [self._lemma(each) for each in self.lemmas],
             "proved": list(self.proved),
             "open": list(self.open),
@@ -78,7 +79,9 @@ class Suggestion:
         if self.lemmas:
             number = counted(len(self.lemmas), "lemma")
             yield from wrapped("suggested", f"{place}: add {number} beside the claims, and verify again")
-        for lemma in self.as_json()["lemmas"]:
+        value = self.as_json()
+        yield from ["", value["imports"]] if value["imports"] else []
+        for lemma in value["lemmas"]:
             yield ""
             yield f"# for {', '.join(lemma['proves'])}"
             yield from lemma["source"].splitlines()

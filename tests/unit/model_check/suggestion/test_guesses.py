@@ -6,6 +6,7 @@ import pytest
 
 from carnet_check.engines import registry
 from carnet_check.engines.exploration import Walks
+from carnet_check.engines.interface import Explores
 from carnet_check.loading.families import load
 from carnet_check.suggestion.guesses import ReadGuesses, Visit
 from carnet_spec.language import Invariant
@@ -23,7 +24,7 @@ def _words(guesses: list[Invariant]) -> set[str]:
 
 
 @pytest.mark.parametrize("explorer", [registry.explorer(), registry.walker(Walks(50, 20))], ids=["all", "walks"])
-def test_what_a_visited_state_falsifies_is_not_plausible(explorer: registry.Explores) -> None:
+def test_what_a_visited_state_falsifies_is_not_plausible(explorer: Explores) -> None:
     guesses = ReadGuesses(PROTOCOL, [Visit(explorer, INSTANCE)])
     every = list(guesses.about(CARRIED))
     plausible = guesses.plausible(every)

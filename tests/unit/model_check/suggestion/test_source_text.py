@@ -81,6 +81,14 @@ def test_an_author_is_asked_what_things_are_called(tmp_path: Path) -> None:
     assert (names.draft, names.symbols) == ("d", {"x": "d", "theirs": "mine"})
 
 
+def test_what_an_author_lacks_of_the_language_is_imported() -> None:
+    text = "def one(p: Person) -> Formula:\n    return implies(held(p), used(p))\n"
+    has = AuthorNames(imported=frozenset(("Formula", "Draft")))
+    assert has.import_line([text]) == "from carnet_spec.language import implies, used"
+    assert AuthorNames(imported=frozenset(("Formula", "implies", "used"))).import_line([text]) == ""
+    assert AuthorNames(imported=frozenset("*")).import_line([text]) == ""
+
+
 def test_a_name_is_nobody_elses() -> None:
     protocol = load("fastrack").protocol()
     lemma = protocol.lemmas[3]
