@@ -29,9 +29,7 @@ def _pasted(place: Path, suggestion: dict[str, Any], left_out: str = "") -> Path
     """Write the protocol with what is suggested, as an author does: imports first, lemmas last."""
     lemmas = (each["source"] for each in suggestion["lemmas"] if each["name"] != left_out)
     whole = BADGES.read_text(encoding="utf-8")
-    first = whole.replace(
-        "from carnet_spec.language import (", f"{suggestion['imports']}\nfrom carnet_spec.language import ("
-    )
+    first = whole.replace("from carnet_spec", f"{suggestion['imports']}\nfrom carnet_spec", 1)
     place.write_text("\n\n".join([first, *lemmas]), encoding="utf-8")
     return place
 
