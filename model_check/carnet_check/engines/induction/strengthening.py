@@ -22,7 +22,7 @@ from carnet_check.engines.proving.solver import load_hints
 from carnet_check.engines.runner import Listener
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Invariant, Protocol, Symbol, Threat
-from carnet_spec.language.terms import Apply, Implies, conjunction, symbols_of
+from carnet_spec.language.terms import TRUE, And, Apply, Implies, Term, conjunction, free_variables, symbols_of
 
 MOST_COUNTEREXAMPLES = 40
 """How many failing obligations are looked at before what is left is given up."""
@@ -50,7 +50,8 @@ def strengthened(
     search = _Search(before, guesses, rlimit, workers, listener)
     search.run({protocol.claim(name).checked.name for name in claims})
     asked = partial(houdini, threat=threat, claims=claims, rlimit=rlimit, workers=workers)
-    found, lemmas = _needed(asked, before, search.adopted, claims)
+    least = _Minimisation(asked, before, claims)
+    found, lemmas = least.of(search.adopted)
     offered = {lemma.name for lemma in lemmas}
     proofs = {name: found.claim(name) for name in claims}
     proved = {
@@ -59,31 +60,61 @@ def strengthened(
     return Strengthening(lemmas, proved, tuple(name for name in claims if name not in proved), search.tried)
 
 
-def _needed(
-    asked: Callable[..., Houdini], before: ProofResult, lemmas: Sequence[Invariant], claims: Collection[str]
-) -> tuple[Houdini, tuple[Invariant, ...]]:
-    """Leave out one guess after the other without which as many claims are proved; return the last proof, too."""
-    protocol = before.protocol
+class _Minimisation:
+    """Leaves out lemmas, and premises of lemmas, as long as as many claims are proved; each trial is a whole proof."""
 
-    def tried(with_: Sequence[Invariant], baselines: Sequence[ProofResult]) -> Houdini:
-        return asked(replace(protocol, lemmas=(*protocol.lemmas, *with_)), baselines=baselines)
+    def __init__(self, asked: Callable[..., Houdini], before: ProofResult, claims: Collection[str]) -> None:
+        self._asked = asked
+        self._before = before
+        self._claims = claims
 
-    def proved(found: Houdini) -> set[str]:
-        return {name for name in claims if found.claim(name).proved}
+    def of(self, lemmas: Sequence[Invariant]) -> tuple[Houdini, tuple[Invariant, ...]]:
+        """Return the last proof, and the lemmas that it uses."""
+        self._found = self._tried(lemmas, self._before)
+        self._wanted = self._proved(self._found)
+        kept = self._used(lemmas)
+        for lemma in sorted(kept, key=lambda each: -len(each.params)):
+            kept = self._accepted(kept, [each for each in kept if each is not lemma])
+        for lemma in tuple(kept):
+            for part in _premises(lemma)[1:]:
+                kept = self._accepted(
+                    kept, [_without(each, part) if each.name == lemma.name else each for each in kept]
+                )
+        return self._found, tuple(kept)
 
-    found = tried(lemmas, [before])
-    wanted = proved(found)
-    kept = _rested_on(found, wanted, lemmas)
-    for lemma in sorted(kept, key=lambda each: -len(each.params)):
-        fewer = [each for each in kept if each is not lemma]
-        if len(fewer) < len(kept) and proved(without := tried(fewer, [found.proof])) >= wanted:
-            found, kept = without, _rested_on(without, wanted, fewer)
-    return found, tuple(kept)
+    def _accepted(self, kept: list[Invariant], other: list[Invariant]) -> list[Invariant]:
+        """Return those of ``other`` that are used, if they prove as much, or else what was kept."""
+        tried = self._tried(other, self._found.proof)
+        if not self._proved(tried) >= self._wanted:
+            return kept
+        self._found = tried
+        return self._used(other)
+
+    def _tried(self, lemmas: Sequence[Invariant], baseline: ProofResult) -> Houdini:
+        protocol = self._before.protocol
+        return self._asked(replace(protocol, lemmas=(*protocol.lemmas, *lemmas)), baselines=[baseline])
+
+    def _proved(self, found: Houdini) -> set[str]:
+        return {name for name in self._claims if found.claim(name).proved}
+
+    def _used(self, lemmas: Iterable[Invariant]) -> list[Invariant]:
+        used = {name for claim in self._wanted for name in self._found.claim(claim).lemmas}
+        return [lemma for lemma in lemmas if lemma.name in used]
 
 
-def _rested_on(found: Houdini, claims: Iterable[str], lemmas: Iterable[Invariant]) -> list[Invariant]:
-    used = {name for claim in claims for name in found.claim(claim).lemmas}
-    return [lemma for lemma in lemmas if lemma.name in used]
+def _premises(lemma: Invariant) -> tuple[Term, ...]:
+    """Return the premises of a lemma; the first one is what it is about."""
+    premise = lemma.body.premise if isinstance(lemma.body, Implies) else TRUE
+    return premise.parts if isinstance(premise, And) else (premise,)
+
+
+def _without(lemma: Invariant, premise: Term) -> Invariant:
+    """Return the lemma without a premise, of those parameters that it still speaks of."""
+    assert isinstance(lemma.body, Implies)
+    rest = conjunction(tuple(part for part in _premises(lemma) if part != premise))
+    body = Implies(rest, lemma.body.conclusion)
+    spoken = free_variables(body)
+    return replace(lemma, body=body, params=tuple(var for var in lemma.params if var in spoken))
 
 
 class _Search:
@@ -264,6 +295,4 @@ def _spoken_of(obligation: Obligation) -> frozenset[Symbol]:
 
 def _premised(guess: Invariant) -> frozenset[Symbol]:
     """Return the relations some fact of which a guess has as a premise."""
-    premise = guess.body.premise if isinstance(guess.body, Implies) else conjunction(())
-    parts = getattr(premise, "parts", (premise,))
-    return frozenset(part.symbol for part in parts if isinstance(part, Apply))
+    return frozenset(part.symbol for part in _premises(guess) if isinstance(part, Apply))

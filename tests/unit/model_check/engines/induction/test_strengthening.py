@@ -26,6 +26,7 @@ from carnet_spec.language import (
     rigid_relation,
 )
 from carnet_spec.language.draft import traced_invariant
+from carnet_spec.language.notation import ASCII, show
 
 
 class Thing(Individual):
@@ -134,6 +135,16 @@ def test_where_one_is_missing_nothing_is_offered(offered: tuple[object, ...]) ->
     """The second needs the first: taken for now, it is given up when it cannot be proved."""
     found = _strengthened(*offered)
     assert (found.lemmas, found.proved, found.open) == ((), {}, ("whole",))
+
+
+def _second_is_sound_if_whole(t: Thing) -> Formula:
+    return implies(second(t) & ~broken(t), sound(t))
+
+
+def test_premises_that_no_proof_needs_are_left_out() -> None:
+    found = _strengthened(_second_is_sound_if_whole, _first_is_sound)
+    said = {lemma.name: show(lemma.body, ASCII) for lemma in found.lemmas}
+    assert said["second_is_sound_if_whole"] == "second(t) -> sound(t)"
 
 
 def test_a_false_guess_that_excludes_every_counterexample_is_not_believed() -> None:
