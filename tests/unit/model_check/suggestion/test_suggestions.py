@@ -108,6 +108,32 @@ def test_a_run_that_proves_nothing_cannot_suggest() -> None:
     assert carnet("verify", str(BADGES), "--shard", "1/2", "--cache", "unused", "--suggest").code == 2
 
 
+BRIBED = """
+
+bribed = rigid_flag("bribed", says="the office can be bribed")
+draft.threat("outsider", "the office cannot be bribed", honest=~bribed)
+
+
+@draft.action(by=THIEF, says="The office forges {b} for {p}.", message="{p} -> office: {b}", source="example", cost=1)
+def forge(step: Step, p: Person, b: Badge, r: Rank) -> None:
+    step.given("bribed", bribed)
+    step.insert(printed(p, b, r))
+"""
+
+
+def test_a_lemma_that_needs_the_axioms_of_a_threat_model_is_limited_to_it(tmp_path: Path) -> None:
+    whole = BADGES.read_text(encoding="utf-8").replace("rigid_function,", "rigid_flag,\n    rigid_function,", 1)
+    head, claim, rest = whole.partition('@draft.claim(name="staff-only"')
+    claimed = "".join([head, claim, rest.replace('under=("anyone",)', 'under=("outsider",)', 1), BRIBED])
+    (tmp_path / "bribed.py").write_text(claimed, encoding="utf-8")
+    (suggestion,) = _verified(tmp_path / "bribed.py", "--claim", "staff-only", "--suggest").json["suggestions"]
+    assert (suggestion["threat"], suggestion["proved"]) == ("outsider", ["staff-only"])
+    sources = [each["source"] for each in suggestion["lemmas"]]
+    assert all(text.startswith('@draft.lemma_under("outsider")\n') for text in sources)
+    (tmp_path / "pasted.py").write_text("\n\n".join([claimed, *sources]), encoding="utf-8")
+    assert _verdicts(_verified(tmp_path / "pasted.py", "--claim", "staff-only")) == {"staff-only": "PROVED"}
+
+
 @pytest.mark.parametrize(
     ("protocol", "lemma"),
     [("fastrack", "tags_tell"), ("pipellm", "sent_was_asked"), ("tensortee", "foul_is_spoilt")],
