@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 import csv
+import functools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 
-from carnet_check.engines.induction.induction import try_claims
+from carnet_check.engines.induction.induction import ProofResult, prove
 from carnet_check.engines.interface import Plan, Strengthens
 from carnet_check.engines.registry import able
 from carnet_check.engines.runner import NullListener
@@ -77,27 +78,39 @@ def removed(id: str, lemma: str) -> Found:
     whole = source.protocol()
     protocol = replace(whole, lemmas=tuple(each for each in whole.lemmas if each.name != lemma))
     (gone,) = (each for each in whole.lemmas if each.name == lemma)
+    known = _proof(id)
     began = time.process_time()
-    proofs = try_claims(protocol, jobs=1).claims
-    open_ = {key for key, proof in proofs.items() if not proof.proved}
+    open_ = _unproved(protocol, known)
     found = Found(id, whole.digest[:SHOWN], lemma, Removal.UNNEEDED)
     if not open_:
         return replace(found, seconds=_shown(began))
-    pairs = tuple((protocol.claim(claim), protocol.threat(threat)) for claim, threat in sorted(proofs))
-    plan = Plan(protocol, "", protocol.threats, pairs, frozenset(), True)
-    suggestions = list(suggest(able(Strengthens), source, plan, open_, NullListener()))
+    plan = Plan(protocol, "", protocol.threats, (), frozenset(), True)
+    pairs = {(claim, threat.id) for claim in open_ for threat in protocol.threats}
+    suggestions = list(suggest(able(Strengthens), source, plan, pairs, NullListener()))
     lemmas = [each for suggestion in suggestions for each in suggestion.lemmas]
     stronger = replace(protocol, lemmas=(*protocol.lemmas, *lemmas))
-    left = {key[0] for key, proof in try_claims(stronger, jobs=1).claims.items() if not proof.proved}
+    left = _unproved(stronger, known)
     again = _clauses(protocol, lemmas) <= _clauses(protocol, [gone])
     return replace(
         found,
         removal=Removal.OPEN if left else Removal.AGAIN if again else Removal.REPLACED,
-        claims=", ".join(sorted({claim for claim, _ in open_})),
+        claims=", ".join(sorted(open_)),
         open=", ".join(sorted(left)),
         offered="; ".join(show(each.body, ASCII) for each in lemmas),
         seconds=_shown(began),
     )
+
+
+@functools.cache
+def _proof(id: str) -> ProofResult:
+    """Prove a protocol as it is, under every threat model at once; what is proved so is not asked again."""
+    return prove(load(id).protocol(), jobs=1)
+
+
+def _unproved(protocol: Protocol, known: ProofResult) -> set[str]:
+    """Return the claims that have no proof under every threat model."""
+    proof = prove(protocol, jobs=1, baselines=[known])
+    return {claim.name for claim in protocol.claims if not proof.claim(claim.name).proved}
 
 
 def _shown(began: float) -> str:

@@ -485,14 +485,16 @@ class _Context:
         return tuple(substitute(part, values) for part in self.parts)
 
     def bindings(self, facts: Sequence[Term], own: frozenset[Var]) -> Iterator[dict[Var, Term]]:
-        """Yield values for which it is about some of the variables ``own``, and, as far as may be, about facts."""
+        """Yield values for which it is about one of ``own`` alone, and then about facts as far as may be."""
         for hub in self.hubs:
             for var in (each for each in own if each.sort == hub.sort):
                 values: dict[Var, Term] = {hub: var}
+                yield values
                 for part in self.parts:
                     found = (matched(part, fact, values) for fact in facts)
                     values = next((each for each in found if each is not None), values)
-                yield values
+                if len(values) > 1:
+                    yield values
 
 
 def _contexts(protocol: Protocol, stated: Iterable[Rule]) -> Iterator[_Context]:

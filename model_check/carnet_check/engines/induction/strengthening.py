@@ -24,11 +24,13 @@ from carnet_check.semantics import Interpreter
 from carnet_spec.language import Invariant, Protocol, Symbol, Threat
 from carnet_spec.language.terms import TRUE, And, Apply, Implies, Term, conjunction, free_variables, symbols_of
 
-MOST_COUNTEREXAMPLES = 40
+MOST_COUNTEREXAMPLES = 20
 """How many failing obligations are looked at before what is left is given up."""
+SEARCH_RLIMIT = 1_000_000
+"""Units of the solver's counter for each question of the search; what is found is proved with the whole budget."""
 TOGETHER = 16
 """How many guesses are asked about together."""
-CHUNKS = 4
+CHUNKS = 3
 """How often guesses are asked about for one failing obligation."""
 ADOPTED = 2
 """How many guesses are taken that exclude the same state."""
@@ -47,7 +49,7 @@ def strengthened(
 ) -> Strengthening:
     """Look for guesses with which claims are proved, leave out those that are not needed, and prove all once more."""
     before = prove(protocol, threat, rlimit=rlimit, workers=workers)
-    search = _Search(before, guesses, rlimit, workers, listener)
+    search = _Search(before, guesses, min(rlimit, SEARCH_RLIMIT), workers, listener)
     search.run({protocol.claim(name).checked.name for name in claims})
     asked = partial(houdini, threat=threat, claims=claims, rlimit=rlimit, workers=workers)
     least = _Minimisation(asked, before, claims)
@@ -138,6 +140,7 @@ class _Search:
         self._depth: dict[str, int] = {}
         self._adopted: dict[str, Invariant] = {}
         self._given_up: set[str] = set()
+        self._refused: dict[str, int] = {}
         self._looked_at = 0
         self.tried = 0
 
@@ -199,11 +202,14 @@ class _Search:
             return False
         self._looked_at += 1
         self._listener.status(f"looking for what excludes {obligation.id}; {self.tried} guesses tried")
+        now = len(self.adopted)
         false = self._guesses.plausible(self._false_before(replace(obligation, system=self._system())))
+        false = [each for each in false if self._refused.get(each.name) != now]
         for number in range(CHUNKS):
             chunk = false[number * TOGETHER : (number + 1) * TOGETHER]
             self.tried += len(chunk)
             answers = self._inductive(chunk)
+            self._refused |= dict.fromkeys((each.name for each in chunk), now)
             proved = {id.rpartition("/")[2] for id in answers}
             if proved:
                 chosen = [each.name for each in chunk if each.name in proved][:ADOPTED]
