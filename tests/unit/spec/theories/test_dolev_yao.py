@@ -75,7 +75,12 @@ def has(value: Value) -> Known:
 
 def every_primitive() -> Draft:
     draft = Draft("deductions", "Deductions")
-    theory = DolevYao(draft, ADVERSARY, Agent, corrupt)
+    with DolevYao(draft, ADVERSARY, Agent, corrupt) as theory:
+        describe(theory)
+    return draft
+
+
+def describe(theory: DolevYao) -> None:
     theory.draw(knows, "pv", "{v}")
     theory.draw(exponent, "px", "{x}")
     theory.pool(knows, "pqv", "{v}")
@@ -93,7 +98,8 @@ def every_primitive() -> Draft:
     theory.exchange(exponent, share, secret, "pxy")
     theory.message(confirmed, "pxya", lambda x, y, a: Mac(SharedSecret(secret, x, y), a), "the MAC of {a}")
     theory.message(bound, "pxy", lambda x, y: Hash(SharedSecret(secret, x, y), Known(share, x)), "the digest")
-    return draft
+    theory.pool(exponent, "pqx", "{x}")
+    theory.pool(secret, "pqxy", "the secret of {x} and {y}")
 
 
 DRAFT = every_primitive()
@@ -161,7 +167,7 @@ def deduced(start: set[Holding]) -> set[Holding]:
             found = {part for term in own for part in taken_apart(agent, term, own.__contains__)}
             if agent in COLLUDERS:
                 found |= {*put_together(own.__contains__)}
-                shared = {term for term in own | found if term[0] in ("knows", "inner")}
+                shared = {term for term in own | found if term[0] in ("knows", "inner", "exponent", "secret")}
                 more |= {(other, term) for other in COLLUDERS for term in shared}
             for x, y in product(EXPONENTS, EXPONENTS):
                 if ("exponent", x) in own and ("share", y) in own:
@@ -331,6 +337,69 @@ def test_rules_have_a_sentence_and_guards_with_names() -> None:
 
 def theory() -> DolevYao:
     return DolevYao(Draft("misuse", "Misuse"), ADVERSARY, Agent, corrupt)
+
+
+def described(*say: Callable[[DolevYao], object]) -> None:
+    """Describe the messages of a draft whose honest agents send one, and know a value."""
+    draft = Draft("sends", "Sends")
+
+    @draft.action(Role("party"), "tests")
+    def send(step: Step, a: Agent, v: Value) -> None:
+        step.insert(knows(a, v), addressed(a, v, a))
+
+    with DolevYao(draft, ADVERSARY, Agent, corrupt) as theory:
+        for each in say:
+            each(theory)
+
+
+def pooled(theory: DolevYao) -> None:
+    theory.pool(knows, "pqv", "{v}")
+
+
+def sent(theory: DolevYao) -> None:
+    theory.message(addressed, "pavb", lambda a, v, b: PublicKeyEncryption(a, has(v), b), "{v} for {a}")
+
+
+def sent_inside(theory: DolevYao) -> None:
+    theory.message(outer, "pakv", lambda a, k, v: PublicKeyEncryption(a, Known(inner, k, v)), "a sealed {v}")
+
+
+def sent_with_a_digest(theory: DolevYao) -> None:
+    theory.message(wrapped, "pkv", lambda k, v: AuthenticatedEncryption(has(k), Known(digest, v, v)), "a digest")
+
+
+INCOMPLETE: dict[str, tuple[tuple[Callable[[DolevYao], object], ...], str]] = {
+    "a message that is sent": ((pooled,), "addressed: nothing says what it is made of"),
+    "what honest agents know": ((sent,), "knows: nothing says that colluders tell each other"),
+    "a message inside of another": ((pooled, sent, sent_inside), "inner: nothing says what it is made of"),
+    "what is inside, pooled and not described": (
+        (pooled, sent, sent_inside, lambda theory: theory.pool(inner, "pqkv", "a sealed {v}")),
+        "inner: nothing says what it is made of",
+    ),
+    "what is inside, described and not pooled": (
+        (pooled, sent, sent_inside, lambda theory: theory.message(inner, "pkv", lambda k, v: Hash(has(k), has(v)), "")),
+        "inner: nothing says that colluders tell each other",
+    ),
+    "a message in a message": ((pooled, sent, sent_with_a_digest), "digest: nothing says what it is made of"),
+}
+
+
+@pytest.mark.parametrize("why", INCOMPLETE)
+def test_what_is_left_open_is_refused(why: str) -> None:
+    say, said = INCOMPLETE[why]
+    with pytest.raises(MisuseError, match=re.escape(said)):
+        described(*say)
+
+
+def test_what_is_described_or_exempt_is_complete() -> None:
+    described(pooled, sent)
+    described(pooled, lambda theory: theory.exempt(addressed))
+    described(sent, lambda theory: theory.exempt(knows))
+
+
+def test_another_error_is_not_hidden_by_what_is_left_open() -> None:
+    with pytest.raises(ZeroDivisionError):
+        described(lambda theory: 1 // 0)
 
 
 def anything(value: object) -> Any:
