@@ -15,11 +15,11 @@ Source: Dolev and Yao, On the Security of Public Key Protocols, IEEE Transaction
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from carnet_spec.language import Draft, Formula, Individual, Kind, MisuseError, Relation, Role, Step, Symbol
 from carnet_spec.language.expressions import called, parameters
-from carnet_spec.language.terms import Var
+from carnet_spec.language.terms import Member, Var
 from carnet_spec.language.tracing import called_from
 
 SOURCE = "Dolev and Yao, On the Security of Public Key Protocols, section II"
@@ -84,6 +84,10 @@ class Primitive:
         others = [each for each in self.fields if not isinstance(each, SharedSecret)]
         values = (value for each in others for value in (each.values if isinstance(each, Known) else (each,)))
         return any(value.term == exponent.term for value in values)
+
+    def shape(self, described: Container[Symbol]) -> tuple[object, ...]:
+        """Return what tells the message from those of another form: the primitive, and what its key and fields are."""
+        return (type(self), *(_shape_of(each, described) for each in (*self.keys, *self.fields)))
 
     def to_make(self, theory: DolevYao, agent: Individual) -> Formula | None:
         """Whether an agent has the key that it takes to make the message, or None if it takes none."""
@@ -210,6 +214,7 @@ class DolevYao:
         self._pooled: set[Symbol] = set()
         self._mentioned: set[Symbol] = set()
         """What messages are made of."""
+        self._primitives: dict[Symbol, Primitive] = {}
 
     def __enter__(self) -> DolevYao:
         return self
@@ -218,12 +223,15 @@ class DolevYao:
         """Refuse what is left open, unless something else went wrong.
 
         Raises:
-            MisuseError: what honest steps send or parts of messages are is not described, or what they know not pooled.
+            MisuseError: what honest steps send or parts of messages are is not described, what they know is not
+                pooled, or two messages have one form.
         """
+        if kind is not None:
+            return
         honest = (update.symbol for action in self.draft.actions if action.by.honest for update in action.updates)
         for symbol in dict.fromkeys((*honest, *sorted(self._mentioned, key=lambda each: each.name))):
-            if kind is None:
-                self._require_complete(symbol)
+            self._require_complete(symbol)
+        self._require_distinct_forms()
 
     def _require_complete(self, symbol: Symbol) -> None:
         known = symbol.kind is Kind.KNOWLEDGE
@@ -232,6 +240,16 @@ class DolevYao:
             raise MisuseError(f"{symbol.name}: nothing says what it is made of: call message, or exempt")
         if known and symbol not in self._pooled:
             raise MisuseError(f"{symbol.name}: nothing says that colluders tell each other: call pool, or exempt")
+
+    def _require_distinct_forms(self) -> None:
+        first: dict[tuple[object, ...], Symbol] = {}
+        for symbol, primitive in self._primitives.items():
+            other = first.setdefault(primitive.shape(self._described), symbol)
+            if other != symbol:
+                raise MisuseError(
+                    f"{other.name} and {symbol.name} have one form, so each is taken for the other: make them one "
+                    "relation, or tell them apart by a member of an enumeration in each"
+                )
 
     def exempt(self, relation: Relation) -> None:
         """Say that the draft itself has the rules of a message, or of what agents know."""
@@ -260,6 +278,7 @@ class DolevYao:
         if not isinstance(primitive, Primitive):
             raise MisuseError(f"{relation.symbol.name}: a message is made by a primitive, not {called(primitive)}")
         self._described.add(relation.symbol)
+        self._primitives[relation.symbol] = primitive
         self._mentioned |= {each.relation.symbol for each in (sent, *primitive.parts, *primitive.keys)}
         self._add_making(sent, primitive, agent, what)
         if primitive.reveals and primitive.parts:
@@ -452,6 +471,14 @@ def _require_field(field: object) -> None:
         )
     if not isinstance(field, Individual | Known):
         raise MisuseError(f"a field of a message is an element or Known, not {called(field)}")
+
+
+def _shape_of(field: Field, described: Container[Symbol]) -> object:
+    """Return a message's relation, a member of an enumeration, or the sort of what can be any of that sort."""
+    if not isinstance(field, Known):
+        return field.term if isinstance(field.term, Member) else field.sort
+    is_message = len(field.values) > 1 or field.relation.symbol in described
+    return field.relation.symbol if is_message else field.values[0].sort
 
 
 def _guard(step: Step, name: str, formula: Formula | None) -> None:

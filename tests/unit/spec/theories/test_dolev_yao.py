@@ -41,6 +41,13 @@ class Exponent(Individual, fresh=True):
     """An exponent, and its share."""
 
 
+class Tag(Individual):
+    """What tells messages of one form apart."""
+
+    INSIDE = member()
+    OUTSIDE = member()
+
+
 ADVERSARY = Role("adversary", honest=False)
 corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH)
 knows = relation("knows", Agent, Value, kind=Kind.KNOWLEDGE)
@@ -52,6 +59,7 @@ signed = relation("signed", Agent, Value, kind=Kind.MESSAGE)
 digest = relation("digest", Value, Value, kind=Kind.MESSAGE)
 tag = relation("tag", Value, Value, kind=Kind.MESSAGE)
 inner = relation("inner", Agent, Value, Value, kind=Kind.KNOWLEDGE)
+
 outer = relation("outer", Agent, Value, Value, kind=Kind.MESSAGE)
 wrapped = relation("wrapped", Value, Value, kind=Kind.MESSAGE)
 exponent = relation("exponent", Agent, Exponent, kind=Kind.KNOWLEDGE)
@@ -92,7 +100,9 @@ def describe(theory: DolevYao) -> None:
     theory.message(signed, "pav", lambda a, v: Signature(a, has(v)), "{v} signed by {a}")
     theory.message(digest, "puv", lambda u, v: Hash(has(u), has(v)), "the digest of {u} and {v}")
     theory.message(tag, "pkv", lambda k, v: Mac(has(k), has(v)), "the MAC of {v}")
-    theory.message(inner, "pkv", lambda k, v: AuthenticatedEncryption(has(k), has(v)), "{v} inside, under {k}")
+    theory.message(
+        inner, "pkv", lambda k, v: AuthenticatedEncryption(has(k), Tag.INSIDE, has(v)), "{v} inside, under {k}"
+    )
     theory.message(outer, "pakv", lambda a, k, v: PublicKeyEncryption(a, Known(inner, k, v)), "a sealed {v} for {a}")
     theory.message(wrapped, "pkv", lambda k, v: AuthenticatedEncryption(has(k), Known(digest, v, v)), "a digest")
     theory.exchange(exponent, share, secret, "pxy")
@@ -389,6 +399,27 @@ def test_what_is_left_open_is_refused(why: str) -> None:
     say, said = INCOMPLETE[why]
     with pytest.raises(MisuseError, match=re.escape(said)):
         described(*say)
+
+
+def macs(first: tuple[Tag, ...], second: tuple[Tag, ...]) -> Callable[[DolevYao], None]:
+    """Describe two messages that are both the MAC of a value, each beside its tags."""
+
+    def describe(theory: DolevYao) -> None:
+        theory.message(stream, "pkv", lambda k, v: Mac(has(k), *first, has(v)), "one MAC")
+        theory.message(sealed, "pkv", lambda k, v: Mac(has(k), *second, has(v)), "the other MAC")
+
+    return describe
+
+
+@pytest.mark.parametrize("tags", [(), (Tag.INSIDE,)])
+def test_two_messages_of_one_form_are_refused(tags: tuple[Tag, ...]) -> None:
+    """Somebody takes one for the other, and no rule says so."""
+    with pytest.raises(MisuseError, match="stream and sealed have one form, so each is taken for the other"):
+        described(pooled, sent, macs(tags, tags))
+
+
+def test_a_tag_tells_messages_apart() -> None:
+    described(pooled, sent, macs((Tag.INSIDE,), (Tag.OUTSIDE,)))
 
 
 def test_what_is_described_or_exempt_is_complete() -> None:
