@@ -47,7 +47,7 @@ def strengthened(
     workers: Workers,
     listener: Listener,
 ) -> Strengthening:
-    """Look for guesses with which claims are proved, leave out those that are not needed, and prove all once more."""
+    """Look for guesses with which claims are proved, and leave out those that no proof of these claims needs."""
     before = prove(protocol, threat, rlimit=rlimit, workers=workers)
     enough = min(rlimit, SEARCH_RLIMIT)
     search = _Search(before, guesses, enough, workers, listener)
