@@ -481,7 +481,7 @@ class Machine(Sequence[int]):
             while (found := self._library.predecessor(*asked, *map(_pointer, (target, led)))) == NOT_KNOWN:
                 self._work_out()
             if found:
-                actions = frozenset(self.steps[step][0] for step in np.flatnonzero(led))
+                actions = frozenset(self.steps[int(step)][0] for step in np.flatnonzero(led))
                 return self.number_of(other, found - 1), actions
         raise AssertionError("a state follows none of the round in which it was found")
 

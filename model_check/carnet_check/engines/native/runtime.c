@@ -75,10 +75,14 @@ enum { RANKS_EACH = 4 }; /* ranks in a word: a rank has 16 bits */
 
 typedef struct search search_t;
 
+enum { NEAR = 7 }; /* the binary logarithm of how many codes of a word are near at hand */
+typedef struct { u64 value, code; } near_t;
+
 typedef struct { /* where one part works */
     u64 s[WORDS], t[WORDS];
     row_t row;
-    u64 sum; /* the hash of the state */
+    u64 sum, mixed[WORDS]; /* the hash of the state, and of each of its words */
+    near_t near[WORDS][1 << NEAR];
     search_t *search;
     row_t *box[PARTS];
     u32 *by[PARTS]; /* for each row in a box the step that leads there */
@@ -149,16 +153,35 @@ static u64 code_of(words_t *words, u64 value) { /* 0 if there is no room for one
 #define FIELD (BITS == 64 ? ~(u64)0 : ((u64)1 << BITS % 64) - 1)
 #define MARK ((u64)1 << 63) /* in a row that is one word as it is: no row is 0 */
 
-static inline int put(search_t *search, u64 word, u64 value, row_t *row) {
+static inline u64 core(u64 word, u64 value) { return word ? value : value & ~(u64)SPENT; }
+
+static inline void put_code(u64 word, u64 value, u64 code, row_t *row) {
     u64 column = PLACE(word) / 64, shift = PLACE(word) % 64;
+    row->row[column] = (row->row[column] & ~(FIELD << shift)) | code << shift;
+    if (!word) row->row[0] = (row->row[0] & ~(u64)SPENT) | (value & SPENT);
+}
+
+static inline int put(search_t *search, u64 word, u64 value, row_t *row) {
     if (BITS == 64) {
-        row->row[column] = value | (WORDS == 1 ? MARK : 0);
+        row->row[PLACE(word) / 64] = value | (WORDS == 1 ? MARK : 0);
         return 1;
     }
-    u64 spent = word ? 0 : value & SPENT, code = code_of(&search->words[word], value ^ spent);
-    if (!code) return 0;
-    row->row[column] = (row->row[column] & ~(FIELD << shift)) | code << shift;
-    if (!word) row->row[0] = (row->row[0] & ~(u64)SPENT) | spent;
+    u64 code = code_of(&search->words[word], core(word, value));
+    if (code) put_code(word, value, code, row);
+    return code != 0;
+}
+
+/* The same, where the hash of the word is known: successors have few values, so their codes are near at hand. */
+static inline int put_near(work_t *k, u64 word, u64 value, u64 mixed, row_t *row) {
+    if (BITS == 64) return put(k->search, word, value, row);
+    near_t *near = &k->near[word][mixed >> (64 - NEAR)];
+    u64 bare = core(word, value);
+    if (near->value != bare || !near->code) {
+        u64 code = code_of(&k->search->words[word], bare);
+        if (!code) return 0;
+        *near = (near_t){bare, code};
+    }
+    put_code(word, value, near->code, row);
     return 1;
 }
 
@@ -168,8 +191,6 @@ static inline u64 word_in(const search_t *search, u64 word, const row_t *row) {
     u64 value = search->words[word].values[row->row[column] >> shift & FIELD];
     return word ? value : value | (row->row[0] & SPENT);
 }
-
-static inline u64 core(u64 column, u64 value) { return column ? value : value & ~(u64)SPENT; }
 
 static inline u64 hash_of(const row_t *row) {
     u64 h = 0;
@@ -385,8 +406,9 @@ static void __attribute__((noinline)) emit(work_t *k, u64 named, u64 step) {
             u64 value = k->t[word], was = k->s[word];
             if (value == was) continue;
             changes = 1;
-            sum += mix(word, word ? value : value & ~(u64)SPENT) - mix(word, word ? was : was & ~(u64)SPENT);
-            if (!put(k->search, word, value, &row)) {
+            u64 mixed = mix(word, core(word, value));
+            sum += mixed - k->mixed[word];
+            if (!put_near(k, word, value, mixed, &row)) {
                 k->stopped = CROWDED;
                 return;
             }
@@ -413,17 +435,21 @@ static void unpack(const search_t *search, const row_t *row, u64 *state) {
 
 static u64 sum_of(const u64 *state) {
     u64 sum = 0;
-    for (u64 word = 0; word < WORDS; word++) sum += mix(word, word ? state[word] : state[word] & ~(u64)SPENT);
+    for (u64 word = 0; word < WORDS; word++) sum += mix(word, core(word, state[word]));
     return sum;
+}
+
+static void take_up(work_t *k, const row_t *row) { /* make a state the one that is followed */
+    k->row = *row;
+    unpack(k->search, row, k->s);
+    k->sum = k->take = k->stopped = 0;
+    for (u64 word = 0; word < WORDS; word++) k->sum += k->mixed[word] = mix(word, core(word, k->s[word]));
 }
 
 static int follow_row(work_t *k, const row_t *row) { /* hand over all that follows, or nothing; say why */
     u64 before[PARTS];
     memcpy(before, k->fill, sizeof before);
-    k->row = *row;
-    unpack(k->search, row, k->s);
-    k->sum = sum_of(k->s);
-    k->take = k->stopped = 0;
+    take_up(k, row);
     if (foreign(k->s) || follow(k)) k->stopped = STRAY;
     if (k->stopped) memcpy(k->fill, before, sizeof before);
     else
@@ -463,9 +489,7 @@ static void expand(search_t *search, u64 number) { /* follow states of a part, u
         memcpy(fill, k->fill, sizeof fill);
         for (u64 i = part->expanded + 1; i < part->level && i < part->expanded + BATCH && k->misses < MISSES; i++) {
             if (part->idle && part->idle[i - part->level_begin]) continue;
-            k->take = 0, k->stopped = 0, k->row = part->rows[i];
-            unpack(search, &part->rows[i], k->s);
-            k->sum = sum_of(k->s);
+            take_up(k, &part->rows[i]);
             follow(k);
             memcpy(k->fill, fill, sizeof fill);
         }
