@@ -447,7 +447,7 @@ class Machine(Sequence[int]):
                 if not self._library.more_ties(self._search, _u(self._places_of_ties)):
                     raise MemoryError
             told = bytearray(b"".join(self._spelled(tie) for tie in ties))
-            self._library.broken(self._search, _u(len(ties)), _pointer(np.frombuffer(told, np.uint64)))
+            self._library.note_ties(self._search, _u(len(ties)), _pointer(np.frombuffer(told, np.uint64)))
 
     def _spelled(self, tie: Tie) -> bytes:
         """Return a tie as words: see alike_t in runtime.c."""
@@ -478,7 +478,7 @@ class Machine(Sequence[int]):
         for other in range(PARTS):
             begin = int(log[round_ - 1, other, 0]) if round_ else 0
             asked = (self._search, _u(other), _u(begin), _u(int(log[round_, other, 0])))
-            while (found := self._library.predecessor(*asked, *map(_pointer, (target, led)))) == NOT_KNOWN:
+            while (found := self._library.predecessor(*asked, _pointer(target), _pointer(led))) == NOT_KNOWN:
                 self._work_out()
             if found:
                 actions = frozenset(self.steps[int(step)][0] for step in np.flatnonzero(led))

@@ -862,7 +862,7 @@ u64 strays(search_t *search, u64 number, u64 *states) { /* the states to be expa
     return count;
 }
 
-void broken(search_t *search, u64 count, const u64 *ties) { /* tell how ties are broken; there has to be room */
+void note_ties(search_t *search, u64 count, const u64 *ties) { /* tell how ties are broken; there has to be room */
 #if ALIKE
     u64 size = TIE(&search->alike);
     for (const u64 *tie = ties; tie < ties + count * size; tie += size)
