@@ -538,8 +538,9 @@ static void look(search_t *search, u64 number) {
     }
 }
 
-/* Threads wait for each other for some microseconds many thousand times, so they look for a while before they sleep. */
-enum { LOOKS = 2000 };
+/* Threads wait for each other for some microseconds many thousand times, so they look before they sleep: for about as long
+   as it takes to fall asleep and to be woken. */
+enum { LOOKS = 1000 };
 
 static void meet(search_t *search, void (*finish)(search_t *)) { /* wait for all threads; the last one finishes first */
     u64 turn = __atomic_load_n(&search->turn, __ATOMIC_ACQUIRE);
