@@ -95,7 +95,7 @@ def replacing(path: Path) -> Iterator[IO[str]]:
 def write_durably(path: Path, data: bytes) -> None:
     """Write ``data`` to ``path``, readable by its owner alone; once this returns, the file survives a loss of power.
 
-    A crash before that leaves the earlier file or ``data``, and perhaps an unfinished file beside it that nothing reads.
+    A crash before that leaves the earlier file or ``data``, and perhaps an unfinished file beside it; nothing reads it.
 
     Raises:
         OSError: the file could not be written; an earlier file is unchanged.
