@@ -2,7 +2,7 @@ r"""Fairness: what it means that an action is taken fairly, and which rules beco
 
 * A run is an infinite sequence of states. A run may stutter for ever, unless fairness forbids it.
 * An action is *open* in a state if some step of it, with any parameters, is enabled and changes the state; this is
-  ENABLED <<A>>_vars of TLA+. The action is taken **fairly** (weak fairness) if it is not open from some state on for
+  ``ENABLED <<A>>_vars`` of TLA+. It is taken **fairly** (weak fairness) if it is not open from some state on for
   ever without being taken: infinitely often some step of it changes the state, or infinitely often it is not open.
   Fairness is required of the action with all its parameters together, as WF_vars(A) of TLA+ is of
   ``A == \E x : Act(x)``; which parameters are chosen is left open.
