@@ -148,7 +148,7 @@ class _Writer:
     def _prefix(
         self, term: terms.Forall | terms.Exists, names: dict[terms.Var, str]
     ) -> tuple[str, terms.Term, dict[terms.Var, str]]:
-        """Return the prefix of ``term`` and equal quantifiers directly inside it, the body, and the variables' names."""
+        """Return the prefix of ``term`` and equal quantifiers directly inside it, the body, and the names."""
         inner = dict(names)
         bound: list[tuple[terms.Var, str]] = []
         body: terms.Term = term
