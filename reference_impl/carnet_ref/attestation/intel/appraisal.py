@@ -17,7 +17,7 @@ appendix A; RFC 5280, section 5.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -565,11 +565,15 @@ def _check_signatures(steps: Checklist, quote: TdxQuote, chain: PckChain) -> Non
     """Follow the keys down: the platform signs the QE's report, which names the key that signs the TD's report."""
     signature = quote.signature
     report = signature.qe_report
-    wrong = (AuthenticationError, KeyMaterialError, MalformedError)
-    with steps.refusing("qe-report-signature", wrong, TDX_QUOTE):
+
+    def by_platform() -> None:
         key = p256_key(chain.leaf.certificate)
         verify_p256(key, signature.qe_report_signature, report.signed, "the QE report's signature")
-    steps.passed("qe-report-signature", "ECDSA P-256 by the platform's PCK", TDX_QUOTE)
+
+    def by_attestation_key() -> None:
+        verify_p256(p256_point(signature.attestation_key), signature.signature, quote.signed, "the quote's signature")
+
+    _verified(steps, "qe-report-signature", by_platform, "ECDSA P-256 by the platform's PCK")
     named = sha256(signature.attestation_key + signature.qe_authentication_data) + bytes(32)
     steps.require(
         hmac.compare_digest(report.report_data, named),
@@ -578,9 +582,13 @@ def _check_signatures(steps: Checklist, quote: TdxQuote, chain: PckChain) -> Non
         "the quoting enclave vouches for another attestation key",
         TDX_QUOTE,
     )
-    with steps.refusing("quote-signature", wrong, TDX_QUOTE):
-        verify_p256(p256_point(signature.attestation_key), signature.signature, quote.signed, "the quote's signature")
-    steps.passed("quote-signature", f"ECDSA P-256 over {len(quote.signed)} bytes", TDX_QUOTE)
+    _verified(steps, "quote-signature", by_attestation_key, f"ECDSA P-256 over {len(quote.signed)} bytes")
+
+
+def _verified(steps: Checklist, step: str, check: Callable[[], None], detail: str) -> None:
+    with steps.refusing(step, (AuthenticationError, KeyMaterialError, MalformedError), TDX_QUOTE):
+        check()
+    steps.passed(step, detail, TDX_QUOTE)
 
 
 def _check_report(steps: Checklist, report: TdReport, policy: Policy, report_data: bytes | None) -> None:
