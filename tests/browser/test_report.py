@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
 from pypdf import PdfReader
 
-from tests.browser.visit import CONTRAST, READABLE, SMALLEST_TEXT, Visit
+from tests.browser.visit import CONTRAST, READABLE, SMALLEST_TEXT, Visit, broken
 from tests.unit.model_check.command import FASTEST
 
 ATTACK = "attack-main.without-fresh-key.collusion.secrecy.html"
@@ -254,12 +253,6 @@ PHONE, DESK = 390, 1280
 LOOKS = [(PHONE, "light"), (PHONE, "dark"), (DESK, "light"), (DESK, "dark")]
 GALLERY = "gallery/gpu-travelling/index.html"
 DEFENCES = "specification/gpu-travelling/defences.html"
-
-
-def broken(page: Page) -> list[str]:
-    """Return the rules that a page breaks, each with the first place where it does."""
-    found = Axe().run(page, options={"preload": False}).response["violations"]  # or it would fetch style sheets
-    return [f"{rule['id']}: {rule['nodes'][0]['html'][:160]}" for rule in found]
 
 
 @pytest.mark.parametrize("visit", LOOKS, indirect=True, ids=str)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from carnet_check.cache import AnswerCache
 from carnet_check.certificates.file import place_of
-from carnet_check.engines.induction.counterexample import counterexamples, explain_cti, standings
+from carnet_check.engines.induction.counterexample import counterexamples, explain_cti, failing_step, standings
 from carnet_check.engines.induction.induction import (
     ClaimProofs,
     ProofResult,
@@ -42,6 +42,7 @@ from carnet_check.engines.interface import (
     DecidesPossibility,
     Diagnoses,
     EngineResult,
+    FailingStep,
     HasProofHints,
     InvariantStatus,
     LivenessAnswer,
@@ -55,6 +56,7 @@ from carnet_check.engines.interface import (
     ProvesWeakened,
     Separable,
     Shares,
+    ShowsFailingSteps,
     StepProofs,
     Task,
 )
@@ -98,6 +100,7 @@ class Induction(
     HasProofHints,
     Separable,
     Shares,
+    ShowsFailingSteps,
 ):
     """Proves one obligation for each invariant and action; ``rlimit`` is the solver's budget for each.
 
@@ -282,6 +285,13 @@ class Induction(
     def counterexamples(self, source: Source, standing: InvariantStatus, most: int) -> Iterator[Cti]:
         """Yield small states from which the induction fails, each confirmed by the interpreter or said not to be."""
         return counterexamples(source.reference, standing, most, self.rlimit)
+
+    def failing_step(
+        self, protocol: Protocol, threat: Threat | None, invariant: str, assumed: Collection[str]
+    ) -> FailingStep:
+        """Ask the solver for a state from which a step breaks an invariant, and the interpreter to confirm it."""
+        require_trusted()
+        return failing_step(protocol, threat, invariant, assumed, self.rlimit)
 
     # -- what else it can do ----------------------------------------------------------------------
 

@@ -54,6 +54,20 @@ def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Pa
     _write(folder, pages, views.search_attacks(attacks))
 
 
+def as_walk_page(walk: Mapping[str, Any]) -> str:
+    """Return the page of a walk that is served; the style sheet and the script are beside it.
+
+    Args:
+        walk: what the page shows, by the names in ``templates/walk.html``; ``parties`` and ``events`` are drawn.
+    """
+    return _render("walk.html", {**walk, "events": views.sequence(walk["parties"], walk["events"])})
+
+
+def static(name: str) -> str:
+    """Return the style sheet or the script of the pages, one of ``STATIC``."""
+    return files(__name__).joinpath("static", name).read_text(encoding="utf-8")
+
+
 def as_html(heat_map: Mapping[str, Any]) -> str:
     """Return a heat map as a table for other pages; these have to style its classes."""
     return _render("heat_map.html", {"map": heat_map})
@@ -63,7 +77,7 @@ def _write(folder: Path, pages: Mapping[str, str], index: Sequence[Mapping[str, 
     """Write pages with what each of them uses."""
     make_folder(folder)
     for name in STATIC:
-        write_text(folder / name, files(__name__).joinpath("static", name).read_text(encoding="utf-8"))
+        write_text(folder / name, static(name))
     write_text(folder / SEARCH, f"window.carnetSearch = {_for_script(printable_values([*index]))};\n")
     for name, page in pages.items():
         write_text(folder / name, page)

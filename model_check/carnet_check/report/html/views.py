@@ -207,16 +207,20 @@ def attack_summary(attack: Values) -> dict[str, Any]:
 
 def attack(attack: Values) -> dict[str, Any]:
     """Return an attack with its events laid out over one column per party."""
-    parties = list(attack["parties"])
-    events = [
-        {**event, "position": position, "cells": list(_cells(parties, event))}
-        for position, event in enumerate(attack["events"], 1)
-    ]
+    events = sequence(attack["parties"], attack["events"])
     return {
         **attack_summary(attack),
-        "events": events,
+        "events": [{**event, "href": f"#step-{event['position']}"} for event in events],
         "anchor": claim_anchor(attack["trace"]["variant"], attack["claim"]),
     }
+
+
+def sequence(parties: Sequence[str], events: Sequence[Values]) -> list[dict[str, Any]]:
+    """Return the events of a sequence chart with their positions, laid out over one column per party."""
+    return [
+        {**event, "position": position, "cells": list(_cells(parties, event))}
+        for position, event in enumerate(events, 1)
+    ]
 
 
 def _cells(parties: Sequence[str], event: Values) -> Iterator[dict[str, Any]]:

@@ -150,7 +150,7 @@ function graphs() {
 }
 
 themes();
-search();
+if (byId("search")) search();
 graphs();
 if (document.querySelector(".stepper")) stepper();
 else {
