@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
 from pypdf import PdfReader
 
 from tests.browser.visit import CONTRAST, READABLE, SMALLEST_TEXT, Visit, broken
@@ -145,7 +146,7 @@ def test_figures_are_drawn_beside_the_published_ones(visit: Visit) -> None:
 
 def test_the_state_graph_is_drawn_and_told(visit: Visit) -> None:
     page = visit.open("index.html#states")
-    assert page.locator(".graph circle").count() == 157
+    assert page.locator(".graph .state").count() == 157
     page.get_by_text("The same as text").click()
     assert page.locator("ol.states > li").count() == 157
 
@@ -153,10 +154,60 @@ def test_the_state_graph_is_drawn_and_told(visit: Visit) -> None:
 @pytest.mark.parametrize("visit", [(400, "light"), (1600, "light")], indirect=True, ids=str)
 def test_a_state_graph_opens_at_its_first_state(visit: Visit) -> None:
     page = visit.open("index.html#states")
-    box, first = page.locator(".graph").bounding_box(), page.locator(".graph circle").first.bounding_box()
+    box, first = page.locator(".graph").bounding_box(), page.locator(".graph .state").first.bounding_box()
     assert box
     assert first
     assert box["y"] < first["y"] < box["y"] + box["height"]
+
+
+def labels(page: Page) -> list[str]:
+    return [str(each.get_attribute("aria-label")) for each in page.locator(".graph .state").all()]
+
+
+def test_each_state_has_a_name_of_its_own_that_fits_its_box(visit: Visit) -> None:
+    page = visit.open("index.html#states")
+    names = [label.partition(": ")[2] for label in labels(page)]
+    assert len(set(names)) == len(names) == 157
+    sticks_out = """() => [...document.querySelectorAll(".graph .state")].filter((state) => {
+      const box = state.querySelector("rect").getBBox();
+      return [...state.querySelectorAll("text")].some((text) => {
+        const own = text.getBBox();
+        return own.x < box.x || own.x + own.width > box.x + box.width || own.y + own.height > box.y + box.height;
+      });
+    }).length"""
+    assert page.evaluate(sticks_out) == 0
+
+
+def test_a_state_graph_is_walked_through_and_zoomed_with_the_keyboard(visit: Visit) -> None:
+    page = visit.open("index.html#states")
+    own = "document.activeElement.dataset.state"
+    page.locator(".graph").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate(own) == "0"
+    page.keyboard.press("ArrowRight")
+    after = page.evaluate(own)
+    assert page.locator(f".graph line[data-from='0'][data-to='{after}'].near").count() == 1
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(own) not in ("0", after)
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(own) == "0"
+    width = page.locator(".graph svg").bounding_box()
+    page.keyboard.press("+")
+    larger = page.locator(".graph svg").bounding_box()
+    page.keyboard.press("0")
+    whole, frame = page.locator(".graph svg").bounding_box(), page.locator(".graph").bounding_box()
+    assert width
+    assert larger
+    assert whole
+    assert frame
+    assert larger["width"] > width["width"]
+    assert (whole["width"] <= frame["width"], whole["height"] <= frame["height"]) == (True, True)
+    page.get_by_role("button", name="Larger").click()
+    assert (page.locator(".graph svg").bounding_box() or {})["width"] > whole["width"]
+    page.locator(".graph .state[data-state='0']").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("ol.states > li").first.is_visible()
 
 
 @pytest.mark.parametrize("visit", [(400, "light"), (1600, "light")], indirect=True, ids=str)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.report.html import views
-from carnet_check.report.html.views import layout_graph
+from carnet_check.report.html.graphs import layout_graph
 from carnet_check.report.run_folder import Run
 from carnet_command.files import make_folder, write_text
 from carnet_command.printable import printable_lines, printable_values
@@ -66,6 +66,13 @@ def as_walk_page(walk: Mapping[str, Any]) -> str:
 def static(name: str) -> str:
     """Return the style sheet or the script of the pages, one of ``STATIC``."""
     return files(__name__).joinpath("static", name).read_text(encoding="utf-8")
+
+
+def write_graph(graph: Mapping[str, Any], heading: str, folder: Path) -> None:
+    """Write one page with a state graph, as a run folder keeps it, which belongs to no run."""
+    common = {"spec": {"protocol": heading}, "closing": None, "gallery": True}
+    page = _render("states.html", {**common, "heading": heading, "graphs": [layout_graph(graph)]})
+    _write(folder, {INDEX: page}, ())
 
 
 def as_html(heat_map: Mapping[str, Any]) -> str:
