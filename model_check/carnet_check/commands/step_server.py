@@ -115,12 +115,18 @@ class StepServer:
         self._waiting.put(None)
 
     def answer(self, path: str, form: Mapping[str, str] | None) -> Answer:
-        """Return the answer to a request, given by the thread that serves; ``form`` is what was posted, if anything."""
+        """Return the answer to a request, given by the thread that serves.
+
+        Args:
+            path: what is asked for; it begins with the token.
+            form: what was posted, if anything.
+        """
+        name = path[len(self._token) + 2 :]
         given: Future[Answer] = Future()
 
         def answering() -> None:
             try:
-                given.set_result(self._posted(path, form) if form is not None else self._got(path))
+                given.set_result(self._posted(name, form) if form is not None else self._got(name))
             except BaseException as error:
                 given.set_exception(error)
                 raise
@@ -139,8 +145,7 @@ class StepServer:
 
     # -- what is answered -------------------------------------------------------------------------
 
-    def _got(self, path: str) -> Answer:
-        name = path.removeprefix(f"/{self._token}/")
+    def _got(self, name: str) -> Answer:
         if name == "":
             return self._page(HTTPStatus.OK)
         if name in STATIC:
@@ -162,8 +167,8 @@ class StepServer:
             HTTPStatus.OK, "application/json", text, {"Content-Disposition": f'attachment; filename="{name}"'}
         )
 
-    def _posted(self, path: str, form: Mapping[str, str]) -> Answer:
-        if path != f"/{self._token}/":
+    def _posted(self, name: str, form: Mapping[str, str]) -> Answer:
+        if name != "":
             return _text(HTTPStatus.NOT_FOUND, "only the page itself takes commands")
         if form.keys() != {"version", "line"}:
             return _text(HTTPStatus.BAD_REQUEST, "expected a form with 'version' and 'line'")

@@ -291,6 +291,21 @@ def test_the_step_that_is_named_breaks_the_claim_and_undo_mends_it(about: str) -
     assert (again.code, again.json["is_run"], len(again.json["trace"]["steps"])) == (0, True, 2)
 
 
+def test_from_a_counterexample_to_induction_each_deduction_is_a_step_that_is_chosen() -> None:
+    begin, found = failing("fastrack", "confidentiality")
+    walk = Walkthrough(begin.protocol, begin.without, begin.threat, found.instance, found.state)
+    deductions = [each for each in walk.enabled() if each.action.deduction]
+    assert found.step in [each.step for each in deductions]
+    assert all(walk.judge.fire(walk.state, each.action, each.env) != walk.state for each in deductions)
+    first = next(each for each in walk.enabled() if not each.action.deduction)
+    walk.take(first.step)
+    assert walk.state == walk.judge.fire(found.state, first.action, first.env) != walk.judge.saturate(walk.state)
+    assert walk.trace.steps == (first.step,)
+    walk.undo()
+    walk.take(deductions[0].step)
+    assert walk.steps == (deductions[0].step,)
+
+
 def test_the_option_begins_where_a_step_breaks_the_claim() -> None:
     by_option = step("", "fastrack", "--cti", "key-isolation", "--json").json
     assert by_option == step("cti key-isolation\n", "fastrack", "--json").json

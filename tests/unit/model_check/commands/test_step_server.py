@@ -6,6 +6,8 @@ import http.client
 import json
 import random
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -179,6 +181,30 @@ def test_a_walk_is_saved_by_its_links_and_read_again(tmp_path: Path) -> None:
 def test_the_end_of_the_walk_ends_the_server() -> None:
     with served(shell()) as browser:
         assert browser.do("quit") == (200, "carnet: the walk is over; this page can be closed\n")
+
+
+def test_the_command_prints_an_address_with_a_token_and_ends_with_its_walk() -> None:
+    command = [sys.executable, "-c", "from carnet_check.cli import main; main()"]
+    tokens = set()
+    for _ in range(2):
+        asked = [*command, "step", TOY, "--web", "--json"]
+        with subprocess.Popen(asked, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1, text=True) as running:
+            assert running.stderr
+            assert running.stdout
+            url = urlsplit(
+                next(line.split()[1] for line in running.stderr if line.startswith("open http://127.0.0.1:"))
+            )
+            connection = http.client.HTTPConnection(url.netloc, timeout=60)
+            form = {"Content-Type": "application/x-www-form-urlencoded"}
+            connection.request("POST", url.path, urlencode({"version": 0, "line": "take 1"}), form)
+            assert connection.getresponse().read() == b""
+            connection.request("POST", url.path, urlencode({"version": 1, "line": "quit"}), form)
+            assert b"the walk is over" in connection.getresponse().read()
+            assert running.wait(30) == 0
+            assert len(json.load(running.stdout)["trace"]["steps"]) == 1
+            tokens.add(url.path)
+    assert len(tokens) == 2
+    assert min(map(len, tokens)) > 40
 
 
 # -- several pages, and others who ask ----------------------------------------------------------------
