@@ -101,6 +101,7 @@ def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "declared": run.run["summary"]["declared"],
         "notes": run.run["notes"],
         "graphs": [layout_graph(graph) for graph in run.graphs],
+        "undrawn": views.without_graph(run),
         "tables": [views.table(each) for each in tables],
     }
 

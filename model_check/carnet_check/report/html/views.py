@@ -245,6 +245,13 @@ def _lanes(count: int) -> Iterator[dict[str, Any]]:
     return ({"kind": "lane", "span": 1} for _ in range(count))
 
 
+def without_graph(run: Run) -> list[str]:
+    """Return the variants whose states were all visited, and are too many to be drawn."""
+    drawn = {graph["variant"] for graph in run.graphs}
+    visited = dict.fromkeys(row["variant"] for row in run.verdicts if row["verdict"] == "EXHAUSTED")
+    return [variant for variant in visited if variant not in drawn]
+
+
 # -- what is not proved -----------------------------------------------------------------------------
 
 
