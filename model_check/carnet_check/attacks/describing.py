@@ -200,8 +200,8 @@ class _PartyNames:
         found = MESSAGE.match(action.message)
         if found is None:
             return None
-        ends = (self._end(found[part], action, step, state) for part in ("sender", "receiver"))
-        return Arrow(*ends, fill_places(found["text"], step.env))
+        sender, receiver = (self._end(found[part], action, step, state) for part in ("sender", "receiver"))
+        return Arrow(sender, receiver, fill_places(found["text"], step.env))
 
     def _end(self, name: str, action: Action, step: TraceStep, state: State) -> str:
         """Return the element that an end of a message stands for, such as the head of the only chain that is named."""

@@ -16,6 +16,7 @@ from carnet_spec.language import (
     Kind,
     Protocol,
     Role,
+    Row,
     Step,
     constant,
     function,
@@ -113,12 +114,13 @@ STEPS = {
 
 def chart_of(*names: str, **others: tuple[tuple[str, str], ...]) -> SequenceChart:
     protocol = hotel()
-    people, home = ("ann", "bob", "paul", "kim", "tom"), {(): "paul"}
+    people = ("ann", "bob", "paul", "kim", "tom")
+    functions: dict[str, dict[Row, str]] = {"porter": {(): "paul"}, "keeper": {("attic",): "kim"}}
     judge = Interpreter(
         protocol,
         Instance(
             {"Person": people, "Room": ("attic",), "Note": ("note",)},
-            functions={"porter": home, "keeper": {("attic",): "kim"}},
+            functions=functions,
             first={"on_duty": {(): "bob"}},
         ),
     )
