@@ -116,22 +116,23 @@ def specify(draft: Draft) -> None:
         step.require("the third message", third(b, m))
         step.insert(accepted(b, a, n, m))
 
-    theory = DolevYao(draft, ADVERSARY, Agent, corrupt)
-    theory.draw(knows, "pn", "nonce {n}")
-    theory.pool(knows, "pqn", "nonce {n}")
-
     def nonce(value: Nonce) -> Known:
         return Known(knows, value)
 
-    encrypted = PublicKeyEncryption
-    theory.message(first, "pbna", lambda b, n, a: encrypted(b, nonce(n), a), "nonce {n} and name {a}, for {b}")
-    theory.message(
-        second,
-        "panmb",
-        lambda a, n, m, b: encrypted(a, nonce(n), nonce(m), b),
-        "nonces {n} and {m} and name {b}, for {a}",
-    )
-    theory.message(third, "pbm", lambda b, m: encrypted(b, nonce(m)), "nonce {m}, for {b}")
+    with DolevYao(draft, ADVERSARY, Agent, corrupt) as theory:
+        theory.draw(knows, "pn", "nonce {n}")
+        theory.pool(knows, "pqn", "nonce {n}")
+
+        theory.message(
+            first, "pbna", lambda b, n, a: PublicKeyEncryption(b, nonce(n), a), "nonce {n} and name {a}, for {b}"
+        )
+        theory.message(
+            second,
+            "panmb",
+            lambda a, n, m, b: PublicKeyEncryption(a, nonce(n), nonce(m), b),
+            "nonces {n} and {m} and name {b}, for {a}",
+        )
+        theory.message(third, "pbm", lambda b, m: PublicKeyEncryption(b, nonce(m)), "nonce {m}, for {b}")
 
 
 # -- claims ------------------------------------------------------------------------------------------------------------
