@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -206,7 +207,11 @@ class StepServer:
                 {"name": role, "steps": [{"number": n, "sentence": step.sentence} for n, step in steps]}
                 for role, steps in shell.by_role()
             ],
-            "refused": [action.name for action in walk.protocol.actions if action.name not in able],
+            "refused": [
+                (shlex.join(["why", action.name]), action.name)
+                for action in walk.protocol.actions
+                if action.name not in able
+            ],
             "jumps": list(_jumps(shell)),
             "claims": list(_claims(shell)),
             "known": walk.knowledge(),
@@ -219,9 +224,12 @@ class StepServer:
 
 def _jumps(shell: StepShell) -> Iterator[dict[str, Any]]:
     findings, claims = shell.source.family.findings, [claim for claim, _ in shell.walk.claims()]
-    yield {"name": "Known findings", "lines": [(f"attack {each.id}", f"{each.id}: {each.title}") for each in findings]}
+    yield {
+        "name": "Known findings",
+        "lines": [(shlex.join(["attack", each.id]), f"{each.id}: {each.title}") for each in findings],
+    }
     for word, text in (("attack", "Attack on"), ("cti", "State from which a step breaks")):
-        yield {"name": text, "lines": [(f"{word} {claim.name}", f"{text} {claim.name}") for claim in claims]}
+        yield {"name": text, "lines": [(shlex.join([word, claim.name]), f"{text} {claim.name}") for claim in claims]}
 
 
 def _claims(shell: StepShell) -> Iterator[dict[str, Any]]:

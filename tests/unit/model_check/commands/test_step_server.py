@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -29,7 +31,7 @@ from carnet_check.loading.families import known_protocols, load
 from carnet_check.semantics import Interpreter
 from carnet_check.walkthrough import Walkthrough
 from carnet_spec.trace import Trace
-from tests.unit.model_check.command import TOY
+from tests.unit.model_check.command import FIXTURES, TOY
 
 TOKEN = "token"
 CHOICES = 500
@@ -135,6 +137,17 @@ def test_the_page_says_what_the_terminal_says(browser: Browser) -> None:
     assert '<form method="post" class="choices">' in page
     assert 'name="version" value="1"' in page
     assert "<td" in page
+
+
+@pytest.mark.parametrize("reference", [TOY, "fastrack", str(FIXTURES / "odd_names.py")])
+def test_all_that_the_page_offers_can_be_asked_for(reference: str) -> None:
+    with served(shell(reference)) as browser:
+        page = browser.ask("GET")[1]
+        offered = [unescape(line) for line in re.findall(r'value="((?:why|take) [^"]*)"', page)]
+        assert "take 1" in offered
+        for line in offered:
+            assert browser.do(line)[0] == 303, line
+            browser.do("begin")
 
 
 def test_what_a_line_printed_is_on_the_page_and_an_action_says_why_not(browser: Browser) -> None:
