@@ -121,13 +121,13 @@ class SequenceChart:
 
 def sequence_chart(judge: Interpreter, states: Sequence[State], trace: Trace) -> SequenceChart:
     """Draw up ``trace``, along which ``states`` were reached; each agent has one column, whatever names it."""
-    steps = _one_name_each(list(_shown_steps(judge, states, trace)), _PartyNames(judge))
+    names = _PartyNames(judge)
+    steps = _one_name_each(list(_shown_steps(judge.protocol, names, states, trace)), names)
     parties = dict.fromkeys(party for shown in steps for party in _parties(shown))
     return SequenceChart(tuple(parties), tuple(steps))
 
 
-def _shown_steps(judge: Interpreter, states: Sequence[State], trace: Trace) -> Iterator[ShownStep]:
-    protocol, names = judge.protocol, _PartyNames(judge)
+def _shown_steps(protocol: Protocol, names: _PartyNames, states: Sequence[State], trace: Trace) -> Iterator[ShownStep]:
     number = 0
     for position, step in enumerate(trace.steps):
         action = protocol.action(step.action)
