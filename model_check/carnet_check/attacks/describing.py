@@ -161,8 +161,9 @@ PLACE = re.compile(r"\{(\w+)\}")
 class _PartyNames:
     """What the parties of a trace are called: an agent by its element, wherever the specification names one.
 
-    An action names who takes it, in this order, by what it declares, by the parameter at one end of its message, by the
-    parameter that its sentence begins with, and by the only parameter of a sort that its role has elsewhere.
+    An action names who takes it, in this order, by what it declares, by the parameter that sends its message, by the
+    parameter that receives it, if that is of a sort that its role has elsewhere, by the parameter that its sentence
+    begins with, and by the only parameter of a sort that its role has elsewhere.
     """
 
     def __init__(self, judge: Interpreter) -> None:
@@ -181,10 +182,18 @@ class _PartyNames:
         """Return who takes a step, or nothing where the specification names its role alone."""
         if action.actor is not None:
             return str(self._judge.value(action.actor, state, step.env))
-        var = _message_party(action) or self._subject(action)
+        var = _sender(action) or self._receiver(action) or self._subject(action)
         if var is not None:
             return step.env[var.name]
         return action.by.name if action.by.name in self.elements else None
+
+    def _receiver(self, action: Action) -> Var | None:
+        """Return the parameter that receives a message from another role, and so takes the step of an honest one."""
+        found = MESSAGE.match(action.message)
+        if found is None or not action.by.honest or found["sender"] == action.by.name:
+            return None
+        var = _parameter(action, found["receiver"])
+        return var if var is not None and var.sort in self._sorts[action.by.name] else None
 
     def _subject(self, action: Action) -> Var | None:
         """Return the parameter that acts by the sentence of an action without a message."""
@@ -225,26 +234,27 @@ class _PartyNames:
 
 
 def _declared_sorts(action: Action) -> set[Sort]:
-    """Return the sort of whoever takes an action, as far as it is declared or an end of its message."""
+    """Return the sort of whoever takes an action, as far as it is declared or that of the sender of its message."""
     match action.actor:
         case Var(_, sort):
             return {sort}
         case Apply(symbol, _):
             return {symbol.result}
         case _:
-            var = _message_party(action)
+            var = _sender(action)
             return set() if var is None else {var.sort}
 
 
-def _message_party(action: Action) -> Var | None:
-    """Return the parameter that takes an action by its message: the sender, or an honest receiver from another role."""
+def _sender(action: Action) -> Var | None:
+    """Return the parameter that sends the message of an action."""
     found = MESSAGE.match(action.message)
-    if found is None or found["sender"] == action.by.name:
-        return None
-    receives = action.by.honest and found["receiver"] != action.by.name
-    ends = [PLACE.fullmatch(found[part]) for part in ("sender", *(["receiver"] if receives else []))]
-    named = [end[1] for end in ends if end]
-    return next((var for name in named for var in action.params if var.name == name), None)
+    return None if found is None else _parameter(action, found["sender"])
+
+
+def _parameter(action: Action, end: str) -> Var | None:
+    """Return the parameter that one end of a message is."""
+    place = PLACE.fullmatch(end)
+    return next((var for var in action.params if place and var.name == place[1]), None)
 
 
 def _one_name_each(steps: Sequence[ShownStep], names: _PartyNames) -> list[ShownStep]:

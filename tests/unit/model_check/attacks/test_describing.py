@@ -65,6 +65,11 @@ def hotel() -> Protocol:
         step.require("is a guest", h != porter)
         step.insert(knows(h, n))
 
+    @draft.action(by=CLERK, says="The clerk pays.", source="tests", message="porter -> {h}: change, with {n}")
+    def pay(step: Step, h: Person, n: Note) -> None:
+        step.require("is a guest", h != porter)
+        step.insert(knows(h, n))
+
     @draft.action(by=GUEST, says="{x} rests.", source="tests")
     def rest(step: Step, n: Note, x: Person) -> None:
         step.insert(knows(x, n))
@@ -102,6 +107,7 @@ NOTE = ("n", "note")
 STEPS = {
     "write": (("g", "ann"), NOTE),
     "collect": (("h", "ann"), NOTE),
+    "pay": (("h", "ann"), NOTE),
     "rest": (NOTE, ("x", "ann")),
     "wait": (("r", "attic"), ("y", "ann"), NOTE),
     "sing": (NOTE,),
@@ -136,6 +142,7 @@ COLUMNS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("write", "wait"): ("ann", "clerk"),
     ("write", "sing"): ("ann", "clerk", "thief"),
     ("collect",): ("paul", "ann"),
+    ("pay", "write"): ("paul", "ann", "clerk"),
     ("write", "complain"): ("ann", "clerk", "kim", "thief"),
     ("look",): ("bob", "thief"),
     ("listen",): ("tom", "thief"),
