@@ -178,9 +178,11 @@ function graph(box) {
     const button = event.target.closest("[data-zoom]");
     if (button) zoom(button.dataset.zoom);
   });
-  svg.addEventListener("focusin", (event) => {
-    stand(event.target.closest(".state"));
-    event.target.scrollIntoView({ block: "nearest", inline: "nearest" });
+  box.addEventListener("focusin", (event) => {
+    const state = event.target.closest(".state");
+    if (!state) return;
+    stand(state);
+    state.scrollIntoView({ block: "nearest", inline: "nearest" });
   });
   box.addEventListener("keydown", (event) => {
     const state = event.target.closest(".state");
