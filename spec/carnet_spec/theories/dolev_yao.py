@@ -212,6 +212,7 @@ class DolevYao:
         self.source = source
         self._described: set[Symbol] = set()
         self._pooled: set[Symbol] = set()
+        self._drawn: set[Symbol] = set()
         self._mentioned: set[Symbol] = set()
         """What messages are made of."""
         self._primitives: dict[Symbol, Primitive] = {}
@@ -224,7 +225,7 @@ class DolevYao:
 
         Raises:
             MisuseError: what honest steps send or parts of messages are is not described, what they know is not
-                pooled, or two messages have one form.
+                pooled or cannot be drawn by the adversary, or two messages have one form.
         """
         if kind is not None:
             return
@@ -240,6 +241,8 @@ class DolevYao:
             raise MisuseError(f"{symbol.name}: nothing says what it is made of: call message, or exempt")
         if known and symbol not in self._pooled:
             raise MisuseError(f"{symbol.name}: nothing says that colluders tell each other: call pool, or exempt")
+        if known and symbol.domain[-1].fresh and not of_several and symbol not in self._drawn:
+            raise MisuseError(f"{symbol.name}: nothing says that the adversary has values too: call draw, or exempt")
 
     def _require_distinct_forms(self) -> None:
         first: dict[tuple[object, ...], Symbol] = {}
@@ -252,9 +255,9 @@ class DolevYao:
                 )
 
     def exempt(self, relation: Relation) -> None:
-        """Say that the draft itself has the rules of a message, or of what agents know."""
-        self._described.add(relation.symbol)
-        self._pooled.add(relation.symbol)
+        """Say that the draft itself has the steps and rules of a message, or of what agents know."""
+        for complete in (self._described, self._pooled, self._drawn):
+            complete.add(relation.symbol)
 
     def has_private_key(self, agent: Individual, owner: Individual) -> Formula:
         """Whether an agent has the private key of ``owner``: its own, or that of a fellow colluder."""
@@ -332,6 +335,7 @@ class DolevYao:
             step.fresh(values[0])
             step.insert(relation(p, *values))
 
+        self._drawn.add(relation.symbol)
         name = f"draw_{relation.symbol.name}"
         self.draft.action(self.by, self.source, cost=1)(_function(name, known, draw))
         self.draft.stated_at["action", name] = called_from()

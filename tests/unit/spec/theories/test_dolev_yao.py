@@ -6,12 +6,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet_check.errors import InvalidSpecificationError
+from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import *
 from carnet_spec.language.notation import show
@@ -366,6 +369,10 @@ def pooled(theory: DolevYao) -> None:
     theory.pool(knows, "pqv", "{v}")
 
 
+def drawn(theory: DolevYao) -> None:
+    theory.draw(knows, "pv", "{v}")
+
+
 def sent(theory: DolevYao) -> None:
     theory.message(addressed, "pavb", lambda a, v, b: PublicKeyEncryption(a, has(v), b), "{v} for {a}")
 
@@ -379,18 +386,25 @@ def sent_with_a_digest(theory: DolevYao) -> None:
 
 
 INCOMPLETE: dict[str, tuple[tuple[Callable[[DolevYao], object], ...], str]] = {
-    "a message that is sent": ((pooled,), "addressed: nothing says what it is made of"),
+    "a message that is sent": ((pooled, drawn), "addressed: nothing says what it is made of"),
+    "values of the adversary": ((pooled, sent), "knows: nothing says that the adversary has values too"),
     "what honest agents know": ((sent,), "knows: nothing says that colluders tell each other"),
-    "a message inside of another": ((pooled, sent, sent_inside), "inner: nothing says what it is made of"),
+    "a message inside of another": ((pooled, drawn, sent, sent_inside), "inner: nothing says what it is made of"),
     "what is inside, pooled and not described": (
-        (pooled, sent, sent_inside, lambda theory: theory.pool(inner, "pqkv", "a sealed {v}")),
+        (pooled, drawn, sent, sent_inside, lambda theory: theory.pool(inner, "pqkv", "a sealed {v}")),
         "inner: nothing says what it is made of",
     ),
     "what is inside, described and not pooled": (
-        (pooled, sent, sent_inside, lambda theory: theory.message(inner, "pkv", lambda k, v: Hash(has(k), has(v)), "")),
+        (
+            pooled,
+            drawn,
+            sent,
+            sent_inside,
+            lambda theory: theory.message(inner, "pkv", lambda k, v: Hash(has(k), has(v)), ""),
+        ),
         "inner: nothing says that colluders tell each other",
     ),
-    "a message in a message": ((pooled, sent, sent_with_a_digest), "digest: nothing says what it is made of"),
+    "a message in a message": ((pooled, drawn, sent, sent_with_a_digest), "digest: nothing says what it is made of"),
 }
 
 
@@ -415,16 +429,40 @@ def macs(first: tuple[Tag, ...], second: tuple[Tag, ...]) -> Callable[[DolevYao]
 def test_two_messages_of_one_form_are_refused(tags: tuple[Tag, ...]) -> None:
     """Somebody takes one for the other, and no rule says so."""
     with pytest.raises(MisuseError, match="stream and sealed have one form, so each is taken for the other"):
-        described(pooled, sent, macs(tags, tags))
+        described(pooled, drawn, sent, macs(tags, tags))
 
 
 def test_a_tag_tells_messages_apart() -> None:
-    described(pooled, sent, macs((Tag.INSIDE,), (Tag.OUTSIDE,)))
+    described(pooled, drawn, sent, macs((Tag.INSIDE,), (Tag.OUTSIDE,)))
+
+
+TWO_OF_ONE_FORM = """
+from carnet_spec.language import *
+from carnet_spec.theories.dolev_yao import DolevYao, Hash
+class Agent(Individual): "An agent."
+corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH)
+one, two = (relation(name, Agent, kind=Kind.MESSAGE) for name in ("one", "two"))
+draft = Draft("twins", "Twins")
+with DolevYao(draft, Role("thief", honest=False), Agent, corrupt) as theory:
+    theory.message(one, "pa", Hash, "the digest of {a}")
+    theory.message(two, "pa", Hash, "another digest of {a}")
+"""
+
+
+def test_what_is_wrong_is_said_with_the_line_of_the_author(tmp_path: Path) -> None:
+    file = tmp_path / "twins.py"
+    file.write_text(TWO_OF_ONE_FORM, "utf-8")
+    with pytest.raises(InvalidSpecificationError, match=r"^twins.py:8: one and two have one form"):
+        load(str(file))
+    other = tmp_path / "letters.py"
+    other.write_text(TWO_OF_ONE_FORM.replace('one, "pa"', 'one, "p"'), "utf-8")
+    with pytest.raises(InvalidSpecificationError, match=r"^letters.py:9: one: 'p' must be 2 different letters"):
+        load(str(other))
 
 
 def test_what_is_described_or_exempt_is_complete() -> None:
-    described(pooled, sent)
-    described(pooled, lambda theory: theory.exempt(addressed))
+    described(pooled, drawn, sent)
+    described(pooled, drawn, lambda theory: theory.exempt(addressed))
     described(sent, lambda theory: theory.exempt(knows))
 
 
