@@ -216,8 +216,10 @@ class DolevYao:
         self._mentioned: set[Symbol] = set()
         """What messages are made of."""
         self._primitives: dict[Symbol, Primitive] = {}
+        self._entered = False
 
     def __enter__(self) -> DolevYao:
+        self._entered = True
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _error: object, _traceback: object) -> None:
@@ -254,6 +256,10 @@ class DolevYao:
                     "relation, or tell them apart by a member of an enumeration in each"
                 )
 
+    def _require_entered(self) -> None:
+        if not self._entered:
+            raise MisuseError("say what messages are in 'with DolevYao(…) as theory:', so that nothing is left open")
+
     def exempt(self, relation: Relation) -> None:
         """Say that the draft itself has the steps and rules of a message, or of what agents know."""
         for complete in (self._described, self._pooled, self._drawn):
@@ -276,6 +282,7 @@ class DolevYao:
         Raises:
             MisuseError: the names do not fit the relation, or the form is no primitive.
         """
+        self._require_entered()
         agent, *arguments = self._parameters(relation, names)
         primitive, sent = form(*arguments), Known(relation, *arguments)
         if not isinstance(primitive, Primitive):
@@ -355,6 +362,7 @@ class DolevYao:
         Raises:
             MisuseError: the names do not fit, or the relations are not about the same exponents.
         """
+        self._require_entered()
         every = self._parameters(secrets, names)
         if len(every) != 3 or _is_on_a_wire(exponents) or not _is_on_a_wire(shares) or _is_on_a_wire(secrets):
             raise MisuseError("agents know exponents, and secrets of two of them, and shares are on a wire")

@@ -33,6 +33,7 @@ from carnet_check.engines.induction.obligations import (
     system,
 )
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, Workers, ask, ask_apart, solve
+from carnet_check.engines.induction.strengthening import strengthened
 from carnet_check.engines.interface import (
     FRAME,
     AnswersObligations,
@@ -43,6 +44,7 @@ from carnet_check.engines.interface import (
     Diagnoses,
     EngineResult,
     FailingStep,
+    Guesses,
     HasProofHints,
     InvariantStatus,
     LivenessAnswer,
@@ -58,6 +60,8 @@ from carnet_check.engines.interface import (
     Shares,
     ShowsFailingSteps,
     StepProofs,
+    Strengthening,
+    Strengthens,
     Task,
 )
 from carnet_check.engines.proving.certified import CertifiedDesign, certified
@@ -101,6 +105,7 @@ class Induction(
     Separable,
     Shares,
     ShowsFailingSteps,
+    Strengthens,
 ):
     """Proves one obligation for each invariant and action; ``rlimit`` is the solver's budget for each.
 
@@ -292,6 +297,13 @@ class Induction(
         """Ask the solver for a state from which a step breaks an invariant, and the interpreter to confirm it."""
         require_trusted()
         return failing_step(protocol, threat, invariant, assumed, self.rlimit)
+
+    def strengthened(
+        self, protocol: Protocol, threat: Threat | None, claims: Collection[str], guesses: Guesses, listener: Listener
+    ) -> Strengthening:
+        """Ask about guesses that exclude states from which the induction fails."""
+        with Workers(1) as workers:
+            return strengthened(protocol, threat, claims, guesses, self.rlimit, workers, listener)
 
     # -- what else it can do ----------------------------------------------------------------------
 

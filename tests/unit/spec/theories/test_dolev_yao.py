@@ -306,8 +306,9 @@ lost = relation("lost", Agent, kind=Kind.TRUTH)
 
 def test_who_loses_its_private_key_is_corrupt_from_then_on() -> None:
     draft = Draft("losses", "Losses")
-    theory = DolevYao(draft, ADVERSARY, Agent, lambda agent: corrupt(agent) | lost(agent))
-    theory.message(addressed, "pavb", lambda a, v, b: PublicKeyEncryption(a, has(v), b), "{v} for {a}")
+    with DolevYao(draft, ADVERSARY, Agent, lambda agent: corrupt(agent) | lost(agent)) as theory:
+        sent(theory)
+        theory.exempt(knows)
 
     @draft.action(ADVERSARY, "tests")
     def lose(step: Step, a: Agent) -> None:
@@ -349,7 +350,7 @@ def test_rules_have_a_sentence_and_guards_with_names() -> None:
 
 
 def theory() -> DolevYao:
-    return DolevYao(Draft("misuse", "Misuse"), ADVERSARY, Agent, corrupt)
+    return DolevYao(Draft("misuse", "Misuse"), ADVERSARY, Agent, corrupt).__enter__()
 
 
 def described(*say: Callable[[DolevYao], object]) -> None:
@@ -464,6 +465,12 @@ def test_what_is_described_or_exempt_is_complete() -> None:
     described(pooled, drawn, sent)
     described(pooled, drawn, lambda theory: theory.exempt(addressed))
     described(sent, lambda theory: theory.exempt(knows))
+
+
+@pytest.mark.parametrize("say", [sent, lambda theory: theory.exchange(exponent, share, secret, "pxy")])
+def test_messages_are_described_where_the_end_is_looked_at(say: Callable[[DolevYao], object]) -> None:
+    with pytest.raises(MisuseError, match="say what messages are in 'with DolevYao"):
+        say(DolevYao(Draft("open", "Open"), ADVERSARY, Agent, corrupt))
 
 
 def test_another_error_is_not_hidden_by_what_is_left_open() -> None:
