@@ -342,7 +342,8 @@ class StepShell:
 def _excluding(found: FailingStep, given: Sequence[str]) -> str:
     """Say which claims and lemmas of the specification exclude a state; ``given`` is what was asked for."""
     if not found.excluded_by:
-        return "No claim or lemma of the specification excludes this state: a further lemma has to."
+        further = "a further lemma has to (carnet verify --suggest looks for one)"
+        return f"No claim or lemma of the specification excludes this state: {further}."
     next_one = " ".join(["cti", *given, found.excluded_by[0]])
     return f"False there, so each excludes this state: {', '.join(found.excluded_by)} ({next_one})"
 
