@@ -25,7 +25,7 @@ from carnet_command.exit_codes import ExitCode
 from carnet_command.processes import environment, interpreter
 
 if TYPE_CHECKING:
-    from lsprotocol.types import Diagnostic, Position, Range
+    from lsprotocol import types
     from pygls.lsp.server import LanguageServer
 
 EXTRA = "the extra 'lsp' (pip install 'carnet[lsp]')"
@@ -109,7 +109,7 @@ class SpecificationChecks:
         """How the editor calls each file that it has open, by path."""
         self._outlines: dict[str, Mapping[str, Any]] = {}
         """What is known of each open specification, by path: as :mod:`.outline` prints it."""
-        self._diagnostics: dict[str, dict[str, list[Diagnostic]]] = {}
+        self._diagnostics: dict[str, dict[str, list[types.Diagnostic]]] = {}
         """What the last check of each open specification found, by file."""
         self._running: dict[str, asyncio.Task[None]] = {}
         self._places = asyncio.Semaphore(AT_ONCE)
@@ -144,7 +144,7 @@ class SpecificationChecks:
         self._diagnostics.pop(path, None)
         self._uris.pop(path, None)
 
-    def look_up(self, table: str, uri: str, position: Position) -> Iterator[Any]:
+    def look_up(self, table: str, uri: str, position: types.Position) -> Iterator[Any]:
         """Yield what the open specifications that a file is a part of have under the name at a place; its own first."""
         path, document = _path_of(uri), self._server.workspace.get_text_document(uri)
         name = document.word_at_position(position, _BEFORE, _AFTER)
@@ -166,7 +166,7 @@ class SpecificationChecks:
         if outline["is_specification"] and not outline["meanings"] and (last := self._outlines.get(path)):
             outline = {**last, "findings": outline["findings"]}
         self._outlines[path] = outline
-        found: dict[str, list[Diagnostic]] = {}
+        found: dict[str, list[types.Diagnostic]] = {}
         for each in outline["findings"]:
             finding = LintFinding(**each)
             found.setdefault(str(Path(finding.file).absolute()), []).append(self._diagnostic(finding))
@@ -195,7 +195,7 @@ class SpecificationChecks:
                     os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
 
-    def _diagnostic(self, finding: LintFinding) -> Diagnostic:
+    def _diagnostic(self, finding: LintFinding) -> types.Diagnostic:
         from lsprotocol import types
 
         document = self._server.workspace.get_text_document(self.uri_of(str(Path(finding.file).absolute())))
@@ -208,7 +208,7 @@ class SpecificationChecks:
             source="carnet",
         )
 
-    def _publish(self, path: str, found: dict[str, list[Diagnostic]]) -> None:
+    def _publish(self, path: str, found: dict[str, list[types.Diagnostic]]) -> None:
         """Show what a check found, in every file in which it found something now or the last time."""
         from lsprotocol import types
 
@@ -261,7 +261,7 @@ def _path_of(uri: str) -> str:
     return str(Path(path)) if path and Path(path).is_absolute() else ""
 
 
-def _whole_line(lines: Sequence[str], number: int) -> Range:
+def _whole_line(lines: Sequence[str], number: int) -> types.Range:
     from lsprotocol import types
 
     text = lines[number - 1] if number <= len(lines) else ""
@@ -269,7 +269,7 @@ def _whole_line(lines: Sequence[str], number: int) -> Range:
     return types.Range(types.Position(number - 1, start), types.Position(number - 1, LINE_END))
 
 
-def _first_column(line: int) -> Range:
+def _first_column(line: int) -> types.Range:
     from lsprotocol import types
 
     return types.Range(types.Position(line - 1, 0), types.Position(line - 1, 0))
