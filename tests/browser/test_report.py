@@ -219,6 +219,55 @@ def test_printing_shows_every_step_in_dark_letters(visit: Visit, tmp_path: Path)
     assert page.locator("tr.future > *").first.evaluate("cell => getComputedStyle(cell).color") == "rgb(27, 36, 48)"
 
 
+A4 = (595, 842)
+"""Points."""
+
+
+def printed_on_a4(page: Page, file: Path) -> list[str]:
+    """Print a page and return the text of each sheet."""
+    page.pdf(path=str(file), format="A4")
+    sheets = PdfReader(file).pages
+    assert {(round(sheet.mediabox.width), round(sheet.mediabox.height)) for sheet in sheets} == {A4}
+    return [" ".join(unicodedata.normalize("NFKC", sheet.extract_text()).split()) for sheet in sheets]
+
+
+def test_what_is_claimed_comes_first_and_on_sheets_of_its_own(visit: Visit, tmp_path: Path) -> None:
+    page = visit.open("index.html")
+    assert page.locator("h2").first.inner_text().startswith("What is claimed, and what holds")
+    row = page.locator(".one-page tbody tr", has_text="No one but its borrower knows the key")
+    assert row.locator("td").all_inner_texts() == ["✓●", "✓●"]
+    row.get_by_role("link", name="secrecy").click()
+    assert page.url.endswith("#claim-main-secrecy")
+    sheets = printed_on_a4(page, tmp_path / "report.pdf")
+    (first, *rest) = (at for at, sheet in enumerate(sheets) if "What is claimed" in sheet or "Designs and" in sheet)
+    assert (first, rest) == (0, [1])
+    assert "A1 The lender is never corrupt" in sheets[0]
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") == page.evaluate("innerWidth")
+
+
+PRINTED = "specification/gpu-travelling/claimed.html"
+
+
+@pytest.mark.parametrize("read", [(1280, "light"), (390, "dark")], indirect=True, ids=str)
+def test_what_is_claimed_is_printed_on_two_sheets(read: Visit, tmp_path: Path) -> None:
+    page = read.open(PRINTED)
+    cells = page.locator("article td:first-child").all_text_contents()
+    sheets = printed_on_a4(page, tmp_path / "claimed.pdf")
+    assert len(sheets) == 2
+    printed = " ".join(sheets).replace(" ", "")
+    assert len(cells) > 50
+    assert [cell for cell in cells if "".join(unicodedata.normalize("NFKC", cell).split()) not in printed] == []
+    page.emulate_media(media="print")
+    smallest = SMALLEST_TEXT.replace('"main *, header *"', '"article *"')
+    assert page.evaluate(smallest) >= SMALLEST_PRINTED
+    assert page.evaluate(CONTRAST.replace('"main"', '"article"'))[0] >= 4.5
+
+
+SMALLEST_PRINTED = 7 / 72 * 96
+"""Pixels: seven points."""
+
+
 @pytest.mark.mends("N3")
 def test_the_printed_index_has_every_claim_without_what_is_looked_up(visit: Visit) -> None:
     page = visit.open("index.html")
@@ -274,6 +323,14 @@ def test_the_gallery_breaks_no_rule_and_fits(read: Visit) -> None:
     assert broken(page) == []
     page.locator("article h2 a").first.click()
     assert broken(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == page.evaluate("innerWidth")
+
+
+@pytest.mark.parametrize("read", LOOKS, indirect=True, ids=str)
+def test_what_is_claimed_breaks_no_rule_and_fits(read: Visit) -> None:
+    page = read.open(PRINTED)
+    found = Axe().run(page, context="article", options={"preload": False}).response["violations"]
+    assert [f"{rule['id']}: {rule['nodes'][0]['html'][:160]}" for rule in found] == []
     assert page.evaluate("document.documentElement.scrollWidth") == page.evaluate("innerWidth")
 
 

@@ -40,7 +40,8 @@ def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Pa
     """Write a page for each of some attacks, which belong to no run, and ``index.html``, which leads to them.
 
     Args:
-        attacks: as a run folder keeps each; they may name the command that carries them out as ``replay``.
+        attacks: as a run folder keeps each, with a :func:`~carnet_check.attacks.regression.card` as ``card``; they may
+            name the command that carries them out as ``replay``.
         heading: what they have in common.
         folder: where the pages go.
 
@@ -48,7 +49,7 @@ def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Pa
         UsageError: a file cannot be written.
     """
     common = {"spec": {"protocol": heading}, "closing": None, "gallery": True}
-    shown = [{**views.attack(attack), "replay": attack.get("replay", "")} for attack in attacks]
+    shown = [{**views.attack(each), "replay": each.get("replay", ""), "card": each["card"]} for each in attacks]
     pages = {attack["page"]: _render("attack.html", {**common, "attack": attack}) for attack in shown}
     pages[INDEX] = _render("gallery.html", {**common, "heading": heading, "attacks": shown})
     _write(folder, pages, views.search_attacks(attacks))
