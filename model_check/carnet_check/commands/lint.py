@@ -104,7 +104,7 @@ def _finding(complaint: Complaint, variant: str, file: str, line: int) -> LintFi
 def _unbuildable(
     error: InvalidSpecificationError, files: Sequence[Path], shown: str, known: set[str]
 ) -> Iterator[LintFinding]:
-    """Yield what is so wrong that nothing was built, or no verdict would mean anything; what is known is left out."""
+    """Yield what is so wrong that nothing was built, or no verdict would be sound; what is known is left out."""
     for said in error.complaints:
         placed = _PLACED.fullmatch(said)
         message = placed["message"] if placed else said

@@ -313,7 +313,7 @@ class _Check:
     def goals(self) -> Iterator[Result]:
         """Record which goals were reached, and yield a row for each that was not."""
         if not self.protocol.goals:
-            self.note("no goal is stated, so nothing says that what is claimed is claimed of anything that happens")
+            self.note("no goal is stated, so the claims may hold because nothing ever happens")
         for goal in self.protocol.goals:
             found = self.evidence.reached(goal.name)
             self.reached.append(self._goal_outcome(goal, found))
@@ -433,7 +433,7 @@ class _Check:
                     stopped.append(action.name)
         layer = self.family.variants[self.protocol.variant].over
         if stopped and not layer:  # what a layer's claims do not rest on is left out, and seen in the variant below
-            said = f"adversary steps that no run took here, and other profiles or designs may: {', '.join(stopped)}"
+            said = f"adversary steps that no explored run takes, though larger instances may: {', '.join(stopped)}"
             self.asides.add(self.note(said))
 
     def _hopeless(self, action: Action) -> str:

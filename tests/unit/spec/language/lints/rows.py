@@ -318,7 +318,7 @@ ABOUT_MEANING: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "an honest neighbour": (
         "honesty",
         (act(given(lambda a, k: own(a, k) & ~corrupt(a))),),
-        "lets the party act only where corrupt says so of somebody else",
+        "lets the party act only if corrupt holds of somebody else",
     ),
     "honest neighbours": (
         "honesty",
