@@ -61,7 +61,7 @@ RECORDED = json.loads((ROOT / "docs" / "results" / "gpu-travelling.json").read_t
 
 def cells() -> dict[str, dict[str, str]]:
     """Return the marks of each claim of the kept table by threat model; claims that share a row are apart."""
-    head, *rows = TEXT[TEXT.index("\n   ") + 1 : TEXT.index("\nfalls ")].splitlines()
+    head, *rows = TEXT[TEXT.index("\n   ") + 1 : TEXT.index("\nviolated ")].splitlines()
     columns = [(threat[0], threat.start()) for threat in re.finditer(r"\S+", head)]
     found: dict[str, dict[str, str]] = {}
     row: dict[str, str] = {}

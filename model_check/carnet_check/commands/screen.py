@@ -179,13 +179,13 @@ def _legend(outcome: CampaignOutcome) -> str:
 
 
 def _falls(outcome: CampaignOutcome) -> Iterator[str]:
-    """Say of each claim that falls as expected under which threat models, and what the last step of an attack is."""
+    """Say of each claim that is violated as expected under which threat models, and how an attack ends."""
     rows = [row for row in outcome.results if row.verdict is Verdict.VIOLATED and row.as_expected and row.has_trace]
     for claim in dict.fromkeys(row.claim for row in rows):
         mine = [row for row in rows if row.claim == claim]
         threats = listed(dict.fromkeys(row.threat for row in mine))
         shortest = min(mine, key=lambda row: len(row.steps))
-        told = f"falls {claim} under {threats}, where nobody claims it{_last_step(outcome, shortest)}"
+        told = f"violated as expected: {claim} under {threats}{_last_step(outcome, shortest)}"
         yield from hanging(told, width=COLUMNS)
 
 
@@ -194,7 +194,7 @@ def _last_step(outcome: CampaignOutcome, row: Result) -> str:
         return ""
     last = row.steps[-1]
     action = outcome.campaign.task.plan(row.variant).protocol.action(last.action)
-    return f": {fill_places(action.says, last.env).rstrip('.')}."
+    return f" ({fill_places(action.says, last.env).rstrip('.')})"
 
 
 def _liveness(outcome: CampaignOutcome) -> Iterator[str]:
