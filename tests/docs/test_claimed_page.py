@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from carnet_check.loading.families import known_protocols, load
+from carnet_check.report.claimed import NOT_CLAIMED
 from carnet_check.results import MARKS, Verdict
 from carnet_spec.language import Family
 from docs._ext.carnet_pages.claim_pages import claims_of
-from docs._ext.carnet_pages.claimed import NOT_CLAIMED, claimed
+from docs._ext.carnet_pages.claimed import claimed
 from docs._ext.carnet_pages.markdown import prose
 from tests.repo.tracked import ROOT
 

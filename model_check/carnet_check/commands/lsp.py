@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import re
 import signal
@@ -21,6 +20,7 @@ import click
 from carnet_check.commands.lint import SPECIFICATION, LintFinding
 from carnet_check.commands.outline import LANGUAGE, Outline
 from carnet_check.errors import UsageError
+from carnet_check.report.shapes import count, flag, parsed, record, rows, table, text
 from carnet_command.exit_codes import ExitCode
 from carnet_command.processes import environment, interpreter
 
@@ -84,12 +84,12 @@ def language_server(seconds: float) -> LanguageServer:
         checks.forget(params.text_document.uri)
 
     def hover(params: types.HoverParams) -> types.Hover | None:
-        text = next(iter(checks.look_up("meanings", params.text_document.uri, params.position)), None)
-        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text)) if text else None
+        meaning = next(checks.look_up("meanings", params.text_document.uri, params.position), "")
+        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, meaning)) if meaning else None
 
     def definition(params: types.DefinitionParams) -> list[types.Location]:
         found = checks.look_up("requirements", params.text_document.uri, params.position)
-        return [types.Location(checks.uri_of(file), _first_column(line)) for file, line in found]
+        return [types.Location(checks.uri_of(each["file"]), _first_column(each["line"])) for each in found]
 
     server.feature(types.TEXT_DOCUMENT_DID_OPEN)(opened)
     server.feature(types.TEXT_DOCUMENT_DID_SAVE)(saved)
@@ -168,26 +168,24 @@ class SpecificationChecks:
         self._outlines[path] = outline
         found: dict[str, list[types.Diagnostic]] = {}
         for each in outline["findings"]:
-            finding = LintFinding(**each)
+            finding = LintFinding(*(each[name] for name in _FINDING))
             found.setdefault(str(Path(finding.file).absolute()), []).append(self._diagnostic(finding))
         self._publish(path, found)
 
     async def _outline(self, path: str) -> Mapping[str, Any]:
         """Return what a process of its own says of a specification; it is killed if it takes too long."""
-        process = await asyncio.create_subprocess_exec(
-            *(*interpreter(), "-B", "-m", OUTLINE, path),
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=DEVNULL,
-            env=environment(),
-            start_new_session=True,
-        )
+        command = (*interpreter(), "-B", "-m", OUTLINE, path)
         try:
-            answer = await asyncio.wait_for(_answer(process), self._seconds)
-            return dict(json.loads(answer))
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=environment(), start_new_session=True
+            )
+        except OSError as error:
+            return _unchecked(path, f"no process could be started: {(error.strerror or str(error)).lower()}")
+        try:
+            return await asyncio.wait_for(_answer(process), self._seconds)
         except TimeoutError:
             return _unchecked(path, f"the check took more than {self._seconds:g} s")
-        except (ValueError, RecursionError):
+        except ValueError:
             return _unchecked(path, f"the check failed: `carnet lint {Path(path).name}` says why")
         finally:
             if process.returncode is None:
@@ -199,9 +197,13 @@ class SpecificationChecks:
         from lsprotocol import types
 
         document = self._server.workspace.get_text_document(self.uri_of(str(Path(finding.file).absolute())))
+        try:
+            lines = document.lines
+        except (OSError, ValueError):  # it is not open, and no text
+            lines = []
         of_variant = f"variant {finding.variant}" if finding.variant else ""
         return types.Diagnostic(
-            range=_whole_line(document.lines, finding.line),
+            range=_whole_line(lines, finding.line),
             message=": ".join(filter(None, (of_variant, finding.where, finding.message))),
             severity=types.DiagnosticSeverity.Error if finding.level == "error" else types.DiagnosticSeverity.Warning,
             code=finding.rule,
@@ -220,11 +222,21 @@ class SpecificationChecks:
             self._server.text_document_publish_diagnostics(params)
 
 
-async def _answer(process: Process) -> bytes:
-    """Return the last line that a check prints.
+_FINDING = {"file": text, "line": count, "level": text, "rule": text, "where": text, "message": text, "variant": text}
+_OUTLINE = record(
+    is_specification=flag,
+    findings=rows(record(**_FINDING)),
+    files=rows(text),
+    meanings=table(text),
+    requirements=table(record(file=text, line=count)),
+)
+
+
+async def _answer(process: Process) -> Mapping[str, Any]:
+    """Return what a check prints as its last line.
 
     Raises:
-        ValueError: it failed, printed nothing or too much.
+        ValueError: it failed, or printed nothing, too much or something else.
     """
     assert process.stdout is not None
     answer = bytearray()
@@ -234,7 +246,9 @@ async def _answer(process: Process) -> bytes:
             raise ValueError("too long an answer")
     if await process.wait() or not answer:
         raise ValueError("no answer")
-    return bytes(answer).splitlines()[-1]
+    outline: Mapping[str, Any] = parsed(bytes(answer).splitlines()[-1].decode())
+    _OUTLINE(outline, "$")
+    return outline
 
 
 _NO_SPECIFICATION: Mapping[str, Any] = asdict(Outline(is_specification=False))
@@ -264,9 +278,10 @@ def _path_of(uri: str) -> str:
 def _whole_line(lines: Sequence[str], number: int) -> types.Range:
     from lsprotocol import types
 
-    text = lines[number - 1] if number <= len(lines) else ""
-    start = len(text) - len(text.lstrip())
-    return types.Range(types.Position(number - 1, start), types.Position(number - 1, LINE_END))
+    row = max(number, 1) - 1
+    written = lines[row] if row < len(lines) else ""
+    start = len(written) - len(written.lstrip())
+    return types.Range(types.Position(row, start), types.Position(row, LINE_END))
 
 
 def _first_column(line: int) -> types.Range:

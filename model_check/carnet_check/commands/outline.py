@@ -31,6 +31,14 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A file, and a line in it, from 1."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Outline:
     """One specification, as far as it could be read."""
 
@@ -41,8 +49,8 @@ class Outline:
     """The absolute paths of the files that are about it."""
     meanings: Mapping[str, str] = field(default_factory=dict)
     """What each name means, in Markdown; empty where the specification cannot be built."""
-    requirements: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """The file and the line, from 1, where each normative sentence begins."""
+    requirements: Mapping[str, Place] = field(default_factory=dict)
+    """Where each normative sentence begins."""
 
 
 def outline_of(file: Path) -> Outline:
@@ -121,13 +129,13 @@ def _plain(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
 
 
-def _places(texts: Iterable[Path]) -> dict[str, tuple[str, int]]:
+def _places(texts: Iterable[Path]) -> dict[str, Place]:
     """Return where the normative sentences of some texts begin; the first place of an id counts."""
-    found: dict[str, tuple[str, int]] = {}
+    found: dict[str, Place] = {}
     for path in texts:
         text = path.read_text("utf-8", errors="replace")
         for opening in OPENING.finditer(text):
-            found.setdefault(opening["id"], (str(path), text.count("\n", 0, opening.start()) + 1))
+            found.setdefault(opening["id"], Place(str(path), text.count("\n", 0, opening.start()) + 1))
     return found
 
 

@@ -21,7 +21,7 @@ types = pytest.importorskip(
     "lsprotocol.types", reason="needs the extra 'lsp', which the install of CONTRIBUTING.md brings"
 )
 CARNET = "from carnet_check.cli import main; main()"
-LONG = 30.0
+LONG = 100.0
 """Seconds within which everything that a test waits for has come."""
 TEXT = """# A token
 
@@ -185,21 +185,25 @@ async def pid_written(folder: Path) -> int:
     return int(file.read_text())
 
 
-def test_an_endless_specification_is_given_up_and_the_server_goes_on(file: Path) -> None:
-    endless = file.with_name("endless.py")
+def test_an_endless_specification_or_a_lying_one_is_given_up_and_the_server_goes_on(file: Path) -> None:
+    endless, lying = file.with_name("endless.py"), file.with_name("lying.py")
     endless.write_text(ENDLESS)
+    lying.write_text(SOUND + "\nimport os\nos.write(1, b'{}\\n')\nos._exit(0)\n")
 
     async def conversation(editor: Editor) -> None:
         editor.open(endless)
         pid = await pid_written(file.parent)
         (found,) = await editor.diagnostics(endless)
-        assert "not checked: the check took more than 3 s" in found.message
+        assert "not checked: the check took more than 15 s" in found.message
         assert found.severity == types.DiagnosticSeverity.Warning
         assert not is_running(pid)
+        editor.open(lying)
+        (found,) = await editor.diagnostics(lying)
+        assert "not checked: the check failed" in found.message
         editor.open(file)
         assert await editor.diagnostics(file) == []
 
-    with_an_editor(conversation, "--seconds", "3")
+    with_an_editor(conversation, "--seconds", "15")
 
 
 def test_a_check_ends_with_the_server_and_when_its_file_is_closed(file: Path) -> None:
