@@ -11,11 +11,13 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 from pypdf import PdfReader
 
+from carnet_check.loading.families import known_protocols
 from tests.browser.visit import CONTRAST, READABLE, SMALLEST_TEXT, Visit
 from tests.unit.model_check.command import FASTEST
 
 ATTACK = "attack-main.without-fresh-key.collusion.secrecy.html"
 STEPS = 5
+PHONE, DESK = 390, 1280
 
 
 def test_an_attack_is_stepped_through_with_the_keyboard(visit: Visit) -> None:
@@ -264,6 +266,17 @@ def test_what_is_claimed_is_printed_on_two_sheets(read: Visit, tmp_path: Path) -
     assert page.evaluate(CONTRAST.replace('"main"', '"article"'))[0] >= 4.5
 
 
+@pytest.mark.parametrize("read", [(PHONE, "dark"), (DESK, "light")], indirect=True, ids=str)
+def test_the_page_of_every_protocol_breaks_no_rule_fits_and_is_printed_on_two_sheets(
+    read: Visit, tmp_path: Path
+) -> None:
+    for id in known_protocols():
+        page = read.open(f"specification/{id}/claimed.html")
+        assert broken(page, "article") == [], id
+        assert page.evaluate("document.documentElement.scrollWidth") == page.evaluate("innerWidth"), id
+        assert len(printed_on_a4(page, tmp_path / f"{id}.pdf")) <= 2, id
+
+
 SMALLEST_PRINTED = 7 / 72 * 96
 """Pixels: seven points."""
 
@@ -299,15 +312,15 @@ def test_designs_are_compared_in_numbers(visit: Visit) -> None:
 # -- pages keep the rules of accessibility that a program can check --------------------------------------
 
 
-PHONE, DESK = 390, 1280
 LOOKS = [(PHONE, "light"), (PHONE, "dark"), (DESK, "light"), (DESK, "dark")]
 GALLERY = "gallery/gpu-travelling/index.html"
 DEFENCES = "specification/gpu-travelling/defences.html"
 
 
-def broken(page: Page) -> list[str]:
-    """Return the rules that a page breaks, each with the first place where it does."""
-    found = Axe().run(page, options={"preload": False}).response["violations"]  # or it would fetch style sheets
+def broken(page: Page, part: str | None = None) -> list[str]:
+    """Return the rules that a page or a part of it breaks, each with the first place where it does."""
+    loaded = {"preload": False}  # or it would fetch style sheets
+    found = Axe().run(page, context=part, options=loaded).response["violations"]
     return [f"{rule['id']}: {rule['nodes'][0]['html'][:160]}" for rule in found]
 
 
@@ -329,16 +342,13 @@ def test_the_gallery_breaks_no_rule_and_fits(read: Visit) -> None:
 @pytest.mark.parametrize("read", LOOKS, indirect=True, ids=str)
 def test_what_is_claimed_breaks_no_rule_and_fits(read: Visit) -> None:
     page = read.open(PRINTED)
-    found = Axe().run(page, context="article", options={"preload": False}).response["violations"]
-    assert [f"{rule['id']}: {rule['nodes'][0]['html'][:160]}" for rule in found] == []
+    assert broken(page, "article") == []
     assert page.evaluate("document.documentElement.scrollWidth") == page.evaluate("innerWidth")
 
 
 @pytest.mark.parametrize("read", LOOKS, indirect=True, ids=str)
 def test_the_map_of_defences_breaks_no_rule(read: Visit) -> None:
-    page = read.open(DEFENCES)
-    found = Axe().run(page, context="table.heat", options={"preload": False}).response["violations"]
-    assert [f"{rule['id']}: {rule['nodes'][0]['html'][:160]}" for rule in found] == []
+    assert broken(read.open(DEFENCES), "table.heat") == []
 
 
 @pytest.mark.mends("N1")
