@@ -221,7 +221,8 @@ def test_printing_shows_every_step_in_dark_letters(visit: Visit, tmp_path: Path)
     assert page.locator("tr.future > *").first.evaluate("cell => getComputedStyle(cell).color") == "rgb(27, 36, 48)"
 
 
-A4 = (595, 842)
+A4 = (210, 297)
+MILLIMETRE = 72 / 25.4
 """Points."""
 
 
@@ -229,7 +230,8 @@ def printed_on_a4(page: Page, file: Path) -> list[str]:
     """Print a page and return the text of each sheet."""
     page.pdf(path=str(file), format="A4")
     sheets = PdfReader(file).pages
-    assert {(round(sheet.mediabox.width), round(sheet.mediabox.height)) for sheet in sheets} == {A4}
+    sizes = {tuple(round(side / MILLIMETRE) for side in sheet.mediabox[2:]) for sheet in sheets}
+    assert sizes == {A4}
     return [" ".join(unicodedata.normalize("NFKC", sheet.extract_text()).split()) for sheet in sheets]
 
 
