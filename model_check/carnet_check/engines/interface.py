@@ -39,6 +39,7 @@ from carnet_spec.language import (
     Means,
     Profile,
     Protocol,
+    Symbol,
     Threat,
 )
 from carnet_spec.language.terms import Term
@@ -325,6 +326,48 @@ class ListsStates(Explores):
         self, protocol: Protocol, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
     ) -> Visited:
         """Visit every state that matters to these invariants and goals, whichever unused elements are drawn."""
+
+
+class Guesses(ABC):
+    """Guesses at lemmas, which are made when they are asked for; nothing is claimed of any of them."""
+
+    @abstractmethod
+    def about(self, symbols: Collection[Symbol]) -> Sequence[Invariant]:
+        """Return guesses about some symbols that change, the simplest first; their names stay the same."""
+
+    @abstractmethod
+    def plausible(self, guesses: Sequence[Invariant]) -> list[Invariant]:
+        """Return those guesses that no state falsifies which was visited to find out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strengthening:
+    """Guesses that are proved, and what they are needed for.
+
+    Attributes:
+        lemmas: guesses that are inductive together with what is stated, none of which can be left out.
+        proved: the claims that are proved with them, and the names of those that the proof of each rests on.
+        open: the claims that are not.
+        tried: how many guesses the engine was asked about.
+    """
+
+    lemmas: tuple[Invariant, ...]
+    proved: Mapping[str, tuple[str, ...]]
+    open: tuple[str, ...]
+    tried: int
+
+
+class Strengthens(Engine):
+    """Finds out which guesses make the proofs of claims go through."""
+
+    @abstractmethod
+    def strengthened(
+        self, protocol: Protocol, threat: Threat | None, claims: Collection[str], guesses: Guesses, listener: Listener
+    ) -> Strengthening:
+        """Look for guesses that prove claims under a threat model; without one, under all.
+
+        What is returned was proved as everything else is: by the same obligations, with the guesses as lemmas.
+        """
 
 
 class ProvesLiveness(Engine):

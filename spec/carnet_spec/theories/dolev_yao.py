@@ -15,12 +15,11 @@ Source: Dolev and Yao, On the Security of Public Key Protocols, IEEE Transaction
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Sequence
 
-from carnet_spec.language import Draft, Formula, Individual, Kind, MisuseError, Relation, Role, Step
+from carnet_spec.language import Draft, Formula, Individual, Kind, MisuseError, Relation, Role, Step, Symbol
 from carnet_spec.language.expressions import called, parameters
-from carnet_spec.language.terms import Var
+from carnet_spec.language.terms import Member, Var
 from carnet_spec.language.tracing import called_from
 
 SOURCE = "Dolev and Yao, On the Security of Public Key Protocols, section II"
@@ -75,7 +74,9 @@ class Primitive:
         self.fields = fields
         self.parts = tuple(field for field in fields if isinstance(field, Known))
         """The fields that not everybody knows."""
-        self.secrets = tuple(each for each in (key, *fields) if isinstance(each, SharedSecret))
+        self.keys = () if key is None else (key,)
+        """The shared key, if there is one."""
+        self.secrets = tuple(each for each in (*self.keys, *self.parts) if isinstance(each, SharedSecret))
         """The Diffie-Hellman secrets that go in."""
 
     def mentions(self, exponent: Individual) -> bool:
@@ -83,6 +84,10 @@ class Primitive:
         others = [each for each in self.fields if not isinstance(each, SharedSecret)]
         values = (value for each in others for value in (each.values if isinstance(each, Known) else (each,)))
         return any(value.term == exponent.term for value in values)
+
+    def shape(self, described: Container[Symbol]) -> tuple[object, ...]:
+        """Return what tells the message from those of another form: the primitive, and what its key and fields are."""
+        return (type(self), *(_shape_of(each, described) for each in (*self.keys, *self.fields)))
 
     def to_make(self, theory: DolevYao, agent: Individual) -> Formula | None:
         """Whether an agent has the key that it takes to make the message, or None if it takes none."""
@@ -172,27 +177,93 @@ class Mac(Primitive):
 # -- what is deduced ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class DolevYao:
     """Adds to a draft what its agents deduce; each method is called once for a relation.
 
+    It is used in a ``with`` statement behind the honest steps. At its end every message that they send has to be
+    described, and everything that they know pooled: a rule that is forgotten would hide attacks.
+
     ``names`` are the letters of the parameters of a rule: for agents that deduce, and for the arguments of the relation
     without the agent that knows.
-
-    Attributes:
-        draft: the draft.
-        by: the role that the rules belong to.
-        agent: the sort of those that deduce.
-        corrupt: whether an agent does what the adversary wants. Corrupt agents make messages and have each other's
-            private keys. All agents open what they have the key of.
-        source: where the deductions are from.
     """
 
-    draft: Draft
-    by: Role
-    agent: type[Individual]
-    corrupt: Callable[..., Formula]
-    source: str = SOURCE
+    def __init__(
+        self,
+        draft: Draft,
+        by: Role,
+        agent: type[Individual],
+        corrupt: Callable[..., Formula],
+        source: str = SOURCE,
+    ) -> None:
+        """Add to ``draft``, as rules of the role ``by``, what agents of the sort ``agent`` deduce.
+
+        Args:
+            draft: the draft.
+            by: the role that the rules belong to.
+            agent: the sort of those that deduce.
+            corrupt: whether an agent does what the adversary wants. Corrupt agents make messages and have each other's
+                private keys. All agents open what they have the key of.
+            source: where the deductions are from.
+        """
+        self.draft = draft
+        self.by = by
+        self.agent = agent
+        self.corrupt = corrupt
+        self.source = source
+        self._described: set[Symbol] = set()
+        self._pooled: set[Symbol] = set()
+        self._drawn: set[Symbol] = set()
+        self._mentioned: set[Symbol] = set()
+        """What messages are made of."""
+        self._primitives: dict[Symbol, Primitive] = {}
+        self._entered = False
+
+    def __enter__(self) -> DolevYao:
+        self._entered = True
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _error: object, _traceback: object) -> None:
+        """Refuse what is left open, unless something else went wrong.
+
+        Raises:
+            MisuseError: what honest steps send or parts of messages are is not described, what they know is not
+                pooled or cannot be drawn by the adversary, or two messages have one form.
+        """
+        if kind is not None:
+            return
+        honest = (update.symbol for action in self.draft.actions if action.by.honest for update in action.updates)
+        for symbol in dict.fromkeys((*honest, *sorted(self._mentioned, key=lambda each: each.name))):
+            self._require_complete(symbol)
+        self._require_distinct_forms()
+
+    def _require_complete(self, symbol: Symbol) -> None:
+        known = symbol.kind is Kind.KNOWLEDGE
+        of_several = known and len(symbol.domain) > 2  # an agent, and more than one value
+        if (of_several or symbol.kind is Kind.MESSAGE) and symbol not in self._described:
+            raise MisuseError(f"{symbol.name}: nothing says what it is made of: call message, or exempt")
+        if known and symbol not in self._pooled:
+            raise MisuseError(f"{symbol.name}: nothing says that colluders tell each other: call pool, or exempt")
+        if known and symbol.domain[-1].fresh and not of_several and symbol not in self._drawn:
+            raise MisuseError(f"{symbol.name}: nothing says that the adversary has values too: call draw, or exempt")
+
+    def _require_distinct_forms(self) -> None:
+        first: dict[tuple[object, ...], Symbol] = {}
+        for symbol, primitive in self._primitives.items():
+            other = first.setdefault(primitive.shape(self._described), symbol)
+            if other != symbol:
+                raise MisuseError(
+                    f"{other.name} and {symbol.name} have one form, so each is taken for the other: make them one "
+                    "relation, or tell them apart by a member of an enumeration in each"
+                )
+
+    def _require_entered(self) -> None:
+        if not self._entered:
+            raise MisuseError("say what messages are in 'with DolevYao(…) as theory:', so that nothing is left open")
+
+    def exempt(self, relation: Relation) -> None:
+        """Say that the draft itself has the steps and rules of a message, or of what agents know."""
+        for complete in (self._described, self._pooled, self._drawn):
+            complete.add(relation.symbol)
 
     def has_private_key(self, agent: Individual, owner: Individual) -> Formula:
         """Whether an agent has the private key of ``owner``: its own, or that of a fellow colluder."""
@@ -211,10 +282,14 @@ class DolevYao:
         Raises:
             MisuseError: the names do not fit the relation, or the form is no primitive.
         """
+        self._require_entered()
         agent, *arguments = self._parameters(relation, names)
         primitive, sent = form(*arguments), Known(relation, *arguments)
         if not isinstance(primitive, Primitive):
             raise MisuseError(f"{relation.symbol.name}: a message is made by a primitive, not {called(primitive)}")
+        self._described.add(relation.symbol)
+        self._primitives[relation.symbol] = primitive
+        self._mentioned |= {each.relation.symbol for each in (sent, *primitive.parts, *primitive.keys)}
         self._add_making(sent, primitive, agent, what)
         if primitive.reveals and primitive.parts:
             self._add_opening(sent, primitive, agent, what)
@@ -242,6 +317,7 @@ class DolevYao:
             step.given("colluders", self.corrupt(p) & self.corrupt(q) & relation(p, *values))
             step.insert(relation(q, *values))
 
+        self._pooled.add(relation.symbol)
         says = f"{{{names[0]}}} tells {{{names[1]}}} {what}."
         self._rule(name or f"pool_{relation.symbol.name}", known, says, tell)
 
@@ -266,6 +342,7 @@ class DolevYao:
             step.fresh(values[0])
             step.insert(relation(p, *values))
 
+        self._drawn.add(relation.symbol)
         name = f"draw_{relation.symbol.name}"
         self.draft.action(self.by, self.source, cost=1)(_function(name, known, draw))
         self.draft.stated_at["action", name] = called_from()
@@ -285,11 +362,14 @@ class DolevYao:
         Raises:
             MisuseError: the names do not fit, or the relations are not about the same exponents.
         """
+        self._require_entered()
         every = self._parameters(secrets, names)
         if len(every) != 3 or _is_on_a_wire(exponents) or not _is_on_a_wire(shares) or _is_on_a_wire(secrets):
             raise MisuseError("agents know exponents, and secrets of two of them, and shares are on a wire")
         p, x, y = every
         known, share = Known(exponents, x), Known(shares, x)
+        self._described |= {shares.symbol, secrets.symbol}
+        self._mentioned |= {exponents.symbol, secrets.symbol}
 
         def publish(step: Step) -> None:
             step.given("has the exponent", self.corrupt(p) & known.to(p))
@@ -403,6 +483,14 @@ def _require_field(field: object) -> None:
         )
     if not isinstance(field, Individual | Known):
         raise MisuseError(f"a field of a message is an element or Known, not {called(field)}")
+
+
+def _shape_of(field: Field, described: Container[Symbol]) -> object:
+    """Return a message's relation, a member of an enumeration, or the sort of what can be any of that sort."""
+    if not isinstance(field, Known):
+        return field.term if isinstance(field.term, Member) else field.sort
+    is_message = len(field.values) > 1 or field.relation.symbol in described
+    return field.relation.symbol if is_message else field.values[0].sort
 
 
 def _guard(step: Step, name: str, formula: Formula | None) -> None:

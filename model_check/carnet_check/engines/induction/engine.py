@@ -33,6 +33,7 @@ from carnet_check.engines.induction.obligations import (
     system,
 )
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, Workers, ask, ask_apart, solve
+from carnet_check.engines.induction.strengthening import strengthened
 from carnet_check.engines.interface import (
     FRAME,
     AnswersObligations,
@@ -42,6 +43,7 @@ from carnet_check.engines.interface import (
     DecidesPossibility,
     Diagnoses,
     EngineResult,
+    Guesses,
     HasProofHints,
     InvariantStatus,
     LivenessAnswer,
@@ -56,6 +58,8 @@ from carnet_check.engines.interface import (
     Separable,
     Shares,
     StepProofs,
+    Strengthening,
+    Strengthens,
     Task,
 )
 from carnet_check.engines.proving.certified import CertifiedDesign, certified
@@ -98,6 +102,7 @@ class Induction(
     HasProofHints,
     Separable,
     Shares,
+    Strengthens,
 ):
     """Proves one obligation for each invariant and action; ``rlimit`` is the solver's budget for each.
 
@@ -282,6 +287,13 @@ class Induction(
     def counterexamples(self, source: Source, standing: InvariantStatus, most: int) -> Iterator[Cti]:
         """Yield small states from which the induction fails, each confirmed by the interpreter or said not to be."""
         return counterexamples(source.reference, standing, most, self.rlimit)
+
+    def strengthened(
+        self, protocol: Protocol, threat: Threat | None, claims: Collection[str], guesses: Guesses, listener: Listener
+    ) -> Strengthening:
+        """Ask about guesses that exclude states from which the induction fails."""
+        with Workers(1) as workers:
+            return strengthened(protocol, threat, claims, guesses, self.rlimit, workers, listener)
 
     # -- what else it can do ----------------------------------------------------------------------
 

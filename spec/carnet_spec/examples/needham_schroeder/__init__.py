@@ -9,19 +9,14 @@ An initiator and a responder want to know that they talk to each other, and to s
 Needham and Schroeder's second message has no name in it. Here it always has, and in the variant ``original`` nobody
 looks at it, which comes to the same: what the adversary may change there makes no difference to anybody.
 
-Sources: *NS78*: Needham and Schroeder, Using Encryption for Authentication in Large Networks of Computers,
-Communications of the ACM 21(12), 1978. *Lowe95*: Lowe, An Attack on the Needham-Schroeder Public-Key Authentication
-Protocol, Information Processing Letters 56(3), 1995. *Lowe96*: Lowe, Breaking and Fixing the Needham-Schroeder
-Public-Key Protocol using FDR, TACAS 1996.
+The sources are in requirements.md, the normative text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from carnet_spec.language import (
-    Claim,
     Draft,
     Family,
     Finding,
@@ -40,6 +35,7 @@ from carnet_spec.language import (
     rigid_relation,
     used,
 )
+from carnet_spec.language.authoring import Claims, Falls, assumptions_from, expect_falls, text_beside
 from carnet_spec.theories.dolev_yao import DolevYao, Known, PublicKeyEncryption
 
 # -- words -------------------------------------------------------------------------------------------------------------
@@ -74,6 +70,8 @@ accepted = _responder("accepted", Agent, Agent, Nonce, Nonce, says="it takes the
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 THREATS = ("network",)
+REPAIRED, ORIGINAL = "lowe", "original"
+TEXT = text_beside(__file__)
 
 
 def specify(draft: Draft) -> None:
@@ -116,62 +114,51 @@ def specify(draft: Draft) -> None:
         step.require("the third message", third(b, m))
         step.insert(accepted(b, a, n, m))
 
-    theory = DolevYao(draft, ADVERSARY, Agent, corrupt)
-    theory.draw(knows, "pn", "nonce {n}")
-    theory.pool(knows, "pqn", "nonce {n}")
-
     def nonce(value: Nonce) -> Known:
         return Known(knows, value)
 
-    encrypted = PublicKeyEncryption
-    theory.message(first, "pbna", lambda b, n, a: encrypted(b, nonce(n), a), "nonce {n} and name {a}, for {b}")
-    theory.message(
-        second,
-        "panmb",
-        lambda a, n, m, b: encrypted(a, nonce(n), nonce(m), b),
-        "nonces {n} and {m} and name {b}, for {a}",
-    )
-    theory.message(third, "pbm", lambda b, m: encrypted(b, nonce(m)), "nonce {m}, for {b}")
+    with DolevYao(draft, ADVERSARY, Agent, corrupt) as theory:
+        theory.draw(knows, "pn", "nonce {n}")
+        theory.pool(knows, "pqn", "nonce {n}")
+
+        theory.message(
+            first, "pbna", lambda b, n, a: PublicKeyEncryption(b, nonce(n), a), "nonce {n} and name {a}, for {b}"
+        )
+        theory.message(
+            second,
+            "panmb",
+            lambda a, n, m, b: PublicKeyEncryption(a, nonce(n), nonce(m), b),
+            "nonces {n} and {m} and name {b}, for {a}",
+        )
+        theory.message(third, "pbm", lambda b, m: PublicKeyEncryption(b, nonce(m)), "nonce {m}, for {b}")
 
 
 # -- claims ------------------------------------------------------------------------------------------------------------
 
 
+FALLS: Falls = {ORIGINAL: dict.fromkeys(("responder-secrecy", "responder-agreement"), THREATS)}
+"""For each variant the claims that fall, and under which threat models."""
+UNTRUE = {ORIGINAL: ("messages_with_a_reply",)}
+"""For each variant the lemmas that do not hold in it."""
+
+
 def state_properties(draft: Draft) -> None:
     """State what holds for any number of agents, runs and nonces, and the lemmas that make it inductive."""
-    broken = draft.variant == ORIGINAL
+    claim = Claims(draft, TEXT, THREATS)
 
-    def claim(
-        name: str, sentence: str, source: str, *, falls: bool = False
-    ) -> Callable[[Callable[..., Formula]], Claim]:
-        under, fails = ((), THREATS) if broken and falls else (THREATS, ())
-        return draft.claim(
-            name=name, sentence=sentence, requirement=name, source=source, under=under, fails_under=fails
-        )
-
-    @claim("initiator-secrecy", "Nobody else knows the nonce that an initiator drew for an honest partner.", "NS78")
+    @claim("initiator-secrecy", "NS78")
     def initiator_secrecy(a: Agent, b: Agent, n: Nonce, p: Agent) -> Formula:
         return implies(began(a, b, n) & ~corrupt(b) & knows(p, n), (p == a) | (p == b))
 
-    @claim(
-        "responder-secrecy",
-        "Nobody else knows the nonce that a responder drew for an honest partner.",
-        "NS78",
-        falls=True,
-    )
+    @claim("responder-secrecy", "NS78")
     def responder_secrecy(a: Agent, b: Agent, n: Nonce, m: Nonce, p: Agent) -> Formula:
         return implies(replied(b, a, n, m) & ~corrupt(a) & knows(p, m), (p == a) | (p == b))
 
-    @claim("initiator-agreement", "An honest partner of an initiator replied in the same two nonces.", "Lowe96")
+    @claim("initiator-agreement", "Lowe96")
     def initiator_agreement(a: Agent, b: Agent, n: Nonce, m: Nonce) -> Formula:
         return implies(ended(a, b, n, m) & ~corrupt(b), replied(b, a, n, m))
 
-    @claim(
-        "responder-agreement",
-        "An honest partner of a responder takes it for its partner in the same two nonces.",
-        "Lowe96",
-        falls=True,
-    )
+    @claim("responder-agreement", "Lowe96")
     def responder_agreement(a: Agent, b: Agent, n: Nonce, m: Nonce) -> Formula:
         return implies(accepted(b, a, n, m) & ~corrupt(a), ended(a, b, n, m))
 
@@ -180,8 +167,7 @@ def state_properties(draft: Draft) -> None:
         return accepted(b, a, n, m) & ended(a, b, n, m)
 
     _lemmas(draft)
-    if broken:
-        draft.withdraw("messages_with_a_reply")
+    expect_falls(draft, THREATS, FALLS, UNTRUE)
 
 
 def _lemmas(draft: Draft) -> None:
@@ -221,12 +207,11 @@ def _lemmas(draft: Draft) -> None:
 
 # -- design ------------------------------------------------------------------------------------------------------------
 
-REPAIRED, ORIGINAL = "lowe", "original"
-
 
 def needham_schroeder(variant: str) -> Draft:
     """Draft the named variant."""
     draft = Draft("needham-schroeder", "Needham-Schroeder with public keys", variant)
+    assumptions_from(draft, TEXT, built_in=("A1", "A2", "A3"))
     draft.threat("network", "the adversary has the network, and any number of agents of its own")
     specify(draft)
     state_properties(draft)

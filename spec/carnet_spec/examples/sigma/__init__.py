@@ -11,9 +11,7 @@ Everybody signs the other one's share first. The signature says whose share it i
 the secret. Without signatures a man in the middle has a secret with each side. Without MACs, the identities are bound
 to the wrong one: two honest agents have one secret, and one of them takes the other for somebody else.
 
-Sources: *K03*: Krawczyk, SIGMA: the SIGn-and-MAc Approach to Authenticated Diffie-Hellman, CRYPTO 2003. *DvOW92*:
-Diffie, van Oorschot and Wiener, Authentication and Authenticated Key Exchanges, Designs, Codes and Cryptography 2(2),
-1992.
+The sources are in requirements.md, the normative text.
 """
 
 from __future__ import annotations
@@ -39,6 +37,7 @@ from carnet_spec.language import (
     rigid_relation,
     used,
 )
+from carnet_spec.language.authoring import Claims, Falls, assumptions_from, expect_falls, text_beside
 from carnet_spec.theories.dolev_yao import DolevYao, Known, Mac, SharedSecret, Signature
 
 # -- words -------------------------------------------------------------------------------------------------------------
@@ -72,6 +71,11 @@ replied = _responder("replied", Agent, Exponent, Exponent, says="it took the fir
 accepted = _responder("accepted", Agent, Agent, Exponent, Exponent, says="it takes the other one for its partner")
 
 # -- steps -------------------------------------------------------------------------------------------------------------
+
+
+THREATS = ("network",)
+SIGMA, UNSIGNED, WITHOUT_MACS = "sigma", "unsigned", "without-macs"
+TEXT = text_beside(__file__)
 
 
 def specify(draft: Draft) -> None:
@@ -115,86 +119,62 @@ def specify(draft: Draft) -> None:
         step.require("MAC", mac(x, y, a), defence="mac")
         step.insert(accepted(b, a, x, y))
 
-    theory = DolevYao(draft, ADVERSARY, Agent, corrupt)
-    theory.draw(knows, "px", "exponent {x}")
-    theory.pool(knows, "pqx", "exponent {x}")
-    theory.exchange(knows, share, secret, "pxy")
-    theory.pool(secret, "pqxy", "the secret of {x} and {y}")
-    theory.message(
-        signature,
-        "paxy",
-        lambda a, x, y: Signature(a, Known(share, x), Known(share, y)),
-        "the signature of {a} on the shares of {x} and {y}",
-    )
-    theory.message(
-        mac,
-        "pxya",
-        lambda x, y, a: Mac(SharedSecret(secret, x, y), a),
-        "the MAC of {a} under the secret of {x} and {y}",
-    )
+    with DolevYao(draft, ADVERSARY, Agent, corrupt) as theory:
+        theory.draw(knows, "px", "exponent {x}")
+        theory.pool(knows, "pqx", "exponent {x}")
+        theory.exchange(knows, share, secret, "pxy")
+        theory.pool(secret, "pqxy", "the secret of {x} and {y}")
+        theory.message(
+            signature,
+            "paxy",
+            lambda a, x, y: Signature(a, Known(share, x), Known(share, y)),
+            "the signature of {a} on the shares of {x} and {y}",
+        )
+        theory.message(
+            mac,
+            "pxya",
+            lambda x, y, a: Mac(SharedSecret(secret, x, y), a),
+            "the MAC of {a} under the secret of {x} and {y}",
+        )
 
 
 # -- claims ------------------------------------------------------------------------------------------------------------
 
-UNSIGNED, WITHOUT_MACS = "unsigned", "without-macs"
-FALLS = {
-    UNSIGNED: ("initiator-secrecy", "responder-secrecy", "initiator-agreement", "responder-agreement"),
-    WITHOUT_MACS: ("initiator-agreement", "responder-agreement", "one-view"),
+FALLS: Falls = {
+    UNSIGNED: dict.fromkeys(
+        ("initiator-secrecy", "responder-secrecy", "initiator-agreement", "responder-agreement"), THREATS
+    ),
+    WITHOUT_MACS: dict.fromkeys(("initiator-agreement", "responder-agreement", "one-view"), THREATS),
 }
-"""For each variant the claims that fall in it."""
+"""For each variant the claims that fall, and under which threat models."""
 UNTRUE = {
     UNSIGNED: ("signatures_are_verified",),
-    WITHOUT_MACS: ("macs_are_verified", "macs_of_an_exchange", "macs_of_two_initiators", "signatures_of_initiators"),
+    WITHOUT_MACS: ("macs_are_verified", "macs_of_an_exchange", "macs_of_two_initiators"),
 }
 """For each variant the lemmas that do not hold in it."""
 
 
 def state_properties(draft: Draft) -> None:
     """State what holds for any number of agents, exchanges and exponents, and the lemmas that make it inductive."""
-    claim = partial(draft.claim, under=("network",))
+    claim = Claims(draft, TEXT, THREATS)
 
-    @claim(
-        name="initiator-secrecy",
-        sentence="Nobody else has the secret that an initiator has with an honest partner.",
-        requirement="initiator-secrecy",
-        source="K03 section 2",
-    )
+    @claim("initiator-secrecy", "K03 section 2")
     def initiator_secrecy(a: Agent, b: Agent, x: Exponent, y: Exponent, p: Agent) -> Formula:
         return implies(ended(a, b, x, y) & ~corrupt(b) & secret(p, x, y), (p == a) | (p == b))
 
-    @claim(
-        name="responder-secrecy",
-        sentence="Nobody else has the secret that a responder has with an honest partner.",
-        requirement="responder-secrecy",
-        source="K03 section 2",
-    )
+    @claim("responder-secrecy", "K03 section 2")
     def responder_secrecy(a: Agent, b: Agent, x: Exponent, y: Exponent, p: Agent) -> Formula:
         return implies(accepted(b, a, x, y) & ~corrupt(a) & secret(p, x, y), (p == a) | (p == b))
 
-    @claim(
-        name="initiator-agreement",
-        sentence="An honest partner of an initiator replied to it with the other exponent.",
-        requirement="initiator-agreement",
-        source="K03 section 2",
-    )
+    @claim("initiator-agreement", "K03 section 2")
     def initiator_agreement(a: Agent, b: Agent, x: Exponent, y: Exponent) -> Formula:
         return implies(ended(a, b, x, y) & ~corrupt(b), replied(b, x, y))
 
-    @claim(
-        name="responder-agreement",
-        sentence="An honest partner of a responder takes it for its partner with the same secret.",
-        requirement="responder-agreement",
-        source="K03 section 2",
-    )
+    @claim("responder-agreement", "K03 section 2")
     def responder_agreement(a: Agent, b: Agent, x: Exponent, y: Exponent) -> Formula:
         return implies(accepted(b, a, x, y) & ~corrupt(a), ended(a, b, x, y))
 
-    @claim(
-        name="one-view",
-        sentence="Of two honest agents with one secret, none takes the other for somebody else.",
-        requirement="one-view",
-        source="K03 section 3.1; DvOW92",
-    )
+    @claim("one-view", "K03 section 3.1; DvOW92")
     def one_view(a: Agent, b: Agent, c: Agent, x: Exponent, y: Exponent) -> Formula:
         return implies(ended(a, b, x, y) & accepted(b, c, x, y), a == c)
 
@@ -203,9 +183,7 @@ def state_properties(draft: Draft) -> None:
         return ended(a, b, x, y) & accepted(b, a, x, y)
 
     _lemmas(draft)
-    for name in FALLS.get(draft.variant, ()):
-        draft.expect(name, under=(), fails_under=("network",))
-    draft.withdraw(*UNTRUE.get(draft.variant, ()))
+    expect_falls(draft, THREATS, FALLS, UNTRUE)
 
 
 def _lemmas(draft: Draft) -> None:
@@ -268,20 +246,14 @@ def _lemmas(draft: Draft) -> None:
         """With the secret of two initiators nobody makes MACs."""
         return implies(began(a, x) & began(b, y), ~mac(x, y, c))
 
-    @draft.lemma
-    def signatures_of_initiators(a: Agent, b: Agent, x: Exponent, y: Exponent, z: Exponent) -> Formula:
-        """An initiator signs a responder's share when it ends the exchange with that responder."""
-        return implies(signature(a, y, x) & began(a, x) & replied(b, z, y), ended(a, b, x, y) & (x == z))
-
 
 # -- design ------------------------------------------------------------------------------------------------------------
-
-SIGMA = "sigma"
 
 
 def sigma(variant: str) -> Draft:
     """Draft the named variant."""
     draft = Draft("sigma", "SIGMA, a signed Diffie-Hellman exchange", variant)
+    assumptions_from(draft, TEXT, built_in=("A1", "A2", "A3", "A4"))
     draft.threat("network", "the adversary has the network, and any number of agents of its own")
     specify(draft)
     state_properties(draft)

@@ -6,12 +6,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet_check.errors import InvalidSpecificationError
+from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import *
 from carnet_spec.language.notation import show
@@ -41,6 +44,13 @@ class Exponent(Individual, fresh=True):
     """An exponent, and its share."""
 
 
+class Tag(Individual):
+    """What tells messages of one form apart."""
+
+    INSIDE = member()
+    OUTSIDE = member()
+
+
 ADVERSARY = Role("adversary", honest=False)
 corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH)
 knows = relation("knows", Agent, Value, kind=Kind.KNOWLEDGE)
@@ -52,6 +62,7 @@ signed = relation("signed", Agent, Value, kind=Kind.MESSAGE)
 digest = relation("digest", Value, Value, kind=Kind.MESSAGE)
 tag = relation("tag", Value, Value, kind=Kind.MESSAGE)
 inner = relation("inner", Agent, Value, Value, kind=Kind.KNOWLEDGE)
+
 outer = relation("outer", Agent, Value, Value, kind=Kind.MESSAGE)
 wrapped = relation("wrapped", Value, Value, kind=Kind.MESSAGE)
 exponent = relation("exponent", Agent, Exponent, kind=Kind.KNOWLEDGE)
@@ -75,7 +86,12 @@ def has(value: Value) -> Known:
 
 def every_primitive() -> Draft:
     draft = Draft("deductions", "Deductions")
-    theory = DolevYao(draft, ADVERSARY, Agent, corrupt)
+    with DolevYao(draft, ADVERSARY, Agent, corrupt) as theory:
+        describe(theory)
+    return draft
+
+
+def describe(theory: DolevYao) -> None:
     theory.draw(knows, "pv", "{v}")
     theory.draw(exponent, "px", "{x}")
     theory.pool(knows, "pqv", "{v}")
@@ -87,13 +103,16 @@ def every_primitive() -> Draft:
     theory.message(signed, "pav", lambda a, v: Signature(a, has(v)), "{v} signed by {a}")
     theory.message(digest, "puv", lambda u, v: Hash(has(u), has(v)), "the digest of {u} and {v}")
     theory.message(tag, "pkv", lambda k, v: Mac(has(k), has(v)), "the MAC of {v}")
-    theory.message(inner, "pkv", lambda k, v: AuthenticatedEncryption(has(k), has(v)), "{v} inside, under {k}")
+    theory.message(
+        inner, "pkv", lambda k, v: AuthenticatedEncryption(has(k), Tag.INSIDE, has(v)), "{v} inside, under {k}"
+    )
     theory.message(outer, "pakv", lambda a, k, v: PublicKeyEncryption(a, Known(inner, k, v)), "a sealed {v} for {a}")
     theory.message(wrapped, "pkv", lambda k, v: AuthenticatedEncryption(has(k), Known(digest, v, v)), "a digest")
     theory.exchange(exponent, share, secret, "pxy")
     theory.message(confirmed, "pxya", lambda x, y, a: Mac(SharedSecret(secret, x, y), a), "the MAC of {a}")
     theory.message(bound, "pxy", lambda x, y: Hash(SharedSecret(secret, x, y), Known(share, x)), "the digest")
-    return draft
+    theory.pool(exponent, "pqx", "{x}")
+    theory.pool(secret, "pqxy", "the secret of {x} and {y}")
 
 
 DRAFT = every_primitive()
@@ -161,7 +180,7 @@ def deduced(start: set[Holding]) -> set[Holding]:
             found = {part for term in own for part in taken_apart(agent, term, own.__contains__)}
             if agent in COLLUDERS:
                 found |= {*put_together(own.__contains__)}
-                shared = {term for term in own | found if term[0] in ("knows", "inner")}
+                shared = {term for term in own | found if term[0] in ("knows", "inner", "exponent", "secret")}
                 more |= {(other, term) for other in COLLUDERS for term in shared}
             for x, y in product(EXPONENTS, EXPONENTS):
                 if ("exponent", x) in own and ("share", y) in own:
@@ -287,8 +306,9 @@ lost = relation("lost", Agent, kind=Kind.TRUTH)
 
 def test_who_loses_its_private_key_is_corrupt_from_then_on() -> None:
     draft = Draft("losses", "Losses")
-    theory = DolevYao(draft, ADVERSARY, Agent, lambda agent: corrupt(agent) | lost(agent))
-    theory.message(addressed, "pavb", lambda a, v, b: PublicKeyEncryption(a, has(v), b), "{v} for {a}")
+    with DolevYao(draft, ADVERSARY, Agent, lambda agent: corrupt(agent) | lost(agent)) as theory:
+        sent(theory)
+        theory.exempt(knows)
 
     @draft.action(ADVERSARY, "tests")
     def lose(step: Step, a: Agent) -> None:
@@ -330,7 +350,132 @@ def test_rules_have_a_sentence_and_guards_with_names() -> None:
 
 
 def theory() -> DolevYao:
-    return DolevYao(Draft("misuse", "Misuse"), ADVERSARY, Agent, corrupt)
+    return DolevYao(Draft("misuse", "Misuse"), ADVERSARY, Agent, corrupt).__enter__()
+
+
+def described(*say: Callable[[DolevYao], object]) -> None:
+    """Describe the messages of a draft whose honest agents send one, and know a value."""
+    draft = Draft("sends", "Sends")
+
+    @draft.action(Role("party"), "tests")
+    def send(step: Step, a: Agent, v: Value) -> None:
+        step.insert(knows(a, v), addressed(a, v, a))
+
+    with DolevYao(draft, ADVERSARY, Agent, corrupt) as theory:
+        for each in say:
+            each(theory)
+
+
+def pooled(theory: DolevYao) -> None:
+    theory.pool(knows, "pqv", "{v}")
+
+
+def drawn(theory: DolevYao) -> None:
+    theory.draw(knows, "pv", "{v}")
+
+
+def sent(theory: DolevYao) -> None:
+    theory.message(addressed, "pavb", lambda a, v, b: PublicKeyEncryption(a, has(v), b), "{v} for {a}")
+
+
+def sent_inside(theory: DolevYao) -> None:
+    theory.message(outer, "pakv", lambda a, k, v: PublicKeyEncryption(a, Known(inner, k, v)), "a sealed {v}")
+
+
+def sent_with_a_digest(theory: DolevYao) -> None:
+    theory.message(wrapped, "pkv", lambda k, v: AuthenticatedEncryption(has(k), Known(digest, v, v)), "a digest")
+
+
+INCOMPLETE: dict[str, tuple[tuple[Callable[[DolevYao], object], ...], str]] = {
+    "a message that is sent": ((pooled, drawn), "addressed: nothing says what it is made of"),
+    "values of the adversary": ((pooled, sent), "knows: nothing says that the adversary has values too"),
+    "what honest agents know": ((sent,), "knows: nothing says that colluders tell each other"),
+    "a message inside of another": ((pooled, drawn, sent, sent_inside), "inner: nothing says what it is made of"),
+    "what is inside, pooled and not described": (
+        (pooled, drawn, sent, sent_inside, lambda theory: theory.pool(inner, "pqkv", "a sealed {v}")),
+        "inner: nothing says what it is made of",
+    ),
+    "what is inside, described and not pooled": (
+        (
+            pooled,
+            drawn,
+            sent,
+            sent_inside,
+            lambda theory: theory.message(inner, "pkv", lambda k, v: Hash(has(k), has(v)), ""),
+        ),
+        "inner: nothing says that colluders tell each other",
+    ),
+    "a message in a message": ((pooled, drawn, sent, sent_with_a_digest), "digest: nothing says what it is made of"),
+}
+
+
+@pytest.mark.parametrize("why", INCOMPLETE)
+def test_what_is_left_open_is_refused(why: str) -> None:
+    say, said = INCOMPLETE[why]
+    with pytest.raises(MisuseError, match=re.escape(said)):
+        described(*say)
+
+
+def macs(first: tuple[Tag, ...], second: tuple[Tag, ...]) -> Callable[[DolevYao], None]:
+    """Describe two messages that are both the MAC of a value, each beside its tags."""
+
+    def describe(theory: DolevYao) -> None:
+        theory.message(stream, "pkv", lambda k, v: Mac(has(k), *first, has(v)), "one MAC")
+        theory.message(sealed, "pkv", lambda k, v: Mac(has(k), *second, has(v)), "the other MAC")
+
+    return describe
+
+
+@pytest.mark.parametrize("tags", [(), (Tag.INSIDE,)])
+def test_two_messages_of_one_form_are_refused(tags: tuple[Tag, ...]) -> None:
+    """Somebody takes one for the other, and no rule says so."""
+    with pytest.raises(MisuseError, match="stream and sealed have one form, so each is taken for the other"):
+        described(pooled, drawn, sent, macs(tags, tags))
+
+
+def test_a_tag_tells_messages_apart() -> None:
+    described(pooled, drawn, sent, macs((Tag.INSIDE,), (Tag.OUTSIDE,)))
+
+
+TWO_OF_ONE_FORM = """
+from carnet_spec.language import *
+from carnet_spec.theories.dolev_yao import DolevYao, Hash
+class Agent(Individual): "An agent."
+corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH)
+one, two = (relation(name, Agent, kind=Kind.MESSAGE) for name in ("one", "two"))
+draft = Draft("twins", "Twins")
+with DolevYao(draft, Role("thief", honest=False), Agent, corrupt) as theory:
+    theory.message(one, "pa", Hash, "the digest of {a}")
+    theory.message(two, "pa", Hash, "another digest of {a}")
+"""
+
+
+def test_what_is_wrong_is_said_with_the_line_of_the_author(tmp_path: Path) -> None:
+    file = tmp_path / "twins.py"
+    file.write_text(TWO_OF_ONE_FORM, "utf-8")
+    with pytest.raises(InvalidSpecificationError, match=r"^twins.py:8: one and two have one form"):
+        load(str(file))
+    other = tmp_path / "letters.py"
+    other.write_text(TWO_OF_ONE_FORM.replace('one, "pa"', 'one, "p"'), "utf-8")
+    with pytest.raises(InvalidSpecificationError, match=r"^letters.py:9: one: 'p' must be 2 different letters"):
+        load(str(other))
+
+
+def test_what_is_described_or_exempt_is_complete() -> None:
+    described(pooled, drawn, sent)
+    described(pooled, drawn, lambda theory: theory.exempt(addressed))
+    described(sent, lambda theory: theory.exempt(knows))
+
+
+@pytest.mark.parametrize("say", [sent, lambda theory: theory.exchange(exponent, share, secret, "pxy")])
+def test_messages_are_described_where_the_end_is_looked_at(say: Callable[[DolevYao], object]) -> None:
+    with pytest.raises(MisuseError, match="say what messages are in 'with DolevYao"):
+        say(DolevYao(Draft("open", "Open"), ADVERSARY, Agent, corrupt))
+
+
+def test_another_error_is_not_hidden_by_what_is_left_open() -> None:
+    with pytest.raises(ZeroDivisionError):
+        described(lambda theory: 1 // 0)
 
 
 def anything(value: object) -> Any:
