@@ -27,7 +27,7 @@ import carnet_check
 import carnet_command
 import carnet_spec
 from carnet_check.errors import UsageError
-from carnet_command.files import read_plain, reason, replacing
+from carnet_command.files import failing_as, read_plain, reason, replacing
 from carnet_command.text import counted
 
 FORMAT: Final = "carnet-answer/1"
@@ -121,11 +121,9 @@ def open_folder(folder: Path, what: str = "cache") -> Path:
     Raises:
         UsageError: the folder cannot be created, or other users may write into it.
     """
-    try:
+    with failing_as(f"expected a folder for answers, and '{folder}'"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
-    except OSError as error:
-        raise UsageError(f"expected a folder for answers, and '{folder}': {reason(error)}") from None
     if _is_shared(found):
         raise UsageError(
             f"expected a {what} that nobody else may write to, since it is believed; '{folder}' is not one"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from carnet_command.errors import UsageError
-from carnet_command.files import reason, replacing
+from carnet_command.files import write_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,11 +39,7 @@ def write_picture(path: Path, name: str, inches: tuple[float, float], draw: Call
         FigureCanvasSVG(figure)
         drawn = BytesIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
-    try:
-        with replacing(path) as file:
-            file.write(drawn.getvalue().decode("utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot write '{path}': {reason(error)}") from None
+    write_text(path, drawn.getvalue().decode("utf-8"))
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import itertools
@@ -32,13 +31,11 @@ def require_writable_file(path: Path) -> None:
         raise UsageError(f"expected a file to write, and '{path}' is a folder")
     if not path.parent.is_dir():
         raise UsageError(f"expected a file to write, and its folder '{path.parent}' does not exist")
-    try:
+    with failing_as(f"expected a file that can be written, and '{path}'"):
         if path.exists() and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         if path.is_file() or not path.exists():  # a pipe or a device is written to as it is
             _try_to_write_into(path.parent)
-    except OSError as error:
-        raise UsageError(f"expected a file that can be written, and '{path}': {reason(error)}") from None
 
 
 def _try_to_write_into(folder: Path) -> None:
@@ -69,7 +66,16 @@ def reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-@contextlib.contextmanager
+@contextmanager
+def failing_as(failure: str) -> Iterator[None]:
+    """Raise UsageError with what failed, and why, in the place of an OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{failure}: {reason(error)}") from None
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[IO[str]]:
     """Open a file beside ``path``, and move it to ``path`` when the block ends; an earlier file stays until then.
 
@@ -104,7 +110,7 @@ def write_durably(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-@contextlib.contextmanager
+@contextmanager
 def replacing_durably(path: Path) -> Iterator[IO[bytes]]:
     """Open a binary file that replaces ``path`` when the block ends, with the guarantees of `write_durably`.
 
@@ -132,7 +138,7 @@ def create_durably(path: Path, data: bytes) -> None:
     _sync_folder(path)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _written_beside(path: Path) -> Iterator[tuple[Path, IO[bytes]]]:
     """Open a file beside ``path``; when the block ends, remove it unless it was moved."""
     beside = _temporary_sibling(path)
@@ -201,10 +207,8 @@ def require_writable_folder(folder: Path) -> None:
         UsageError: the folder cannot be created or written to, or is a file.
     """
     nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-    try:
+    with failing_as(f"expected a folder that can be written to, and '{folder}' is none"):
         _try_to_write_into(nearest)
-    except OSError as error:
-        raise UsageError(f"expected a folder that can be written to, and '{folder}' is none: {reason(error)}") from None
 
 
 @contextmanager
@@ -228,10 +232,8 @@ def _claimed(folder: Path) -> Iterator[None]:
     require_writable_folder(folder)
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     make_folder(folder)
-    try:
+    with failing_as(f"cannot write into '{folder}'"):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise UsageError(f"cannot write into '{folder}': {reason(error)}") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
@@ -250,10 +252,8 @@ def make_folder(folder: Path) -> None:
     Raises:
         UsageError: it cannot be created, or is a file.
     """
-    try:
+    with failing_as(f"cannot create the folder '{folder}'"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot create the folder '{folder}': {reason(error)}") from None
 
 
 def write_text(file: Path, text: str) -> None:
@@ -262,11 +262,8 @@ def write_text(file: Path, text: str) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    try:
-        with replacing(file) as stream:
-            stream.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write '{file}': {reason(error)}") from None
+    with failing_as(f"cannot write '{file}'"), replacing(file) as stream:
+        stream.write(text)
 
 
 def write_json(file: Path, value: Mapping[str, Any]) -> None:

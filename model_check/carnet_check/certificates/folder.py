@@ -30,7 +30,7 @@ from carnet_check.exports.obligation_index import COLUMNS
 from carnet_check.exports.obligation_text import Known, Provable, Writer
 from carnet_check.kernel.checker import Refused
 from carnet_check.obligations import GOAL, Layer, LivenessAttempt, assumed_of, attempts, layers, obligations
-from carnet_command.files import read_plain, reason
+from carnet_command.files import failing_as, read_plain, reason
 from carnet_spec.language import Claim, Protocol, SpecificationError, Term
 from carnet_spec.language.decoding import decoded
 from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
@@ -266,10 +266,8 @@ def read_index(folder: Path) -> bytes:
         UsageError: the index cannot be read, is no plain file, or is too large.
     """
     index = folder / INDEX
-    try:
+    with failing_as(f"cannot read '{index}'"):
         data = read_plain(index, LARGEST_INDEX)
-    except OSError as error:
-        raise UsageError(f"cannot read '{index}': {reason(error)}") from None
     if len(data) > LARGEST_INDEX:
         raise UsageError(f"expected an index of at most {LARGEST_INDEX:,} bytes in '{index}'")
     return data

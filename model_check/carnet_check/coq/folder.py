@@ -18,7 +18,7 @@ from carnet_check.coq.program import run_program
 from carnet_check.errors import CarnetError, UsageError
 from carnet_check.exports.coq_data import CoqText, numbers, program_text, word
 from carnet_check.exports.systems import Layer, Liveness, System, system
-from carnet_command.files import reason
+from carnet_command.files import failing_as
 from carnet_spec.language import SpecificationError
 
 Certificates = Mapping[str, Sequence[ConvertedCertificate]]
@@ -349,12 +349,10 @@ def write_theorems(folder: Path, out: Path) -> Iterator[tuple[str, int]]:
         given, files = certificates_of(whole, folder), CoqFiles(whole, lively_of(whole, folder))
         if files.name in written:
             raise UsageError(f"variants '{written[files.name]}' and '{whole.variant}' are both '{files.name}' in Coq")
-        try:
+        with failing_as(f"cannot write into '{out}'"):
             if not written:
                 _clear(out)
             theorems = files.written(out, given)
-        except OSError as error:
-            raise UsageError(f"cannot write into '{out}': {reason(error)}") from None
         written[files.name] = whole.variant
         if theorems:
             stated.append(files.name)

@@ -16,7 +16,7 @@ from carnet_check.errors import CarnetError, UsageError
 from carnet_check.exports.coq_data import program_text, word
 from carnet_check.exports.exhaustion import States, instance_text
 from carnet_check.exports.systems import system
-from carnet_command.files import reason
+from carnet_command.files import failing_as, reason
 from carnet_spec.language import Instance, Protocol
 
 VARIABLE = "CARNET_CHECKER"
@@ -124,13 +124,11 @@ def write(
     whole = system(protocol.encoded)
     text = instance_text(whole, protocol, instance, threat, claims, states)
     packed = lzma.compress(states.columns, preset=6)
-    try:
+    with failing_as(f"cannot write into '{folder}'"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / SYSTEM).write_text(program_text(whole), "utf-8")
         (folder / INSTANCE).write_text(text, "utf-8")
         (folder / STATES).write_bytes(packed)
-    except OSError as error:
-        raise UsageError(f"cannot write into '{folder}': {reason(error)}") from None
     return len(packed)
 
 

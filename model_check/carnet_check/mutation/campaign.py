@@ -28,7 +28,7 @@ from carnet_check.mutation.operators import Mutant, Operator, mutants, without_p
 from carnet_check.mutation.scenarios import Place, Scenario, places, scenario, telling_scenarios
 from carnet_check.mutation.weaknesses import WeakenedDesign, Weakness, still_attacks, weakened_designs, weaknesses
 from carnet_check.witnesses import Questions
-from carnet_command.files import reason
+from carnet_command.files import failing_as, reason
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
 from carnet_spec.language import Action, Profile
@@ -141,11 +141,8 @@ def _lines(file: Path) -> list[str]:
 
 
 def _write(file: Path, text: str, mode: str) -> None:
-    try:
-        with file.open(mode, encoding="utf-8") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write '{file}': {reason(error)}") from None
+    with failing_as(f"cannot write '{file}'"), file.open(mode, encoding="utf-8") as stream:
+        stream.write(text)
 
 
 PATIENCE = 900.0

@@ -216,6 +216,8 @@ class DolevYao:
         self._mentioned: set[Symbol] = set()
         """What messages are made of."""
         self._primitives: dict[Symbol, Primitive] = {}
+        self._unordered: set[Symbol] = set()
+        """Secrets, and messages that are the same with the exponents of their secret in the other order."""
         self._entered = False
 
     def __enter__(self) -> DolevYao:
@@ -227,7 +229,7 @@ class DolevYao:
 
         Raises:
             MisuseError: what honest steps send or parts of messages are is not described, what they know is not
-                pooled or cannot be drawn by the adversary, or two messages have one form.
+                pooled or cannot be drawn by the adversary, two messages have one form, or one has two names.
         """
         if kind is not None:
             return
@@ -235,6 +237,7 @@ class DolevYao:
         for symbol in dict.fromkeys((*honest, *sorted(self._mentioned, key=lambda each: each.name))):
             self._require_complete(symbol)
         self._require_distinct_forms()
+        self._require_one_order()
 
     def _require_complete(self, symbol: Symbol) -> None:
         known = symbol.kind is Kind.KNOWLEDGE
@@ -255,6 +258,15 @@ class DolevYao:
                     f"{other.name} and {symbol.name} have one form, so each is taken for the other: make them one "
                     "relation, or tell them apart by a member of an enumeration in each"
                 )
+
+    def _require_one_order(self) -> None:
+        for symbol, primitive in self._primitives.items():
+            for part in (*primitive.keys, *primitive.parts):
+                if part.relation.symbol in self._unordered and not isinstance(part, SharedSecret):
+                    raise MisuseError(
+                        f"{part.relation.symbol.name}, in {symbol.name}, is the same with its exponents in the other "
+                        "order: write SharedSecret for a secret, and put a share into a message inside of another"
+                    )
 
     def _require_entered(self) -> None:
         if not self._entered:
@@ -369,6 +381,7 @@ class DolevYao:
         p, x, y = every
         known, share = Known(exponents, x), Known(shares, x)
         self._described |= {shares.symbol, secrets.symbol}
+        self._unordered.add(secrets.symbol)
         self._mentioned |= {exponents.symbol, secrets.symbol}
 
         def publish(step: Step) -> None:
@@ -417,6 +430,7 @@ class DolevYao:
         x, y = self._exponents(sent, primitive)
         if primitive.mentions(x) or primitive.mentions(y):
             return
+        self._unordered.add(sent.relation.symbol)
         places = {x.term: y, y.term: x}
         same = Known(sent.relation, *(places.get(each.term, each) for each in sent.values))
 
