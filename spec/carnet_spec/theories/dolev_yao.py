@@ -19,7 +19,7 @@ from collections.abc import Callable, Container, Sequence
 
 from carnet_spec.language import Draft, Formula, Individual, Kind, MisuseError, Relation, Role, Step, Symbol
 from carnet_spec.language.expressions import called, parameters
-from carnet_spec.language.terms import Member, Var
+from carnet_spec.language.terms import Member, Var, free_variables
 from carnet_spec.language.tracing import called_from
 
 SOURCE = "Dolev and Yao, On the Security of Public Key Protocols, section II"
@@ -63,7 +63,7 @@ class Primitive:
     reveals = True
     """Whether anybody can get the fields back."""
 
-    def __init__(self, *fields: Field, key: Known | None = None) -> None:
+    def __init__(self, *fields: Field, key: Known | None = None, owner: Individual | None = None) -> None:
         """Say what goes in.
 
         Raises:
@@ -76,6 +76,10 @@ class Primitive:
         """The fields that not everybody knows."""
         self.keys = () if key is None else (key,)
         """The shared key, if there is one."""
+        every = (*fields, *self.keys, *(() if owner is None else (owner,)))
+        values = (value for each in every for value in (each.values if isinstance(each, Known) else (each,)))
+        self.variables = frozenset[Var]().union(*(free_variables(value.term) for value in values))
+        """What it is made of, the key and its owner included."""
         self.secrets = tuple(each for each in (*self.keys, *self.parts) if isinstance(each, SharedSecret))
         """The Diffie-Hellman secrets that go in."""
 
@@ -113,7 +117,7 @@ class PublicKeyEncryption(Primitive):
 
     def __init__(self, owner: Individual, *fields: Field) -> None:
         """Encrypt fields for the owner of the private key."""
-        super().__init__(*fields)
+        super().__init__(*fields, owner=owner)
         self.owner = owner
 
     def to_open(self, theory: DolevYao, agent: Individual) -> Formula:
@@ -126,7 +130,7 @@ class Signature(Primitive):
 
     def __init__(self, owner: Individual, *fields: Field) -> None:
         """Sign fields with the private key of the owner."""
-        super().__init__(*fields)
+        super().__init__(*fields, owner=owner)
         self.owner = owner
 
     def to_make(self, theory: DolevYao, agent: Individual) -> Formula:
@@ -292,13 +296,16 @@ class DolevYao:
             what: the message in words, with ``{letter}`` for its arguments.
 
         Raises:
-            MisuseError: the names do not fit the relation, or the form is no primitive.
+            MisuseError: the names do not fit the relation, the form is no primitive, or it lacks an argument.
         """
         self._require_entered()
         agent, *arguments = self._parameters(relation, names)
         primitive, sent = form(*arguments), Known(relation, *arguments)
         if not isinstance(primitive, Primitive):
             raise MisuseError(f"{relation.symbol.name}: a message is made by a primitive, not {called(primitive)}")
+        for argument in arguments:
+            if argument.term not in primitive.variables:
+                raise MisuseError(f"{relation.symbol.name}: the message is not made of {argument!r}: make it a field")
         self._described.add(relation.symbol)
         self._primitives[relation.symbol] = primitive
         self._mentioned |= {each.relation.symbol for each in (sent, *primitive.parts, *primitive.keys)}

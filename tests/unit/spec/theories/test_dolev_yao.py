@@ -536,6 +536,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "something else inside": (lambda: Plaintext(anything("v")), "an element or Known, not 'v'"),
     "no primitive": (lambda: theory().message(plain, "pv", anything(has), ""), "made by a primitive, not a Known"),
+    "an argument that is not inside": (
+        lambda: theory().message(addressed, "pavb", lambda a, v, b: PublicKeyEncryption(a, has(v)), ""),
+        "addressed: the message is not made of the Agent 'b': make it a field",
+    ),
     "too few names": (lambda: theory().message(sealed, "pk", Plaintext, ""), "'pk' must be 3 different letters"),
     "one name twice": (lambda: theory().message(sealed, "pkk", Plaintext, ""), "'pkk' must be 3 different letters"),
     "a party's state": (lambda: Known(own), "own is of the kind STATE: a message is MESSAGE or KNOWLEDGE"),
@@ -550,7 +554,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "secrets of one exponent": (lambda: theory().exchange(exponent, share, exponent, "px"), "secrets of two of them"),
     "two secrets": (
         lambda: theory().message(
-            confirmed, "pxya", lambda x, y, a: Hash(SharedSecret(secret, x, y), SharedSecret(secret, y, x)), ""
+            confirmed, "pxya", lambda x, y, a: Hash(SharedSecret(secret, x, y), SharedSecret(secret, y, x), a), ""
         ),
         "confirmed: a message has one SharedSecret, of two of its arguments",
     ),
