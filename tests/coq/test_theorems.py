@@ -23,7 +23,7 @@ from carnet_check.coq.program import VARIABLE
 from carnet_check.errors import UsageError
 from carnet_check.exports.coq_data import RESERVED
 from carnet_check.exports.systems import System, system
-from carnet_check.loading.families import registered_families
+from carnet_check.loading.families import load, registered_families
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Protocol, SpecificationError
 from tests.coq.coq_files import compiled, program, require_refusal, require_theorems, shared, to_be_proved
@@ -32,6 +32,7 @@ from tests.fixtures import toy
 
 STATED = re.compile(r"Theorem (\w+) : always (\w+) (\w+|\[\]) (\w+)\.")
 EVERY = [(family, name) for family in registered_families() for name in family.with_layers(family.main)]
+TEXTBOOK = [f"carnet_spec.examples.{name}:FAMILY" for name in ("needham_schroeder", "sigma")]
 MAIN = [(family, name) for family, name in EVERY if family.protocol(name).claims]
 
 
@@ -65,6 +66,15 @@ def test_every_claim_and_threat_model_have_their_theorem(family: object, variant
     pairs = as_coq_calls_them(found)
     assert stated(system(found.encoded)) == pairs
     assert len(pairs) > 5 or not found.actions
+
+
+@pytest.mark.parametrize("reference", TEXTBOOK)
+def test_so_have_the_textbook_protocols(reference: str) -> None:
+    """What the theory of deductions adds are rules like all others, so they reach Coq as all others do."""
+    family = load(reference).family
+    for name in family.variants:
+        found = family.protocol(name)
+        assert stated(system(found.encoded)) == as_coq_calls_them(found) != set()
 
 
 def test_a_theorem_is_about_the_threat_model_under_which_the_claim_is_proved() -> None:
@@ -357,6 +367,18 @@ def test_one_command_makes_theorems(certified_attacks: Path) -> None:
     assert f"main: 2 theorems; written to {certified_attacks / 'coq'}\n" in ran.stdout
     said = certified_attacks / "coq" / "theorems_variant_main.assumptions"
     assert said.read_text("utf-8") == "Closed under the global context\n"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("reference", TEXTBOOK)
+def test_textbook_protocols_become_theorems(reference: str, tmp_path: Path) -> None:
+    folder = tmp_path / "certified"
+    assert carnet("certify", reference, "--out", str(folder), "--jobs", "1") == ExitCode.EXPECTED
+    ran = shared().make("theorems", f"DIR={folder}", f"PYTHON={sys.executable}")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    said = [each.read_text("utf-8") for each in (folder / "coq").glob("theorems_*.assumptions")]
+    assert said == ["Closed under the global context\n"] * len(load(reference).family.variants)
 
 
 @pytest.mark.slow

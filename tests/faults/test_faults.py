@@ -32,6 +32,7 @@ PLACES = [
     "language/",
     "obligations/",
     "lints/",
+    "theories/",
     "semantics/",
     "meanings.py",
     "scope.py",

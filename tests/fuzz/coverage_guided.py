@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 LONGEST_INPUT = 1 << 16
@@ -77,16 +78,16 @@ def campaign(name: str, inputs: int, seconds: int, findings: Path) -> dict[str, 
     }
 
 
-def table(results: list[dict[str, object]]) -> str:
-    """Return what was run as CSV, as the documentation shows it."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("Parser", "Inputs", "Outcome"))
+def table(before: str, results: list[dict[str, object]], parsers: Iterable[str]) -> str:
+    """Return the documentation's CSV of ``parsers``: what was run now, and what was ``before`` of those not run now."""
+    rows = {row[0]: row for row in csv.reader(io.StringIO(before))}
     for result in results:
         outcome = "values and typed errors" if result["ok"] else "another exception, or too slow or large"
-        writer.writerow((result["parser"], f"{result['inputs']:,}", outcome))
-    total = sum(int(str(result["inputs"])) for result in results)
-    writer.writerow(("all", f"{total:,}", ""))
+        rows[str(result["parser"])] = [str(result["parser"]), f"{result['inputs']:,}", outcome]
+    shown = [rows[name] for name in sorted(parsers) if name in rows]
+    total = sum(int(inputs.replace(",", "")) for _, inputs, _ in shown)
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([("Parser", "Inputs", "Outcome"), *shown, ("all", f"{total:,}", "")])
     return out.getvalue()
 
 
@@ -101,7 +102,7 @@ def main() -> int:
     reader.add_argument("--parser", action="append", choices=sorted(PARSERS), help="only this one; may be repeated")
     reader.add_argument("--inputs", type=int, default=100_000, help="for each parser")
     reader.add_argument("--seconds", type=int, default=60, help="at most, for each parser")
-    reader.add_argument("--table", type=Path, help="write the documentation's table here too")
+    reader.add_argument("--table", type=Path, help="the documentation's table, whose rows of these are made again")
     reader.add_argument("--summary", type=Path, default=Path("fuzz.json"))
     asked = reader.parse_args()
     asked.summary.parent.mkdir(parents=True, exist_ok=True)
@@ -113,8 +114,8 @@ def main() -> int:
         asked.summary.write_text(json.dumps(summary, indent=1) + "\n")
         sys.stdout.write(f"{name}: {results[-1]['inputs']} inputs, {'ok' if results[-1]['ok'] else 'FINDING'}\n")
         sys.stdout.flush()
-    if asked.table:
-        asked.table.write_text(table(results))
+        if asked.table:
+            asked.table.write_text(table(asked.table.read_text(), results, PARSERS))
     return 0 if all(result["ok"] for result in results) else 1
 
 

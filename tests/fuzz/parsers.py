@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 
 from carnet_check.certificates.file import BadCertificateFile
 from carnet_check.certificates.file import read as read_certificates
@@ -103,6 +104,7 @@ from tests.fixtures import cca_tokens, corims, ear_tokens, nitro_documents, serv
 from tests.fixtures.attested_graphs import recorded
 from tests.fixtures.cbor_encoding import Tag, cbor
 from tests.fixtures.dstack_envelopes import in_packs, in_scale
+from tests.fixtures.ear_tokens import base64url
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_snp import certificate_table, der, endorsement
 from tests.fixtures.simulated_snp import chain as snp_chain
@@ -425,17 +427,23 @@ def _key_sets() -> list[bytes]:
     ]
 
 
+SERVICE_KEYS: Final = service_tokens.key_set()
+
+
 def _service_claims(claims: bytes) -> object:
-    """Appraise claims that a service really signed."""
-    token = service_tokens.signed(service_tokens.HEADERS["NVIDIA"], claims, service_tokens.EC_KEY)
+    """Appraise claims as if a service had signed them; their length says which."""
+    headers = list(service_tokens.HEADERS.values())
+    header = json.dumps(headers[len(claims) % len(headers)]).encode()
+    token = ".".join(map(base64url, (header, claims, bytes(96))))
     form = FORMATS["result"].load()
-    values = {"key": service_tokens.key_set(), "issuer": None, "audience": "x", "nonce": service_tokens.NONCE}
+    values = {"key": SERVICE_KEYS, "issuer": None, "audience": "x", "nonce": service_tokens.NONCE}
     against = AppraisalContext(service_tokens.NOW, form.default_policy, Anchors({}))
-    return appraise_files("result", [token.encode()], OptionValues(values), against)
+    with patch("carnet_ref.attestation.services.format._check_signature"):
+        return appraise_files("result", [token.encode()], OptionValues(values), against)
 
 
 def _claims_of_services() -> list[bytes]:
-    return [json.dumps(claims).encode() for claims in service_tokens.CLAIMS.values()]
+    return [json.dumps({**claims, "aud": "x"}).encode() for claims in service_tokens.CLAIMS.values()]
 
 
 def _certificate(data: bytes) -> object:

@@ -25,8 +25,9 @@ from types import FrameType, ModuleType
 
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
 from carnet_spec import language
-from carnet_spec.language import Draft, SpecificationError
+from carnet_spec.language import SpecificationError
 from carnet_spec.language.naming import did_you_mean
+from carnet_spec.language.tracing import LIBRARY_FOLDERS
 
 _LACKING = re.compile(
     r"((?P<of>\w+)\.)?(?P<name>\w+)\(\) missing \d+ required (positional|keyword-only) arguments?: (?P<lacking>.+)"
@@ -222,11 +223,10 @@ def exit_error(shown: str, error: SystemExit) -> UsageError:
 
 def error_at_line(shown: str, error: Exception) -> InvalidSpecificationError:
     """Name the line of the specification at which ``error`` was raised, not the library's."""
-    library = str(Path(inspect.getfile(Draft)).parent)
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((library, str(Path(__file__).parent), "<"))
+        if not frame.filename.startswith((*LIBRARY_FOLDERS, str(Path(__file__).parent), "<"))
     ]
     place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else shown
     said = str(error) if isinstance(error, SpecificationError) else f"{type(error).__name__}: {error}"

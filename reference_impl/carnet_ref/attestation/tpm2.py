@@ -308,6 +308,8 @@ def replay_pcrs(events: Sequence[LoggedEvent], bank: int) -> Mapping[int, bytes]
     return registers
 
 
+FIRMWARE_REGISTERS: Final = range(8)
+"""The registers that the firmware extends before it starts anything, if only by a separator, and logs."""
 SECURE_BOOT_REGISTER: Final = 7
 SECURE_BOOT: Final = bytes.fromhex("61dfe48bca93d211aa0d00e098032b8c") + (10).to_bytes(8, "little")
 SECURE_BOOT_NAME: Final = "SecureBoot".encode("utf-16-le")

@@ -163,7 +163,15 @@ class CommandInputs:
         return tuple(self._given)
 
 
-@click.command(name=attest.ANY, add_help_option=False, context_settings={"ignore_unknown_options": True})
+class Unparsed(click.Command):
+    """A command that tells its words apart itself, and so has them as they were typed, ``--`` among them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take every word for an argument."""
+        return super().parse_args(ctx, ["--", *args])
+
+
+@click.command(name=attest.ANY, cls=Unparsed, add_help_option=False, context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def any_files(ctx: click.Context, words: tuple[str, ...]) -> int:

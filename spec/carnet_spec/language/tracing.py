@@ -25,10 +25,10 @@ from carnet_spec.language.errors import MisuseError
 
 Traced = TypeVar("Traced")
 
+LIBRARY_FOLDERS = tuple(str(PurePath(__file__).parents[1] / room) for room in ("language", "theories"))
+"""The folders of what specifications are written with."""
 _REFUSED = ("open", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "signal.", "webbrowser.")
 """What the names of audit events begin with that a function must not cause."""
-_LANGUAGE = tuple(str(PurePath(__file__).parents[1] / room) for room in ("language", "theories"))
-"""The folders of what specifications are written with."""
 _tracing = threading.local()
 _said_twice: set[CodeType] = set()
 """The code of the functions that were called twice and said the same."""
@@ -82,7 +82,7 @@ def written_at(function: Callable[..., object]) -> SourceLocation | None:
 def called_from() -> SourceLocation | None:
     """Return the place outside the language and its theories from which it is called."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_LANGUAGE):
+    while frame.f_code.co_filename.startswith(LIBRARY_FOLDERS):
         if frame.f_back is None:
             return None
         frame = frame.f_back

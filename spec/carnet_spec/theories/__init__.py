@@ -1,1 +1,1 @@
-"""Axioms that many protocols assume of their sorts, each theory written once."""
+"""What many protocols say alike, each theory written once: axioms of their sorts, and deductions from messages."""

@@ -35,6 +35,7 @@ from carnet_ref.attestation.appraisal import (
     Checklist,
     Difference,
     RefusedError,
+    default_anchors,
     of_certificate,
     of_path,
 )
@@ -196,7 +197,8 @@ class Policy(AppraisalPolicy):
     quoting_enclave_signers: frozenset[bytes] = policy_key(
         Octets((SIGNER_BYTES,)),
         frozenset(),
-        "the MRSIGNER of quoting enclaves accepted beside Intel's, as platforms under a test root have them",
+        "the MRSIGNER of quoting enclaves accepted beside Intel's; where it names none, any under another root than "
+        "Intel's is accepted",
     )
 
 
@@ -237,17 +239,28 @@ CRL: Final = "RFC 5280, section 5"
 _Part = TypeVar("_Part")
 
 
-def check_quoting_enclave(steps: Checklist, report: EnclaveReport, policy: Policy) -> None:
-    """Insist that a report is of Intel's quoting enclave for TDs, or of one like it by a signer that the policy names.
+def check_quoting_enclave(steps: Checklist, report: EnclaveReport, chain: PckChain, policy: Policy) -> bool:
+    """Insist that a report is of Intel's quoting enclave for TDs, or of one like it, and return whether it is Intel's.
+
+    Another signer is accepted where the policy names it. Intel publishes nothing for platforms under another root than
+    its own, so there, if the policy names none, any signer is.
 
     Raises RefusedError if it is of another enclave.
     """
-    named = report.mrsigner in policy.quoting_enclave_signers
-    expected = replace(TD_QUOTING_ENCLAVE, mrsigner=report.mrsigner) if named else TD_QUOTING_ENCLAVE
+    named = policy.quoting_enclave_signers
+    others = report.mrsigner in named or not (named or _is_under_intel_root(chain))
+    expected = replace(TD_QUOTING_ENCLAVE, mrsigner=report.mrsigner) if others else TD_QUOTING_ENCLAVE
     try:
         check_enclave(expected, report)
     except NoMatchError as error:
         steps.refuse(QE_IDENTITY, f"not Intel's quoting enclave for TDs: {error}", PCS_API)
+    return report.mrsigner == TD_QUOTING_ENCLAVE.mrsigner
+
+
+def _is_under_intel_root(chain: PckChain) -> bool:
+    """Return whether the root of a platform's certificates has the key of Intel's root, in whatever certificate."""
+    roots = default_anchors().of(AnchorRole.INTEL_SGX)
+    return chain.root in roots or chain.root.public_key() in [root.public_key() for root in roots]
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +380,7 @@ class PlatformAppraisal:
         TD should be started anew.
         """
         given, report = self.collateral, quote.report
-        check_quoting_enclave(self.steps, quote.signature.qe_report, self.policy)
+        check_quoting_enclave(self.steps, quote.signature.qe_report, self.chain, self.policy)
         enclave = self._found(QE_IDENTITY, lambda: qe_level(given.qe_identity, quote.signature.qe_report))
         self.steps.passed(QE_IDENTITY, f"the published quoting enclave, {enclave.status}", PCS_API)
         now = report.tee_tcb_svn_2
@@ -709,10 +722,11 @@ def _check_platform(
     if evidence.collateral is None:
         for step in PLATFORM_STEPS:
             if step == QE_IDENTITY:
-                check_quoting_enclave(steps, evidence.quote.signature.qe_report, policy)
-                steps.passed(
-                    step, "Intel's quoting enclave for TDs, of whatever version", PCS_API, without=("collateral",)
-                )
+                report = evidence.quote.signature.qe_report
+                whose = "Intel's" if check_quoting_enclave(steps, report, chain, policy) else "a"
+                signed = "" if whose == "Intel's" else f" signed by {report.mrsigner.hex()}"
+                found = f"{whose} quoting enclave for TDs{signed}, of whatever version"
+                steps.passed(step, found, PCS_API, without=("collateral",))
             else:
                 lacking = NO_REVOCATION if step == "revocation" else "TCB status not checked"
                 steps.not_requested(step, "collateral", lacking=lacking)

@@ -164,7 +164,9 @@ class NodePolicy:
     gpus: int | None = policy_key(Number(1), None, "how many GPUs there have to be")
     switches: int | None = policy_key(Number(), None, "how many switches there have to be")
     require_links: bool | None = policy_key(
-        Flag(), None, "whether links between GPUs and switches have to be compared; null: in protected PCIe mode"
+        Flag(),
+        None,
+        "whether links between GPUs and switches have to be compared; null: of several GPUs in protected PCIe mode",
     )
 
     @property

@@ -329,10 +329,10 @@ def _check_one(steps: Checklist, step: str, what: str, values: Sequence[str | No
 def _check_links(steps: Checklist, node: Sequence[_Device], policy: NodePolicy) -> None:
     gpus, switches = ([each.report for each in node if each.is_gpu is kind] for kind in (True, False))
     check_links(steps, gpus, switches)
-    protected = gpus[0].mode is Mode.PROTECTED_PCIE
-    asked = protected if policy.require_links is None else policy.require_links
+    linked = len(gpus) > 1 and gpus[0].mode is Mode.PROTECTED_PCIE
+    asked = linked if policy.require_links is None else policy.require_links
     if asked and LINKS not in steps.held:
-        why = "" if policy.require_links else ", which the mode PPCIE asks for unless the policy says otherwise"
+        why = "" if policy.require_links else ", which GPUs in the mode PPCIE need unless the policy says otherwise"
         steps.refuse("policy", f"asked for and not taken: {LINKS}{why}", without=(SWITCHES,))
     steps.passed("policy", "every device was accepted, and all together")
 

@@ -89,7 +89,7 @@ class Service:
 OVERALL: Final = "x-nvidia-overall-att-result"
 NONCE: Final = "eat_nonce"
 NVIDIA, CHECKED = "x-nvidia-", ("-signature-verified", "-nonce-match")
-"""How claims begin and end by which NVIDIA's service says what it checked of a device."""
+"""How claims of NVIDIA's service begin, and how those end that have to be true. No other of a device may be false."""
 SERVICES: Final = (
     Service(
         "NVIDIA",
@@ -150,6 +150,8 @@ DEBUG: Final = frozenset(
 )
 SPEAKS_AGAINST: Final[Mapping[str, Callable[[object, Policy], bool]]] = {
     OVERALL: lambda value, _: value is not True,
+    "x-nvidia-cert-status": lambda value, _: value not in ("valid", "expired"),
+    "x-nvidia-cert-ocsp-status": lambda value, _: value != "good",
     "measres": lambda value, _: value != "success",
     "policy_ids_unmatched": lambda value, _: value not in ([], None),
     "attester_tcb_status": lambda value, policy: value not in tuple(policy.tcb_statuses),
@@ -157,7 +159,8 @@ SPEAKS_AGAINST: Final[Mapping[str, Callable[[object, Policy], bool]]] = {
     **dict.fromkeys(DEBUG, lambda value, policy: not policy.allow_debug and value is not False),
 }
 """For names of claims, whether a value speaks against the evidence. Every ``dbgstat`` without debugging begins with
-``disabled`` (RFC 9711, section 4.2.9)."""
+``disabled`` (RFC 9711, section 4.2.9). NVIDIA's service decides by its overall result whether expired certificates of
+reference values count."""
 
 
 def walk(claims: Claims, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
@@ -176,6 +179,6 @@ def objections(service: Service, claims: Claims, policy: Policy) -> Iterator[str
     yield from (f"{name} is missing" for name in service.demanded if name not in claims)
     for path, value in walk(claims):
         judge = SPEAKS_AGAINST.get(path[-1])
-        failed = path[-1].startswith(NVIDIA) and path[-1].endswith(CHECKED) and value is not True
-        if failed or (judge is not None and judge(value, policy)):
+        failed = value is False or (path[-1].endswith(CHECKED) and value is not True)
+        if (failed and path[-1].startswith(NVIDIA)) or (judge is not None and judge(value, policy)):
             yield f"{'.'.join(path)} is {ascii(value)[:60]}"

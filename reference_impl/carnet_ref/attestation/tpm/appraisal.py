@@ -232,6 +232,12 @@ def _check_log(steps: Checklist, evidence: TpmEvidence, beside: Beside) -> bool 
         steps.refuse("event-log", why, FIRMWARE, without=("pcrs",))
     bank = evidence.quote.selection.bank
     found = [_replayed(steps, log, bank, evidence.values) for log in logs]
+    covered = {number for replayed, _ in found for number in replayed}
+    extended = [number for number, value in sorted(evidence.values.items()) if any(value)]
+    hidden = [number for number in extended if number in tpm2.FIRMWARE_REGISTERS and number not in covered]
+    if hidden:
+        otherwise = f"PCR{hidden[0]} is {evidence.values[hidden[0]].hex()}, and no event of the log is about it"
+        steps.refuse("event-log", otherwise, FIRMWARE)
     shown = ", ".join(f"PCR{number}" for number in sorted(found[0][0]))
     steps.passed("event-log", f"{len(found[0][1])} events lead to {shown}", FIRMWARE, without=("event-log",))
     replayed, events = found[0]

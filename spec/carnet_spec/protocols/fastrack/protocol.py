@@ -6,6 +6,7 @@ from functools import partial
 
 from carnet_spec.language import *
 from carnet_spec.protocols.fastrack.vocabulary import *
+from carnet_spec.theories.dolev_yao import DolevYao
 
 
 def specify(draft: Draft) -> None:
@@ -288,11 +289,8 @@ def _adversary(draft: Draft) -> None:
         step.given("open", holds(g, k) & ~confidential(g))
         step.insert(knows(p, k), exposed(k))
 
-    @rule("Carnet (colluders pool what they know)")
-    def pool(step: Step, p: Agent, q: Agent, k: Key) -> None:
-        step.says("{p} tells {q} the key {k}.")
-        step.given("colluders", corrupt(p) & corrupt(q) & knows(p, k))
-        step.insert(knows(q, k))
+    colluders = DolevYao(draft, ADVERSARY, Agent, corrupt, "Carnet (colluders pool what they know)")
+    colluders.pool(knows, "pqk", "the key {k}", name="pool")
 
     @rule("Fastrack, abstract: redundant CPU re-encryption")
     def open_chunk(step: Step, p: Agent, k: Key, b: Block) -> None:

@@ -6,6 +6,7 @@ from functools import partial
 
 from carnet_spec.language import *
 from carnet_spec.protocols.pipellm.vocabulary import *
+from carnet_spec.theories.dolev_yao import DolevYao
 
 
 def specify(draft: Draft) -> None:
@@ -330,11 +331,8 @@ def _adversary(draft: Draft) -> None:
         step.given("what the adversary wants", corrupt(owner(b)))
         step.insert(changed(k, b))
 
-    @rule("Carnet (colluders pool what they know)")
-    def pool(step: Step, p: Agent, q: Agent, k: Key) -> None:
-        step.says("{p} tells {q} the key {k}.")
-        step.given("colluders", corrupt(p) & corrupt(q) & knows(p, k))
-        step.insert(knows(q, k))
+    colluders = DolevYao(draft, ADVERSARY, Agent, corrupt, "Carnet (colluders pool what they know)")
+    colluders.pool(knows, "pqk", "the key {k}", name="pool")
 
     @rule("PipeLLM, abstract")
     def read(step: Step, p: Agent, k: Key, i: Iv, b: Block) -> None:

@@ -6,6 +6,7 @@ import functools
 
 from carnet_spec.language import *
 from carnet_spec.protocols.ring_all_reduce.vocabulary import *
+from carnet_spec.theories.dolev_yao import DolevYao
 
 
 def specify(draft: Draft) -> None:
@@ -321,11 +322,8 @@ def _adversary(draft: Draft) -> None:
         step.given("what the adversary wants", learnt(n, v))
         step.insert(altered(k, v))
 
-    @rule("Carnet (colluders pool what they know)")
-    def pool(step: Step, n: Endpoint, o: Endpoint, k: Key) -> None:
-        step.says("{n} tells {o} the key {k}.")
-        step.given("colluders", ~sound(n) & ~sound(o) & knows(n, k))
-        step.insert(knows(o, k))
+    colluders = DolevYao(draft, ADVERSARY, Endpoint, lambda n: ~sound(n), "Carnet (colluders pool what they know)")
+    colluders.pool(knows, "nok", "the key {k}", name="pool")
 
     @rule("Carnet (who has the key reads)")
     def open_message(step: Step, n: Endpoint, k: Key, v: Vector) -> None:

@@ -368,6 +368,17 @@ def test_the_short_option_of_help_is_known_whatever_asked_the_command_before() -
     assert attest("-h").stdout.startswith("Usage: ")
 
 
+def test_two_dashes_end_the_options(files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("-q", "--json"):
+        (tmp_path / name).write_bytes(QUOTE)
+    _, *options = usual(files, "./-q")
+    assert attest(*options, "--", "-q").exit_code == attest("./-q", *options).exit_code == 0
+    both = attest(*options, "--", "-q", "--json")
+    assert (both.exit_code, both.stdout.splitlines()[-1]) == (0, "2 files: 2 accepted")
+    assert "no file '--at'" in attest("--", "--at").stderr
+
+
 # -- many files ------------------------------------------------------------------------------------------
 
 

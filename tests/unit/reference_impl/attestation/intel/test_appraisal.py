@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from carnet_ref.attestation.appraisal import AnchorRole
 from carnet_ref.attestation.intel.appraisal import (
     DEFAULT_POLICY,
     DEFAULT_STATUSES,
@@ -333,13 +334,44 @@ OF_ANOTHER_ENCLAVE = {
 }
 
 
+@pytest.fixture
+def intel_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the simulated platform's root for Intel's."""
+    monkeypatch.setattr("carnet_ref.attestation.intel.appraisal.default_anchors", lambda: PLATFORM.anchors)
+
+
 @pytest.mark.mends("R400")
+@pytest.mark.usefixtures("intel_root")
 @pytest.mark.parametrize("change", OF_ANOTHER_ENCLAVE)
 @WITHOUT_AND_WITH
 def test_a_quote_by_another_enclave_on_a_genuine_platform_is_refused(change: str, collateral: bytes | None) -> None:
     quote = vouched_for(*OF_ANOTHER_ENCLAVE[change])
     assert appraised(quote, collateral=collateral).failed_step == "qe-identity"
     assert "qe-identity" in [step.id for step in appraised(collateral=collateral).steps if step.ok]
+
+
+@pytest.mark.usefixtures("intel_root")
+def test_intel_s_root_is_known_by_its_key_in_another_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    (root,) = PLATFORM.anchors.of(AnchorRole.INTEL_SGX)
+    again = SimulatedPlatform(b"a platform", NOW + DAY).anchors
+    (other,) = again.of(AnchorRole.INTEL_SGX)
+    assert (root == other, root.public_key() == other.public_key()) == (False, True)
+    monkeypatch.setattr("carnet_ref.attestation.intel.appraisal.default_anchors", lambda: again)
+    assert appraised(vouched_for((QE_SIGNER, STRANGER))).failed_step == "qe-identity"
+
+
+@WITHOUT_AND_WITH
+@pytest.mark.parametrize("change", OF_ANOTHER_ENCLAVE)
+def test_under_another_root_any_signer_is_accepted_where_neither_collateral_nor_policy_names_one(
+    change: str, collateral: bytes | None
+) -> None:
+    found = appraised(vouched_for(*OF_ANOTHER_ENCLAVE[change]), collateral=collateral)
+    assert found.accepted == ("signer" in change and collateral is None)
+    if found.accepted:
+        (said,) = [step.detail for step in found.steps if step.id == "qe-identity"]
+        assert said.startswith("a quoting enclave for TDs signed by ")
+    named = replace(DEFAULT_POLICY, quoting_enclave_signers=frozenset({b"\xcc" * 32}))
+    assert not appraised(vouched_for(*OF_ANOTHER_ENCLAVE[change]), policy=named, collateral=collateral).accepted
 
 
 @pytest.mark.parametrize("attributes", ["11", "15"])

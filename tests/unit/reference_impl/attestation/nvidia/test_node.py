@@ -164,12 +164,15 @@ def test_a_node_is_not_accepted_without_its_switches_in_protected_mode_unless_th
     changes: dict[str, bytes | None],
 ) -> None:
     found = appraised([member.saying(**changes) for member in NODE[:GPUS]])
-    assert (found.failed_step, "which the mode PPCIE asks for" in found.steps[-1].detail) == ("policy", True)
+    assert (found.failed_step, "which GPUs in the mode PPCIE need" in found.steps[-1].detail) == ("policy", True)
     protected = [member.saying(**changes) for member in NODE[:GPUS]]
     others = [member.saying(**ANOTHER_MODE) for member in protected]
     for found in (appraised(others), appraised(protected, NOT_ASKED)):
         assert (found.accepted, "links not compared" in found.not_compared) == (True, True)
     assert appraised(others, NodePolicy(require_links=True)).failed_step == "policy"
+    alone = appraised(protected[:1])
+    assert (alone.accepted, "links not compared" in alone.not_compared) == (True, True)
+    assert appraised(protected[:1], NodePolicy(require_links=True)).failed_step == "policy"
 
 
 def test_reference_values_and_replies_are_given_once_for_the_node_and_none_may_be_missing() -> None:

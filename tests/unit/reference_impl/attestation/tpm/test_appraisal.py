@@ -176,6 +176,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "too few values": ({"pcrs": serialized({4: bytes(32)})}, "parse"),
     "no values": ({"pcrs": b"values"}, "parse"),
     "another log": ({"event_log": log(EVENTS[:-1])}, "event-log"),
+    "a log without what was measured into a register": (
+        {"event_log": log([event for event in EVENTS if event[0] != 4])},
+        "event-log",
+    ),
     "a log without the locality": ({"event_log": log(EVENTS[1:])}, "event-log"),
     "a log of other registers": ({"event_log": log([(2, 4, b"x")])}, "event-log"),
     "a log of nothing": ({"event_log": log([])}, "event-log"),

@@ -1,0 +1,512 @@
+"""What agents deduce from messages when cryptography is ideal: the adversary of Dolev and Yao, over relations.
+
+A message is one relation, and what it was made of are the relation's arguments: ``first(b, n, a)`` may stand for the
+pair of a nonce and a name under a public key. A :class:`DolevYao` is told once what each relation stands for, and adds
+every rule that this allows: whoever has the key opens the message, and a corrupt agent makes the messages of which it
+has all parts. What is inside of another message has a relation of its own, too, so that it can be taken out and used
+again. All rules are universal and insert only, so obligations stay decidable.
+
+Messages are typed: a nonce is never taken for a name, and no message for one of another relation. The page on what the
+theory can say has the other limits.
+
+Source: Dolev and Yao, On the Security of Public Key Protocols, IEEE Transactions on Information Theory 29(2), 1983.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Container, Sequence
+
+from carnet_spec.language import Draft, Formula, Individual, Kind, MisuseError, Relation, Role, Step, Symbol
+from carnet_spec.language.expressions import called, parameters
+from carnet_spec.language.terms import Member, Var
+from carnet_spec.language.tracing import called_from
+
+SOURCE = "Dolev and Yao, On the Security of Public Key Protocols, section II"
+
+# -- what messages are made of -----------------------------------------------------------------------------------------
+
+
+class Known:
+    """A value or a message that only some have: what the relation is true of.
+
+    For a relation of the kind ``KNOWLEDGE``, an agent has it if the relation is true of the agent and the values. For
+    one of the kind ``MESSAGE``, everybody has it if the relation is true of the values.
+    """
+
+    def __init__(self, relation: Relation, *values: Individual) -> None:
+        """Stand for a value, or for the message that is made of ``values``.
+
+        Raises:
+            MisuseError: the relation says neither what agents know nor what is on a wire.
+        """
+        self.relation = relation
+        self.values = values
+        self.on_a_wire = _is_on_a_wire(relation)
+
+    def to(self, agent: Individual) -> Formula:
+        """Whether an agent has it."""
+        return self.relation(*self.values) if self.on_a_wire else self.relation(agent, *self.values)
+
+
+class SharedSecret(Known):
+    """The Diffie-Hellman secret of two exponents, whose order makes no difference."""
+
+
+Field = Individual | Known
+"""A part of a tuple: what everybody knows, such as a name, or what only some have."""
+
+
+class Primitive:
+    """What a cryptographic primitive makes of a tuple of fields, under a key or under none; two fields are a pair."""
+
+    reveals = True
+    """Whether anybody can get the fields back."""
+
+    def __init__(self, *fields: Field, key: Known | None = None) -> None:
+        """Say what goes in.
+
+        Raises:
+            MisuseError: a field is a value that can be drawn fresh, or a message without a relation of its own.
+        """
+        for field in fields:
+            _require_field(field)
+        self.fields = fields
+        self.parts = tuple(field for field in fields if isinstance(field, Known))
+        """The fields that not everybody knows."""
+        self.keys = () if key is None else (key,)
+        """The shared key, if there is one."""
+        self.secrets = tuple(each for each in (*self.keys, *self.parts) if isinstance(each, SharedSecret))
+        """The Diffie-Hellman secrets that go in."""
+
+    def mentions(self, exponent: Individual) -> bool:
+        """Whether a field is made of an exponent otherwise than by a secret."""
+        others = [each for each in self.fields if not isinstance(each, SharedSecret)]
+        values = (value for each in others for value in (each.values if isinstance(each, Known) else (each,)))
+        return any(value.term == exponent.term for value in values)
+
+    def shape(self, described: Container[Symbol]) -> tuple[object, ...]:
+        """Return what tells the message from those of another form: the primitive, and what its key and fields are."""
+        return (type(self), *(_shape_of(each, described) for each in (*self.keys, *self.fields)))
+
+    def to_make(self, theory: DolevYao, agent: Individual) -> Formula | None:
+        """Whether an agent has the key that it takes to make the message, or None if it takes none."""
+        return None
+
+    def to_open(self, theory: DolevYao, agent: Individual) -> Formula | None:
+        """Whether an agent has the key that it takes to get the fields back, or None if it takes none."""
+        return None
+
+
+class Plaintext(Primitive):
+    """Fields as they are."""
+
+
+class Hash(Primitive):
+    """The digest of fields."""
+
+    reveals = False
+
+
+class PublicKeyEncryption(Primitive):
+    """Encryption under the public key of an agent, which everybody has."""
+
+    def __init__(self, owner: Individual, *fields: Field) -> None:
+        """Encrypt fields for the owner of the private key."""
+        super().__init__(*fields)
+        self.owner = owner
+
+    def to_open(self, theory: DolevYao, agent: Individual) -> Formula:
+        """Whether an agent has the private key."""
+        return theory.has_private_key(agent, self.owner)
+
+
+class Signature(Primitive):
+    """Fields with a signature of them, which everybody can verify."""
+
+    def __init__(self, owner: Individual, *fields: Field) -> None:
+        """Sign fields with the private key of the owner."""
+        super().__init__(*fields)
+        self.owner = owner
+
+    def to_make(self, theory: DolevYao, agent: Individual) -> Formula:
+        """Whether an agent has the private key."""
+        return theory.has_private_key(agent, self.owner)
+
+
+class SymmetricEncryption(Primitive):
+    """Encryption that hides the fields and says nothing of who made the message, such as a stream cipher.
+
+    Whoever has the fields can make the message. In general that takes more, such as a ciphertext whose plaintext is
+    known, so the adversary is stronger here than with a cipher.
+    """
+
+    def __init__(self, key: Known, *fields: Field) -> None:
+        """Encrypt fields under a shared key."""
+        super().__init__(*fields, key=key)
+        self.key = key
+
+    def to_open(self, theory: DolevYao, agent: Individual) -> Formula:
+        """Whether an agent has the key."""
+        return self.key.to(agent)
+
+
+class AuthenticatedEncryption(SymmetricEncryption):
+    """Encryption that only who has the key can make."""
+
+    def to_make(self, theory: DolevYao, agent: Individual) -> Formula:
+        """Whether an agent has the key."""
+        return self.key.to(agent)
+
+
+class Mac(Primitive):
+    """The message authentication code of fields, without the fields."""
+
+    reveals = False
+
+    def __init__(self, key: Known, *fields: Field) -> None:
+        """Authenticate fields under a shared key."""
+        super().__init__(*fields, key=key)
+        self.key = key
+
+    def to_make(self, theory: DolevYao, agent: Individual) -> Formula:
+        """Whether an agent has the key."""
+        return self.key.to(agent)
+
+
+# -- what is deduced ---------------------------------------------------------------------------------------------------
+
+
+class DolevYao:
+    """Adds to a draft what its agents deduce; each method is called once for a relation.
+
+    It is used in a ``with`` statement behind the honest steps. At its end every message that they send has to be
+    described, and everything that they know pooled: a rule that is forgotten would hide attacks.
+
+    ``names`` are the letters of the parameters of a rule: for agents that deduce, and for the arguments of the relation
+    without the agent that knows.
+    """
+
+    def __init__(
+        self,
+        draft: Draft,
+        by: Role,
+        agent: type[Individual],
+        corrupt: Callable[..., Formula],
+        source: str = SOURCE,
+    ) -> None:
+        """Add to ``draft``, as rules of the role ``by``, what agents of the sort ``agent`` deduce.
+
+        Args:
+            draft: the draft.
+            by: the role that the rules belong to.
+            agent: the sort of those that deduce.
+            corrupt: whether an agent does what the adversary wants. Corrupt agents make messages and have each other's
+                private keys. All agents open what they have the key of.
+            source: where the deductions are from.
+        """
+        self.draft = draft
+        self.by = by
+        self.agent = agent
+        self.corrupt = corrupt
+        self.source = source
+        self._described: set[Symbol] = set()
+        self._pooled: set[Symbol] = set()
+        self._drawn: set[Symbol] = set()
+        self._mentioned: set[Symbol] = set()
+        """What messages are made of."""
+        self._primitives: dict[Symbol, Primitive] = {}
+
+    def __enter__(self) -> DolevYao:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _error: object, _traceback: object) -> None:
+        """Refuse what is left open, unless something else went wrong.
+
+        Raises:
+            MisuseError: what honest steps send or parts of messages are is not described, what they know is not
+                pooled or cannot be drawn by the adversary, or two messages have one form.
+        """
+        if kind is not None:
+            return
+        honest = (update.symbol for action in self.draft.actions if action.by.honest for update in action.updates)
+        for symbol in dict.fromkeys((*honest, *sorted(self._mentioned, key=lambda each: each.name))):
+            self._require_complete(symbol)
+        self._require_distinct_forms()
+
+    def _require_complete(self, symbol: Symbol) -> None:
+        known = symbol.kind is Kind.KNOWLEDGE
+        of_several = known and len(symbol.domain) > 2  # an agent, and more than one value
+        if (of_several or symbol.kind is Kind.MESSAGE) and symbol not in self._described:
+            raise MisuseError(f"{symbol.name}: nothing says what it is made of: call message, or exempt")
+        if known and symbol not in self._pooled:
+            raise MisuseError(f"{symbol.name}: nothing says that colluders tell each other: call pool, or exempt")
+        if known and symbol.domain[-1].fresh and not of_several and symbol not in self._drawn:
+            raise MisuseError(f"{symbol.name}: nothing says that the adversary has values too: call draw, or exempt")
+
+    def _require_distinct_forms(self) -> None:
+        first: dict[tuple[object, ...], Symbol] = {}
+        for symbol, primitive in self._primitives.items():
+            other = first.setdefault(primitive.shape(self._described), symbol)
+            if other != symbol:
+                raise MisuseError(
+                    f"{other.name} and {symbol.name} have one form, so each is taken for the other: make them one "
+                    "relation, or tell them apart by a member of an enumeration in each"
+                )
+
+    def exempt(self, relation: Relation) -> None:
+        """Say that the draft itself has the steps and rules of a message, or of what agents know."""
+        for complete in (self._described, self._pooled, self._drawn):
+            complete.add(relation.symbol)
+
+    def has_private_key(self, agent: Individual, owner: Individual) -> Formula:
+        """Whether an agent has the private key of ``owner``: its own, or that of a fellow colluder."""
+        return (agent == owner) | (self.corrupt(agent) & self.corrupt(owner))
+
+    def message(self, relation: Relation, names: str, form: Callable[..., Primitive], what: str) -> None:
+        """Say what a message is, and add the rules that open and make it.
+
+        Args:
+            relation: the messages that were sent, by what they are made of. Of the kind ``KNOWLEDGE``, its first
+                argument is an agent that has the message, which then occurs inside of other ones only.
+            names: a letter for the agent that opens or makes it, and one for each argument.
+            form: returns what the message is, for its arguments.
+            what: the message in words, with ``{letter}`` for its arguments.
+
+        Raises:
+            MisuseError: the names do not fit the relation, or the form is no primitive.
+        """
+        agent, *arguments = self._parameters(relation, names)
+        primitive, sent = form(*arguments), Known(relation, *arguments)
+        if not isinstance(primitive, Primitive):
+            raise MisuseError(f"{relation.symbol.name}: a message is made by a primitive, not {called(primitive)}")
+        self._described.add(relation.symbol)
+        self._primitives[relation.symbol] = primitive
+        self._mentioned |= {each.relation.symbol for each in (sent, *primitive.parts, *primitive.keys)}
+        self._add_making(sent, primitive, agent, what)
+        if primitive.reveals and primitive.parts:
+            self._add_opening(sent, primitive, agent, what)
+        if primitive.secrets:
+            self._add_swapping(sent, primitive, agent, what)
+
+    def pool(self, relation: Relation, names: str, what: str, *, name: str = "") -> None:
+        """Add that a corrupt agent tells another what it knows.
+
+        Args:
+            relation: what an agent knows.
+            names: letters for the one that tells, the one that is told, and each argument.
+            what: what is told, in words, with ``{letter}`` for its arguments.
+            name: what the rule is called; without one, after the relation.
+
+        Raises:
+            MisuseError: the names do not fit the relation, or it says what is on a wire.
+        """
+        known = self._parameters(relation, names, agents=2)
+        p, q, *values = known
+        if _is_on_a_wire(relation):
+            raise MisuseError(f"{relation.symbol.name} is on a wire, so nobody has to tell it")
+
+        def tell(step: Step) -> None:
+            step.given("colluders", self.corrupt(p) & self.corrupt(q) & relation(p, *values))
+            step.insert(relation(q, *values))
+
+        self._pooled.add(relation.symbol)
+        says = f"{{{names[0]}}} tells {{{names[1]}}} {what}."
+        self._rule(name or f"pool_{relation.symbol.name}", known, says, tell)
+
+    def draw(self, relation: Relation, names: str, what: str) -> None:
+        """Add that a corrupt agent draws a value of its own, at a cost of 1.
+
+        Args:
+            relation: that an agent knows the value.
+            names: letters for the agent and the value.
+            what: what is drawn, in words, with ``{letter}`` for the value.
+
+        Raises:
+            MisuseError: the names do not fit the relation, or it is not that of an agent and a fresh value.
+        """
+        p, *values = known = self._parameters(relation, names)
+        if len(values) != 1 or not values[0].sort.fresh or _is_on_a_wire(relation):
+            raise MisuseError(f"{relation.symbol.name}: an agent draws one value of a sort with fresh=True")
+
+        def draw(step: Step) -> None:
+            step.says(f"{{{names[0]}}} draws {what}.")
+            step.given("corrupt", self.corrupt(p))
+            step.fresh(values[0])
+            step.insert(relation(p, *values))
+
+        self._drawn.add(relation.symbol)
+        name = f"draw_{relation.symbol.name}"
+        self.draft.action(self.by, self.source, cost=1)(_function(name, known, draw))
+        self.draft.stated_at["action", name] = called_from()
+
+    def exchange(self, exponents: Relation, shares: Relation, secrets: Relation, names: str) -> None:
+        """Add Diffie and Hellman's exchange: an exponent and another's share give the secret of both.
+
+        A share is named by its exponent, and a secret by its two exponents in either order. There is nothing else: no
+        product, sum or inverse of exponents, and no share but powers of the generator whose exponent somebody drew.
+
+        Args:
+            exponents: which exponent an agent knows.
+            shares: which shares are on a wire.
+            secrets: of which two exponents an agent knows the secret.
+            names: letters for an agent and two exponents.
+
+        Raises:
+            MisuseError: the names do not fit, or the relations are not about the same exponents.
+        """
+        every = self._parameters(secrets, names)
+        if len(every) != 3 or _is_on_a_wire(exponents) or not _is_on_a_wire(shares) or _is_on_a_wire(secrets):
+            raise MisuseError("agents know exponents, and secrets of two of them, and shares are on a wire")
+        p, x, y = every
+        known, share = Known(exponents, x), Known(shares, x)
+        self._described |= {shares.symbol, secrets.symbol}
+        self._mentioned |= {exponents.symbol, secrets.symbol}
+
+        def publish(step: Step) -> None:
+            step.given("has the exponent", self.corrupt(p) & known.to(p))
+            step.insert(share.to(p))
+
+        def agree(step: Step) -> None:
+            step.given("has an exponent and the other's share", known.to(p) & shares(y))
+            step.insert(secrets(p, x, y), name="learn the secret")
+            step.insert(secrets(p, y, x), name="learn the same secret")
+
+        a, own, other = (f"{{{name}}}" for name in names)
+        self._rule(f"make_{shares.symbol.name}", (p, x), f"{a} computes the share of {own}.", publish)
+        says = f"{a} computes the secret of {own} and {other}."
+        self._rule(f"make_{secrets.symbol.name}", every, says, agree)
+
+    # -- rules of one message ------------------------------------------------------------------------------------------
+
+    def _add_making(self, sent: Known, primitive: Primitive, agent: Individual, what: str) -> None:
+        def make(step: Step) -> None:
+            step.given("corrupt", self.corrupt(agent))
+            _guard(step, "has the key", primitive.to_make(self, agent))
+            for number, part in enumerate(primitive.parts, 1):
+                step.given(f"has part {number}", part.to(agent))
+            step.insert(sent.to(agent))
+
+        name = f"make_{sent.relation.symbol.name}"
+        self._rule(name, (agent, *sent.values), f"{_place(agent)} makes {what}.", make)
+
+    def _add_opening(self, sent: Known, primitive: Primitive, agent: Individual, what: str) -> None:
+        def read(step: Step) -> None:
+            step.given("has the message", sent.to(agent))
+            _guard(step, "has the key", primitive.to_open(self, agent))
+            for number, part in enumerate(primitive.parts, 1):
+                published = self.corrupt(agent) if part.on_a_wire else None
+                step.insert(part.to(agent), when=published, name=f"learn part {number}")
+
+        name = f"open_{sent.relation.symbol.name}"
+        self._rule(name, (agent, *sent.values), f"{_place(agent)} opens {what}.", read)
+
+    def _add_swapping(self, sent: Known, primitive: Primitive, agent: Individual, what: str) -> None:
+        """Add that a message stays the same if the exponents of its secret change places.
+
+        There is nothing to add if a field mentions one of them: the message has one name then.
+        """
+        x, y = self._exponents(sent, primitive)
+        if primitive.mentions(x) or primitive.mentions(y):
+            return
+        places = {x.term: y, y.term: x}
+        same = Known(sent.relation, *(places.get(each.term, each) for each in sent.values))
+
+        def swap(step: Step) -> None:
+            step.given("has the message", sent.to(agent))
+            step.insert(same.to(agent))
+
+        says = f"With {_place(x)} and {_place(y)} in the other order, {what} is the same."
+        params = sent.values if sent.on_a_wire else (agent, *sent.values)
+        self._rule(f"swap_{sent.relation.symbol.name}", params, says, swap)
+
+    @staticmethod
+    def _exponents(sent: Known, primitive: Primitive) -> tuple[Individual, Individual]:
+        """Return the two exponents of the secret that a message is made of.
+
+        Raises:
+            MisuseError: it is made of several secrets, or of exponents that are not its arguments.
+        """
+        (x, y), *others = (secret.values for secret in primitive.secrets)
+        arguments = [each.term for each in sent.values]
+        if others or x.term not in arguments or y.term not in arguments:
+            raise MisuseError(f"{sent.relation.symbol.name}: a message has one SharedSecret, of two of its arguments")
+        return x, y
+
+    # -- parameters ----------------------------------------------------------------------------------------------------
+
+    def _parameters(self, relation: Relation, names: str, agents: int = 1) -> tuple[Individual, ...]:
+        """Return agents and the arguments of a relation, called ``names``.
+
+        Raises:
+            MisuseError: there are too few or too many names, or the relation says what others know.
+        """
+        arguments = parameters(relation)
+        if not _is_on_a_wire(relation):
+            if not arguments or arguments[0].sort != self.agent.sort:
+                raise MisuseError(
+                    f"{relation.symbol.name}: its first argument must be the {self.agent.__name__} that knows"
+                )
+            arguments = arguments[1:]
+        count = agents + len(arguments)
+        if len(names) != count or len(set(names)) != count:
+            raise MisuseError(f"{relation.symbol.name}: '{names}' must be {count} different letters, agents first")
+        sorts = (*(self.agent,) * agents, *(type(each) for each in arguments))
+        return tuple(sort(Var(name, sort.sort)) for name, sort in zip(names, sorts, strict=True))
+
+    def _rule(self, name: str, params: Sequence[Individual], says: str, body: Callable[[Step], None]) -> None:
+        self.draft.rule(self.by, self.source, says=says)(_function(name, params, body))
+        self.draft.stated_at["action", name] = called_from()
+
+
+def _is_on_a_wire(relation: Relation) -> bool:
+    kind = relation.symbol.kind
+    if kind not in (Kind.MESSAGE, Kind.KNOWLEDGE):
+        raise MisuseError(f"{relation.symbol.name} is of the kind {kind.name}: a message is MESSAGE or KNOWLEDGE")
+    return kind is Kind.MESSAGE
+
+
+def _require_field(field: object) -> None:
+    if isinstance(field, Individual) and field.sort.fresh:
+        raise MisuseError(f"not everybody knows {field!r}: write Known(relation, value), with the relation of who does")
+    if isinstance(field, Primitive):
+        raise MisuseError(
+            f"a {type(field).__name__} inside of a message can be taken out: give it a relation, and write Known"
+        )
+    if not isinstance(field, Individual | Known):
+        raise MisuseError(f"a field of a message is an element or Known, not {called(field)}")
+
+
+def _shape_of(field: Field, described: Container[Symbol]) -> object:
+    """Return a message's relation, a member of an enumeration, or the sort of what can be any of that sort."""
+    if not isinstance(field, Known):
+        return field.term if isinstance(field.term, Member) else field.sort
+    is_message = len(field.values) > 1 or field.relation.symbol in described
+    return field.relation.symbol if is_message else field.values[0].sort
+
+
+def _guard(step: Step, name: str, formula: Formula | None) -> None:
+    if formula is not None:
+        step.given(name, formula)
+
+
+def _place(param: Individual) -> str:
+    """Return where a sentence has the value of a parameter."""
+    assert isinstance(param.term, Var)
+    return f"{{{param.term.name}}}"
+
+
+def _function(name: str, params: Sequence[Individual], body: Callable[[Step], None]) -> Callable[..., None]:
+    """Return ``body`` as a function that has ``params`` behind its step, as a draft reads it."""
+
+    def function(step: Step, *_params: Individual) -> None:
+        body(step)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    every = [inspect.Parameter("step", kind)]
+    for param in params:
+        assert isinstance(param.term, Var)
+        every.append(inspect.Parameter(param.term.name, kind, annotation=type(param)))
+    function.__name__ = name
+    function.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]  # what inspect reads in its place
+    return function

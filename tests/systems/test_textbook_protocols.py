@@ -1,0 +1,147 @@
+"""Textbook protocols written with the Dolev-Yao theory: published attacks are found, and repairs proved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from carnet_check.attacks.hunt import Hunt, attack_target, hunt
+from carnet_check.engines.induction import try_claims
+from carnet_check.loading.families import load
+from carnet_check.results import Verdict
+from carnet_check.semantics import Interpreter
+from carnet_spec.language import Invariant
+from carnet_spec.language.lints import lint_family
+from tests.unit.model_check.command import carnet
+
+SOURCES = {name: load(f"carnet_spec.examples.{name}:FAMILY") for name in ("needham_schroeder", "sigma")}
+DESIGNS = [(name, variant) for name, source in SOURCES.items() for variant in source.family.variants]
+FALLS = {
+    ("needham_schroeder", "original"): {"responder-secrecy", "responder-agreement"},
+    ("sigma", "unsigned"): {"initiator-secrecy", "responder-secrecy", "initiator-agreement", "responder-agreement"},
+    ("sigma", "without-macs"): {"initiator-agreement", "responder-agreement", "one-view"},
+}
+"""The claims that fall in each design."""
+
+
+def hunted(name: str, variant: str, claim: str) -> Hunt:
+    found = hunt(attack_target(SOURCES[name], variant=variant, claim=claim), jobs=1)
+    assert found.verdict is Verdict.VIOLATED
+    assert found.trace is not None
+    return found
+
+
+def messages(found: Hunt, names: set[str]) -> list[tuple[str, ...]]:
+    """Replay an attack, and return the messages in it, in the order in which they were sent, each once.
+
+    The claim has to hold until the last step.
+    """
+    assert found.trace is not None
+    assert found.profile is not None
+    protocol = found.target.source.protocol(found.trace.variant)
+    judge = Interpreter(protocol, found.target.source.instance(protocol, found.trace.threat, found.profile))
+    state, sent = judge.start(), dict[tuple[str, ...], None]()
+    formula = protocol.claim(found.claim).checked.formula
+    for step in found.trace.steps:
+        assert judge.holds(formula, state)
+        state = judge.fire(state, protocol.action(step.action), dict(step.args))
+        sent |= dict.fromkeys((name, *row) for name in sorted(names) for row in state.relations[name])
+    assert not judge.holds(formula, state)
+    return list(sent)
+
+
+def test_there_is_nothing_to_complain_about() -> None:
+    assert [str(each) for source in SOURCES.values() for each in lint_family(source.family)] == []
+
+
+@pytest.mark.parametrize(("name", "variant"), DESIGNS)
+def test_every_claim_that_does_not_fall_is_proved(name: str, variant: str) -> None:
+    protocol = SOURCES[name].protocol(variant)
+    proofs = try_claims(protocol, jobs=1).claims
+    every = {claim.name for claim in protocol.claims}
+    assert {claim for claim, _ in proofs} == every - FALLS.get((name, variant), set())
+    assert {pair: proof.missing for pair, proof in proofs.items() if not proof.proved} == {}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_kernel_accepts_the_certificates_beside_it(name: str) -> None:
+    rows = carnet("verify", f"carnet_spec.examples.{name}:FAMILY", "--engine", "kernel", "--json").json["results"]
+    assert {row["verdict"] for row in rows} == {"PROVED"}
+    assert len(rows) == sum(
+        len(SOURCES[name].protocol(variant).claims) - len(FALLS.get((name, variant), ()))
+        for variant in SOURCES[name].family.variants
+    )
+
+
+LOWE = [
+    ("first", "mallory", "n1", "alice"),
+    ("first", "bob", "n1", "alice"),
+    ("second", "alice", "n1", "n2", "bob"),
+    ("third", "mallory", "n2"),
+    ("third", "bob", "n2"),
+]
+"""Messages 1.1, 2.1, 2.2, 1.3 and 2.3 of Lowe's attack. His 1.2 is 2.2 handed on as it is, which is no new message."""
+
+
+def test_lowes_attack_is_found_as_it_was_published() -> None:
+    found = hunted("needham_schroeder", "original", "responder-agreement")
+    assert messages(found, {"first", "second", "third"}) == LOWE
+    assert found.trace is not None
+    assert [step.action for step in found.trace.steps] == [
+        *("begin", "open_first", "make_first"),
+        *("reply", "end", "open_third", "make_third", "accept"),
+    ]
+    assert found.decisive is not None
+
+
+def test_the_nonce_is_lost_before_the_responder_is_deceived() -> None:
+    found = hunted("needham_schroeder", "original", "responder-secrecy")
+    assert messages(found, {"first", "second", "third"}) == LOWE[:4]
+
+
+def test_identities_are_bound_to_the_wrong_one_without_macs() -> None:
+    """The responder takes the adversary for its partner; the initiator takes the responder for its own."""
+    found = hunted("sigma", "without-macs", "one-view")
+    assert messages(found, {"share", "signature"}) == [
+        ("share", "x1"),
+        ("share", "x2"),
+        ("signature", "bob", "x1", "x2"),
+        ("signature", "mallory", "x2", "x1"),
+        ("signature", "alice", "x2", "x1"),
+    ]
+
+
+@pytest.mark.parametrize("claim", ["initiator-secrecy", "responder-secrecy"])
+def test_a_man_in_the_middle_has_a_secret_with_each_side_without_signatures(claim: str) -> None:
+    found = hunted("sigma", "unsigned", claim)
+    assert [share[0] for share in messages(found, {"share"})] == ["share", "share"]
+    assert found.trace is not None
+    steps = [step.action for step in found.trace.steps]
+    assert {"draw_knows", "make_secret", "make_mac"} <= set(steps)
+
+
+@pytest.mark.parametrize(
+    ("name", "defence"), [("needham_schroeder", "responder-named"), ("sigma", "signature"), ("sigma", "mac")]
+)
+def test_no_defence_can_be_left_out(name: str, defence: str) -> None:
+    assert hunt(attack_target(SOURCES[name], without=(defence,)), jobs=1).verdict is Verdict.VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "unneeded"),
+    [
+        ("needham_schroeder", "lowe", set()),
+        ("sigma", "without-macs", set()),
+        pytest.param("sigma", "sigma", {"signatures_are_verified"}, marks=pytest.mark.slow),
+    ],
+)
+def test_no_lemma_can_be_left_out(name: str, variant: str, unneeded: set[str]) -> None:
+    """A lemma that the claims of no design need says nothing."""
+    protocol = SOURCES[name].protocol(variant)
+
+    def proves_all_without(lemma: Invariant) -> bool:
+        others = tuple(each for each in protocol.lemmas if each is not lemma)
+        return all(proof.proved for proof in try_claims(replace(protocol, lemmas=others), jobs=1).claims.values())
+
+    assert {lemma.name for lemma in protocol.lemmas if proves_all_without(lemma)} == unneeded
