@@ -4,6 +4,7 @@ import fcntl
 import os
 import signal
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -46,7 +47,8 @@ def pytest_make_collect_report(
     if not isinstance(collector, pytest.Module):
         return (yield)
     with collector.path.open("rb") as module:
-        fcntl.flock(module, fcntl.LOCK_EX)
+        with suppress(OSError):  # some file systems lock no file that is only read
+            fcntl.flock(module, fcntl.LOCK_EX)
         return (yield)
 
 
