@@ -17,7 +17,7 @@ from carnet_spec.language.terms import Apply, Var
 from carnet_spec.trace import Trace, TraceStep
 
 OPENING = re.compile(r"\s*(\d+(-\d+)?\.\s+|>>> |<<< |given that  |it is false that  )?")
-"""The number or the words before a sentence or a formula."""
+"""The step number or the fixed words at the beginning of a line, before its sentence or formula."""
 
 
 def describe_attack(
@@ -31,8 +31,8 @@ def describe_attack(
     """Describe a minimised trace along which ``states`` were reached.
 
     Args:
-        judge: replayed the trace.
-        failing: the invariant that fails in the last state, or what a lasso waits for in vain.
+        judge: the interpreter that replayed the trace.
+        failing: the invariant that fails in the last state, or the liveness property that a lasso violates.
         trace: the steps.
         states: those along the trace, the first one included.
         full: add the fields that each step changed.
@@ -60,7 +60,7 @@ def describe_briefly(
 
 
 def folded(line: str) -> list[str]:
-    """Fold a line at the width of the report; later lines begin below the sentence or formula."""
+    """Wrap a line at the width of the report; continuation lines are aligned with its sentence or formula."""
     opening = OPENING.match(line)
     begins = opening.end() if opening else 0
     return wrapped(line[:begins], line[begins:], begins)
@@ -83,10 +83,10 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """One step of a trace as people look at it.
+    """One step of a trace, prepared for display.
 
-    ``number`` counts what happens; what the adversary merely works out has none. ``known`` is everything that each
-    party knows after the step, ``learned`` what it did not know before.
+    ``number`` counts the steps, except the adversary's deductions, which have no number. ``known`` is everything that
+    each party knows after the step, ``learned`` the part of it that the party did not know before.
     """
 
     number: int | None
@@ -109,7 +109,7 @@ class SequenceChart:
 
 
 def sequence_chart(protocol: Protocol, states: Sequence[State], trace: Trace) -> SequenceChart:
-    """Draw up ``trace``, along which ``states`` were reached."""
+    """Return the sequence chart of ``trace``, along which ``states`` were reached."""
     steps = _one_name_each(protocol, list(_shown_steps(protocol, states, trace)))
     parties = dict.fromkeys(party for shown in steps for party in _parties(shown))
     return SequenceChart(tuple(parties), tuple(steps))
@@ -143,7 +143,7 @@ def _parties(shown: ShownStep) -> Iterator[str]:
 
 
 def _one_name_each(protocol: Protocol, steps: Sequence[ShownStep]) -> list[ShownStep]:
-    """Where a role has one player in the whole trace, call the role by the player's name: gpu is gpu1."""
+    """Where one party alone plays a role in the whole trace, replace the role's name by the party's: gpu by gpu1."""
     roles = {action.by.name for action in protocol.actions}
     players: dict[str, set[str]] = {}
     for shown in steps:
@@ -184,7 +184,7 @@ def _actor(action: Action, step: TraceStep) -> str:
 
 
 def mermaid(protocol: Protocol, states: Sequence[State], trace: Trace) -> str:
-    """Draw a trace; steps without a message, and what is learned, are notes over the party concerned."""
+    """Return a trace as a Mermaid diagram; notes over a party are its steps without a message and what it learns."""
     chart = sequence_chart(protocol, states, trace)
     lanes = {party: f"p{number}" for number, party in enumerate(chart.parties)}
     body: list[str] = []
@@ -201,22 +201,22 @@ def mermaid(protocol: Protocol, states: Sequence[State], trace: Trace) -> str:
 
 
 def _plain(text: str) -> str:
-    """Write ``text`` so that Mermaid takes no part of it for syntax."""
+    """Escape ``text``, so that Mermaid reads no part of it as syntax."""
     return text.translate({ord("#"): "#35;", ord(";"): "#59;", ord("\n"): " "})
 
 
 # --------------------------------------------------------------------------------------------------
-# An attack in a few lines: honest steps and what is deduced are folded, and the decisive step stays.
+# An attack in a few lines: honest steps and deductions are summarised, and the decisive step is written out.
 
 
 def brief(protocol: Protocol, states: Sequence[State], trace: Trace, remarks: Mapping[int, str]) -> list[str]:
-    """Tell an attack in a few lines, with the numbers that its steps have wherever it is told.
+    """Summarise an attack in a few lines; steps have the same numbers as in the full description.
 
     Args:
         protocol: the design that is attacked.
         states: those along the trace, the first one included.
         trace: the steps.
-        remarks: words to put below a step, by its position; such a step is not folded.
+        remarks: words to put below a step, by its position; such a step is always written out.
     """
     shown = list(enumerate(sequence_chart(protocol, states, trace).steps))
     last = len(shown) - 1
@@ -241,7 +241,7 @@ def _step_lines(places: Sequence[tuple[int, ShownStep]], remarks: Mapping[int, s
 
 
 def _in_one_line(steps: Sequence[ShownStep]) -> Iterator[str]:
-    """Yield a line for a run of steps: who takes them, and what is deduced on the way."""
+    """Yield a line for consecutive steps: which parties take them, and what the adversary deduces meanwhile."""
     numbered = [step for step in steps if step.number is not None]
     deduced = {
         party: [fact for step in steps if step.number is None for fact in step.learned.get(party, ())]
@@ -263,7 +263,7 @@ _NO_NUMBER = " " * _WIDTH
 
 
 def _label(first: ShownStep, last: ShownStep) -> str:
-    """Return the numbers of a run of steps, as wide as every label."""
+    """Return the numbers of consecutive steps, padded to the common width of labels."""
     if first.number is None:
         return _NO_NUMBER
     numbers = f"{first.number}" if first is last else f"{first.number}-{last.number}"
@@ -271,29 +271,29 @@ def _label(first: ShownStep, last: ShownStep) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The decisive step of an attack: the first that the design with nothing removed refuses, or takes to another outcome.
+# The decisive step of an attack: the first that the intact design refuses, or that has another outcome there.
 #
-# The attack is followed in that design from its own first state. What a defence refuses is found by the guard that
-# does not hold, and what it changes by the first state that is not the attacked design's.
+# The steps of the attack are taken in the intact design, from the attack's first state. A refusal is explained by the
+# guard that does not hold, and another outcome by the first state that differs from the attacked design's.
 
 MOST_CHANGES = 3
-"""How many fields are named in which two outcomes differ."""
+"""How many of the fields in which two outcomes differ are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisiveStep:
-    """The step of an attack at which the whole design does something else."""
+    """The step of an attack at which the intact design behaves differently."""
 
     position: int
-    """Of the step in the trace, from 0."""
+    """The position of the step in the trace, from 0."""
     design: str
-    """What is compared with: the variant, or the defences that were put back."""
+    """The design that the attacked one is compared with: a variant, or the defences that were put back."""
     guard: str
     """The guard that refuses the step there; empty if the step is taken, or does not exist."""
     defence: str
-    """The defence that the guard belongs to, if it belongs to one."""
+    """The defence that the guard belongs to; empty if there is none."""
     says: str
-    """In a sentence, what happens there instead."""
+    """A sentence that says what happens in that design instead."""
 
     @property
     def remark(self) -> Mapping[int, str]:
@@ -309,20 +309,20 @@ def decisive_step(
     trace: Trace,
     states: Sequence[State],
 ) -> DecisiveStep | None:
-    """Return the step at which an attack and the whole design part.
+    """Return the first step of an attack that the intact design does not take with the same outcome.
 
-    A variant that lacks no defence is another design: it is compared with the main variant that shares most actions.
+    A variant from which no defence was removed is compared with the main variant that shares most actions with it.
 
     Args:
         source: where the designs are from.
         attacked: the protocol of the attack.
         removed: the defences that were removed from its variant.
-        judge: replayed the attack.
+        judge: the interpreter that replayed the attack.
         trace: the steps.
         states: those along the trace, the first one included.
 
     Returns:
-        Nothing if the whole design takes every step to the same end, or cannot be followed in the instance.
+        None if every step has the same outcome in the intact design, or if the instance does not fit that design.
     """
     lacking = (*_without(source, attacked.variant), *removed)
     if lacking:
@@ -342,7 +342,7 @@ def _others(source: Source, attacked: Protocol) -> Iterator[Protocol]:
 
 
 def _count_shared_actions(one: Protocol, other: Protocol) -> int:
-    """Count the actions that two designs share to the last guard."""
+    """Count the actions that are exactly equal in two designs."""
     named = {action.name: action for action in one.actions}
     return sum(named.get(action.name) == action for action in other.actions)
 
@@ -350,11 +350,11 @@ def _count_shared_actions(one: Protocol, other: Protocol) -> int:
 def _first_divergence(
     name: str, whole: Protocol, attacker: Interpreter, trace: Trace, states: Sequence[State]
 ) -> DecisiveStep | None:
-    """Follow the attack in the whole design to where they part; they need not."""
+    """Take the steps of the attack in the intact design; return the first that differs, or None if none does."""
     try:
         judge = Interpreter(whole, attacker.instance)
     except SpecificationError:
-        return None  # the design has parts of which the instance says nothing
+        return None  # the instance interprets not all symbols of the design
     actions = {action.name: action for action in whole.actions}
     literal = any(attacker.protocol.action(step.action).deduction for step in trace.steps)
     state, take = (judge.start(), judge.fire) if literal else (judge.initial(), judge.step)
@@ -380,7 +380,7 @@ def _refused(position: int, name: str, action: Action, refused: str) -> Decisive
 
 
 def _difference(whole: Protocol, attacked: State, defended: State) -> str:
-    """Say what the whole design does beside what the attacked one does, if it has the same fields."""
+    """Describe how the outcome differs between the intact and the attacked design, if both have the same fields."""
     if attacked.relations.keys() != defended.relations.keys() or attacked.functions.keys() != defended.functions.keys():
         return ""
     different = [change.text for change in changes(whole, attacked, defended)]
@@ -389,7 +389,7 @@ def _difference(whole: Protocol, attacked: State, defended: State) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# An attack as a notebook shows it: numbered steps in sentences, the decisive one marked, and why the claim fails.
+# An attack as HTML for notebooks: the numbered steps, the decisive one marked, and why the claim fails.
 
 HEAD = ("step", "by", "what happens", "who learns what")
 
@@ -404,11 +404,11 @@ def as_html(
     """Return an attack as HTML.
 
     Args:
-        judge: replayed the trace.
-        failing: the invariant that fails in the last state, or what a lasso waits for in vain.
+        judge: the interpreter that replayed the trace.
+        failing: the invariant that fails in the last state, or the liveness property that a lasso violates.
         trace: the steps.
         states: those along the trace, the first one included.
-        decisive: where the whole design does something else, if that is known.
+        decisive: where the intact design behaves differently, if that is known.
     """
     chart = sequence_chart(judge.protocol, states, trace)
     taken = sum(shown.number is not None for shown in chart.steps)
@@ -435,7 +435,7 @@ def _rows(steps: Sequence[ShownStep], decisive: DecisiveStep | None) -> Iterator
 
 
 def _for_ever(steps: Sequence[ShownStep], trace: Trace) -> markup.Html:
-    """Say of a run that never ends which steps are taken again."""
+    """Return a sentence that names the steps that a lasso repeats for ever."""
     if trace.loop is None:
         return markup.Html()
     again = [str(shown.number) for shown in steps[trace.loop :] if shown.number is not None]

@@ -28,7 +28,7 @@ from carnet_check.obligations import Layer, layers, obligations
 from carnet_check.semantics import Interpreter
 from carnet_check.wording import as_file_name
 from carnet_command.exit_codes import ExitCode
-from carnet_command.files import claimed, make_folder, reason, write_text
+from carnet_command.files import claimed, failing_as, make_folder, write_text
 from carnet_command.interrupts import TrackedProgress, track_progress
 from carnet_command.progress import progress
 from carnet_command.text import counted, wrapped
@@ -120,10 +120,8 @@ def _is_protocol(file: Path) -> bool:
 
 
 def _read(file: Path) -> str:
-    try:
+    with failing_as(f"cannot read '{file}'"):
         return file.read_text("utf-8", errors="replace")
-    except OSError as error:
-        raise UsageError(f"cannot read '{file}': {reason(error)}") from None
 
 
 # --------------------------------------------------------------------------------------------------

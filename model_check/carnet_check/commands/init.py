@@ -14,7 +14,7 @@ import click
 from carnet_check.commands.common import json_option, say
 from carnet_check.errors import UsageError
 from carnet_command.exit_codes import ExitCode
-from carnet_command.files import reason
+from carnet_command.files import failing_as
 
 STARTER = "carnet_check.starter"
 WRITTEN_AS = {
@@ -40,10 +40,8 @@ def init(folder: Path, as_json: bool) -> int:
     shown, folder = folder, folder.resolve()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"expected a new or empty folder, and '{shown}' is neither")
-    try:
+    with failing_as(f"cannot write '{shown}'"):
         _write(folder, name)
-    except OSError as error:
-        raise UsageError(f"cannot write '{shown}': {reason(error)}") from None
     files = [str(shown / place) for place in WRITTEN_AS.values()]
     if as_json:
         click.echo(json.dumps({"protocol": name, "files": files}, ensure_ascii=False, indent=2))

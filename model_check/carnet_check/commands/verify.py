@@ -30,6 +30,12 @@ from carnet_check.report import html as pages
 from carnet_check.report.formats import junit, markdown, sarif
 from carnet_check.report.recording import attack_of, record_run
 from carnet_check.results import Result, by_verdict
+from carnet_check.suggestion.suggestions import (
+    Suggestion,
+    require_strengthening,
+    suggested_lines,
+    suggestions_for,
+)
 from carnet_check.verification import campaign as running
 from carnet_check.verification.campaign import require_shareable, run_shard, shard_lines
 from carnet_check.verification.checks import shortcomings
@@ -133,6 +139,12 @@ class ShardParameter(click.ParamType[Shard]):
     help=f"Step through each {registry.able(Diagnoses).shows} of this lemma or claim.",
 )
 @click.option(
+    "--suggest",
+    "suggest",
+    is_flag=True,
+    help="Look for lemmas that prove what has no proof, and print their source text.",
+)
+@click.option(
     "--strict", is_flag=True, help="Exit with 3 where one engine alone establishes a claim, or none states it."
 )
 @click.option("--long", "long", is_flag=True, help="Print every verdict, size, assumption, note and version.")
@@ -164,6 +176,7 @@ def verify(
     markdown_file: Path | None,
     html: Path | None,
     cti: str | None,
+    suggest: bool,
     strict: bool,
     long: bool,
     max_states: int | None,
@@ -188,10 +201,8 @@ def verify(
     if out_is_deleted:
         context.meta[common.HIDDEN_OPTIONS] = ("out", "out_is_deleted")
     kept = OutputFiles(out, html, junit_file, sarif_file, markdown_file)
-    if shard is not None and strict:
-        raise click.UsageError("--strict judges verdicts, and a shard has none: leave out --shard or --strict")
-    if shard is not None and simulate is not None:
-        raise click.UsageError("random walks are not shared out: leave out --shard")
+    if shard is not None:
+        _refuse_beside_shard(strict, simulate, suggest)
     runner = _runner(jobs, shard, cache, ray, kept)
     if folders := [folder for folder in (out, html) if folder is not None]:
         context.with_resource(claimed(*folders))
@@ -207,24 +218,38 @@ def verify(
     with progress() as shown:
         shown.status("counting the interpretations that are explored")
         campaign = planned(request)
+        if suggest:
+            require_strengthening(campaign.engines)
     if shard is not None:
         return _shared(context, campaign, shard, as_json)
     if as_json or long:
         _announce(campaign, as_json)
     with progress() as shown, track_progress(shown) as covered:
         outcome = running.verify(campaign, covered)
+        suggestions = suggestions_for(outcome, covered) if suggest else None
         covered.status("writing what was asked for")
         closing = _closing(context, outcome, kept)
         _keep(outcome, closing, kept)
     lacking = shortcomings(outcome) if strict else []
-    value = {**_as_json(outcome), **({"shortcomings": lacking} if strict else {})}
+    more = {"suggestions": [each.as_json() for each in suggestions]} if suggestions is not None else {}
+    value = {**_as_json(outcome), **({"shortcomings": lacking} if strict else {}), **more}
     if COLLECTED in context.meta:
         family = campaign.request.source.family
         context.meta[COLLECTED].append({"protocol": family.id, **value, "run": closing.as_json()})
     if not (as_json and COLLECTED in context.meta):
-        lines = [] if as_json else _report(outcome, closing, lacking, long)
+        lines = [] if as_json else _report(outcome, closing, lacking, long, suggestions)
         common.finish(as_json, value, lines, closing, brief=not long)
     return deciding([ExitCode(outcome.exit_code), *(ExitCode.UNKNOWN for _ in lacking)])
+
+
+def _refuse_beside_shard(strict: bool, simulate: int | None, suggest: bool) -> None:
+    """Refuse what one part of the work cannot give."""
+    if strict:
+        raise click.UsageError("--strict judges verdicts, and a shard has none: leave out --shard or --strict")
+    if simulate is not None:
+        raise click.UsageError("random walks are not shared out: leave out --shard")
+    if suggest:
+        raise click.UsageError("a shard proves no claim, so nothing can be suggested for one: leave out --shard")
 
 
 def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str | None, kept: OutputFiles) -> Runner:
@@ -283,8 +308,14 @@ def _intention(campaign: Campaign) -> Iterator[str]:
 # -- after ----------------------------------------------------------------------------------------
 
 
-def _report(outcome: CampaignOutcome, closing: common.Closing, lacking: Sequence[str], long: bool) -> Iterator[str]:
-    """Print the result of the run, and what --strict objects to."""
+def _report(
+    outcome: CampaignOutcome,
+    closing: common.Closing,
+    lacking: Sequence[str],
+    long: bool,
+    suggestions: Sequence[Suggestion] | None,
+) -> Iterator[str]:
+    """Print the result of the run, what --strict objects to, and the lemmas that are suggested if that was asked."""
     if long:
         yield from matrices(outcome, shutil.get_terminal_size((80, 24)).columns)
     else:
@@ -292,6 +323,7 @@ def _report(outcome: CampaignOutcome, closing: common.Closing, lacking: Sequence
     yield from _told_in_full(outcome)
     for each in lacking:
         yield from wrapped("strict", each)
+    yield from suggested_lines(suggestions) if suggestions is not None else ()
     if long:
         yield from [""] if lacking else []
     else:

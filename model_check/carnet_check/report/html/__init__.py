@@ -1,4 +1,4 @@
-"""The report: a folder of static pages that needs no network, no server and, to be read, no script."""
+"""The HTML report: a folder of static pages that needs no network and no server, and can be read without scripts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEARCH = "search.js"
 def write_html(run: Run, folder: Path, tables: Sequence[Mapping[str, Any]] = ()) -> None:
     """Write the report of ``run``: ``index.html``, one style sheet, one script, and a page for each counterexample.
 
-    Equal runs give equal bytes. ``tables`` are published figures beside reproduced ones, as ``carnet datapath --json``
+    Equal runs give equal bytes. ``tables`` compare published with reproduced figures, as ``carnet datapath --json``
     prints them.
 
     Raises:
@@ -37,12 +37,12 @@ def write_html(run: Run, folder: Path, tables: Sequence[Mapping[str, Any]] = ())
 
 
 def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Path) -> None:
-    """Write a page for each of some attacks, which belong to no run, and ``index.html``, which leads to them.
+    """Write a page for each of ``attacks``, which need not belong to a run, and an ``index.html`` with links to them.
 
     Args:
-        attacks: as a run folder keeps each; they may name the command that carries them out as ``replay``.
-        heading: what they have in common.
-        folder: where the pages go.
+        attacks: the attacks in the form of a run folder; a field ``replay`` may have the command that replays one.
+        heading: the heading of the index.
+        folder: the folder for the pages.
 
     Raises:
         UsageError: a file cannot be written.
@@ -55,12 +55,12 @@ def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Pa
 
 
 def as_html(heat_map: Mapping[str, Any]) -> str:
-    """Return a heat map as a table for other pages; these have to style its classes."""
+    """Return a heat map as an HTML table for other pages, which have to define the styles of its classes."""
     return _render("heat_map.html", {"map": heat_map})
 
 
 def _write(folder: Path, pages: Mapping[str, str], index: Sequence[Mapping[str, str]]) -> None:
-    """Write pages with what each of them uses."""
+    """Write pages, the style sheet, the script and the search index."""
     make_folder(folder)
     for name in STATIC:
         write_text(folder / name, files(__name__).joinpath("static", name).read_text(encoding="utf-8"))
@@ -105,11 +105,11 @@ def _render(template: str, context: Mapping[str, Any]) -> str:
 
 
 def _shown(value: object) -> object:
-    """Return what a template shows of ``value``: text without characters that would turn or hide what stands there."""
+    """Return a value for a template: text is escaped where a character would change its direction or hide a part."""
     return printable_lines(value) if type(value) is str else value
 
 
 def _for_script(value: object) -> str:
-    """Write ``value`` so that it is JavaScript as well as JSON, wherever it stands."""
+    """Return ``value`` as JSON that is also valid JavaScript inside an HTML page."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("</", "<\\/").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,319 @@
+"""What holds after a step that makes a fact true: the step's guards and other updates, and what follows from them.
+
+All of it is read off the actions, the claims and the lemmas; no name is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from carnet_spec.language import Action, Effect, Protocol, Symbol, Term, Update
+from carnet_spec.language.terms import (
+    FALSE,
+    TRUE,
+    And,
+    Apply,
+    Equal,
+    Exists,
+    Forall,
+    IfThenElse,
+    Implies,
+    Member,
+    Not,
+    Or,
+    Truth,
+    Var,
+    free_variables,
+    rebuild,
+    sort_of,
+    substitute,
+)
+
+MOST_FACTS = 80
+"""How many facts are read off one write, those that follow from others included."""
+ROUNDS = 2
+"""How often the claims and lemmas are applied to what is known to hold after a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """An update that makes a fact true, or gives a function a value, and what holds after it.
+
+    Attributes:
+        action: the name of the step.
+        subject: the relation or function at distinct variables.
+        facts: literals and clauses that hold after the step, over these variables and further ones.
+    """
+
+    action: str
+    subject: Apply
+    facts: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A clause that a claim or a lemma states: if all premises hold, the conclusion does."""
+
+    premises: tuple[Term, ...]
+    conclusion: Term
+
+
+def rules_of(formula: Term, premises: tuple[Term, ...] = ()) -> Iterator[Rule]:
+    """Yield the clauses of a formula, each conclusion by itself."""
+    match formula:
+        case Forall(_, body):
+            yield from rules_of(body, premises)
+        case And(parts):
+            for part in parts:
+                yield from rules_of(part, premises)
+        case Implies(Or(parts), conclusion):
+            for part in parts:
+                yield from rules_of(Implies(part, conclusion), premises)
+        case Implies(premise, conclusion):
+            yield from rules_of(conclusion, (*premises, *conjuncts(premise)))
+        case _:
+            yield Rule(premises, formula)
+
+
+def rules_in(protocol: Protocol) -> tuple[Rule, ...]:
+    """Return the clauses of all claims, lemmas and axioms that have premises."""
+    stated = [rule for each in protocol.invariants for rule in rules_of(each.body)]
+    stated += [rule for axiom in protocol.axioms for rule in rules_of(axiom.formula)]
+    return tuple(rule for rule in stated if rule.premises)
+
+
+def conjuncts(formula: Term) -> tuple[Term, ...]:
+    """Return the parts of a conjunction, or the formula alone."""
+    return formula.parts if isinstance(formula, And) else (formula,)
+
+
+def writes_of(protocol: Protocol, rules: Sequence[Rule]) -> Iterator[Write]:
+    """Yield a write for each update that inserts into a relation or assigns a value to a function.
+
+    What follows by the rules from what holds after the step is said of it, too.
+    """
+    for action in protocol.actions:
+        step = _Step(action)
+        for update in action.updates:
+            if update.effect is not Effect.REMOVE:
+                yield step.write(update, rules)
+
+
+# -- one step --------------------------------------------------------------------------------------
+
+
+class _Step:
+    """One action, and how what is true of the state before it is said of the state after it."""
+
+    def __init__(self, action: Action) -> None:
+        self.action = action
+        self._inserted = _changed(action, Effect.INSERT)
+        self._removed = _changed(action, Effect.REMOVE)
+        self._assigned = _changed(action, Effect.ASSIGN)
+
+    def write(self, update: Update, rules: Sequence[Rule]) -> Write:
+        """Return what holds after ``update``, with a variable for each argument that is none, or stands twice."""
+        subject, places = _subject(update)
+        moved = _Moved(self.action, self._assigned, places)
+        facts = [*self._guards(update, moved), *self._updates(update, moved)]
+        facts += [Equal(var, value) for term, var in places.items() if (value := moved.inside(term)) is not None]
+        reduced = _without_equal_variables(facts, frozenset(subject.args))
+        return Write(self.action.name, subject, tuple(closed(reduced, rules)))
+
+    def _guards(self, update: Update, moved: _Moved) -> Iterator[Term]:
+        """Yield what was required and still holds."""
+        for formula in (*(guard.formula for guard in self.action.guards), update.when):
+            for part in conjuncts(formula):
+                if self._still_holds(part, True) and (fact := moved(part)) is not None:
+                    yield fact
+
+    def _updates(self, update: Update, moved: _Moved) -> Iterator[Term]:
+        """Yield what the updates make true, and what they make false."""
+        for each in self.action.updates:
+            args = [moved(arg) for arg in each.args]
+            place = Apply(each.symbol, tuple(arg for arg in args if arg is not None))
+            if each is update or len(place.args) < len(args):
+                continue
+            if each.effect is Effect.ASSIGN and each.when == TRUE and each.value is not None:
+                if (value := moved(each.value)) is not None:
+                    yield Equal(place, value)
+            elif each.effect is not Effect.ASSIGN:
+                fact = place if each.effect is Effect.INSERT else Not(place)
+                yield from self._under(each, fact, update, moved)
+
+    def _under(self, each: Update, fact: Term, update: Update, moved: _Moved) -> Iterator[Term]:
+        """Yield what an update makes so, for all that it is done for, under its condition if it has one."""
+        if each.when not in (TRUE, update.when):
+            condition = moved(each.when) if self._still_holds(each.when, True) else None
+            if condition is None:
+                return
+            fact = Implies(condition, fact)
+        yield Forall(each.each, fact) if each.each and each.each != update.each else fact
+
+    def _still_holds(self, term: Term, positive: bool) -> bool:
+        """Whether the step makes ``term`` false nowhere if it is ``positive``, and else true nowhere."""
+        match term:
+            case Not(body):
+                return self._still_holds(body, not positive)
+            case Implies(premise, conclusion):
+                return self._still_holds(premise, not positive) and self._still_holds(conclusion, positive)
+            case And(parts) | Or(parts):
+                return all(self._still_holds(part, positive) for part in parts)
+            case Forall(_, body) | Exists(_, body):
+                return self._still_holds(body, positive)
+            case Apply(symbol, _):
+                return symbol not in (self._removed if positive else self._inserted)
+            case _:
+                return not isinstance(term, IfThenElse)
+
+
+def _changed(action: Action, effect: Effect) -> frozenset[Symbol]:
+    return frozenset(each.symbol for each in action.updates if each.effect is effect)
+
+
+def _subject(update: Update) -> tuple[Apply, dict[Term, Var]]:
+    """Return the symbol at distinct variables, and those variables that stand for an argument that is none."""
+    args: list[Term] = []
+    places: dict[Term, Var] = {}
+    for number, arg in enumerate(update.args):
+        if isinstance(arg, Var) and arg not in args:
+            args.append(arg)
+        else:
+            args.append(Var(f"at {number}", sort_of(arg)))
+            places[arg] = Var(f"at {number}", sort_of(arg))
+    return Apply(update.symbol, tuple(args)), places
+
+
+class _Moved:
+    """Writes what a term was before a step as a term of the state after it, or returns nothing if there is none."""
+
+    def __init__(self, action: Action, assigned: frozenset[Symbol], places: Mapping[Term, Var]) -> None:
+        self._assigned = assigned
+        self._places = places
+        given = (each for each in action.updates if each.effect is Effect.ASSIGN and each.when == TRUE)
+        self._saved = {each.value: Apply(each.symbol, each.args) for each in given if isinstance(each.value, Apply)}
+
+    def __call__(self, term: Term) -> Term | None:
+        return self._places[term] if term in self._places else self.inside(term)
+
+    def inside(self, term: Term) -> Term | None:
+        """Return the term although a variable stands for all of it."""
+        if isinstance(term, Apply) and term.symbol in self._assigned:
+            saved = self._saved.get(term)
+            return self._rebuilt(saved) if saved is not None else None
+        return self._rebuilt(term)
+
+    def _rebuilt(self, term: Term) -> Term | None:
+        moved = [self(each) for each in operands(term)]
+        values = [each for each in moved if each is not None]
+        if len(values) < len(moved):
+            return None
+        given = iter(values)
+        return rebuild(term, lambda _: next(given))
+
+
+def operands(term: Term) -> tuple[Term, ...]:
+    """Return the direct subterms in the order in which they are rebuilt."""
+    found: list[Term] = []
+    rebuild(term, lambda child: found.append(child) or child)  # type: ignore[func-returns-value]
+    return tuple(found)
+
+
+def _without_equal_variables(facts: Sequence[Term], kept: frozenset[Term]) -> list[Term]:
+    """Put a term for each variable that a fact says it equals, unless the variable is among those to keep."""
+    reduced = list(facts)
+    while True:
+        values = dict(_replaceable(reduced, kept))
+        if not values:
+            return [each for each in reduced if not (isinstance(each, Equal) and each.left == each.right)]
+        var = next(iter(values))
+        reduced = [substitute(each, {var: values[var]}) for each in reduced]
+        reduced = [each for each in reduced if not (isinstance(each, Equal) and each.left == each.right)]
+
+
+def _replaceable(facts: Iterable[Term], kept: frozenset[Term]) -> Iterator[tuple[Var, Term]]:
+    for fact in facts:
+        if isinstance(fact, Equal):
+            for var, value in ((fact.left, fact.right), (fact.right, fact.left)):
+                if isinstance(var, Var) and var not in kept and var not in free_variables(value):
+                    yield var, value
+
+
+# -- what follows ----------------------------------------------------------------------------------
+
+
+def closed(facts: Sequence[Term], rules: Sequence[Rule]) -> Iterator[Term]:
+    """Yield the facts, and what the rules make of them; what holds for all elements is a rule, too."""
+    known = dict.fromkeys(part for fact in facts for part in conjuncts(fact))
+    for _ in range(ROUNDS):
+        local = [rule for fact in known if isinstance(fact, Forall) for rule in rules_of(fact) if rule.premises]
+        by_head = _by_head(known)
+        found = [each for rule in (*local, *rules) for each in consequences(rule, by_head)]
+        known.update(dict.fromkeys(part for each in found for part in conjuncts(each)))
+        if len(known) > MOST_FACTS:
+            break
+    yield from (fact for fact in list(known)[:MOST_FACTS] if fact not in (TRUE, FALSE))
+
+
+Head = tuple[object, ...]
+"""What a literal and a pattern that it matches have in common."""
+
+
+def _by_head(facts: Iterable[Term]) -> Mapping[Head, list[Term]]:
+    found: dict[Head, list[Term]] = {}
+    for fact in facts:
+        found.setdefault(head(fact), []).append(fact)
+    return found
+
+
+def consequences(rule: Rule, facts: Mapping[Head, Sequence[Term]]) -> Iterator[Term]:
+    """Yield the conclusion for each choice of facts, by their heads, that are the premises."""
+    if all(head(premise) in facts for premise in rule.premises):
+        for values in _matches(rule.premises, facts, {}):
+            if free_variables(rule.conclusion) <= values.keys():
+                yield substitute(rule.conclusion, values)
+
+
+def _matches(
+    patterns: Sequence[Term], facts: Mapping[Head, Sequence[Term]], values: Mapping[Var, Term]
+) -> Iterator[dict[Var, Term]]:
+    """Yield each way to give values to the variables of ``patterns`` that makes every one of them a fact."""
+    if not patterns:
+        yield dict(values)
+        return
+    for fact in facts[head(patterns[0])]:
+        if (found := matched(patterns[0], fact, values)) is not None:
+            yield from _matches(patterns[1:], facts, found)
+
+
+def head(term: Term) -> Head:
+    """Return the kind of a term, and its symbol, member or number of parts; of a negation, those of what it denies."""
+    match term:
+        case Apply(symbol, _):
+            return Apply, symbol
+        case Not(body):
+            return Not, *head(body)
+        case Member() | Truth():
+            return type(term), term
+        case And(parts) | Or(parts):
+            return type(term), len(parts)
+        case _:
+            return (type(term),)
+
+
+def matched(pattern: Term, term: Term, values: Mapping[Var, Term]) -> dict[Var, Term] | None:
+    """Return values of the pattern's variables, those given included, that make it the term; nothing if none do."""
+    match pattern:
+        case Var():
+            if sort_of(pattern) != sort_of(term) or values.get(pattern, term) != term:
+                return None
+            return {**values, pattern: term}
+        case Forall() | Exists():
+            return None
+    if head(pattern) != head(term):
+        return None
+    found: dict[Var, Term] | None = dict(values)
+    for one, other in zip(operands(pattern), operands(term), strict=True):
+        found = matched(one, other, found) if found is not None else None
+    return found

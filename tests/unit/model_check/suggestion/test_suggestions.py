@@ -1,0 +1,144 @@
+"""What is suggested for a claim that lacks a proof: source text that is pasted in, and then proves it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from carnet_check.engines import registry
+from carnet_check.engines.interface import Strengthens
+from carnet_check.suggestion.suggestions import NOTHING
+from tests.benchmarks.suggestions import Removal, removed
+from tests.unit.model_check.command import FIXTURES, Ran, carnet, carnet_once
+
+BADGES = FIXTURES / "badges.py"
+PROVER = registry.able(Strengthens).name
+
+
+def _verified(place: str | Path, *options: str) -> Ran:
+    return carnet_once("verify", str(place), "--engine", PROVER, "--json", *options)
+
+
+def _verdicts(ran: Ran) -> dict[str, str]:
+    return {row["claim"]: row["verdict"] for row in ran.json["results"] if row["engine"] == PROVER}
+
+
+def _pasted(place: Path, suggestion: dict[str, Any], left_out: str = "") -> Path:
+    """Write the protocol with what is suggested, as an author does: imports first, lemmas last."""
+    lemmas = (each["source"] for each in suggestion["lemmas"] if each["name"] != left_out)
+    whole = BADGES.read_text(encoding="utf-8")
+    first = whole.replace("from carnet_spec", f"{suggestion['imports']}\nfrom carnet_spec", 1)
+    place.write_text("\n\n".join([first, *lemmas]), encoding="utf-8")
+    return place
+
+
+def test_a_protocol_without_lemmas_is_proved_with_what_is_suggested(tmp_path: Path) -> None:
+    ran = _verified(BADGES, "--suggest")
+    assert _verdicts(ran) == dict.fromkeys(("staff-only", "high-enough", "one-owner"), "UNKNOWN")
+    (suggestion,) = ran.json["suggestions"]
+    assert (suggestion["open"], sorted(suggestion["proved"])) == ([], ["high-enough", "one-owner", "staff-only"])
+    again = _verified(_pasted(tmp_path / "badges.py", suggestion), "--suggest")
+    assert set(_verdicts(again).values()) == {"PROVED"}
+    assert again.json["suggestions"] == []
+    assert again.code == 0
+
+
+def test_without_one_of_the_suggested_lemmas_a_claim_that_needs_it_is_not_proved(tmp_path: Path) -> None:
+    (suggestion,) = _verified(BADGES, "--suggest").json["suggestions"]
+    for left_out in suggestion["lemmas"]:
+        pasted = _pasted(tmp_path / f"without_{left_out['name']}.py", suggestion, left_out["name"])
+        verdicts = _verdicts(_verified(pasted))
+        assert {verdicts[claim] for claim in left_out["proves"]} == {"UNKNOWN"}, left_out["name"]
+
+
+def test_a_suggestion_changes_no_verdict_and_no_exit_code() -> None:
+    with_, without = _verified(BADGES, "--suggest"), _verified(BADGES)
+    assert with_.code == without.code == 3
+    assert _verdicts(with_) == _verdicts(without)
+    assert "suggestions" not in without.json
+
+
+def test_suggested_lemmas_have_certificates(tmp_path: Path) -> None:
+    (suggestion,) = _verified(BADGES, "--suggest").json["suggestions"]
+    pasted = _pasted(tmp_path / "badges.py", suggestion)
+    assert carnet("certify", str(pasted)).code == 0
+    ran = carnet("verify", str(pasted), "--engine", "kernel", "--json")
+    assert {row["verdict"] for row in ran.json["results"]} == {"PROVED"}
+
+
+def test_what_is_printed_is_the_source_text_and_what_it_is_for() -> None:
+    ran = carnet("verify", str(BADGES), "--engine", PROVER, "--suggest")
+    assert "@draft.lemma\ndef " in ran.out
+    assert "# for staff-only" in ran.out
+
+
+FALSE = """
+
+@draft.claim(name="nobody", sentence="Nobody has one.", requirement="R4", source="example", under=("anyone",))
+def nobody(p: Person, b: Badge) -> Formula:
+    return ~carried(p, b)
+"""
+
+
+def test_for_a_false_claim_nothing_is_suggested_and_that_is_said(tmp_path: Path) -> None:
+    place = tmp_path / "badges.py"
+    place.write_text(BADGES.read_text(encoding="utf-8") + FALSE, encoding="utf-8")
+    ran = _verified(place, "--claim", "nobody", "--suggest")
+    (suggestion,) = ran.json["suggestions"]
+    assert (suggestion["lemmas"], suggestion["open"]) == ([], ["nobody"])
+    said = carnet("verify", str(place), "--engine", PROVER, "--claim", "nobody", "--suggest")
+    assert NOTHING in " ".join(said.out.split())
+    assert said.code == 3
+
+
+def test_a_claim_that_is_refuted_is_not_one_to_find_lemmas_for(tmp_path: Path) -> None:
+    place = tmp_path / "badges.py"
+    place.write_text(BADGES.read_text(encoding="utf-8") + FALSE, encoding="utf-8")
+    ran = carnet("verify", str(place), "--claim", "nobody", "--suggest", "--json")
+    assert ran.json["suggestions"] == []
+    assert ran.code == 1
+
+
+def test_a_run_that_proves_nothing_cannot_suggest() -> None:
+    ran = carnet("verify", str(BADGES), "--engine", "explicit", "--suggest")
+    assert ran.code == 2
+    assert f"add {PROVER}" in ran.err
+    assert carnet("verify", str(BADGES), "--shard", "1/2", "--cache", "unused", "--suggest").code == 2
+
+
+BRIBED = """
+
+bribed = rigid_flag("bribed", says="the office can be bribed")
+draft.threat("outsider", "the office cannot be bribed", honest=~bribed)
+
+
+@draft.action(by=THIEF, says="The office forges {b} for {p}.", message="{p} -> office: {b}", source="example", cost=1)
+def forge(step: Step, p: Person, b: Badge, r: Rank) -> None:
+    step.given("bribed", bribed)
+    step.insert(printed(p, b, r))
+"""
+
+
+def test_a_lemma_that_needs_the_axioms_of_a_threat_model_is_limited_to_it(tmp_path: Path) -> None:
+    whole = BADGES.read_text(encoding="utf-8").replace("rigid_function,", "rigid_flag,\n    rigid_function,", 1)
+    head, claim, rest = whole.partition('@draft.claim(name="staff-only"')
+    claimed = "".join([head, claim, rest.replace('under=("anyone",)', 'under=("outsider",)', 1), BRIBED])
+    (tmp_path / "bribed.py").write_text(claimed, encoding="utf-8")
+    (suggestion,) = _verified(tmp_path / "bribed.py", "--claim", "staff-only", "--suggest").json["suggestions"]
+    assert (suggestion["threat"], suggestion["proved"]) == ("outsider", ["staff-only"])
+    sources = [each["source"] for each in suggestion["lemmas"]]
+    assert all(text.startswith('@draft.lemma_under("outsider")\n') for text in sources)
+    (tmp_path / "pasted.py").write_text("\n\n".join([claimed, *sources]), encoding="utf-8")
+    assert _verdicts(_verified(tmp_path / "pasted.py", "--claim", "staff-only")) == {"staff-only": "PROVED"}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "lemma"),
+    [("fastrack", "tags_tell"), ("pipellm", "sent_was_asked"), ("tensortee", "foul_is_spoilt")],
+)
+def test_a_lemma_that_was_removed_is_offered_again_or_replaced(protocol: str, lemma: str) -> None:
+    found = removed(protocol, lemma)
+    assert found.removal in (Removal.AGAIN, Removal.REPLACED), found
+    assert found.offered
