@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 from pypdf import PdfReader
 
-from tests.browser.visit import CONTRAST, READABLE, SMALLEST_TEXT, Visit
+from tests.browser.visit import CONTRAST, READABLE, SMALLEST_TEXT, Visit, broken
 from tests.unit.model_check.command import FASTEST
 
 ATTACK = "attack-main.without-fresh-key.collusion.secrecy.html"
@@ -60,7 +60,7 @@ def test_a_step_shows_only_what_changed_and_the_end_says_which_part_fails(visit:
 @pytest.mark.mends("N19")
 def test_a_diagram_has_a_column_for_each_party(visit: Visit) -> None:
     page = visit.open(ATTACK)
-    assert page.locator(".sequence thead th").all_inner_texts() == ["step", "lender", "borrower2", "adversary"]
+    assert page.locator(".sequence thead th").all_inner_texts() == ["step", "lender", "borrower2"]
 
 
 def test_a_deep_link_opens_the_step_it_names(visit: Visit) -> None:
@@ -146,7 +146,7 @@ def test_figures_are_drawn_beside_the_published_ones(visit: Visit) -> None:
 
 def test_the_state_graph_is_drawn_and_told(visit: Visit) -> None:
     page = visit.open("index.html#states")
-    assert page.locator(".graph circle").count() == 157
+    assert page.locator(".graph .state").count() == 157
     page.get_by_text("The same as text").click()
     assert page.locator("ol.states > li").count() == 157
 
@@ -154,10 +154,56 @@ def test_the_state_graph_is_drawn_and_told(visit: Visit) -> None:
 @pytest.mark.parametrize("visit", [(400, "light"), (1600, "light")], indirect=True, ids=str)
 def test_a_state_graph_opens_at_its_first_state(visit: Visit) -> None:
     page = visit.open("index.html#states")
-    box, first = page.locator(".graph").bounding_box(), page.locator(".graph circle").first.bounding_box()
+    box, first = page.locator(".graph").bounding_box(), page.locator(".graph .state").first.bounding_box()
     assert box
     assert first
     assert box["y"] < first["y"] < box["y"] + box["height"]
+
+
+def labels(page: Page) -> list[str]:
+    return [str(each.get_attribute("aria-label")) for each in page.locator(".graph .state").all()]
+
+
+def test_each_state_has_a_name_of_its_own_that_fits_its_box(visit: Visit) -> None:
+    page = visit.open("index.html#states")
+    names = [label.partition(": ")[2] for label in labels(page)]
+    assert len(set(names)) == len(names) == 157
+    sticks_out = """() => [...document.querySelectorAll(".graph .state")].filter((state) => {
+      const box = state.querySelector("rect").getBBox();
+      return [...state.querySelectorAll("text")].some((text) => {
+        const own = text.getBBox();
+        return own.x < box.x || own.x + own.width > box.x + box.width || own.y + own.height > box.y + box.height;
+      });
+    }).length"""
+    assert page.evaluate(sticks_out) == 0
+
+
+def test_a_state_graph_is_walked_through_and_zoomed_with_the_keyboard(visit: Visit) -> None:
+    page = visit.open("index.html#states")
+    own = "document.activeElement.dataset.state"
+    page.locator(".graph").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate(own) == "0"
+    page.keyboard.press("ArrowRight")
+    after = page.evaluate(own)
+    assert page.locator(f".graph line[data-from='0'][data-to='{after}'].near").count() == 1
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(own) not in ("0", after)
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(own) == "0"
+    size, frame = (f"document.querySelector('{where}').getBoundingClientRect()" for where in (".graph svg", ".graph"))
+    before = page.evaluate(f"{size}.width")
+    page.keyboard.press("+")
+    assert page.evaluate(f"{size}.width") > before
+    page.keyboard.press("0")
+    whole = page.evaluate(f"{size}.width")
+    assert page.evaluate(f"{size}.width <= {frame}.width && {size}.height <= {frame}.height")
+    page.get_by_role("button", name="Larger").click()
+    assert page.evaluate(f"{size}.width") > whole
+    page.locator(".graph .state[data-state='0']").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("ol.states > li").first.is_visible()
 
 
 @pytest.mark.parametrize("visit", [(400, "light"), (1600, "light")], indirect=True, ids=str)
@@ -254,12 +300,6 @@ PHONE, DESK = 390, 1280
 LOOKS = [(PHONE, "light"), (PHONE, "dark"), (DESK, "light"), (DESK, "dark")]
 GALLERY = "gallery/gpu-travelling/index.html"
 DEFENCES = "specification/gpu-travelling/defences.html"
-
-
-def broken(page: Page) -> list[str]:
-    """Return the rules that a page breaks, each with the first place where it does."""
-    found = Axe().run(page, options={"preload": False}).response["violations"]  # or it would fetch style sheets
-    return [f"{rule['id']}: {rule['nodes'][0]['html'][:160]}" for rule in found]
 
 
 @pytest.mark.parametrize("visit", LOOKS, indirect=True, ids=str)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 READABLE = 11.0
@@ -61,3 +62,9 @@ class Visit:
     def open(self, name: str) -> Page:
         self.page.goto((self.folder / name.partition("#")[0]).as_uri() + "".join(name.partition("#")[1:]))
         return self.page
+
+
+def broken(page: Page) -> list[str]:
+    """Return the rules of accessibility that a page breaks, each with the first place where it does."""
+    found = Axe().run(page, options={"preload": False}).response["violations"]  # or it would fetch style sheets
+    return [f"{rule['id']}: {rule['nodes'][0]['html'][:160]}" for rule in found]

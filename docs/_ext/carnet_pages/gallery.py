@@ -58,7 +58,7 @@ def shown(family: Family, row: Values) -> dict[str, Any] | None:
         decisive=decisive_step(source, protocol, finding.without, judge, trace, states),
     )
     decides = attack.decisive.remark if attack.decisive else {}
-    return {**attack.as_json(), "brief": brief(protocol, states, trace, decides), "replay": f"{attack.rerun} --replay"}
+    return {**attack.as_json(), "brief": brief(judge, states, trace, decides), "replay": f"{attack.rerun} --replay"}
 
 
 def findings(family: Family, attacks: Iterable[Values]) -> list[Values]:

@@ -322,7 +322,7 @@ class Attack:
     def as_json(self) -> dict[str, Any]:
         """Return everything about the attack as JSON values; equal attacks give equal values."""
         protocol = self.judge.protocol
-        chart = sequence_chart(protocol, self.states, self.trace)
+        chart = sequence_chart(self.judge, self.states, self.trace)
         decides = self.decisive.remark if self.decisive else {}
         return {
             "format": FORMAT,
@@ -341,13 +341,16 @@ class Attack:
             "digest": self.digest,
             "parties": list(chart.parties),
             "knowers": knowers(protocol, self.judge.instance, chart.parties),
-            "events": [{**_shown(step), "decisive": decides.get(place, "")} for place, step in enumerate(chart.steps)],
+            "events": [
+                {**step_as_json(step), "decisive": decides.get(place, "")} for place, step in enumerate(chart.steps)
+            ],
             "reason": reasons(self.judge, self.failing, self.trace, self.states),
             "rerun": self.rerun,
         }
 
 
-def _shown(shown: ShownStep) -> dict[str, Any]:
+def step_as_json(shown: ShownStep) -> dict[str, Any]:
+    """Return one step of a sequence chart as JSON values."""
     arrow = shown.arrow
     return {
         "number": shown.number,

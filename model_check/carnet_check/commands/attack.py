@@ -155,7 +155,8 @@ def _lines(result: hunt.Hunt, draw: bool, brief: bool, full: bool) -> Iterator[s
 
 def _diagram(result: hunt.Hunt) -> str:
     assert result.trace is not None
-    return mermaid(result.target.protocol, result.states, result.trace)
+    assert result.judge is not None
+    return mermaid(result.judge, result.states, result.trace)
 
 
 def _as_json(result: hunt.Hunt, draw: bool) -> dict[str, Any]:
@@ -189,7 +190,7 @@ def _as_json(result: hunt.Hunt, draw: bool) -> dict[str, Any]:
         decides = result.decisive.remark if result.decisive else {}
         value["decisive"] = asdict(result.decisive) if result.decisive else None
         value["narrative"] = narrate(target.protocol, result.states, result.trace)
-        value["brief"] = brief(target.protocol, result.states, result.trace, decides)
+        value["brief"] = brief(result.judge, result.states, result.trace, decides)
         value["reason"] = reason(result.judge, target.protocol.claim(result.claim).checked, last)
         value["known"] = known(target.protocol, last)
         if draw:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +35,8 @@ from carnet_check.loading.extent import available_memory, refuse_instance, shown
 from carnet_check.loading.families import load
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.minimise import minimise
+from carnet_check.report.html import write_graph
+from carnet_check.report.recording import DRAWN, state_graph
 from carnet_check.results import count_verdicts, steps_as_json
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.planning import random_walks
@@ -128,6 +130,7 @@ seed_option = click.option(
 @click.option(
     "--max-disk", type=common.MemoryParameter(), metavar="SIZE", help="Stop before DIR has more than this, e.g. 50GiB."
 )
+@click.option("--graph", type=click.Path(path_type=Path), metavar="DIR", help="Write a page with the states to DIR.")
 @common.json_option
 @click.pass_context
 def explore(
@@ -151,6 +154,7 @@ def explore(
     max_memory: int | None,
     checkpoint: Path | None,
     max_disk: int | None,
+    graph: Path | None,
     as_json: bool,
     **options: int | None,
 ) -> int:
@@ -169,8 +173,12 @@ def explore(
     if walks is not None and (no_reduction or any(each is not None for each in (max_states, checkpoint, max_disk))):
         told = "--no-reduction, --max-states, --checkpoint and --max-disk"
         raise UsageError(f"{told} are about visiting every state, which --simulate does not do")
+    if walks is not None and graph is not None:
+        raise UsageError("--graph draws every state, and --simulate does not visit every one")
     if ray is not None and (walks is not None or checkpoint is not None or jobs is not None):
         raise UsageError("--ray does not go with --simulate, --checkpoint or --jobs")
+    if graph is not None:
+        context.with_resource(claimed(graph))
     if ray is not None:
         explores = clustered(ray, engine)
     else:
@@ -199,10 +207,26 @@ def explore(
     if walks is not None:
         found = minimised(target, found)
     budget = _budget(search.caps, walks, max_memory)
-    closing = _closing(context, explores, target, found, budget, walks, checkpoint)
-    value = _as_json(explores, target, found, walks)
-    common.finish(as_json, value, [] if as_json else _lines(target, found), closing)
+    drawing = {} if graph is None else _drawn(target, scope, graph)
+    written = [str(folder) for folder in (checkpoint, drawing.get("written")) if folder is not None]
+    closing = _closing(context, explores, target, found, budget, walks, written)
+    value = {**_as_json(explores, target, found, walks), **({"graph": drawing} if drawing else {})}
+    common.finish(as_json, value, [] if as_json else _lines(target, found, drawing), closing)
     return _code(target, found)
+
+
+def _drawn(target: AttackTarget, scope: Scope, folder: Path) -> dict[str, Any]:
+    """Write a page with the states of the first instance, if they are few enough, and say what was written."""
+    (instance, _), *others = scope.instances
+    graph = state_graph(target.protocol, {target.threat.id: instance})
+    if graph is None:
+        return {
+            "written": None,
+            "detail": f"not drawn: more than {DRAWN} states, too many to read; choose smaller sizes",
+        }
+    write_graph(graph, target.source.family.title, folder)
+    which = f", of the first of {counted(len(others) + 1, 'instance')}" if others else ""
+    return {"written": str(folder), "detail": f"{counted(len(graph['nodes']), 'state')} drawn, {graph['steps']}{which}"}
 
 
 def _in_threads(explores: Explores, jobs: int | None) -> Explores:
@@ -331,7 +355,7 @@ def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: W
     }
 
 
-def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
+def _lines(target: AttackTarget, found: Coverage, drawing: Mapping[str, Any]) -> Iterator[str]:
     facts = f"{found.states_per_second:,.0f} states/s, {found.peak_memory_bytes / (1 << 20):,.0f} MiB at most"
     if not found.walked:
         facts = f"{found.transitions:,} transitions, {facts}"
@@ -353,6 +377,8 @@ def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
     if target.protocol.liveness and not found.walked:
         names = ", ".join(live.name for live in target.protocol.liveness)
         yield from wrapped("not judged", f"{names}: `carnet verify` judges what happens in the end")
+    if drawing:
+        yield from wrapped("graph", drawing["detail"])
     yield ""
     if found.walked:
         yield from counterexamples(target, found)
@@ -365,7 +391,7 @@ def _closing(
     found: Coverage,
     budget: str,
     walks: Walks | None,
-    checkpoint: Path | None,
+    written: Sequence[str],
 ) -> common.Closing:
     return common.Closing(
         verdicts=count_verdicts(verdict_of(found, claim)[0] for claim in target.claims),
@@ -374,7 +400,7 @@ def _closing(
         budget=budget,
         profile=common.profile_line(found.search.profile.name, walks),
         digests={target.protocol.variant: target.protocol.digest},
-        artefacts="" if checkpoint is None else str(checkpoint),
+        artefacts=", ".join(written),
         rerun=common.rerun_command(context),
         seconds=found.seconds,
         versions=common.tool_versions(explores),

@@ -277,7 +277,7 @@ def _explored(judge: Interpreter) -> tuple[list[dict[str, Any]], list[dict[str, 
         {
             "depth": depths[state],
             "label": ", ".join(state.functions[name][()] for name in phases),
-            "facts": _facts(state),
+            "facts": [*_facts(state), *_spent(judge, state)],
         }
         for state in numbers
     ]
@@ -293,6 +293,11 @@ def _facts(state: State) -> list[str]:
     )
     held = (f"{name}{_row(row)}" for name, rows in state.relations.items() for row in sorted(rows))
     return [*values, *held]
+
+
+def _spent(judge: Interpreter, state: State) -> list[str]:
+    """Return what the adversary has spent, where states that are equal otherwise differ in it."""
+    return [] if judge.instance.budget is None else [f"moves spent = {state.spent}"]
 
 
 def _row(row: tuple[str, ...]) -> str:

@@ -8,16 +8,16 @@ shown.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from carnet_check.engines.induction.induction import ProofResult
-from carnet_check.engines.induction.obligations import Obligation, obligations, with_constants
+from carnet_check.engines.induction.induction import ProofResult, prove
+from carnet_check.engines.induction.obligations import Obligation, invariants_under, obligations, with_constants
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.interface import Cti, InvariantStatus, Status
+from carnet_check.engines.interface import Cti, FailingStep, InvariantStatus, Status
 from carnet_check.engines.proving.composition import SolverOutcome
-from carnet_check.errors import EngineDisagreement
+from carnet_check.errors import EngineDisagreement, UsageError
 from carnet_check.exports.smtlib import at_most, problem, sort_name, symbol_name
 from carnet_check.loading import families
 from carnet_check.reserved_symbols import Purpose, ReservedSymbol, stand_in
@@ -28,6 +28,7 @@ from carnet_command.workers import WorkerPool
 from carnet_spec.language import Instance, Protocol, Row, Sort, SpecificationError, Symbol, Term, Threat
 from carnet_spec.language.notation import show
 from carnet_spec.language.terms import And, Implies, Var, symbols_of
+from carnet_spec.trace import TraceStep
 
 
 @dataclass(frozen=True)
@@ -549,6 +550,44 @@ def _shown(asked: _Asked) -> Iterator[Cti]:
             yield Cti(id, unconfirmed=str(problem))
         else:
             yield told(found) if found else Cti(id, unconfirmed="the solver gives no small state within its budget")
+
+
+def failing_step(
+    protocol: Protocol, threat: Threat | None, invariant: str, assumed: Collection[str], rlimit: int
+) -> FailingStep:
+    """Return a small state from which a step breaks one invariant; see :class:`ShowsFailingSteps`."""
+    names = [each.name for each in invariants_under(protocol, threat)]
+    for name in (invariant, *assumed):
+        if name not in names:
+            under = f" under {threat.id}" if threat else ""
+            raise UsageError(families.unknown("claim or lemma that has to hold", name, protocol.id + under, names))
+    wanted = {invariant, *assumed}
+    subject = replace(
+        protocol,
+        claims=tuple(each for each in protocol.claims if each.name in wanted),
+        lemmas=tuple(each for each in protocol.lemmas if each.name in wanted),
+    )
+    proof = prove(subject, threat, jobs=1, rlimit=rlimit, hints={}, only=lambda each: each.invariant.name == invariant)
+    refuted = [answer.id for answer in proof.failed if answer.outcome is SolverOutcome.REFUTED]
+    for id in refuted:
+        found = counterexample(proof.obligations[id], rlimit)
+        if found is not None:
+            return _as_failing_step(found, protocol, threat)
+    if proof.failed:
+        open_ones = ", ".join(answer.id for answer in proof.failed)
+        raise UsageError(f"the solver's budget ended before it gave a state: {open_ones}")
+    with_others = f" with {', '.join(assumed)}" if assumed else " by itself"
+    raise UsageError(f"{invariant} is inductive{with_others}: no step breaks it")
+
+
+def _as_failing_step(found: Counterexample, protocol: Protocol, threat: Threat | None) -> FailingStep:
+    action, step = found.obligation.action, None
+    judge, state = Interpreter(protocol, found.before.instance(protocol)), found.before.state(protocol)
+    false = [each.name for each in invariants_under(protocol, threat) if judge.counterexample(each, state) is not None]
+    if action is not None:
+        args = found.before.chosen(Purpose.PARAMETER, action.params)
+        step = TraceStep(action.name, action.by.name, tuple(args.items()))
+    return FailingStep(judge.instance, state, step, tuple(false))
 
 
 def told(found: Counterexample) -> Cti:

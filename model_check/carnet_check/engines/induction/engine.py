@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from carnet_check.cache import AnswerCache
 from carnet_check.certificates.file import place_of
-from carnet_check.engines.induction.counterexample import counterexamples, explain_cti, standings
+from carnet_check.engines.induction.counterexample import counterexamples, explain_cti, failing_step, standings
 from carnet_check.engines.induction.induction import (
     ClaimProofs,
     ProofResult,
@@ -43,6 +43,7 @@ from carnet_check.engines.interface import (
     DecidesPossibility,
     Diagnoses,
     EngineResult,
+    FailingStep,
     Guesses,
     HasProofHints,
     InvariantStatus,
@@ -57,6 +58,7 @@ from carnet_check.engines.interface import (
     ProvesWeakened,
     Separable,
     Shares,
+    ShowsFailingSteps,
     StepProofs,
     Strengthening,
     Strengthens,
@@ -102,6 +104,7 @@ class Induction(
     HasProofHints,
     Separable,
     Shares,
+    ShowsFailingSteps,
     Strengthens,
 ):
     """Proves one obligation for each invariant and action; ``rlimit`` is the solver's budget for each.
@@ -287,6 +290,13 @@ class Induction(
     def counterexamples(self, source: Source, standing: InvariantStatus, most: int) -> Iterator[Cti]:
         """Yield small counterexamples to induction, confirmed by the interpreter or marked as unconfirmed."""
         return counterexamples(source.reference, standing, most, self.rlimit)
+
+    def failing_step(
+        self, protocol: Protocol, threat: Threat | None, invariant: str, assumed: Collection[str]
+    ) -> FailingStep:
+        """Ask the solver for a state from which a step breaks an invariant, and the interpreter to confirm it."""
+        require_trusted()
+        return failing_step(protocol, threat, invariant, assumed, self.rlimit)
 
     def strengthened(
         self, protocol: Protocol, threat: Threat | None, claims: Collection[str], guesses: Guesses, listener: Listener
