@@ -1,4 +1,4 @@
-"""``carnet attack``: remove a defence and look for the attack that it stops."""
+"""``carnet attack``: remove a defence and look for the attack that it prevents."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _write(
     html: Path | None,
     out: Path | None,
 ) -> None:
-    """Write what was asked for; everything is known before the first file is written."""
+    """Write the requested files; their content is complete before the first one is written."""
     assert result.trace is not None
     trace = itf(result.target.protocol, result.states, result.trace)
     kept = of_hunt(result, closing.rerun).as_json()

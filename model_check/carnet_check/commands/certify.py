@@ -1,4 +1,4 @@
-"""``carnet certify``: make the certificates of a protocol's proofs, as far as those that are there do not serve."""
+"""``carnet certify``: make the missing and stale certificates of a protocol's proofs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from carnet_command.progress import progress
 from carnet_command.text import counted, wrapped
 
 SHOWN = 10
-"""How many obligations without a certificate are named."""
+"""The most obligations without a certificate that are named."""
 
 
 @click.command()
@@ -91,7 +91,7 @@ def _produced(
 
 
 def _write_folder(out: Path, every: Sequence[tuple[Layer, ...]], certificates: Certificates) -> None:
-    """Write the texts that certificates are bound to, the index of obligations, and the variants."""
+    """Write the texts of the obligations, their index, the certificates, and the variants."""
     folder, cells = ObligationFolder(out, "smt2"), []
     make_folder(out / SYSTEMS)
     clear_protocols(out / SYSTEMS)

@@ -88,7 +88,7 @@ def mutate(
 
 
 def _threats(source: Source, variants: tuple[str, ...], threats: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the threat models that are asked for."""
+    """Return the requested threat models."""
     known = dict.fromkeys(threat.id for name in variants for threat in source.protocol(name).threats)
     for name in threats:
         if name not in known:
@@ -97,7 +97,7 @@ def _threats(source: Source, variants: tuple[str, ...], threats: tuple[str, ...]
 
 
 def _require_known(request: campaign.Request, every: Sequence[Mutant]) -> None:
-    """Insist that every beginning of a name that was given is one."""
+    """Require that every given prefix is that of a mutant's name."""
     for text in request.only:
         if not any(each.name.startswith(text) for each in every):
             known = dict.fromkeys(

@@ -1,4 +1,4 @@
-"""One screen of a verification run: the outcome first, then what holds, what falls, and what all of it rests on.
+"""One screen about a verification run: the outcome, then what holds, the expected violations, and the assumptions.
 
 ``carnet verify --long`` prints the matrices of :mod:`carnet_check.commands.matrix` instead, with every number.
 """
@@ -27,26 +27,26 @@ MARKS: Mapping[Verdict, tuple[str, str]] = {
     Verdict.VACUOUS: ("∅", "says nothing"),
     Verdict.ERROR: ("E", "error"),
 }
-"""What a verdict is in a cell, and what the legend says of it."""
+"""For each verdict, its mark in a cell and its text in the legend."""
 ALARM = "!"
-"""What follows a mark that is not as expected."""
+"""The suffix of a mark that is not as expected."""
 COLUMNS = 80
-"""The columns that the first line may take."""
+"""The most columns of the first line."""
 SOME_SECONDS = 10
-"""From how many seconds on tenths of them say nothing."""
+"""The number of seconds from which on tenths are not shown."""
 TOGETHER = 4
-"""From how many claims on those with equal verdicts share a row."""
+"""The number of claims from which on those with equal verdicts share a row."""
 
 Cells = tuple[str, ...]
 
 
 def screen(outcome: CampaignOutcome, verdicts: Mapping[str, int], said: str) -> list[str]:
-    """Return the lines; what is not as expected comes with its reason, whatever room it takes.
+    """Return the lines of the screen; unexpected rows always have their reasons, even if the screen gets longer.
 
     Args:
         outcome: the result of the run.
-        verdicts: how many rows have each verdict.
-        said: whether that is as expected, in words.
+        verdicts: the number of rows with each verdict.
+        said: the words for whether all is as expected.
     """
     family = outcome.campaign.request.source.family
     counts = " · ".join(f"{word} {count}" for word, count in verdicts.items()) or "no verdict"
@@ -175,11 +175,11 @@ def _legend(outcome: CampaignOutcome) -> str:
     return " · ".join([*parts, f"{NOT_CLAIMED} not claimed"])
 
 
-# -- what falls, what happens in the end, what can be reached ---------------------------------------------
+# -- expected violations, liveness, reachable goals -------------------------------------------------------
 
 
 def _falls(outcome: CampaignOutcome) -> Iterator[str]:
-    """Say of each claim that falls as expected under which threat models, and what the last step of an attack is."""
+    """Yield lines about the expected violations: the claim, the threat models, and the last step of an attack."""
     rows = [row for row in outcome.results if row.verdict is Verdict.VIOLATED and row.as_expected and row.has_trace]
     for claim in dict.fromkeys(row.claim for row in rows):
         mine = [row for row in rows if row.claim == claim]
@@ -198,7 +198,7 @@ def _last_step(outcome: CampaignOutcome, row: Result) -> str:
 
 
 def _liveness(outcome: CampaignOutcome) -> Iterator[str]:
-    """Count the properties of what happens in the end by verdict, and name them."""
+    """Yield lines with the number and the names of liveness properties for each verdict."""
     said: dict[str, dict[str, None]] = {}
     for row in outcome.results:
         if row.kind is Kind.LIVENESS:
@@ -232,11 +232,11 @@ def _goals(outcome: CampaignOutcome) -> Iterator[str]:
         yield from wrapped("goals", f"{reached} of {len(outcome.goals)} reached{rest}")
 
 
-# -- what it rests on ---------------------------------------------------------------------------------
+# -- the basis of the verdicts ------------------------------------------------------------------------
 
 
 def _basis(outcome: CampaignOutcome) -> Iterator[str]:
-    """Say what the verdicts of each engine are worth, and where explorations stopped, but not what instances fix."""
+    """Yield lines about the strength of each engine's verdicts, and where explorations stopped."""
     campaign = outcome.campaign
     answers = zip(campaign.engines, outcome.answers, strict=True)
     worth = (engine.strength(campaign.task, answer)[:1] for engine, answer in answers)
@@ -244,13 +244,13 @@ def _basis(outcome: CampaignOutcome) -> Iterator[str]:
 
 
 def _services(outcome: CampaignOutcome, *plans: Plan) -> list[Service]:
-    """Return what designs ask of parts that their authors do not make."""
+    """Return the services that designs need from components of others."""
     asked = {plan.protocol.variant for plan in plans}
     return [each for each in outcome.campaign.request.source.family.services if each.needed_by & asked]
 
 
 def _needs(outcome: CampaignOutcome) -> Iterator[str]:
-    """Say how many services are needed, by what is publicly known of them, and name those of the last kind."""
+    """Yield lines about the number of needed services by their public availability, with the names of missing ones."""
     plans = outcome.campaign.plans
     kinds: dict[str, list[str]] = {}
     for service in _services(outcome, *plans):
@@ -263,7 +263,7 @@ def _needs(outcome: CampaignOutcome) -> Iterator[str]:
 
 
 def _assumptions(outcome: CampaignOutcome) -> Iterator[str]:
-    """Say what the verdicts take for granted beside the threat models: what every proof does comes first."""
+    """Yield lines about the assumptions besides the threat models, first those of every proof."""
     proofs = [set(row.assumptions) for row in outcome.results if row.verdict is Verdict.PROVED]
     seen = {id for row in outcome.results if row.verdict in STRENGTH for id in row.assumptions}
     every = set.intersection(*proofs) if proofs else set()
@@ -282,7 +282,7 @@ def _in_words(outcome: CampaignOutcome, ids: set[str]) -> str:
 
 
 def _notes(outcome: CampaignOutcome) -> Iterator[str]:
-    """Print every note that a reader may hold against a verdict."""
+    """Yield every note that may cast doubt on a verdict."""
     for note in (note for note in outcome.notes if note not in outcome.asides):
         yield from wrapped("note", note)
     if outcome.campaign.declared:
@@ -290,7 +290,7 @@ def _notes(outcome: CampaignOutcome) -> Iterator[str]:
 
 
 def next_commands(outcome: CampaignOutcome, rerun: str) -> Iterator[str]:
-    """Yield what to type next, each with what it shows."""
+    """Yield commands to type next, each with what it shows."""
     shown = outcome.campaign.request.source.shown
     written = outcome.campaign.request.source.family.text.requirements()
     assumed = (id for row in outcome.results for id in row.assumptions if id in written)
