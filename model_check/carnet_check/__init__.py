@@ -1,4 +1,4 @@
-"""Whether the specification's claims are true: the engines that prove, exhaust and attack them.
+"""The engines that check the specification's claims: they prove, exhaust and attack them.
 
 Imports ``carnet_spec`` and never ``carnet_ref``.
 """
@@ -8,13 +8,13 @@ import importlib.util
 import sys
 from pathlib import Path
 
-if sys.version_info < (3, 11):  # noqa: UP036 # who runs an older one is told, before anything is imported that it lacks
+if sys.version_info < (3, 11):  # noqa: UP036 # a user of an older version gets this error before an import fails
     sys.stderr.write(f"carnet: needs Python 3.11 or newer, and this is Python {sys.version.split()[0]}\n")
     raise SystemExit(2)
 
 
 def _z3_folders() -> list[str]:
-    """Return where z3 may look for its native library; left alone, it looks in the current folder first.
+    """Return the folders in which z3 may look for its native library; by default, the current folder is the first.
 
     Source: z3/z3core.py of z3-solver 5.4.0.0, ``Z3_LIB_DIRS``.
     """
@@ -24,4 +24,4 @@ def _z3_folders() -> list[str]:
 
 
 if not hasattr(builtins, "Z3_LIB_DIRS"):
-    builtins.Z3_LIB_DIRS = _z3_folders()  # type: ignore[attr-defined] # it is z3 that looks there
+    builtins.Z3_LIB_DIRS = _z3_folders()  # type: ignore[attr-defined] # z3 reads this name

@@ -1,12 +1,12 @@
-"""Answers that were computed before, as files in a folder, each bound to everything that it depends on.
+"""A cache of answers, as files in a folder; each entry is bound to everything that its answer depends on.
 
-An entry lies under the digest of a key: the format, who answers (a solver and its version, and the source code of the
-checker), the budget, and the digest of the text that was asked. It holds that key again and a checksum, so an entry
-that was cut off, copied to another place or written for something else is not believed. Only answers that are definite
-are kept: what is unknown, or was lost with a worker, is asked again.
+The name of an entry is the digest of its key: the format, the answerer (a solver and its version, and the source code
+of the checker), the budget, and the digest of the query's text. The entry repeats the key and has a checksum, so an
+entry that was truncated, copied to another name or written for another query is rejected. Only definite answers are
+stored: a query whose answer is unknown, or was lost with a worker, is asked again.
 
-None of this stops a person who may write into the folder from making an entry up. It is trusted as the solver is, and
-so it is refused if others may write into it. The kernel reads none of it.
+A person who may write into the folder can still forge an entry. So the folder is trusted like the solver, and refused
+if other users may write into it. The kernel never reads the cache.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ import carnet_check
 import carnet_command
 import carnet_spec
 from carnet_check.errors import UsageError
-from carnet_command.files import read_plain, reason, replacing
+from carnet_command.files import failing_as, read_plain, reason, replacing
 from carnet_command.text import counted
 
 FORMAT: Final = "carnet-answer/1"
 LARGEST: Final = 16 << 20
-"""Bytes of an entry; a longer file is none."""
+"""The most bytes of an entry; a longer file is rejected."""
 SHOWN: Final = 3
-"""How many entries that are not believed are named."""
+"""The most rejected entries that are named."""
 OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
 Read = TypeVar("Read")
 
 
 class NotAnAnswerError(Exception):
-    """An entry is not what its place says."""
+    """An entry does not have the content that its key demands."""
 
 
 @dataclass(slots=True)
 class CacheStatistics:
-    """How often a folder was asked, how often it knew, and what was wrong with entries that were not believed."""
+    """The number of queries and hits of a cache folder, and what was wrong with rejected entries."""
 
     asked: int = 0
     known: int = 0
     wrong: list[str] = field(default_factory=list)
 
     def add(self, other: CacheStatistics) -> None:
-        """Count what somebody else counted, too."""
+        """Add the counts of another process or cache."""
         self.asked += other.asked
         self.known += other.known
         self.wrong += other.wrong
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a run says of it at its end."""
+        """The lines about the cache at the end of a run."""
         told = (f"{self.known:,} of {counted(self.asked, 'answer')} came from the cache",) if self.asked else ()
         more = f" (and {len(self.wrong) - SHOWN} more)" if len(self.wrong) > SHOWN else ""
         ignored = (f"the cache is not believed where {'; '.join(self.wrong[:SHOWN])}{more}",) if self.wrong else ()
@@ -69,14 +69,14 @@ class CacheStatistics:
 
 @dataclass(frozen=True, slots=True)
 class AnswerCache:
-    """The answers of one solver or search in a folder; ``who`` names it, with all that its answers depend on."""
+    """The cached answers of one solver or search; ``who`` names it, with everything that its answers depend on."""
 
     folder: Path
     who: tuple[str, ...]
     used: CacheStatistics = field(default_factory=CacheStatistics)
 
     def known(self, text: str, budget: str, read: Callable[[Mapping[str, Any]], Read]) -> Read | None:
-        """Return what was answered to ``text`` before; ``read`` makes sense of it, or raises if there is none."""
+        """Return the cached answer to ``text``, or None; ``read`` parses the entry, or raises if it is malformed."""
         key = self._key(text, budget)
         place = self._answer_file(key)
         self.used.asked += 1
@@ -94,13 +94,13 @@ class AnswerCache:
         return answer
 
     def keep(self, text: str, budget: str, answer: Mapping[str, Any]) -> None:
-        """Write an answer down, whole or not at all; where that fails, the run goes on without it."""
+        """Store an answer atomically; if that fails, the run continues without the entry."""
         key = self._key(text, budget)
         place = self._answer_file(key)
         entry = {"format": FORMAT, "key": key, "answer": answer}
         try:
             place.parent.mkdir(mode=0o700, exist_ok=True)
-            if place.exists() and not place.is_file():  # what is written to a pipe waits for a reader
+            if place.exists() and not place.is_file():  # writing to a pipe would wait for a reader
                 raise OSError("it is no plain file")
             with replacing(place) as file:
                 file.write(_canonical({**entry, "sum": _digest(_canonical(entry))}) + "\n")
@@ -116,16 +116,14 @@ class AnswerCache:
 
 
 def open_folder(folder: Path, what: str = "cache") -> Path:
-    """Return a folder for answers, or for ``what`` else is believed; it is made if it is not there.
+    """Return a folder for trusted files, created if it is missing; ``what`` names its use in messages.
 
     Raises:
-        UsageError: it cannot be made, or somebody else may write into it.
+        UsageError: the folder cannot be created, or other users may write into it.
     """
-    try:
+    with failing_as(f"expected a folder for answers, and '{folder}'"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
-    except OSError as error:
-        raise UsageError(f"expected a folder for answers, and '{folder}': {reason(error)}") from None
     if _is_shared(found):
         raise UsageError(
             f"expected a {what} that nobody else may write to, since it is believed; '{folder}' is not one"
@@ -134,24 +132,24 @@ def open_folder(folder: Path, what: str = "cache") -> Path:
 
 
 def _is_shared(folder: os.stat_result) -> bool:
-    """Return whether somebody else may write into a folder."""
+    """Return whether other users may write into a folder."""
     return folder.st_uid != os.geteuid() or bool(folder.st_mode & OTHERS)
 
 
-# -- what this very code makes of a specification, kept for the next command ----------------------
+# -- results of this version of the code about a specification, stored for the next command -------
 
 GENERATIONS: Final = 4
-"""For so many versions of the source code at most something is kept."""
+"""The most versions of the source code whose results are kept."""
 
 
 def memoized(what: str, text: str, make: Callable[[], Any], read: Callable[[Any], Read]) -> Read:
-    """Return what was made of a text before; if nothing was, or it is damaged, make it, and keep it if that can be.
+    """Return the stored result for a text; if there is none, or it is damaged, compute it and store it if possible.
 
     Args:
-        what: what is made.
-        text: what it is made of; all that it depends on besides is the source code of Carnet's own packages.
-        make: makes it, as a JSON value.
-        read: makes sense of it, or raises one of the errors that :meth:`AnswerCache.known` takes for none.
+        what: names the kind of result.
+        text: the input; apart from it, the result depends on the source code of Carnet's own packages only.
+        make: computes the result as a JSON value.
+        read: parses that value, or raises one of the errors that :meth:`AnswerCache.known` treats as a miss.
     """
     folder = _user_folder()
     if folder is None:
@@ -161,13 +159,13 @@ def memoized(what: str, text: str, make: Callable[[], Any], read: Callable[[Any]
     if found is not None:
         return found[0]
     made = make()
-    answers.keep(text, "", {"made": json.dumps(made)})  # as a text, in which the order of names stays
+    answers.keep(text, "", {"made": json.dumps(made)})  # as a text, which keeps the order of names
     return read(made)
 
 
 @functools.cache
 def _user_folder() -> Path | None:
-    """Return the folder of this user for what this very code made; nothing if there can be none that is believed."""
+    """Return the user's folder for the results of this version of the code; None if no trusted one can be created."""
     try:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "carnet" / "memoized"
         place = home / _digest(source_digest() + specification_digest())[:32]
@@ -179,13 +177,13 @@ def _user_folder() -> Path | None:
             for each in older[: 1 - GENERATIONS]:
                 shutil.rmtree(each, ignore_errors=True)
         return open_folder(place)
-    except (OSError, RuntimeError, UsageError):  # there is no home, or nobody may write there
+    except (OSError, RuntimeError, UsageError):  # there is no home folder, or it cannot be written to
         return None
 
 
 @functools.cache
 def specification_digest() -> str:
-    """Return the digest of the specifications that Carnet brings, their texts included."""
+    """Return the digest of the specifications that come with Carnet, their texts included."""
     spec = Path(str(carnet_spec.__file__)).parent
     files = sorted(each for kind in ("*.py", "*.md") for each in spec.rglob(kind))
     return _digest("".join(f"{each.relative_to(spec)} {_digest(each.read_text('utf-8'))}\n" for each in files))
@@ -193,7 +191,7 @@ def specification_digest() -> str:
 
 @functools.cache
 def source_digest() -> str:
-    """Return the digest of the source code that asks solvers and searches: with other code, answers are others'."""
+    """Return the digest of the source code of the checker; answers of other code are not reused."""
     here, command, spec = (Path(str(each.__file__)).parent for each in (carnet_check, carnet_command, carnet_spec))
     found = []
     for folder in (here, command, spec / "language"):
@@ -207,7 +205,7 @@ def source_digest() -> str:
 
 
 def _entry(place: Path, key: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the answer in a file, if it is one to this very key."""
+    """Return the answer in a file; raise NotAnAnswerError unless the file has exactly this key."""
     if _is_shared(place.parent.stat()):
         raise NotAnAnswerError("somebody else may write into its folder")
     content = read_plain(place, LARGEST, flags=os.O_NOFOLLOW)

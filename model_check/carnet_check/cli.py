@@ -1,9 +1,9 @@
 """The ``carnet`` command: it finds subcommands, and turns every failure into one line and an exit code.
 
-A subcommand is imported when it is used, so that ``carnet --help`` answers at once. Other packages add subcommands
-through the entry-point group ``carnet.commands``: each entry point names a click command. ``attest`` is named here,
-because looking for entry points takes longer than an appraisal. A failure ends with one line (with ``--json``: one
-object on standard output) and the exit code for its kind; see docs/adr/0004-verdicts-and-exit-codes.md.
+A subcommand is imported when it is called, so ``carnet --help`` is fast. Other packages add subcommands through the
+entry-point group ``carnet.commands``: each entry point names a click command. ``attest`` is listed here, because
+looking for entry points takes longer than an appraisal. A failure ends with one line (with ``--json``: one object on
+standard output) and the exit code for its kind; see docs/adr/0004-verdicts-and-exit-codes.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_SAID = 4_000
 """The most characters of an error: it may quote text from a file."""
 
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
-"""How the system says that what is open takes no more, such as a file on a full disk."""
+"""The error numbers of a failed write to an open file, for example on a full disk."""
 
 BUILT_IN = {
     "list": ("carnet_check.commands.listing:list_protocols", "List protocols, claims, threat models and findings."),
@@ -37,6 +37,7 @@ BUILT_IN = {
     "attack": ("carnet_check.commands.attack:attack", "Remove a defence and look for the attack it stops."),
     "explore": ("carnet_check.commands.explore:explore", "Visit every state of one instance."),
     "lint": ("carnet_check.commands.lint:lint", "Say what is wrong with a specification, and where."),
+    "lsp": ("carnet_check.commands.lsp:lsp", "Serve an editor: complaints, meanings, places of ids."),
     "step": ("carnet_check.commands.step:step", "Walk through an instance by hand."),
     "mutate": ("carnet_check.commands.mutate:mutate", "Change a spec in every small way; is each change noticed?"),
     "conform": ("carnet_check.commands.conform:conform", "Check a recorded trace against the spec."),
@@ -80,7 +81,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is called, and refuse what click would silently take the last of."""
+        """Find the command that is called, and refuse an option that is repeated, of which click takes the last."""
         try:
             name, command, rest = super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -90,7 +91,7 @@ class Commands(click.Group):
         return name, command, rest
 
     def _suggestion(self, ctx: click.Context, given: str) -> str:
-        """Name the command that is spelt most like what was given."""
+        """Return the words that suggest the command with the most similar spelling."""
         import difflib
 
         near = difflib.get_close_matches(given, self.list_commands(ctx), n=1)
@@ -106,7 +107,7 @@ class Commands(click.Group):
             formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; click would take a reader that has gone for a failure of the command."""
+        """Run the command, and recognise a closed standard output, which click would report as a failure."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -118,7 +119,7 @@ class Commands(click.Group):
         """Run a command and exit with the code that it returns, or with that of its failure."""
         given = list(sys.argv[1:] if args is None else args)
         if sys.stderr is None:
-            sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 # open until the end, and nobody hears
+            sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 # stays open until the process ends
         _require_every_character(sys.stdout, sys.stderr)
         extra["standalone_mode"] = False
         try:
@@ -148,9 +149,9 @@ class Commands(click.Group):
 
 
 def _require_every_character(*streams: Any) -> None:
-    """Let a stream write what its encoding has no character for as an escape: Latin-1 has neither lines nor arrows.
+    """Let streams escape characters that their encoding lacks, such as arrows in Latin-1.
 
-    Where the locale is C, Python lets halves of surrogate pairs through that stand for bytes, and fails on the others.
+    In the C locale, Python writes lone surrogates that represent bytes, and fails on all others.
     """
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper) and stream.errors in {"strict", "surrogateescape"}:
@@ -164,7 +165,7 @@ def _added() -> dict[str, Any]:
 
 
 def _failed(error: BaseException, as_json: bool) -> int:
-    """Say what went wrong, in one line for each complaint, and return the exit code."""
+    """Print what went wrong, one line for each complaint, and return the exit code."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return ExitCode.USAGE
@@ -181,12 +182,12 @@ def _failed(error: BaseException, as_json: bool) -> int:
 
 
 def _let_go_of_output() -> None:
-    """Drop what nobody could take: else Python tries again in the end, complains once more, and exits with 120."""
+    """Discard output that could not be written: Python would try again at exit, complain, and exit with 120."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(lines: Sequence[str], err: bool) -> bool:
-    """Write lines, and return whether they, and what was written before, could be written."""
+    """Write lines and flush the stream; return whether that succeeded, for earlier output, too."""
     try:
         for line in lines:
             click.echo(line, err=err)
@@ -230,8 +231,8 @@ def _one_line(text: str) -> str:
 def main() -> None:
     """Carnet: an executable, machine-checked specification of GPU Travelling.
 
-    PROTOCOL is a registered id (see `carnet list`), path.py[:name] or module:name. Every command takes --json; a group,
-    such as attest, leaves that to its commands.
+    PROTOCOL is a registered id (see `carnet list`), path.py[:name] or module:name. Every command but lsp takes
+    --json; a group, such as attest, leaves that to its commands.
 
     Exit codes: 0 all as expected, 1 violated, 2 usage, 3 unknown, 4 vacuous, 5 internal error, 130 interrupted
     (by Ctrl-C, SIGTERM or SIGHUP).

@@ -1,4 +1,4 @@
-"""Errors of the checker, split first by whose fault they are; each carries its exit code."""
+"""Errors of the checker, divided by whose fault they are; each class has its exit code."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["CarnetError", "EngineDisagreement", "EngineError", "InvalidSpecifica
 
 
 class InvalidSpecificationError(CarnetError):
-    """The protocol that was asked for is not well formed; each argument says what is wrong in one place."""
+    """The requested protocol is not well formed; each argument of the exception is one complaint."""
 
     kind = "specification"
     exit_code = ExitCode.USAGE
 
     @property
     def complaints(self) -> tuple[str, ...]:
-        """Everything that is wrong."""
+        """All complaints, one line each."""
         return tuple(map(str, self.args))
 
     def __str__(self) -> str:
@@ -24,11 +24,11 @@ class InvalidSpecificationError(CarnetError):
 
 
 class EngineError(CarnetError):
-    """An engine contradicted itself or another one: the worst kind of bug this project can have."""
+    """An engine contradicts itself or another one: the worst kind of bug in this project."""
 
     kind = "internal"
     exit_code = ExitCode.INTERNAL
 
 
 class EngineDisagreement(EngineError):
-    """The interpreter does not confirm what an engine found: a defect of the engine."""
+    """The interpreter does not confirm the result of an engine, which is a defect of the engine."""

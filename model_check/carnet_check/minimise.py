@@ -1,4 +1,4 @@
-"""Which steps of a run can go: pieces are deleted as long as the rest can still be taken and ends as it should."""
+"""Minimising a run: steps are deleted as long as the others can still be taken and end in a required state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ StateT = TypeVar("StateT")
 class Slicer(Generic[StateT, StepT]):
     """Deletes steps of runs that begin in ``start``.
 
-    ``take`` returns the state after a step, or nothing if it cannot be taken; ``ends`` says whether a run should end in
+    ``take`` returns the state after a step, or None if the step cannot be taken. ``ends`` says whether a run may end in
     a state.
     """
 
@@ -30,13 +30,13 @@ class Slicer(Generic[StateT, StepT]):
         self._ends = ends
 
     def serves(self, steps: Sequence[StepT]) -> bool:
-        """Whether a run can be taken and ends as it should."""
+        """Whether all steps can be taken and lead to a state in which a run may end."""
         return self._serves(self._start, steps)
 
     def without_superfluous(self, steps: list[StepT], longest_run: int) -> list[StepT]:
-        """Delete smaller and smaller pieces, from the end to the beginning; then short runs, wherever they start.
+        """Delete smaller and smaller pieces, from the end to the beginning; then short sequences, at every position.
 
-        ``longest_run`` is how many steps go together that only make sense together.
+        ``longest_run`` is the length of the longest such sequence: some steps can only be deleted together.
         """
         size = len(steps) // 2
         while size > 1:
@@ -77,21 +77,22 @@ class Slicer(Generic[StateT, StepT]):
 
 
 # --------------------------------------------------------------------------------------------------
-# The fewest steps that still break the same claim.
+# Minimising an attack: few steps that still violate the same claim.
 #
-# A search reports honest and adversary steps and leaves deductions to saturation. Here every deduction is written out,
-# and then every piece that the violation does not need is deleted, larger pieces first, until no single step can go.
+# A search reports honest and adversary steps, without the deductions of saturation. Here every deduction is made an
+# explicit step. Then every piece that the violation does not need is deleted, larger pieces first, until no single step
+# can be deleted.
 
 
 LONGEST_RUN = 8
-"""Steps that only make sense together, such as a whole loan, go together up to this length."""
+"""The longest sequence of steps, such as a whole loan, that is tried to be deleted as one."""
 
 
 def minimise(judge: Interpreter, invariant: Invariant, trace: Trace) -> Trace:
-    """Return a trace without superfluous steps in which only the deductions that are needed are taken.
+    """Return a trace without superfluous steps, with only the deductions that the violation needs.
 
     Raises:
-        EngineError: the trace does not break the invariant in the first place.
+        EngineError: the given trace does not violate the invariant.
     """
     deductions = {action.name for action in judge.protocol.actions if action.deduction}
     written = any(step.action in deductions for step in trace.steps)

@@ -6,9 +6,9 @@ In a test file beside the protocol::
 
     test_toy = carnet_verify("toy.py")
 
-gives one item to each obligation: what has to be proved by itself, each claim under each threat model by each engine
-that answers them together, each liveness property, and that nothing passes for want of anything happening. ``pytest -k
-secrecy`` and ``pytest -n 2`` work as for any item. An item passes by the same engines and budgets as ``carnet verify``.
+collects an item for each proof obligation, for each claim under each threat model and each exploring engine, for each
+liveness property, and for vacuity. ``pytest -k secrecy`` and ``pytest -n 2`` work as for any item. An item passes by
+the same engines and budgets as ``carnet verify``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CarnetVerify:
-    """What is to be verified; a module that has one has its test items."""
+    """The protocol, variants and profile to verify; a test module with such a value has its test items."""
 
     reference: str
     variants: tuple[str, ...]
@@ -43,7 +43,7 @@ class CarnetVerify:
 def carnet_verify(
     protocol: str | Path | Callable[..., object], *, variants: Sequence[str] = (), profile: str = "tiny"
 ) -> CarnetVerify:
-    """Ask for one test item to each obligation of a protocol; the result is to be named ``test_…`` in a test module.
+    """Return a request for the test items of a protocol; assign it to a name ``test_…`` in a test module.
 
     Args:
         protocol: a registered id, a path (looked for beside the test file first), ``path.py:name``, ``module:name``, or
@@ -58,7 +58,7 @@ def carnet_verify(
 def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class, name: str, obj: object
 ) -> pytest.Collector | None:
-    """Collect the obligations wherever a module or a class names a :class:`CarnetVerify`."""
+    """Collect the obligations of every :class:`CarnetVerify` in a module or a class."""
     if isinstance(obj, CarnetVerify):
         found: pytest.Collector = Obligations.from_parent(collector, name=name, asked=obj)
         return found
@@ -66,11 +66,11 @@ def pytest_pycollect_makeitem(
 
 
 class NotEstablishedError(Exception):
-    """Why an item failed, in the words that the command would use."""
+    """An item failed; the message is the one that the command prints."""
 
 
 class Obligations(pytest.Collector):
-    """Everything that has to hold for a protocol to be verified."""
+    """The collector of a protocol's obligations."""
 
     def __init__(self, *, asked: CarnetVerify, **rest: Any) -> None:
         super().__init__(**rest)
@@ -89,7 +89,7 @@ class Obligations(pytest.Collector):
         )
 
     def planned(self) -> Campaign:
-        """Return the run that the items share, planned and not begun: of the engines that answer many items at once."""
+        """Return the planned run, not yet started, of the engines that answer many items at once."""
         from carnet_check.verification.planning import Request, planned
 
         names = tuple(engine.name for engine in engines() if not _is_separable(engine))
@@ -178,7 +178,7 @@ class _Item(pytest.Item):
     parent: Obligations
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Say why in the words of the command."""
+        """Return the reason in the words of the command."""
         if isinstance(excinfo.value, NotEstablishedError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
@@ -189,7 +189,7 @@ class _Item(pytest.Item):
 
 
 class ProofItem(_Item):
-    """One proof obligation, asked by itself."""
+    """One proof obligation, given to the solver on its own."""
 
     def __init__(self, *, check: Check, **rest: Any) -> None:
         super().__init__(**rest)
@@ -197,14 +197,14 @@ class ProofItem(_Item):
         self.user_properties.extend(("verifies", each) for each in check.verifies)
 
     def runtest(self) -> None:
-        """Fail unless it is proved, and say why it is not."""
+        """Fail unless the obligation is proved; the message says why it is not."""
         failure = self.check.failure()
         if failure:
             raise NotEstablishedError(failure)
 
 
 class VerdictItem(_Item):
-    """One claim, or what should happen in the end, under one threat model, by one engine."""
+    """One claim or liveness property under one threat model, by one engine."""
 
     def __init__(self, *, key: tuple[str, str, str, str, str], verifies: str, **rest: Any) -> None:
         super().__init__(**rest)
@@ -212,7 +212,7 @@ class VerdictItem(_Item):
         self.user_properties.append(("verifies", verifies))
 
     def runtest(self) -> None:
-        """Fail unless the verdict is the expected one, and tell the attack if there is one."""
+        """Fail unless the verdict is the expected one; the message describes the attack if there is one."""
         outcome = self.parent.outcome()
         row = next(r for r in outcome.results if (str(r.kind), r.engine, r.variant, r.claim, r.threat) == self.key)
         if row.as_expected:
@@ -237,21 +237,21 @@ class LivenessItem(_Item):
         self.live = live
 
     def runtest(self) -> None:
-        """Fail unless it is proved, and say what is missing."""
+        """Fail unless the property is proved; the message says what is missing."""
         answer = self.prover.liveness(self.parent.source, self.protocol, self.live)
         if not answer.proved:
             raise NotEstablishedError(f"{self.live.name} is not proved: {'; '.join(answer.open)}")
 
 
 class VacuityItem(_Item):
-    """Goals are reached, steps are taken, the adversary does something."""
+    """The vacuity check: goals are reached, actions are taken, and the adversary has moves."""
 
     def __init__(self, *, variant: str, **rest: Any) -> None:
         super().__init__(**rest)
         self.variant = variant
 
     def runtest(self) -> None:
-        """Fail if anything that should happen never does."""
+        """Fail if a goal is never reached or an action never taken."""
         rows = [
             r
             for r in self.parent.outcome().results
@@ -263,7 +263,7 @@ class VacuityItem(_Item):
 
 
 class DeclaredItem(_Item):
-    """A claim that is named and not stated yet: never counted as passed."""
+    """A claim that is declared and not stated yet: it never counts as passed."""
 
     def runtest(self) -> None:
         """Skip."""

@@ -1,9 +1,9 @@
-"""Symbols that stand for something in a proof, and belong to no specification.
+"""Symbols that the prover introduces in a proof, and that belong to no specification.
 
-A symbol of a specification is a :class:`~carnet_spec.language.terms.Symbol`. What stands for a parameter or switches an
-update is a :class:`ReservedSymbol`. It equals no symbol of a specification, even one of the same name, and its name in
-a text is of a space of its own. It is shown with a ``$`` in front, which no name in a specification has. The prover
-makes such symbols and the text of an obligation names them, so they lie below both.
+A symbol of a specification is a :class:`~carnet_spec.language.terms.Symbol`. A constant for a parameter, or the flag of
+an update, is a :class:`ReservedSymbol`. It equals no symbol of a specification, even one of the same name, and its name
+in a text has a separate namespace. It is shown with the prefix ``$``, which no name in a specification has. Both the
+prover and the text of obligations import this module.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from carnet_spec.language.terms import BOOL, Apply, Kind, Var
 
 
 class Purpose(Enum):
-    """What a made symbol is for; the value begins its name in a proof obligation's text."""
+    """The purpose of a reserved symbol; the value is the prefix of its name in the text of an obligation."""
 
     PARAMETER = "par"
-    """Stands for a parameter of an action."""
+    """A constant for a parameter of an action."""
     SKOLEM = "any"
-    """Stands for a parameter of an invariant that is to be refuted."""
+    """A constant for a universally quantified variable of an invariant whose negation is assumed."""
     SWITCH = "on"
-    """Says whether an update that belongs to a defence takes place."""
+    """A flag: whether an update that belongs to a defence takes place."""
     COPY = "at"
-    """Stands for a symbol that changes, after so many steps of a run."""
+    """A copy of a mutable symbol, after some number of steps of a run."""
     CHOICE = "do"
-    """Says whether an action is taken at a place in a run."""
+    """A flag: whether an action is taken at a place in a run."""
     SLOT = "arg"
-    """Stands for an argument of the action that is taken at a place in a run."""
+    """A constant for an argument of the action that is taken at a place in a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReservedSymbol(Symbol):
-    """A rigid symbol, made for a ``purpose``; nothing but a copy has arguments."""
+    """A rigid symbol, introduced for a ``purpose``; only a copy has arguments."""
 
     purpose: Purpose = Purpose.PARAMETER
 
 
 def stand_in(purpose: Purpose, var: Var) -> Apply:
-    """Return the constant that stands for ``var``: an arbitrary element of its sort.
+    """Return the constant for ``var``: an arbitrary element of its sort.
 
-    Its name ends in the sort's, because actions share declarations and not the sorts of their parameters.
+    The sort is part of the constant's name, since parameters with one name may have different sorts in two actions.
     """
     return _reserved_constant(f"{var.name}.{var.sort.name}", var.sort, purpose)
 

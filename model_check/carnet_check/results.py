@@ -1,11 +1,11 @@
-"""Verdicts: the closed set of words, the rows that carry them, and the exit code they amount to.
+"""Verdicts: the closed set of words, the rows of results, and the exit code of a run.
 
 Decided in docs/adr/0004-verdicts-and-exit-codes.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a row speaks about; goals, actions and threat models appear only when something is wrong with them."""
+    """The subject of a row; goals, actions and threat models have rows only if something is wrong with them."""
 
     CLAIM = "claim"
     GOAL = "goal"
@@ -46,14 +46,25 @@ STRENGTH = {
     Verdict.SAMPLED: 2,
     Verdict.UNKNOWN: 1,
 }
+MARKS: Mapping[Verdict, str] = {
+    Verdict.PROVED: "✓",
+    Verdict.EXHAUSTED: "●",
+    Verdict.HOLDS_TO: "◐",
+    Verdict.SAMPLED: "~",
+    Verdict.VIOLATED: "✗",
+    Verdict.UNKNOWN: "?",
+    Verdict.VACUOUS: "∅",
+    Verdict.ERROR: "E",
+}
+"""What a verdict is in the cell of a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One verdict: what was asked, by which engine, and what came of it.
+    """One verdict: the question, the engine, and the answer.
 
-    ``bound`` is the number that belongs to the verdict: states of an EXHAUSTED instance, adversary moves of a HOLDS-TO,
-    random walks of a SAMPLED. ``seconds`` is the only field that differs between equal runs.
+    ``bound`` is the number that belongs to the verdict: the states of an EXHAUSTED instance, the adversary moves of a
+    HOLDS-TO, the random walks of a SAMPLED. ``seconds`` is the only field that differs between equal runs.
     """
 
     protocol: str
@@ -72,18 +83,18 @@ class Result:
     lemmas: tuple[str, ...] = ()
     steps: tuple[TraceStep, ...] = ()
     loop: int | None = None
-    """Where the steps that are taken for ever begin, if they end nowhere."""
+    """For a lasso: the position of the first step that is repeated for ever."""
     counterexamples: tuple[tuple[str, str], ...] = ()
-    """For each hypothesis that was left out of a lemma claim, the smallest case in which the claim fails."""
+    """For a lemma claim, each hypothesis with the smallest counterexample to the claim without it."""
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
-        """What identifies the row among those of one run."""
+        """The key that identifies the row among those of one run."""
         return (self.variant, self.kind, self.claim, self.threat, self.engine)
 
     @property
     def has_trace(self) -> bool:
-        """Whether steps come with it, or a run that stays where it begins."""
+        """Whether the row has a trace, which may be a lasso without steps."""
         return bool(self.steps) or self.loop is not None
 
     @property
@@ -95,7 +106,7 @@ class Result:
 
     @property
     def shown(self) -> str:
-        """The verdict with its number, as people read it."""
+        """The verdict with its number, for display."""
         if self.bound is None:
             return str(self.verdict)
         if self.verdict is Verdict.HOLDS_TO:
@@ -107,7 +118,7 @@ class Result:
         return markup.document(title, markup.paragraph(_in_words(self)), markup.paragraph(self.detail))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the row without its time, which is all that may differ between equal runs."""
+        """Return the row as JSON values, without its time, which may differ between equal runs."""
         row: dict[str, Any] = {
             "protocol": self.protocol,
             "variant": self.variant,
@@ -136,9 +147,9 @@ class Result:
 
 
 def as_html(rows: Iterable[Result]) -> markup.Html:
-    """Return rows as a notebook shows them: for each design a table of claims by threat models, and what else there is.
+    """Return rows as HTML for notebooks: for each design a table of claims by threat models, then the other rows.
 
-    What is not as expected stands out, and says what was.
+    A verdict that is not as expected is highlighted, with the expected one.
     """
     designs: dict[str, list[Result]] = {}
     for row in rows:
@@ -159,7 +170,7 @@ def _tables(about: str, rows: Sequence[Result]) -> Iterator[markup.Html]:
 
 
 def _in_words(row: Result) -> str:
-    """Return what an engine says."""
+    """Return a row's verdict and explanation as one sentence."""
     if not row.as_expected:
         return markup.strong(f"{row.shown}, expected {row.expected}: {row.engine}")
     return f"{row.shown}{', as expected' if row.verdict is Verdict.VIOLATED else ''}: {row.engine}"
@@ -171,7 +182,7 @@ def steps_as_json(steps: Iterable[TraceStep]) -> list[dict[str, Any]]:
 
 
 def exit_code(results: Iterable[Result]) -> ExitCode:
-    """Return what a run with these rows exits with."""
+    """Return the exit code of a run with these rows."""
     return deciding(map(_code, results))
 
 
@@ -188,12 +199,12 @@ def _code(result: Result) -> ExitCode:
 
 
 def by_verdict(results: Iterable[Result]) -> dict[str, int]:
-    """Count the rows of each verdict, in the order of the closed set, leaving out what did not occur."""
+    """Count the rows of each verdict that occurs, in the order of the closed set."""
     return count_verdicts(result.verdict for result in results)
 
 
 def count_verdicts(verdicts: Iterable[Verdict]) -> dict[str, int]:
-    """Count verdicts, in the order of the closed set, leaving out what did not occur."""
+    """Count each verdict that occurs, in the order of the closed set."""
     counts = dict.fromkeys(Verdict, 0)
     for each in verdicts:
         counts[each] += 1

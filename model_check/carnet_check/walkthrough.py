@@ -1,7 +1,7 @@
-"""A walk through one instance by hand: what can be done here, why something else cannot, who knows what, and back.
+"""An interactive walk through one instance: enabled steps, refused steps with the reason, knowledge, claims, and undo.
 
-The interpreter takes every step and judges every state; deductions are taken as soon as they can be, as in an
-exploration.
+The interpreter takes every step and judges every state. Deductions are taken as soon as they can be, as in an
+exploration; from a state that need not be reachable each is a step by itself, as in an induction.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from carnet_spec.language.terms import Var
 from carnet_spec.trace import Trace, TraceStep
 
 MOST_CHOICES = 200_000
-"""The most choices of parameters that are looked at to say why an action is not enabled."""
+"""The most choices of parameters that are tried to explain why an action is not enabled."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnabledStep:
-    """A step that can be taken: its action, the elements of its parameters, and what it is in words."""
+    """An enabled step: its action and the elements of its parameters."""
 
     action: Action
     env: Mapping[str, str]
 
     @property
     def sentence(self) -> str:
-        """The action's sentence with the elements put in; parameters that it does not name follow in brackets."""
+        """The action's sentence with the elements filled in; parameters that it does not mention follow in brackets."""
         filled = fill_places(self.action.says, dict(self.env))
         named = set(re.findall(r"\{(\w+)\}", self.action.says))
         others = [f"{name} = {element}" for name, element in self.env.items() if name not in named]
@@ -40,27 +40,44 @@ class EnabledStep:
 
     @property
     def step(self) -> TraceStep:
-        """The step as traces have it."""
+        """The step as part of a trace."""
         return TraceStep(self.action.name, self.action.by.name, tuple(self.env.items()))
 
 
 class Walkthrough:
-    """Steps that were chosen one by one, and the states that they led to."""
+    """Steps that were chosen one by one, and the states that they led to.
 
-    def __init__(self, protocol: Protocol, without: tuple[str, ...], threat: Threat, instance: Instance) -> None:
+    Args:
+        protocol: the design.
+        without: the defences that were removed from it.
+        threat: the threat model.
+        instance: the elements that there are.
+        begin: a state to begin in that nobody says is reachable, instead of the first one.
+    """
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        without: tuple[str, ...],
+        threat: Threat,
+        instance: Instance,
+        begin: State | None = None,
+    ) -> None:
         self.protocol = protocol
         self.without = without
         self.threat = threat
         self.judge = Interpreter(protocol, instance)
-        derived, first = self.judge.expanded_start()
+        self.is_run = begin is None
+        """Whether the walk begins in the first state, so that every state of it is reachable."""
+        derived, first = self.judge.expanded_start() if begin is None else ([], begin)
         self._written = [derived]
         self._states = [first]
 
-    # -- where the walk is --------------------------------------------------------------------------
+    # -- the current state --------------------------------------------------------------------------
 
     @property
     def state(self) -> State:
-        """The state that the walk is in."""
+        """The current state."""
         return self._states[-1]
 
     @property
@@ -76,86 +93,101 @@ class Walkthrough:
 
     @property
     def chosen(self) -> Trace:
-        """The steps that were chosen, as a trace that leaves deductions to its reader."""
+        """The steps that were chosen, as a trace without deductions."""
         return Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, self.steps)
 
     def enabled(self) -> list[EnabledStep]:
         """Return what can be done here, in the order of the protocol."""
-        return [EnabledStep(action, env) for action, env in self.judge.enabled(self.state)]
+        steps = [EnabledStep(action, env) for action, env in self.judge.enabled(self.state)]
+        return steps if self.is_run else [*steps, *self._deductions()]
+
+    def _deductions(self) -> Iterator[EnabledStep]:
+        """Yield the deductions that add something here."""
+        for action in self.protocol.actions:
+            if action.deduction:
+                able = (EnabledStep(action, env) for env in self.judge.enabled_by(action, self.state))
+                yield from (each for each in able if self.judge.fire(self.state, action, each.env) != self.state)
 
     def story(self, last: int | None = None) -> list[str]:
         """Tell the steps so far, or the last ones alone, with what each party learned."""
+        states, trace = self.stretch(last)
+        return narrate(self.protocol, states, trace)
+
+    def stretch(self, last: int | None = None) -> tuple[list[State], Trace]:
+        """Return the steps so far, or the last ones alone, with every deduction, and the states along them."""
         begin = 0 if last is None else max(0, len(self._written) - last)
         steps = tuple(itertools.chain.from_iterable(self._written[begin:]))
-        trace = Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, steps)
-        first = self.judge.start() if begin == 0 else self._states[begin - 1]
+        first = self._states[begin - 1] if begin else self.judge.start() if self.is_run else self._states[0]
         states = [first]
         for step in steps:
             states.append(self.judge.fire(states[-1], self.protocol.action(step.action), step.env))
-        return narrate(self.protocol, states, trace)
+        return states, Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, steps)
 
     def knowledge(self) -> dict[str, list[str]]:
-        """Return what each party knows here."""
+        """Return what each party knows in the current state."""
         return known(self.protocol, self.state)
 
     def claims(self) -> Iterator[tuple[Claim, Env | None]]:
-        """Yield each claim that is stated, and the elements for which it fails here, if it does."""
+        """Yield each stated claim, with the elements for which it is false in the current state (None if it holds)."""
         for claim in self.protocol.claims:
             if claim.invariant is not None:
                 yield claim, self.judge.counterexample(claim.invariant, self.state)
 
-    # -- going on, and back -------------------------------------------------------------------------
+    # -- taking and undoing steps -------------------------------------------------------------------
 
     def take(self, step: TraceStep) -> None:
-        """Take a step, and every deduction that it makes possible.
+        """Take a step, and in a run every deduction that it makes possible.
 
         Raises:
-            NotEnabled: a guard does not hold; nothing is taken.
-            SpecificationError: the action is unknown, or its arguments are not the action's.
+            NotEnabled: a guard does not hold; no step is taken.
+            SpecificationError: the action is unknown, or the arguments do not fit its parameters.
         """
-        written, after = self.judge.expanded(self.state, step)
+        if self.is_run:
+            written, after = self.judge.expanded(self.state, step)
+        else:
+            written, after = [step], self.judge.fire(self.state, self.protocol.action(step.action), step.env)
         self._written.append(written)
         self._states.append(after)
 
     def undo(self, number: int = 1) -> int:
-        """Take back the last steps, and return how many there were to take back."""
+        """Undo the last steps, and return how many were undone."""
         back = min(number, len(self._states) - 1)
         if back:
             del self._written[-back:], self._states[-back:]
         return back
 
     def follow(self, trace: Trace) -> None:
-        """Begin again, and take the steps of a trace; deductions that it lists are taken when they are due.
+        """Begin again in the first state, and take the steps of a trace; its deductions are taken when they are due.
 
         Raises:
-            NotEnabled: a step cannot be taken; the walk is where it was.
-            SpecificationError: the trace names what the protocol does not have.
+            NotEnabled: a step cannot be taken; the walk is unchanged.
+            SpecificationError: the trace has names that the protocol does not have.
         """
         other = Walkthrough(self.protocol, self.without, self.threat, self.judge.instance)
         for step in trace.steps:
             if not self.protocol.action(step.action).deduction:
                 other.take(step)
-        self._written, self._states = other._written, other._states
+        self._written, self._states, self.is_run = other._written, other._states, True
 
     # -- why not ----------------------------------------------------------------------------------
 
     def action(self, name: str) -> Action:
-        """Return the action, or the deduction, of this name. Raises UsageError if there is none."""
+        """Return the action or deduction of this name; raise UsageError if there is none."""
         able = {action.name: action for action in self.protocol.actions}
         if name not in able:
             raise UsageError(unknown("action", name, self.protocol.id, able))
         return able[name]
 
     def matching(self, action: Action, given: Mapping[str, str]) -> list[EnabledStep]:
-        """Return the enabled steps of an action, or of a deduction, whose parameters are those that were given."""
+        """Return the enabled steps of an action or deduction that have the given parameters."""
         self._require_elements(action, given)
         able = (EnabledStep(action, env) for env in self.judge.enabled_by(action, self.state))
         return [each for each in able if given.items() <= dict(each.env).items()]
 
     def refusal(self, action: Action, given: Mapping[str, str]) -> str:
-        """Say why an action is not enabled: the guard that the nearest choice of its parameters fails.
+        """Return why an action is not enabled: the first guard that is false for the best choice of its parameters.
 
-        The nearest is the one that meets most guards, in their order.
+        The best choice is the one for which most guards hold, in their order.
         """
         self._require_elements(action, given)
         pools = [[given[var.name]] if var.name in given else self._elements(action, var) for var in action.params]

@@ -1,10 +1,10 @@
-"""Witnesses of earlier answers: they are checked again when a specification changes, and spare the search for them.
+"""Witnesses of earlier answers: when a specification changes they are checked again, which is cheaper than a search.
 
-A run witnesses that a claim falls: the interpreter takes its steps in the design as it is now, and the claim is false
-at the end. An invariant that a step breaks witnesses a failed proof, and the solver is asked for that step and that
-invariant alone (:mod:`.mutation.judging`). Where the same code was asked the same question, the answer is a witness of
-itself: :class:`Questions` tells. Nothing else of an earlier answer is believed. What has no witness that still holds
-is looked for anew, and so is what was unknown.
+A run is the witness of a violated claim: the interpreter takes its steps in the present design, and the claim is false
+at the end. An action and an invariant that it does not preserve are the witness of a failed proof: the solver is asked
+about this pair alone (:mod:`.mutation.judging`). If the same code was asked the same question, the answer is its own
+witness; :class:`Questions` identifies questions. Nothing else of an earlier answer is reused. An answer without a valid
+witness, or an unknown one, is computed again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from carnet_spec.trace import Trace
 
 
 def breaks(judge: Interpreter, claim: str, run: Trace) -> bool:
-    """Whether each step of a run can be taken, and a claim is false at its end."""
+    """Whether each step of a run can be taken, and the claim is false at its end."""
     try:
         return not judge.holds(judge.protocol.claim(claim).checked.formula, judge.replay(run)[-1])
     except (NotEnabled, SpecificationError):
@@ -28,7 +28,7 @@ def breaks(judge: Interpreter, claim: str, run: Trace) -> bool:
 
 
 def is_attack(source: Source, protocol: Protocol, profile: Profile, claim: str, run: Trace) -> bool:
-    """Whether a run breaks a claim of a design, in an instance of some size that its threat model allows."""
+    """Whether a run violates a claim of a design, in an instance of the profile that satisfies the threat model."""
     try:
         judge = Interpreter(protocol, source.instance(protocol, run.threat, profile))
         wrong = axiom_violations(judge, threat_of(protocol, run.threat))
@@ -45,9 +45,9 @@ class Questions:
         self._premises: dict[str, str] = {}
 
     def digest(self, changed: Action | None = None) -> str:
-        """Return what tells apart the questions whether all is proved if an action is changed, or something else is.
+        """Return the digest of the question whether everything is proved, if ``changed`` replaces an action.
 
-        A proof about one action depends on the axioms, the claims, the lemmas and that action, and on no other one.
+        A proof about one action depends on the axioms, the claims, the lemmas and that action, and on no other action.
         """
         if changed is None:
             return self._protocol.digest
@@ -59,6 +59,6 @@ class Questions:
 
     @cached_property
     def _bare(self) -> Protocol:
-        """The protocol's symbols alone."""
+        """The protocol with its symbols and nothing else."""
         nothing = replace(self._protocol, actions=(), axioms=(), initial=(), claims=(), lemmas=(), goals=())
         return replace(nothing, liveness=(), threats=(), assumptions=(), defences=())

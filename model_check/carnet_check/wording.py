@@ -1,4 +1,4 @@
-"""Words: what is said of steps, of what they changed and of claims, and what files are called after it."""
+"""Sentences about steps, state changes and claims, and file names made from their names."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from carnet_spec.language.terms import (
 )
 from carnet_spec.trace import Trace
 
-# -- Sentences about one instance: templates filled in, facts, what is known -----------------------
+# -- Sentences about one instance: filled templates, facts, knowledge ------------------------------
 
 ANYONE = "the adversary"
 
 
 def fill_places(template: str, env: Env) -> str:
-    """Fill the ``{parameter}`` places of a sentence; what is not a parameter stays as it is."""
+    """Fill the ``{parameter}`` places of a sentence; other names in braces are unchanged."""
     return re.sub(r"\{(\w+)\}", lambda place: env.get(place[1], place[0]), template)
 
 
@@ -50,10 +50,10 @@ def knowledge_symbols(protocol: Protocol) -> tuple[Symbol, ...]:
 
 
 def knower_of(protocol: Protocol, symbol: Symbol) -> int:
-    """Return which argument of a knowledge relation is the one who knows.
+    """Return the position of the agent among the arguments of a knowledge relation.
 
-    It is the first whose elements act, by what the actions say; failing that, the first that is neither drawn fresh nor
-    an enumeration, as no agent is; failing that, the first.
+    It is the first argument whose sort has acting parties, according to the actions. If there is none, it is the first
+    whose sort is neither drawn fresh nor an enumeration, as agents are neither. Otherwise it is the first argument.
     """
     acting = {action.actor.sort for action in protocol.actions if isinstance(action.actor, Var)}
     acting |= {action.actor.symbol.result for action in protocol.actions if isinstance(action.actor, Apply)}
@@ -64,7 +64,7 @@ def knower_of(protocol: Protocol, symbol: Symbol) -> int:
 
 
 def known(protocol: Protocol, state: State, before: State | None = None) -> dict[str, list[str]]:
-    """Return what each party knows in ``state``; with ``before``, what it did not know there."""
+    """Return what each party knows in ``state``; with ``before``, only what the party did not know in that state."""
     symbols = knowledge_symbols(protocol)
     facts: dict[tuple[str, str], list[str]] = {}
     for symbol in symbols:
@@ -85,7 +85,7 @@ def _without_place(row: tuple[str, ...], place: int) -> tuple[str, ...]:
 
 
 def knowers(protocol: Protocol, instance: Instance, parties: Iterable[str]) -> list[str]:
-    """Return those of ``parties`` of whom the protocol counts what they know; a device, for one, is only asked."""
+    """Return those of ``parties`` whose knowledge the protocol records; that of a device, for example, is not."""
     symbols = [symbol for symbol in knowledge_symbols(protocol) if len(symbol.domain) > 1]
     agents = {symbol.domain[knower_of(protocol, symbol)] for symbol in symbols}
     others = {element for sort in protocol.sorts if sort not in agents for element in instance.of(sort)}
@@ -93,7 +93,7 @@ def knowers(protocol: Protocol, instance: Instance, parties: Iterable[str]) -> l
 
 
 def _distinguishing_suffix(symbol: Symbol, symbols: Iterable[Symbol]) -> str:
-    """Return what tells ``symbol`` from other knowledge of the same kind of thing: h2d, of knows_h2d and knows_d2h."""
+    """Return the suffix that distinguishes a knowledge relation from others of the same sorts: h2d of knows_h2d."""
     alike = [other.name for other in symbols if other.domain == symbol.domain]
     if len(alike) == 1:
         return ""
@@ -103,7 +103,7 @@ def _distinguishing_suffix(symbol: Symbol, symbols: Iterable[Symbol]) -> str:
 
 
 def list_assumptions(assumptions: Iterable[str]) -> str:
-    """Write what verdicts rest on: assumptions by their ids, A2 before A10, then axioms that name none."""
+    """Return the list of assumptions of verdicts: by ids, A2 before A10, then axioms without an id."""
     listed = set(assumptions)
     axioms = sorted(name.removeprefix(UNNAMED) for name in listed if name.startswith(UNNAMED))
     ids = sorted(listed - {UNNAMED + name for name in axioms}, key=lambda id: (id.rstrip("0123456789"), len(id), id))
@@ -113,7 +113,7 @@ def list_assumptions(assumptions: Iterable[str]) -> str:
     return " · ".join(said) or "none"
 
 
-# -- What a step changed: only the fields that differ, each with whose it is -----------------------
+# -- What a step changed: only the fields that differ, each with its owner -------------------------
 
 WIRE = "on the wire"
 BOOKKEEPING = "kept for the claims alone"
@@ -121,7 +121,7 @@ BOOKKEEPING = "kept for the claims alone"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One field that a step changed: whose it is, and what it was and is now."""
+    """One field that a step changed: its owner, and its values before and after."""
 
     where: str
     symbol: str
@@ -168,12 +168,12 @@ def _applied(symbol: Symbol, row: tuple[str, ...]) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# An attack as numbered sentences, with what is learned at each step and why the claim fails at the end.
+# An attack as numbered sentences, with what the parties learn at each step and why the claim fails at the end.
 
 INDENT = "      "
 GOING_ROUND = "  and then, again and again:"
 STAYING = "  and then nothing happens any more"
-"""How a run is told that goes on for ever."""
+"""The line about a lasso without repeated steps."""
 
 
 def narrate(
@@ -183,9 +183,9 @@ def narrate(
     full: bool = False,
     remarks: Mapping[int, str] | None = None,
 ) -> list[str]:
-    """Tell a trace: one numbered sentence for each step, what the adversary deduces and what is learned below it.
+    """Describe a trace: a numbered sentence for each step; below it, what the adversary deduces and the parties learn.
 
-    Of a lasso the steps are told once that are taken again and again.
+    The repeated steps of a lasso are described once.
 
     ``states`` are those along the trace, the first one included; ``full`` adds the fields that each step changed, and
     ``remarks`` has words to put below a step, by its position.
@@ -213,12 +213,12 @@ def narrate(
 
 
 def is_deduction(action: Action) -> bool:
-    """Whether a step is something that the adversary works out, rather than something that happens."""
+    """Whether an action is a deduction of the adversary; a deduction has no step number."""
     return action.deduction and not action.by.honest
 
 
 def step_place(actions: Sequence[Action], position: int) -> str:
-    """Say where a step stands among those of a trace, by the numbers of a told one; a deduction has none."""
+    """Return where a step is in the description of its trace: at a number, or, for a deduction, after one."""
     number = sum(not is_deduction(action) for action in actions[: position + 1])
     if not is_deduction(actions[position]):
         return f"at step {number}"
@@ -226,7 +226,7 @@ def step_place(actions: Sequence[Action], position: int) -> str:
 
 
 def reason(judge: Interpreter, invariant: Invariant, state: State) -> list[str]:
-    """Say which part of a claim fails in ``state``, for which elements, and what makes it apply there."""
+    """Return lines that say which part of a claim is false in ``state``, for which elements, and why it applies."""
     env = judge.counterexample(invariant, state)
     if env is None:
         return [f"{invariant.name} holds here"]
@@ -243,13 +243,13 @@ def _parts(term: Term) -> tuple[Term, ...]:
 
 
 def _labelled_lines(label: str, parts: Sequence[Term], names: dict[Var, str]) -> list[str]:
-    """Write each part on a line of its own below ``label``."""
+    """Write each part on its own line below ``label``."""
     texts = [show(part, names=names) for part in parts]
     return [f"{label if not number else ' ' * len(label)}{text}" for number, text in enumerate(texts)]
 
 
 def _descend(judge: Interpreter, term: Term, state: State, names: dict[Var, str]) -> tuple[list[Term], Term]:
-    """Find the innermost part that has to hold and does not; ``names`` gains what it is about."""
+    """Return the premises and the innermost conclusion that is false; ``names`` gets the elements of its variables."""
     premises: list[Term] = []
     while True:
         match term:
@@ -284,11 +284,11 @@ def _counterexample(judge: Interpreter, bound: tuple[Var, ...], body: Term, stat
 
 
 # --------------------------------------------------------------------------------------------------
-# Why a trace is a violation: what fails in its last state, or what a run that goes on for ever waits for in vain.
+# Why a trace is a violation: what is false in its last state, or what never happens on a lasso.
 
 
 def reasons(judge: Interpreter, failing: Invariant | Eventually, trace: Trace, states: Sequence[State]) -> list[str]:
-    """Say why ``failing`` fails along a trace; ``judge`` replayed it and found ``states``, the first one included."""
+    """Return lines that say why a trace violates ``failing``; ``judge`` replayed it through ``states``."""
     if isinstance(failing, Invariant):
         return reason(judge, failing, states[-1])
     assert trace.loop is not None
@@ -313,7 +313,7 @@ def reasons(judge: Interpreter, failing: Invariant | Eventually, trace: Trace, s
 
 
 # --------------------------------------------------------------------------------------------------
-# Why a step is refused: the guard, its formula with the elements put in, and what the state says instead.
+# Why a step is refused: the guard, its formula with the elements filled in, and the values in the state.
 
 _REASONS = {
     GuardKind.REQUIRE: "the check '{name}' fails",
@@ -324,13 +324,13 @@ _REASONS = {
 
 
 def describe_refusal(action: Action, guard: Guard, names: Mapping[Var, str], value: Callable[[Term], str]) -> str:
-    """Say which guard refuses a step, and what it reads.
+    """Return a sentence that says which guard refuses a step, and which values the guard reads.
 
     Args:
         action: the action of the step.
-        guard: what does not hold.
+        guard: the guard that is false.
         names: the element of each parameter that is known.
-        value: returns what a term without other free variables stands for.
+        value: returns the value of a term without other free variables, as text.
     """
     reads = {show(part, names=names): value(part) for part in _changing_terms(guard.formula, names)}
     seen = f", where {', '.join(f'{name} = {element}' for name, element in reads.items())}" if reads else ""
@@ -338,7 +338,7 @@ def describe_refusal(action: Action, guard: Guard, names: Mapping[Var, str], val
 
 
 def _changing_terms(formula: Term, known_names: Mapping[Var, str]) -> Iterator[Apply]:
-    """Yield the functions in a formula that change, where they depend on nothing that is open."""
+    """Yield the terms of mutable functions in a formula that have no open variables."""
     for part in _outside_quantifiers(formula):
         read = isinstance(part, Apply) and not part.symbol.is_relation and part.symbol.mutable
         if read and free_variables(part) <= known_names.keys():
@@ -347,7 +347,7 @@ def _changing_terms(formula: Term, known_names: Mapping[Var, str]) -> Iterator[A
 
 
 def _outside_quantifiers(term: Term, hidden: frozenset[Var] = frozenset()) -> Iterator[Term]:
-    """Yield what is inside ``term`` and reads no variable of a quantifier inside it."""
+    """Yield the subterms of ``term`` that contain no variable bound inside it."""
     if not free_variables(term) & hidden:
         yield term
     inside = hidden | set(term.bound) if isinstance(term, Exists | Forall) else hidden
@@ -356,23 +356,23 @@ def _outside_quantifiers(term: Term, hidden: frozenset[Var] = frozenset()) -> It
 
 
 # --------------------------------------------------------------------------------------------------
-# Names of files: made from what a specification or a run calls something, which may be any text.
+# File names, made from names in a specification or a run, which may be any text.
 #
-# A name is never a path. Where each part is of lower-case letters, digits, '-' and '_', the file is called after the
-# parts, with dots between them. Anything else is called after a digest of the parts, with as much of them in front as
-# can be read: so different parts never share a name, on any file system, and every name is short.
+# A file name is never a path. If each part has lower-case letters, digits, '-' and '_' only, the file name is the parts
+# with dots between them. Otherwise it is a digest of the parts after a readable prefix. So different parts never share
+# a file name, on any file system, and every file name is short.
 
 MOST = 120
-"""The most characters of a name made here; an ending may follow."""
+"""The most characters of a file name without its extension."""
 READABLE = 40
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _MADE = re.compile(rf"[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*|[a-z0-9-]{{1,{READABLE}}}~[0-9a-f]{{32}}")
 _DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))})
-"""What some systems take for devices, with any ending."""
+"""Names that some systems reserve for devices, with any extension."""
 
 
 def file_name(*parts: str) -> str:
-    """Return a name that no other parts are given, fit for one file in a folder, without an ending."""
+    """Return a valid file name without extension that is unique for these parts."""
     joined = ".".join(parts)
     plain = all(_PLAIN.fullmatch(part) for part in parts)
     if plain and len(joined) <= MOST and parts[0] not in _DEVICES:
@@ -383,15 +383,15 @@ def file_name(*parts: str) -> str:
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a name is one that :func:`file_name` makes."""
+    """Whether :func:`file_name` can return this name."""
     return _MADE.fullmatch(name) is not None and len(name) <= MOST and name.partition(".")[0] not in _DEVICES
 
 
 def as_file_name(name: str) -> str:
-    """Return ``name`` itself if :func:`file_name` makes it, and else what it makes of it."""
+    """Return ``name`` if it is a result of :func:`file_name`, else ``file_name(name)``."""
     return name if is_file_name(name) else file_name(name)
 
 
 def attack_name(variant: str, threat: str, claim: str, removed: Iterable[str] = ()) -> str:
-    """Return what tells an attack from all others on the same protocol; it is fit for a file."""
+    """Return the name of an attack, unique among those on the protocol and fit for a file name."""
     return file_name(variant, *(f"without-{defence}" for defence in removed), threat, claim)

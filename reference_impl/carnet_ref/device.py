@@ -18,7 +18,7 @@ from carnet_ref.wire import MalformedError
 
 
 class Mode(Enum):
-    """How the device was booted: as it should be, out of confidential mode, with debugging on, or with old firmware."""
+    """How the device was booted: in confidential mode, without it, with debugging enabled, or with old firmware."""
 
     CONFIDENTIAL = "CONFIDENTIAL"
     OPEN = "OPEN"
@@ -27,12 +27,12 @@ class Mode(Enum):
 
 
 def requested_mode(body: bytes, before: Mode) -> Mode:
-    """Return the mode that a request to reset asks for; a device boots as it did ``before`` unless one is named."""
+    """Return the mode that a reset request names; if it names none, the mode ``before`` the reset."""
     return next((mode for mode in Mode if body == mode.value.encode("ascii")), before)
 
 
 class Region(Enum):
-    """What memory is for. ``STASH`` is all that no scrub, upload or read-back names."""
+    """The regions of memory by their use. ``STASH`` is all memory that no scrub, upload or read-back addresses."""
 
     CODE = "code"
     MODEL = "model"
@@ -49,7 +49,7 @@ BASE = {region: index * CAPACITY for index, region in enumerate(Region)}
 
 
 class Memory:
-    """The bytes in every region; a region is as long as what was written to it."""
+    """The bytes of every region; a region is as long as the data written to it."""
 
     __slots__ = ("_bytes",)
 
@@ -57,7 +57,7 @@ class Memory:
         self._bytes = {region: bytearray() for region in Region}
 
     def write(self, address: int, data: bytes) -> Region:
-        """Write ``data`` at ``address`` and return the region it lies in.
+        """Write ``data`` at ``address`` and return the region of the address.
 
         Raises MalformedError if the bytes do not fit into one region.
         """
@@ -69,7 +69,7 @@ class Memory:
         return region
 
     def read(self, address: int, length: int) -> bytes:
-        """Return the bytes from ``address`` on, as many as were written of the ``length`` asked for.
+        """Return the bytes from ``address`` on: those of the requested ``length`` that were written.
 
         Raises MalformedError if the bytes do not lie in one region.
         """
@@ -77,21 +77,21 @@ class Memory:
         return bytes(self._bytes[region][offset : offset + length])
 
     def content(self, region: Region) -> bytes:
-        """Return all that was written to ``region``."""
+        """Return all bytes of ``region``."""
         return bytes(self._bytes[region])
 
     def replace(self, region: Region, data: bytes) -> None:
-        """Make ``data`` all that ``region`` holds."""
+        """Replace all bytes of ``region`` by ``data``."""
         if len(data) > CAPACITY:
             raise MalformedError("GPU memory", f"at most {CAPACITY} bytes of {region.value}", f"{len(data)}")
         self._bytes[region] = bytearray(data)
 
     def append(self, region: Region, data: bytes) -> None:
-        """Write ``data`` behind what ``region`` holds."""
+        """Append ``data`` to ``region``."""
         self.write(BASE[region] + len(self._bytes[region]), data)
 
     def clear(self, region: Region) -> None:
-        """Overwrite ``region`` with nothing."""
+        """Remove all bytes of ``region``."""
         self._bytes[region] = bytearray()
 
     def _locate(self, address: int, length: int) -> tuple[Region, int]:
@@ -102,7 +102,7 @@ class Memory:
 
 
 class Verb(Enum):
-    """What an instruction does."""
+    """The operation of an instruction."""
 
     TRAIN = "train"
     COPY = "copy"
@@ -117,7 +117,7 @@ class Verb(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction; ``region`` is what it reads, ``text`` what it writes, starts or sends (all but code as hex)."""
+    """One instruction; it reads ``region``, and writes, starts or sends ``text`` (in hex, unless it is code)."""
 
     verb: Verb
     region: Region = Region.BUFFER
@@ -127,11 +127,11 @@ class Instruction:
 Program = tuple[Instruction, ...]
 
 TRAINING_CODE = b"train\n".ljust(4096, b"\n")
-"""The code that trains: a page of it, as text that everybody knows."""
+"""The training code: one page of public text."""
 
 
 def parse_program(code: bytes) -> Program:
-    """Return the program that ``code`` spells, one instruction a line. Raises MalformedError if it spells none."""
+    """Parse a program with one instruction on each line. Raises MalformedError if ``code`` is no program."""
     try:
         lines = code.decode("ascii").splitlines()
     except UnicodeDecodeError as error:
@@ -155,7 +155,7 @@ def _instruction(line: str) -> Instruction:
 
 
 def run_program(program: Program, memory: Memory, write_out: Callable[[bytes], None]) -> None:
-    """Carry out what touches memory; ``train``, and what a kernel is told to do with the engines, the device does."""
+    """Execute the instructions on memory; the device executes ``train`` and the instructions for copy engines."""
     for instruction in program:
         match instruction.verb:
             case Verb.COPY:
@@ -176,7 +176,7 @@ class _Receiving:
 
 @dataclass(frozen=True, slots=True)
 class OpenedMessage:
-    """What came through the link: the plaintext, and the keys and counter value it came under."""
+    """A message received through the link: the plaintext, and the keys and counter value of its encryption."""
 
     plaintext: bytes
     keys: LinkKeys
@@ -185,7 +185,7 @@ class OpenedMessage:
 
 @dataclass(frozen=True, slots=True)
 class SealedMessage:
-    """What goes back through the link, and the keys and counter value it goes under."""
+    """A message to send through the link, and the keys and counter value of its encryption."""
 
     ciphertext: bytes
     keys: LinkKeys
@@ -193,9 +193,9 @@ class SealedMessage:
 
 
 class CopyEngines:
-    """The keys that a session's device takes traffic under, how far each epoch's counters are, and each key's use.
+    """The copy engines of a device in one session: their keys, the counters of each epoch, and the use of each key.
 
-    What comes in and what goes out is counted for each key, across its epochs; past a limit nothing is done with it.
+    The use of a key counts both directions, across its epochs; past its limit the key is refused.
     """
 
     __slots__ = ("_ledger", "_received", "_receiving", "_schedule", "_sealer", "_sending")
@@ -210,21 +210,21 @@ class CopyEngines:
 
     @property
     def ledger(self) -> KeyLedger:
-        """How much each key protected, by what came in or went out."""
+        """How much each key protected, in both directions."""
         return self._ledger
 
     @property
     def live(self) -> int:
-        """How many engines take traffic."""
+        """The number of engines that accept traffic."""
         return len(self._receiving)
 
     @property
     def live_epochs(self) -> frozenset[int]:
-        """The epochs that traffic is taken in."""
+        """The epochs in which traffic is accepted."""
         return frozenset(receiving.keys.epoch for receiving in self._receiving.values())
 
     def accept(self, order: bytes) -> LinkKeys:
-        """Take the key that an order of this session carries, and return it; one that stays keeps its counters.
+        """Install the key of a rotation order and return it; a key that stays in use keeps its counters.
 
         Raises MalformedError if it is no order; OrderRefusedError if the schedule refuses it.
         """
@@ -234,28 +234,28 @@ class CopyEngines:
         return keys
 
     def install(self, keys: LinkKeys) -> None:
-        """Retire what was in use, and take traffic under ``keys``, counted from the start."""
+        """Retire all other keys, and accept traffic under ``keys``, with counters from the start."""
         self.receive_under(keys)
         self.send_under(keys)
 
     def receive_under(self, keys: LinkKeys) -> None:
-        """Retire every engine, and take traffic to the device under ``keys`` alone."""
+        """Retire every engine, and accept traffic to the device under ``keys`` alone."""
         self.retire()
         self._load(keys)
 
     def retire(self) -> None:
-        """Take no more traffic under any key."""
+        """Accept no more traffic under any key."""
         self._receiving.clear()
 
     def send_under(self, keys: LinkKeys) -> None:
-        """Protect what goes back under ``keys``, counted from the start."""
+        """Encrypt messages to the host under ``keys``, with counters from the start."""
         self._sending = keys
         self._sealer = self._sealer_of(keys)
 
     def open(self, engine: int, ciphertext: bytes, claimed: int) -> OpenedMessage:
         """Decrypt under the engine's live key, at the device's own next IV.
 
-        ``claimed`` is the counter value that the sender says it used; nothing is made of it.
+        ``claimed`` is the counter value that the sender says it used; it is ignored.
 
         Raises:
             AuthenticationError: this is not the next message under a live key.
@@ -278,17 +278,17 @@ class CopyEngines:
 
     @property
     def taken(self) -> LinkKeys:
-        """The keys that were taken last."""
+        """The keys that were installed last."""
         return self._schedule.keys
 
     @property
     def sending(self) -> LinkKeys:
-        """The keys that what goes back is protected under."""
+        """The keys for messages to the host."""
         return self._sending
 
     @property
     def standing(self) -> UsageSummary:
-        """How much the key of what goes back protected."""
+        """The use of the key for messages to the host."""
         return self._sealer.usage.standing
 
     def received(self, epoch: int) -> int:
@@ -296,15 +296,15 @@ class CopyEngines:
         return self._received.get(epoch, 0)
 
     def restart_counters(self) -> None:
-        """Refuse to do half a rotation: to start the counters again and keep the keys.
+        """Refuse to restart the counters without changing the keys.
 
         Raises:
-            PermissionError: always; counters restart together with a key change only.
+            PermissionError: always; counters restart only when the key changes.
         """
         raise PermissionError("counters restart together with a key change only")
 
     def reload(self, keys: LinkKeys) -> None:
-        """Refuse to load an engine again with keys that were in use before.
+        """Refuse to load an engine with keys that were in use before.
 
         Raises:
             PermissionError: always; an engine is loaded once in a session.

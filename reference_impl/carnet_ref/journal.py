@@ -1,20 +1,20 @@
-"""The journal: what a role has to remember, on disk before it acts, sealed with a key that is not.
+"""The journal: the durable state of a role, written to disk before the role acts, sealed with a key in another file.
 
-Entries are sealed one by one and chained: each is bound to its number, its kind and the entry before it, so that none
-can be changed, moved or left out in the middle. That the last ones are gone shows only where something else says how
-many there were: with a write-ahead log that is cut short, a database is a whole and older one. So every entry is
-followed by a new head, in a file of its own, written durably before anything rests on the entry. Between the two the
-journal is one entry ahead of its head, which is what a crash there leaves; by more it cannot be ahead, and it is never
-behind. What cannot be told is an older journal put back whole, with its head; so nothing in a journal ever continues a
-session, a key or a counter. A role that starts from its journal opens new ones.
+Entries are sealed one by one and chained: each is bound to its number, its kind and the entry before it, so no entry
+can be changed, moved or removed from the middle. A removal of the last entries needs another check: a database whose
+write-ahead log is truncated is a valid, older database. So every entry is followed by a new head in a separate file,
+which is written durably before the role acts on the entry. A crash between the two leaves the journal one entry ahead
+of its head. It can never be further ahead, and never behind. A whole older journal that is restored together with its
+head cannot be detected. So no session, key or counter is ever continued from a journal: a role that restarts opens new
+ones.
 
-A journal does not grow without end. Once there are enough entries, those that still count are written once more as one
-checkpoint, in the same transaction that removes the others. Enough are as many as the last checkpoint has, so that all
-that is ever written grows no faster than what is appended.
+A journal does not grow for ever. Once there are enough entries, those that are still relevant are written again as one
+checkpoint, in the same transaction that removes the others. That happens when there are as many entries as the last
+checkpoint has, so the total amount written is proportional to what is appended.
 
-The key that seals the journals of a run is in a file of its own: made once, whole, and durably, before any journal. A
-crash therefore leaves neither, or a key with journals that it seals. A journal without its key, or a file without a
-whole key, is never taken for a beginning: a new key would make what is journalled unreadable for good.
+The key that seals the journals of a run is in a separate file, which is written once, atomically and durably, before
+any journal. A crash therefore leaves neither, or a key with journals that it seals. A journal without its key, or a
+file without a whole key, is an error and never a new start: a new key would make the journal unreadable for ever.
 
 Source: SQLite, Write-Ahead Logging, and PRAGMA synchronous=FULL; RFC 8452 (a repeated nonce costs little).
 """
@@ -39,24 +39,24 @@ from carnet_ref.wire import MalformedError, Reader, join, number, split, to_numb
 
 SUFFIX: Final = "-head"
 LARGEST_HEAD: Final = 4096
-"""More bytes than a head ever has."""
+"""The most bytes of a head file that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalHead:
-    """A place in a journal: how many entries there are up to it, and the digest that their chain ends in."""
+    """The head of a journal: the number of its entries, and the last digest of their chain."""
 
     count: int = 0
     chain: bytes = b""
 
 
 class ChangedHeadError(Exception):
-    """A head that this owner did not write under this key."""
+    """A head was not written by this owner under this key."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadFile:
-    """The file that keeps the head of one journal, sealed like its entries and bound to the same owner."""
+    """The file with the head of one journal, sealed like its entries and bound to the same owner."""
 
     journal: Path
     cipher: primitives.AesGcmSiv
@@ -65,13 +65,13 @@ class HeadFile:
 
     @property
     def path(self) -> Path:
-        """Where it is: beside the journal."""
+        """The path of the file, beside the journal."""
         return self.journal.with_name(self.journal.name + SUFFIX)
 
     def read(self) -> JournalHead | None:
-        """Return the head, ``None`` where none was ever written.
+        """Return the head, or ``None`` if none was ever written.
 
-        Raises ChangedHeadError if it is not what was written; OSError if it cannot be read.
+        Raises ChangedHeadError if the file was changed; OSError if it cannot be read.
         """
         try:
             with self.path.open("rb") as file:
@@ -88,7 +88,7 @@ class HeadFile:
     def write(self, mark: JournalHead) -> None:
         """Write the head, and return once it is on disk.
 
-        Raises OSError if it cannot be written; the one before is still there.
+        Raises OSError if it cannot be written; the earlier head is unchanged.
         """
         nonce = self.random(primitives.NONCE_BYTES)
         write_durably(
@@ -107,41 +107,41 @@ _TABLE: Final = """CREATE TABLE entries (
         sealed BLOB NOT NULL
     ) STRICT
 """
-"""As SQLite keeps it: whatever else a database holds, a trigger or looser columns, is not a journal's."""
+"""The schema as SQLite stores it; a database with anything else, such as a trigger or other columns, is refused."""
 _ENTRIES: Final = """
     SELECT number, CAST(kind AS BLOB), CAST(nonce AS BLOB), CAST(sealed AS BLOB) FROM entries ORDER BY number
 """
 _INSERT: Final = "INSERT INTO entries VALUES (?, ?, ?, ?)"
 _APPLICATION: Final = 0x43524E54
-"""What tells a journal of Carnet from any other SQLite database: "CRNT"."""
+"""The application id that marks a SQLite database as a journal of Carnet: "CRNT"."""
 BESIDE: Final = ("", "-wal", "-shm", "-journal", SUFFIX)
-"""What the names of a journal's files end in: its own, and of those that SQLite and the head need beside it."""
+"""The suffixes of a journal's files: its own, those of SQLite, and that of the head."""
 
 RETAINED_KINDS: Final = frozenset({"accepted", "returned", "ledger", "lost"})
-"""The kinds of which every entry counts for good; of any other kind only the last does."""
+"""The kinds whose entries are all kept; of any other kind only the last entry is."""
 CHECKPOINT: Final = "checkpoint"
-"""The kind of the entry that stands for all before it."""
+"""The kind of an entry that replaces all entries before it."""
 MOST_ENTRIES: Final = 64
-"""How many entries are kept one by one before they are written as a checkpoint; more, where the last one has more."""
+"""The most single entries before a checkpoint is written; or as many as the last checkpoint has, if that is more."""
 MOST_GROWTH: Final = 4 << 20
-"""How many bytes may follow a checkpoint, beside three times as many as it has, before the next is written."""
+"""The most bytes after a checkpoint, in addition to three times its own size, before the next one is written."""
 
 _FOREIGN: Final = "another job wrote it, or it was sealed under another key (give --journal-key)"
 _Row = tuple[int, bytes, bytes, bytes]
 
 
 class JournalError(CarnetError):
-    """A journal that cannot be used: foreign, locked, damaged, or on a disk that is full."""
+    """A journal cannot be used: it is foreign, locked, damaged, or on a full disk."""
 
     kind: ClassVar[str] = "journal"
     exit_code: ClassVar[ExitCode] = ExitCode.USAGE
 
 
 class JournalStore(Protocol):
-    """What a role remembers, on a disk or elsewhere, from before it acts on it."""
+    """The interface of a role's durable state, on a disk or elsewhere."""
 
     def append(self, kind: str, payload: bytes) -> None:
-        """Remember an entry, and return once it cannot be lost."""
+        """Store an entry, and return once it is durable."""
 
     def last(self, kind: str) -> bytes | None:
         """Return the last entry of a kind."""
@@ -153,8 +153,7 @@ class JournalStore(Protocol):
 class Journal:
     """A journal of one role in one job.
 
-    ``owner`` names both; a journal that another owner wrote, or another key seals, is refused. So is one that is not
-    whole.
+    ``owner`` names both. A journal is refused if another owner wrote it, if another key seals it, or if it is damaged.
     """
 
     def __init__(self, path: Path, key: bytes, owner: bytes, random: primitives.Random) -> None:
@@ -187,8 +186,8 @@ class Journal:
         """Write an entry, and return once it is on disk.
 
         Raises:
-            JournalError: it cannot be written. Nothing was, or only its head was not: then the entry is there, and the
-                next one waits for its head.
+            JournalError: it cannot be written. Either nothing was written, or the entry without its head; the next
+                entry then writes that head first.
         """
         if kind == CHECKPOINT:
             raise ValueError(f"{CHECKPOINT!r} is no kind of entry for others")
@@ -214,16 +213,16 @@ class Journal:
         return [payload for each, payload in self._entries if each == kind]
 
     def __len__(self) -> int:
-        """Return how many entries were written, whether or not they still count."""
+        """Return how many entries were ever written, including those that a checkpoint dropped."""
         return self._mark.count
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database."""
         self._database.close()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Say in one line what could not be written; what was begun and not committed is taken back."""
+        """Run a transaction: roll it back on an error, and report the error in one line."""
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
@@ -232,9 +231,9 @@ class Journal:
             raise JournalError(f"cannot write to the journal {self._path}: {error}") from error
 
     def _compact(self) -> None:
-        """Write what still counts as one checkpoint, which takes the number of the last entry it stands for."""
+        """Write the relevant entries as one checkpoint, which has the number of the last entry that it replaces."""
         place, kept = self._mark.count - 1, list(_counting(self._entries))
-        # What a checkpoint says: where the chain that it replaces ended, and the entries that still count
+        # The content of a checkpoint: the head of the chain that it replaces, and the relevant entries
         payload = join(self._mark.chain, *(part for kind, payload in kept for part in (kind.encode("utf-8"), payload)))
         nonce, sealed = self._sealed(place, CHECKPOINT, b"", payload)
         self._database.execute("BEGIN IMMEDIATE")
@@ -245,7 +244,7 @@ class Journal:
         self._write_head()
 
     def _write_head(self) -> None:
-        """Write the head, unless it is on disk already: no entry follows one whose head is not."""
+        """Write the head unless it is on disk already; no entry is written before the head of the one before it."""
         if self._headed != self._mark:
             self._head.write(self._mark)
             self._headed = self._mark
@@ -255,7 +254,7 @@ class Journal:
         return nonce, self._cipher.encrypt(nonce, payload, self._binding(place, kind, before))
 
     def _take(self, row: _Row) -> None:
-        """Take a row: the first may be a checkpoint, every other is the entry after the one before."""
+        """Check and load a row: the first may be a checkpoint, every other is the next entry of the chain."""
         found, kind, nonce, sealed = row
         starts = self._rows == 0 and kind == CHECKPOINT.encode()
         place = found if starts else self._mark.count
@@ -286,15 +285,15 @@ class Journal:
         self._room -= size
 
     def _begin_anew(self, kept: list[tuple[str, bytes]], after: JournalHead, before: JournalHead, size: int) -> None:
-        """Go on from a checkpoint of ``size`` bytes: room for as many entries, and for three times as many bytes."""
+        """Continue from a checkpoint of ``size`` bytes, with limits for entries and bytes according to its size."""
         self._entries, self._rows, self._room = kept, 0, MOST_GROWTH + 4 * size
         self._most = max(MOST_ENTRIES, len(kept))
         self._follow(after, before, size)
 
     def _checked_head(self) -> JournalHead | None:
-        """Return the head, and insist that it is the journal's, or one step behind, as a crash may leave it.
+        """Return the head; it must be that of the journal's last entry, or, after a crash, of the entry before it.
 
-        Raises JournalError if it is not.
+        Raises JournalError otherwise.
         """
         try:
             head = self._head.read()
@@ -317,7 +316,7 @@ class Journal:
 
 
 def _counting(entries: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    """Yield the entries that still count, in their order."""
+    """Yield the entries that are still relevant, in their order."""
     last = {kind: place for place, (kind, _) in enumerate(entries)}
     for place, (kind, payload) in enumerate(entries):
         if kind in RETAINED_KINDS or last[kind] == place:
@@ -325,9 +324,9 @@ def _counting(entries: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, bytes
 
 
 def _make_private(path: Path) -> None:
-    """Let nobody but its owner read a journal, whether it is new or was made by somebody less careful.
+    """Restrict the file mode of a journal to its owner, creating the file if it is missing.
 
-    An existing database is never opened here: to close it would let go of the lock that this process may have on it.
+    An existing database is never opened here: closing it would release a lock that this process may hold on it.
     """
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
@@ -338,7 +337,7 @@ def _make_private(path: Path) -> None:
 
 
 def _opened(path: Path) -> tuple[sqlite3.Connection, list[_Row]]:
-    """Return a journal's database, nobody else's from now on, and its rows."""
+    """Open a journal's database, locked for this process, and return it with its rows."""
     database = sqlite3.connect(path, isolation_level=None, timeout=1.0)
     try:
         (application,) = database.execute("PRAGMA application_id").fetchone()
@@ -360,16 +359,16 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, list[_Row]]:
 
 
 _KEY_CHARACTERS: Final = 2 * primitives.KEY_BYTES + 2
-"""Characters of a key's file: its hexadecimal digits and the end of the line."""
+"""The most characters of a key file: hexadecimal digits and the end of the line."""
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def load_or_make_key(path: Path, journals: Iterable[Path]) -> bytes:
-    """Return the key in a file, which is made if it is not there and nothing was sealed yet.
+    """Return the key in a file; create the key if the file is missing and none of ``journals`` exists.
 
-    ``journals`` are those that it seals, if there are any.
+    ``journals`` are the journals that the key seals.
 
-    Raises JournalError if there is no whole key and none may be made, or others can read it.
+    Raises JournalError if there is no whole key and none may be created, or if others can read the file.
     """
     if not path.exists():
         _make_key(path, journals)
@@ -396,15 +395,15 @@ def _make_key(path: Path, journals: Iterable[Path]) -> None:
     try:
         create_durably(path, secrets.token_hex(primitives.KEY_BYTES).encode("ascii") + b"\n")
     except FileExistsError:
-        return  # another run was first, with a whole key
+        return  # another process has created a whole key first
     except OSError as error:
         raise JournalError(f"cannot write a key to {path}: {error.strerror}") from error
 
 
 def _parsed_key(path: Path, text: bytes) -> bytes:
-    """Return the key that a text is.
+    """Return the key that a text encodes.
 
-    Raises JournalError if it is none; an earlier version of Carnet left an empty one when it was stopped.
+    Raises JournalError if it encodes none; an earlier version of Carnet left an empty file when it was interrupted.
     """
     digits = text.strip()
     if not digits:

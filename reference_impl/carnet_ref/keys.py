@@ -1,18 +1,18 @@
-"""Link keys: where they come from, which IV comes next, how much a key has protected, and the link that uses them.
+"""Link keys: their derivation, their IVs, the limits of their use, and the link that uses them.
 
-Keys are expanded from the session's exported secret by label, and ratcheted by a public function. Five things tell one
-message of a session from all others, and each has a field of its own:
+Keys are expanded from the session's exported secret by label, and ratcheted by a public function. Five values identify
+a message of a session:
 
-* engine and direction name the AES key, which belongs to a copy engine and a direction; they are not in the IV.
-* The epoch names a hand-over. It is not in the IV either: epochs on one engine share its AES keys.
+* Engine and direction identify the AES key, which belongs to a copy engine and a direction; they are not in the IV.
+* The epoch identifies a hand-over. It is not in the IV either: epochs on one engine share its AES keys.
 * The channel counter is 64 bits of the IV. Each epoch under the same AES key has a larger one than the epoch before.
-* The message counter is 32 bits of the IV. Both ends count it for each message, from 1 in each epoch. On the way to the
-  device the IV is not transmitted, and the GPU decrypts at its own next one. That is the replay protection: what is
-  repeated, dropped or put in another order does not authenticate, which ends the session.
+* The message counter is 32 bits of the IV. Both ends count messages, from 1 in each epoch. On the way to the device the
+  IV is not transmitted, and the GPU decrypts with its own next IV. That is the replay protection: a message that is
+  repeated, dropped or reordered does not authenticate, which ends the session.
 
-The count of a key covers all epochs that use it, encryption and decryption alike. A key is looked up on its copy
-engine, by a name that says nothing about it. A rotation either keeps the key of an engine, and then its count goes
-on, or puts one there that was never used; no schedule goes back to a key that it left.
+The use of a key is counted over all epochs that use it, for encryption and decryption alike. A key is looked up on its
+copy engine, by a name from which the key cannot be computed. A rotation either keeps the key of an engine, whose count
+then continues, or installs one that was never used; no schedule returns to an earlier key.
 
 Source: NVIDIA open-gpu-kernel-modules 595.45.04, conf_compute_keystore_gh100.c (derivation at 139-210, rotation at
 397-455), cc_keystore.h (labels), spdm.c (738-762: the secret is retrieved once, and its first 32 bytes are the EMK),
@@ -45,11 +45,11 @@ from carnet_ref.crypto.primitives import (
 
 
 class KeysError(Exception):
-    """Something about link keys that was refused."""
+    """An operation on link keys was refused."""
 
 
 class SecretTakenError(KeysError):
-    """A secret that is exported once was asked for again, or was wiped."""
+    """A one-time secret was requested a second time, or after it was wiped."""
 
 
 class IvExhaustedError(KeysError):
@@ -60,8 +60,8 @@ class KeyExhaustedError(KeysError):
     """A key would protect more than its limit.
 
     Attributes:
-        amount: how much it would have protected.
-        limit: how much it may.
+        amount: how much the key would have protected.
+        limit: how much it may protect.
         unit: what is counted: work units or messages.
     """
 
@@ -73,11 +73,11 @@ class KeyExhaustedError(KeysError):
 
 
 class LinkDeadError(KeysError):
-    """A link direction that failed once is used again."""
+    """A link direction is used again after it failed."""
 
 
 class OrderRefusedError(KeysError):
-    """A rotation order that the end refuses to follow.
+    """One end refuses to follow a rotation order.
 
     Attributes:
         check: the name of the check that refused it.
@@ -89,19 +89,19 @@ class OrderRefusedError(KeysError):
 
 
 class EnginesExhaustedError(KeysError):
-    """More owners of keys than there are copy engines for them in one session."""
+    """A session has more owners of keys than copy engines."""
 
 
 class ResetNeededError(KeysError):
-    """The session was lent before, and the schedule asks for a new one first."""
+    """The session was lent before, and the schedule requires a new session."""
 
 
 ENGINES: Final = 8
-"""Copy engines with keys of their own on GH100: LCE0 to LCE7."""
+"""The number of copy engines with their own keys on GH100: LCE0 to LCE7."""
 
 
 class Direction(Enum):
-    """Which way a half of a key pair protects."""
+    """The direction that one key of a key pair protects."""
 
     H2D = "h2d"
     D2H = "d2h"
@@ -118,9 +118,9 @@ def engine_label(engine: int, direction: Direction) -> str:
 
 
 def ratchet(key: bytes, label: str) -> bytes:
-    """Return the key that follows ``key``. Anybody who has ``key`` can derive it: there is no other secret input.
+    """Return the key after ``key``. Everyone who has ``key`` can derive it: there is no other secret input.
 
-    Raises KeyMaterialError if the key is not 32 bytes, or zero, which the driver takes as fatal.
+    Raises KeyMaterialError if the key is not 32 bytes, or is zero, which is a fatal error of the driver, too.
     """
     if len(key) != KEY_BYTES or not any(key):
         raise KeyMaterialError("link key", "not 32 bytes, or zero")
@@ -128,7 +128,7 @@ def ratchet(key: bytes, label: str) -> bytes:
 
 
 class OneTimeSecret:
-    """A secret that can be taken once, and is gone from here then."""
+    """A secret that can be taken once; taking it removes it from this object."""
 
     __slots__ = ("_secret",)
 
@@ -136,14 +136,14 @@ class OneTimeSecret:
         self._secret: bytes | None = secret
 
     def take(self) -> bytes:
-        """Return the secret, the first time. Raises SecretTakenError if it was taken or wiped."""
+        """Return and remove the secret. Raises SecretTakenError if it was taken or wiped."""
         if self._secret is None:
             raise SecretTakenError("the secret was exported or wiped before")
         secret, self._secret = self._secret, None
         return secret
 
     def wipe(self) -> None:
-        """Forget the secret."""
+        """Erase the secret."""
         self._secret = None
 
     def __repr__(self) -> str:
@@ -178,7 +178,7 @@ class H100KeySchedule:
         return key
 
     def wipe(self) -> None:
-        """Forget the EMK; keys that were derived live on where they are held."""
+        """Erase the EMK; keys that were derived from it are not affected."""
         self._emk = None
 
     def __repr__(self) -> str:
@@ -195,13 +195,13 @@ LAST_CHANNEL: Final = 2 ** (8 * CHANNEL_BYTES) - 1
 class EngineChannel:
     """One direction of a channel on a copy engine, in one epoch.
 
-    A sealed link that is not a copy engine's has one channel, and leaves out the rest.
+    A sealed link without a copy engine has one channel, and leaves out the other fields.
 
     Attributes:
-        counter: its channel counter, which no other channel under the same AES key has.
-        engine: the copy engine; with the direction it names the AES key.
-        direction: which way it protects.
-        epoch: the hand-over that it serves.
+        counter: its channel counter, unique among the channels under the same AES key.
+        engine: the copy engine; with the direction it identifies the AES key.
+        direction: the direction that it protects.
+        epoch: the epoch that it belongs to.
     """
 
     counter: int
@@ -220,15 +220,15 @@ class EngineChannel:
 
 
 ONE_CHANNEL: Final = EngineChannel(1)
-"""The channel of a sealed link that has only one."""
+"""The channel of a sealed link without a copy engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Iv:
-    """What an IV says: the channel, and the number of the message in it.
+    """The content of an IV: the channel, and the number of the message in it.
 
     Raises:
-        KeyMaterialError: the message counter has no such value.
+        KeyMaterialError: the number is outside of the message counter's range.
     """
 
     channel: EngineChannel
@@ -242,7 +242,7 @@ class Iv:
         return f"message {self.message} of {self.channel}"
 
     def masked(self, mask: int) -> bytes:
-        """Return the bytes that AES-GCM takes: both counters, little-endian, XOR the mask."""
+        """Return the bytes of the IV for AES-GCM: both counters, little-endian, XOR the mask."""
         counters = self.message | self.channel.counter << 8 * MESSAGE_BYTES
         return (counters ^ mask).to_bytes(NONCE_BYTES, "little")
 
@@ -258,9 +258,9 @@ def counter_after(last: int, engine: int) -> int:
 
 
 class IvCounter:
-    """The IVs of one direction under one key, none of them given out twice.
+    """The IVs of one direction under one key; none is returned twice.
 
-    A counter can start after values that somebody else has used: ``IvCounter(channel, message=used)``.
+    A counter can start after values that another party has used: ``IvCounter(channel, message=used)``.
     """
 
     __slots__ = ("_last", "_mask")
@@ -273,30 +273,30 @@ class IvCounter:
 
     @property
     def last(self) -> Iv:
-        """The IV given out last, with message counter zero before the first."""
+        """The IV that was returned last; its message counter is zero before the first."""
         return self._last
 
     @property
     def channel(self) -> EngineChannel:
-        """The channel whose IVs these are."""
+        """The channel of the IVs."""
         return self._last.channel
 
     @property
     def message(self) -> int:
-        """The message counter: that of the last IV given out, zero before the first."""
+        """The message counter of the last IV, zero before the first."""
         return self._last.message
 
     def advance(self) -> bytes:
-        """Count one message and return its IV. Raises IvExhaustedError if the message counter would overflow."""
+        """Increment the message counter and return the IV. Raises IvExhaustedError if the counter would overflow."""
         if self.message == LAST_MESSAGE:
             raise IvExhaustedError(f"{self.channel} has used all {LAST_MESSAGE} values of its message counter")
         self._last = Iv(self.channel, self.message + 1)
         return self._last.masked(self._mask)
 
     def skip_to(self, message: int) -> None:
-        """Leave out every IV up to that of ``message``; a counter never goes back.
+        """Skip every IV up to that of ``message``; a counter never goes back.
 
-        Raises KeyMaterialError if ``message`` lies behind, or past the end.
+        Raises KeyMaterialError if ``message`` is smaller than the counter, or outside of its range.
         """
         if not self.message <= message <= LAST_MESSAGE:
             raise KeyMaterialError(
@@ -307,7 +307,7 @@ class IvCounter:
 
 @dataclass(frozen=True, slots=True)
 class LinkKeys:
-    """Both halves of a link key, whose epoch it is, and where its IVs start."""
+    """The link keys of both directions, with their IV masks, engine, epoch and channel counter."""
 
     epoch: int
     owner: str
@@ -327,13 +327,13 @@ class LinkKeys:
         return self.h2d_mask if direction is Direction.H2D else self.d2h_mask
 
     def ivs(self, direction: Direction, message: int = 0) -> IvCounter:
-        """Return the IVs of one direction, after the first ``message`` of them."""
+        """Return the IV counter of one direction, after the first ``message`` IVs."""
         channel = EngineChannel(self.channel, self.engine, direction, self.epoch)
         return IvCounter(channel, message, self.mask(direction))
 
 
 class KeySchedule(Protocol):
-    """What both ends of a link ask of a schedule."""
+    """The interface of a key schedule for both ends of a link."""
 
     name: ClassVar[str]
 
@@ -342,18 +342,18 @@ class KeySchedule(Protocol):
         """The keys of the current epoch."""
 
     def used_again(self, owner: str) -> LinkKeys | None:
-        """Return the keys that the next epoch of ``owner`` goes on with, or nothing if a rotation makes new ones."""
+        """Return the keys that the next epoch of ``owner`` uses again, or None if a rotation derives new ones."""
 
     def order(self, owner: str, random: Random) -> bytes:
-        """Return the order to rotate to a key that ``owner`` owns; nothing changes until it is followed.
+        """Return an order to rotate to a key of ``owner``; `follow` executes it.
 
         Raises:
             EnginesExhaustedError: there is no engine left for a new owner.
-            ResetNeededError: the session was lent before and the schedule needs a new one.
+            ResetNeededError: the session was lent before, and the schedule requires a new session.
         """
 
     def follow(self, order: bytes) -> LinkKeys:
-        """Rotate as ordered and return the new keys.
+        """Rotate by an order and return the new keys.
 
         Raises MalformedError if it is no order of this schedule; OrderRefusedError if this end refuses the order.
         """
@@ -362,26 +362,26 @@ class KeySchedule(Protocol):
 # -- use ---------------------------------------------------------------------------------------------------------------
 
 MARGIN: Final = 1_000_000_000
-"""How many work units before its limit a key is due to rotate."""
+"""The work units between the point where a key is due to rotate and its limit."""
 BLOCK_BYTES: Final = 16
 UNLIMITED: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A share in the use of a key: so many messages, and so many work units."""
+    """A share in the use of a key: numbers of messages and work units."""
 
     messages: int = 0
     units: int = 0
 
     @classmethod
     def of(cls, sizes: Iterable[int]) -> Budget:
-        """Return what messages of these sizes take, each rounded up to whole blocks."""
+        """Return the budget for messages of these sizes, each rounded up to whole blocks."""
         blocks = [-(-size // BLOCK_BYTES) for size in sizes]
         return cls(len(blocks), sum(blocks) + len(blocks))
 
     def covers(self, other: Budget) -> bool:
-        """Return whether ``other`` is no larger in either count."""
+        """Return whether both counts of ``other`` are at most these."""
         return other.messages <= self.messages and other.units <= self.units
 
     def __str__(self) -> str:
@@ -390,9 +390,9 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class UsageLimits:
-    """When a key is due to rotate, and when it must not be used any more, both in work units.
+    """The work units after which a key is due to rotate, and those after which it must not be used any more.
 
-    ``messages`` limits them too, in either direction; the driver has no such limit.
+    ``messages`` is a limit on messages in either direction, which the driver does not have.
     """
 
     lower: int
@@ -414,30 +414,30 @@ class UsageLimits:
 
     @classmethod
     def for_messages(cls, messages: int) -> UsageLimits:
-        """Return the driver's limits, with no more than so many messages under one key.
+        """Return the driver's limits, with at most ``messages`` messages under one key.
 
-        Raises KeyMaterialError if that is none.
+        Raises KeyMaterialError if ``messages`` is not positive.
         """
         return replace(cls.for_advantage(), messages=messages)
 
     @classmethod
     def within(cls, budget: Budget) -> UsageLimits:
-        """Return the limits of somebody who was lent a share of a key.
+        """Return the limits for a party to whom a share of a key was lent.
 
-        Raises KeyMaterialError if the share is nothing.
+        Raises KeyMaterialError if the share is empty.
         """
         return cls(budget.units, budget.units, budget.messages)
 
 
 class UsageState(Enum):
-    """Where a key stands with its limits."""
+    """The state of a key relative to its limits."""
 
     IDLE = "idle"
     ROTATION_DUE = "rotation due"
 
 
 class UsageSummary(NamedTuple):
-    """How much a key protected, what was lent included, and how much it may."""
+    """How much a key protected, including lent shares, and its limits."""
 
     messages: int
     most_messages: int
@@ -446,15 +446,15 @@ class UsageSummary(NamedTuple):
 
     @property
     def within(self) -> bool:
-        """Whether no limit was passed."""
+        """Whether no limit was exceeded."""
         return self.messages <= self.most_messages and self.units <= self.most_units
 
 
 class KeyUsage:
-    """The count of what one key has protected, whichever party used it.
+    """The count of the use of one key, by all parties.
 
-    Bytes and operations are counted apart and the unit formed once, so that many short messages are not rounded away.
-    What is lent counts as used, until the borrower says how much of it was.
+    Bytes and operations are counted separately and combined once, so that rounding does not drop short messages. A lent
+    share counts as used until the borrower reports its use.
     """
 
     __slots__ = ("_bytes", "_lent", "_limits", "_operations")
@@ -472,17 +472,17 @@ class KeyUsage:
 
     @property
     def operations(self) -> int:
-        """Messages protected, and those that were lent."""
+        """Messages protected, including lent ones."""
         return self._operations + self._lent.messages
 
     @property
     def units(self) -> int:
-        """Work units: bytes / 16 plus operations, and those that were lent."""
+        """Work units: bytes / 16 plus operations, including lent ones."""
         return self._bytes // BLOCK_BYTES + self._operations + self._lent.units
 
     @property
     def left(self) -> Budget:
-        """What the key may still protect; a block that was begun counts as used."""
+        """The budget that is left; a partial block counts as a whole one."""
         units = -(-self._bytes // BLOCK_BYTES) + self._operations + self._lent.units
         return Budget(max(0, self._limits.messages - self.operations), max(0, self._limits.upper - units))
 
@@ -493,27 +493,27 @@ class KeyUsage:
 
     @property
     def standing(self) -> UsageSummary:
-        """What was used, beside what may be."""
+        """The use and the limits."""
         return UsageSummary(self.operations, self._limits.messages, self.units, self._limits.upper)
 
     def count(self, size: int, operations: int = 1) -> None:
-        """Count ``operations`` that protect ``size`` bytes in all, before they are carried out.
+        """Count ``operations`` on ``size`` bytes in all, before they are executed.
 
-        Raises KeyExhaustedError if the key would be used past its limit; nothing is counted.
+        Raises KeyExhaustedError if a limit would be exceeded; nothing is counted then.
         """
         self._count(size, operations, self._lent)
 
     def lend(self, most: Budget) -> Budget:
-        """Return what somebody else may use of the key, no more than ``most``; it counts as used from now on."""
+        """Return a share for another party, at most ``most``; it counts as used from now on."""
         left = self.left
         lent = Budget(min(left.messages, most.messages), min(left.units, most.units))
         self._lent = Budget(self._lent.messages + lent.messages, self._lent.units + lent.units)
         return lent
 
     def settle(self, lent: Budget, size: int, operations: int) -> None:
-        """Count what a borrower protected in the place of what it was lent.
+        """Replace a lent share by the use that the borrower reports.
 
-        Raises KeyExhaustedError if that is more than it was lent, and all of it still counts as used.
+        Raises KeyExhaustedError if the reported use exceeds the share; the whole share then still counts as used.
         """
         units = size // BLOCK_BYTES + operations
         if operations > lent.messages:
@@ -537,14 +537,14 @@ _NAME_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class KeyUsageRecord:
-    """How much one AES key protected, as one end counts it; a key of no copy engine has no ``engine``."""
+    """The use of one AES key, counted by one end; a key without a copy engine has no ``engine``."""
 
     engine: int | None
     way: str
     standing: UsageSummary
 
     def to_json(self) -> dict[str, object]:
-        """Return it as JSON values; what has no limit has none."""
+        """Return the record as JSON values; a limit that does not exist is null."""
         messages, most_messages, units, most_units = self.standing
         return {
             "engine": self.engine,
@@ -558,7 +558,7 @@ class KeyUsageRecord:
 
 
 class KeyLedger:
-    """How much the keys of one end of a session have protected, by all who used them.
+    """The use of all keys of one end of a session, by all parties.
 
     ``own`` are the counts of the session's own keys, which belong to no copy engine.
     """
@@ -573,13 +573,13 @@ class KeyLedger:
 
     @property
     def uses(self) -> list[KeyUsageRecord]:
-        """How much each key protected so far, those that were replaced first."""
+        """The records of all keys so far, replaced keys first."""
         live = [(*place, usage) for place, (_, usage) in self._accounts.items()]
         links = [KeyUsageRecord(engine, way.value, usage.standing) for engine, way, usage in (*self._replaced, *live)]
         return [*links, *(KeyUsageRecord(None, what, usage.standing) for what, usage in self.own.items())]
 
     def usage(self, keys: LinkKeys, way: Direction) -> KeyUsage:
-        """Return the count of the key of one direction; it begins with the key, and not with an epoch."""
+        """Return the count of the key of one direction; it belongs to the key, not to an epoch."""
         place, name = (keys.engine, way), key_name(keys.half(way))
         known, usage = self._accounts.get(place, (b"", None))
         if usage is None or known != name:
@@ -590,12 +590,12 @@ class KeyLedger:
         return usage
 
     def unused(self) -> KeyUsage:
-        """Return the count of a key that is still to be made."""
+        """Return the count for a new key."""
         return KeyUsage(self._limits)
 
 
 def key_name(key: bytes) -> bytes:
-    """Return a name for a key: who does not have the key cannot tell the name from random bytes."""
+    """Return a name for a key; without the key, the name is indistinguishable from random bytes."""
     return hkdf_expand_sha256(key, b"carnet_key_name", _NAME_BYTES)
 
 
@@ -639,7 +639,7 @@ class Sealer:
 
 
 class Opener:
-    """The receiving end of a direction; the first chunk that does not authenticate is its last."""
+    """The receiving end of a direction; after a chunk that does not authenticate, it accepts no more."""
 
     __slots__ = ("_alive", "_cipher", "ivs", "usage")
 
@@ -664,7 +664,7 @@ class Opener:
             KeyExhaustedError: the key has protected as much as it may; the direction is dead.
             IvExhaustedError: the channel has no IV left.
             KeyMaterialError: the chunk is too short or too long, or ``out`` has another size; the direction is dead.
-            LinkDeadError: it was dead already.
+            LinkDeadError: the direction was dead already.
         """
         if not self._alive:
             raise LinkDeadError("the link failed before and is not used again")

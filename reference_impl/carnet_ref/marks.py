@@ -1,4 +1,4 @@
-"""The mark on a step that is itself what the specification asks for; the documentation reads it from the source."""
+"""The decorator for a function that as a whole implements requirements; the documentation reads it from the source."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _Step = TypeVar("_Step", bound=Callable[..., object])
 
 
 def enforces(*ids: str) -> Callable[[_Step], _Step]:
-    """Mark a step that is itself what these requirements ask for and, named after them, these defences.
+    """Mark a function that as a whole implements these requirements and, listed after them, these defences.
 
     Args:
-        ids: literal strings, since the source is parsed and not run.
+        ids: literal strings, since the documentation parses the source and does not run it.
     """
     del ids
 

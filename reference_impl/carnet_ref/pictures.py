@@ -1,4 +1,4 @@
-"""Pictures as SVG files that are the same bytes for the same figure, whatever settings Matplotlib finds."""
+"""Pictures as SVG files: equal figures give equal bytes, independent of the user's Matplotlib settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from carnet_command.errors import UsageError
-from carnet_command.files import reason, replacing
+from carnet_command.files import write_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ EXTRA: Final = "the extra 'plot' (pip install 'carnet[plot]')"
 
 
 def write_picture(path: Path, name: str, inches: tuple[float, float], draw: Callable[[Axes], None]) -> None:
-    """Write what ``draw`` puts on a pair of axes to ``path``, as SVG of this width and height.
+    """Write the figure that ``draw`` puts on a pair of axes to ``path``, as SVG; ``inches`` are width and height.
 
     ``name`` salts the ids in the file. Raises UsageError if Matplotlib is not installed, or the file cannot be written.
     """
@@ -39,16 +39,12 @@ def write_picture(path: Path, name: str, inches: tuple[float, float], draw: Call
         FigureCanvasSVG(figure)
         drawn = BytesIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
-    try:
-        with replacing(path) as file:
-            file.write(drawn.getvalue().decode("utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot write '{path}': {reason(error)}") from None
+    write_text(path, drawn.getvalue().decode("utf-8"))
 
 
 @contextlib.contextmanager
 def _elsewhere() -> Iterator[None]:
-    """Work in an empty folder meanwhile: matplotlib reads its settings from the current one as it is imported.
+    """Change to an empty folder for the block: on import, matplotlib reads its settings from the current folder.
 
     Source: matplotlib.matplotlib_fname, "$PWD/matplotlibrc".
     """

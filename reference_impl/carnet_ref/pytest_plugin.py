@@ -1,6 +1,6 @@
 """A pytest plugin for relying parties: the fixture ``carnet_attestation``.
 
-Whoever has this package installed can test code that admits others by their evidence::
+With this package installed, users can test code that admits other machines by their evidence::
 
     def test_only_genuine_machines_are_admitted(carnet_attestation):
         nonce = bytes(64)
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def carnet_attestation() -> SimulatedAttesters:
-    """Return simulated attesters: genuine evidence, and the same altered in ways that an appraisal has to notice."""
+    """Return simulated attesters: genuine evidence, and altered copies of it that an appraisal has to refuse."""
     from carnet_ref.attestation.simulated.attesters import SimulatedAttesters
 
     return SimulatedAttesters()

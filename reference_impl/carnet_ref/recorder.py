@@ -1,8 +1,8 @@
-"""Recording what the roles do and check, in the words of the specification, one step or check a line.
+"""Recording the steps and checks of the roles, in the specification's vocabulary, one event on each line.
 
-Every role records its own steps with a logical clock (Lamport's): each message carries its sender's clock, so the logs
-of separate processes merge into one order in which causes come before effects. Within a party's log, events are
-numbered and each names the digest of the one before, so that none can be left out or changed unnoticed.
+Every role records its own steps with a Lamport clock: each message carries its sender's clock, so the logs of separate
+processes can be merged into one order in which causes come before effects. Within a party's log, events are numbered,
+and each has the digest of the one before, so no event can be left out or changed unnoticed.
 
 Source: L. Lamport, Time, Clocks, and the Ordering of Events in a Distributed System (1978).
 """
@@ -23,9 +23,9 @@ from carnet_ref.wire import MalformedError
 from carnet_spec.trace import Header, LogPosition, TraceCheck, TraceEnd, TraceEvent, TraceStep
 
 AHEAD: Final = 1 << 16
-"""Steps that a party can have taken between two of its messages, at most; in truth they are a few dozen."""
+"""The most steps of a party between two of its messages; in practice they are a few dozen."""
 LATEST: Final = 1 << 63
-"""What no clock reaches, so that none ever grows out of its eight bytes."""
+"""The limit of clock values, so that no clock overflows its eight bytes."""
 
 
 class TraceFileError(CarnetError):
@@ -36,16 +36,16 @@ class TraceFileError(CarnetError):
 
 
 def step(action: str, by: str, **args: object) -> TraceStep:
-    """Return the step ``action`` of role ``by``, each argument named as the specification names it."""
+    """Return the step ``action`` of role ``by``; the arguments have the names of the specification's parameters."""
     return TraceStep(action, by, tuple((name, str(element)) for name, element in args.items()))
 
 
 @dataclass(slots=True)
 class Recorder:
-    """One process's events, with its logical clock; ``ends`` says where the log of each party in it stands.
+    """Records the events of one process, with its Lamport clock; ``ends`` has the end of the log of each party in it.
 
-    ``design`` is the digest of the design that is run, which every log begins with.
-    ``sink`` gets a line for each step at once, so that a killed process leaves what it did; without one they are kept.
+    ``design`` is the digest of the executed design, with which every log begins. ``sink`` receives the line of each
+    event immediately, so that the lines of a killed process are not lost; without a sink they are kept in memory.
     """
 
     sink: IO[str] | None = None
@@ -55,15 +55,15 @@ class Recorder:
     design: str = ""
 
     def check(self, clock: int) -> None:
-        """Insist that a clock is one that its sender can have, here where every message comes through.
+        """Require that a received clock is plausible; every message passes here.
 
-        Raises MalformedError if it is too far ahead of all that came before.
+        Raises MalformedError if it is too far ahead of all earlier clocks.
         """
         if clock > self.clock + AHEAD:
             raise MalformedError("frame", f"a logical clock of at most {self.clock + AHEAD}", str(clock))
 
     def witness(self, clock: int) -> None:
-        """Take notice of a message whose sender's clock stood at ``clock``, unless no run lasts that long."""
+        """Advance the clock for a message with its sender's ``clock``, unless that value is beyond every run."""
         if clock < LATEST:
             self.clock = max(self.clock, clock)
 
@@ -74,9 +74,9 @@ class Recorder:
         sent: tuple[str, ...] = (),
         at: tuple[tuple[str, float], ...] = (),
     ) -> None:
-        """Record a step or a check of a party, at the next tick of the clock.
+        """Record a step or a check of a party, with the next value of the clock.
 
-        Raises TraceFileError if it could not be written.
+        Raises TraceFileError if it cannot be written.
         """
         self.clock += 1
         number, before = self.ends.get(party, (0, self.design))
@@ -96,7 +96,7 @@ class Recorder:
 
 
 def resumed(path: Path) -> tuple[int, dict[str, tuple[int, str]]]:
-    """Return clock and ends of the logs of a process when it last recorded, and cut off what it left unfinished."""
+    """Return the clock and the ends of the logs in a process's file, after an unfinished last line was removed."""
     if not path.exists():
         return 0, {}
     whole, _, _ = path.read_bytes().rpartition(b"\n")
@@ -112,7 +112,7 @@ def ends(events: Iterable[TraceEvent]) -> dict[str, tuple[int, str]]:
 
 
 def merge_logs(logs: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of several processes' logs by Lamport clock: one order that respects cause and effect."""
+    """Yield the lines of several processes' logs, sorted by Lamport clock, so that causes come before effects."""
     keyed = [_keyed(log, process) for process, log in enumerate(logs)]
     return (line for _, line in heapq.merge(*keyed))
 
@@ -124,7 +124,7 @@ def _keyed(log: Iterable[str], process: int) -> Iterator[tuple[tuple[int, int], 
 
 
 def write_trace(path: Path, header: Header, lines: Iterable[str]) -> None:
-    """Write a trace file: header, events, and where the logs end. What was there before stays until all is written.
+    """Write a trace file: header, events, and the ends of the logs. An earlier file stays until all is written.
 
     Raises TraceFileError if the file could not be written.
     """

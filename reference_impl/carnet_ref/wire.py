@@ -1,6 +1,6 @@
-"""Bytes that somebody else made, read within bounds: what does not fit is one typed error.
+"""Bounded parsing of untrusted bytes; malformed input raises one typed error.
 
-Carnet's own messages are lists of byte fields, each with its length before it.
+Carnet's own messages are lists of byte fields, each preceded by its length.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ ByteOrder = Literal["little", "big"]
 
 
 class MalformedError(ValueError):
-    """Bytes that are not what they were said to be.
+    """Bytes do not have the expected format.
 
     Attributes:
         what: the structure being read, such as ``"TDX quote"``.
-        expected: what should have stood there.
-        found: what stood there.
-        offset: where, in bytes from the start of the structure; ``None`` where a place means nothing.
+        expected: the expected content.
+        found: the actual content.
+        offset: the place, in bytes from the start of the structure; ``None`` if a place has no meaning.
     """
 
     def __init__(self, what: str, expected: str, found: str, offset: int | None = None) -> None:
@@ -45,12 +45,12 @@ class Reader:
 
     @property
     def position(self) -> int:
-        """How many bytes have been read."""
+        """The number of bytes read so far."""
         return self._position
 
     @property
     def remaining(self) -> int:
-        """How many bytes are left."""
+        """The number of bytes left."""
         return len(self._data) - self._position
 
     def take(self, count: int, field: str) -> bytes:
@@ -70,30 +70,30 @@ class Reader:
         return int.from_bytes(self.take(width, field), self._order)
 
     def constant(self, value: bytes, field: str) -> None:
-        """Read bytes that can only be ``value``."""
+        """Read bytes that must be equal to ``value``."""
         offset = self._position
         found = self.take(len(value), field)
         if found != value:
             raise MalformedError(self._what, f"{field} {value.hex()}", found.hex(), offset)
 
     def rest(self) -> bytes:
-        """Return everything that is left."""
+        """Return all bytes that are left."""
         return self.take(self.remaining, "the rest")
 
     def end(self) -> None:
-        """Insist that nothing is left."""
+        """Require that no bytes are left."""
         if self.remaining:
             raise MalformedError(self._what, "nothing more", f"{self.remaining} further bytes", self._position)
 
     def malformed(self, expected: str, found: str) -> MalformedError:
-        """Return, for the caller to raise, an error at the field that was read last."""
+        """Return an error at the field that was read last, for the caller to raise."""
         return MalformedError(self._what, expected, found, self._field)
 
 
 def json_value(text: str | bytes) -> object:
-    """Return the value of a JSON text in which no object has a name twice, since readers differ in which one counts.
+    """Return the value of a JSON text; an object may not have a name twice, since parsers treat that differently.
 
-    Raises ValueError if it is no such text, has a number that is none or too large, or is nested too deeply.
+    Raises ValueError if the text is malformed, has an invalid or too large number, or is nested too deeply.
 
     Source: RFC 8259, sections 4 and 6.
     """
@@ -104,7 +104,7 @@ def json_value(text: str | bytes) -> object:
 
 
 def bounded_json(data: str | bytes, what: str, most: int, expected: str = "JSON") -> object:
-    """Return the value of a JSON text of at most so many bytes. Raises MalformedError if it is something else."""
+    """Return the value of a JSON text of at most ``most`` bytes. Raises MalformedError if it is not one."""
     if len(data) > most:
         raise MalformedError(what, f"at most {most} bytes", f"{len(data)}")
     try:
@@ -114,7 +114,7 @@ def bounded_json(data: str | bytes, what: str, most: int, expected: str = "JSON"
 
 
 def _finite(text: str) -> float:
-    """Refuse NaN, infinities, and what is too large for a number, which JSON does not have."""
+    """Return a finite number; refuse NaN, infinities and values that overflow, which JSON does not have."""
     value = float(text)
     if not math.isfinite(value):
         raise ValueError("a number that is none, or too large")

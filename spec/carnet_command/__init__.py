@@ -1,1 +1,1 @@
-"""What every package that adds subcommands to the carnet command shares: errors, exit codes, lines for a terminal."""
+"""Errors, exit codes, terminal text and processes, for every package that adds subcommands to ``carnet``."""

@@ -1,6 +1,6 @@
-"""The errors that end a command, shared by every package that adds commands to ``carnet``.
+"""The errors that end a command, for every package that adds subcommands to ``carnet``.
 
-Each names its kind, which ``--json`` prints, and its exit code.
+Each class has a kind, which ``--json`` prints, and an exit code.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from carnet_command.exit_codes import ExitCode
 
 
 class CarnetError(Exception):
-    """Something that ends the command with one line, or one for each complaint, and an exit code."""
+    """An error that ends the command with one line for each complaint, and with an exit code."""
 
     kind: ClassVar[str] = "internal"
     exit_code: ClassVar[ExitCode] = ExitCode.INTERNAL
 
     @property
     def complaints(self) -> tuple[str, ...]:
-        """Everything that is wrong, one line for each."""
+        """All complaints, one line each."""
         return (str(self),)
 
 
@@ -30,11 +30,11 @@ class UsageError(CarnetError):
 
 
 class LostWorkerError(CarnetError):
-    """A worker process was lost with work that nothing stands in for."""
+    """A worker process was lost, and the result cannot do without its work."""
 
 
 class InterruptedRunError(CarnetError):
-    """A command was stopped from outside; the message says how far it was."""
+    """A command was interrupted from outside; the message says how far it was."""
 
     kind = "interrupted"
     exit_code = ExitCode.INTERRUPTED

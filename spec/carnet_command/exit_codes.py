@@ -1,4 +1,4 @@
-"""What a command exits with: each code once, with its meaning.
+"""The exit codes of the commands, each with its meaning.
 
 Decided in docs/adr/0004-verdicts-and-exit-codes.md.
 """
@@ -32,7 +32,7 @@ class ExitCode(IntEnum):
 
 
 PRECEDENCE: Final = (ExitCode.INTERNAL, ExitCode.VIOLATED, ExitCode.VACUOUS, ExitCode.UNKNOWN)
-"""The codes of results, the one that decides first."""
+"""The exit codes of results; the first of them that occurs decides."""
 
 
 def deciding(codes: Iterable[ExitCode]) -> ExitCode:

@@ -1,8 +1,7 @@
-"""Files that readers find whole or not at all, that writers do not mix, and that are read within bounds."""
+"""Read files within bounds, and write them atomically: readers find a whole file or none, and writers never mix."""
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import itertools
@@ -19,11 +18,11 @@ from carnet_command.errors import UsageError
 OWNER_ONLY: Final = 0o600
 """The mode of a file that its owner alone may read and write."""
 UNFINISHED: Final = f".{'[0-9a-f]' * 16}.part"
-"""How a file is called until it is written: one that is left is of a process that was killed."""
+"""The name pattern of a file that is being written; one that remains is from a process that was killed."""
 
 
 def require_writable_file(path: Path) -> None:
-    """Insist that a file can be written before anything is done that would be lost.
+    """Check that a file can be written, before any work is done whose result would be lost.
 
     Raises:
         UsageError: its folder does not exist or cannot be written to, or it is a folder or read-only.
@@ -32,17 +31,15 @@ def require_writable_file(path: Path) -> None:
         raise UsageError(f"expected a file to write, and '{path}' is a folder")
     if not path.parent.is_dir():
         raise UsageError(f"expected a file to write, and its folder '{path.parent}' does not exist")
-    try:
+    with failing_as(f"expected a file that can be written, and '{path}'"):
         if path.exists() and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         if path.is_file() or not path.exists():  # a pipe or a device is written to as it is
             _try_to_write_into(path.parent)
-    except OSError as error:
-        raise UsageError(f"expected a file that can be written, and '{path}': {reason(error)}") from None
 
 
 def _try_to_write_into(folder: Path) -> None:
-    """Make a file without a name in a folder, and let it go. Raises OSError if none can be made there."""
+    """Create a file without a name in a folder, and discard it; raise OSError if that fails."""
     import tempfile
 
     with tempfile.TemporaryFile(dir=folder):
@@ -50,12 +47,12 @@ def _try_to_write_into(folder: Path) -> None:
 
 
 def read_plain(path: Path, most: int, *, flags: int = 0) -> bytes:
-    """Return what a plain file holds, or its first ``most + 1`` bytes if it holds more.
+    """Return the bytes of a plain file, or its first ``most + 1`` bytes if it is longer.
 
-    Nothing else is read: a pipe would wait for ever, and a device may have no end.
+    Pipes and devices are refused: a pipe may block for ever, and a device may have no end.
 
     Raises:
-        OSError: it cannot be read, or is no plain file.
+        OSError: the file cannot be read, or is no plain file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     with os.fdopen(descriptor, "rb") as file:
@@ -65,18 +62,27 @@ def read_plain(path: Path, most: int, *, flags: int = 0) -> bytes:
 
 
 def reason(error: OSError) -> str:
-    """Return why an operation on a file failed, as it reads inside a line."""
+    """Return why an operation on a file failed, as words for the middle of a line."""
     return (error.strerror or str(error)).lower()
 
 
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[IO[str]]:
-    """Open a file beside ``path`` and put it there once all is written; until then an earlier file stays.
+@contextmanager
+def failing_as(failure: str) -> Iterator[None]:
+    """Raise UsageError with what failed, and why, in the place of an OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{failure}: {reason(error)}") from None
 
-    A pipe or a device is written to as it is.
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[str]]:
+    """Open a file beside ``path``, and move it to ``path`` when the block ends; an earlier file stays until then.
+
+    A pipe or a device is written to directly.
 
     Raises:
-        OSError: it could not be written.
+        OSError: the file could not be written.
     """
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -93,23 +99,23 @@ def replacing(path: Path) -> Iterator[IO[str]]:
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path``, for its owner alone; once this returns, no loss of power takes it away.
+    """Write ``data`` to ``path``, readable by its owner alone; once this returns, the file survives a loss of power.
 
-    A crash on the way leaves the earlier file, or ``data``, and at most a file beside it that nothing reads.
+    A crash before that leaves the earlier file or ``data``, and perhaps an unfinished file beside it; nothing reads it.
 
     Raises:
-        OSError: it could not be written; an earlier file is unchanged.
+        OSError: the file could not be written; an earlier file is unchanged.
     """
     with replacing_durably(path) as file:
         file.write(data)
 
 
-@contextlib.contextmanager
+@contextmanager
 def replacing_durably(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for bytes that replaces ``path`` as `write_durably` does, once all is written.
+    """Open a binary file that replaces ``path`` when the block ends, with the guarantees of `write_durably`.
 
     Raises:
-        OSError: it could not be written; an earlier file is unchanged.
+        OSError: the file could not be written; an earlier file is unchanged.
     """
     with _written_beside(path) as (beside, file):
         yield file
@@ -119,7 +125,7 @@ def replacing_durably(path: Path) -> Iterator[IO[bytes]]:
 
 
 def create_durably(path: Path, data: bytes) -> None:
-    """Do as `write_durably`, but only where there is no file yet, even while another process creates the same file.
+    """Write as `write_durably` does, but only if there is no file; at most one process succeeds in that.
 
     Raises:
         FileExistsError: the file exists.
@@ -132,9 +138,9 @@ def create_durably(path: Path, data: bytes) -> None:
     _sync_folder(path)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _written_beside(path: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """Open a file beside ``path``, and remove it in the end unless it was moved."""
+    """Open a file beside ``path``; when the block ends, remove it unless it was moved."""
     beside = _temporary_sibling(path)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
     try:
@@ -158,7 +164,7 @@ def _sync_folder(path: Path) -> None:
 
 
 def same(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to one file, whether or not it is there yet."""
+    """Return whether two paths lead to the same file, which need not exist."""
     if os.path.realpath(one) == os.path.realpath(other):
         return True
     try:
@@ -168,14 +174,14 @@ def same(one: Path, other: Path) -> bool:
 
 
 def require_apart(written: Mapping[str, Path | None], read: Iterable[Path]) -> None:
-    """Insist that no file is written that is read, and none for two options: what was there would be lost.
+    """Check that no file is both written and read, and that no two options write the same file: data would be lost.
 
     Args:
-        written: the files to write, by the option that asks for each.
+        written: the files to write, by option.
         read: the files that are read.
 
     Raises:
-        UsageError: two of them are one file.
+        UsageError: two of them are the same file.
     """
     files = {option: path for option, path in written.items() if path is not None}
     for (one, path), (other, again) in itertools.combinations(files.items(), 2):
@@ -191,31 +197,29 @@ def _temporary_sibling(path: Path) -> Path:
 
 
 # --------------------------------------------------------------------------------------------------
-# Files and folders that a run leaves behind: each file whole or not at all, each folder written by one command.
+# The results of a run: each file is written atomically, each folder by one command at a time.
 
 
 def require_writable_folder(folder: Path) -> None:
-    """Make sure that files can be written into ``folder``, or that it can be created; nothing is created yet.
+    """Check that files can be written into ``folder``, or that it can be created; nothing is created.
 
     Raises:
-        UsageError: it cannot be created or written to, or is a file.
+        UsageError: the folder cannot be created or written to, or is a file.
     """
     nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-    try:
+    with failing_as(f"expected a folder that can be written to, and '{folder}' is none"):
         _try_to_write_into(nearest)
-    except OSError as error:
-        raise UsageError(f"expected a folder that can be written to, and '{folder}' is none: {reason(error)}") from None
 
 
 @contextmanager
 def claimed(*folders: Path) -> Iterator[None]:
-    """Make sure that nobody else writes into these folders meanwhile; they are created where they are missing.
+    """Lock these folders for the block, so that no other command writes into them; missing ones are created.
 
-    What was created and holds nothing in the end is removed again. The claim is the kernel's: however this process
-    ends, nothing has to be cleaned up.
+    A folder that was created here and is empty at the end is removed. The operating system holds the locks: however
+    this process ends, nothing has to be cleaned up.
 
     Raises:
-        UsageError: another command is writing into one of them, or it cannot be created.
+        UsageError: another command is writing into one of them, or one cannot be created.
     """
     with ExitStack() as stack:
         for folder in dict.fromkeys(folder.resolve() for folder in folders):
@@ -228,52 +232,50 @@ def _claimed(folder: Path) -> Iterator[None]:
     require_writable_folder(folder)
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     make_folder(folder)
-    try:
+    with failing_as(f"cannot write into '{folder}'"):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise UsageError(f"cannot write into '{folder}': {reason(error)}") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
         raise UsageError(f"another command is writing into '{folder}': wait for it, or give another folder") from None
     finally:
-        with suppress(OSError):  # somebody put something there
+        with suppress(OSError):  # another process put a file there
             for place in missing:
                 place.rmdir()
         os.close(descriptor)
 
 
 def make_folder(folder: Path) -> None:
-    """Make sure that ``folder`` is one.
+    """Create ``folder`` unless it exists.
 
     Raises:
         UsageError: it cannot be created, or is a file.
     """
-    try:
+    with failing_as(f"cannot create the folder '{folder}'"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot create the folder '{folder}': {reason(error)}") from None
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write ``file`` whole or not at all.
+    """Write ``file`` atomically.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the file cannot be written.
     """
-    try:
-        with replacing(file) as stream:
-            stream.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write '{file}': {reason(error)}") from None
+    with failing_as(f"cannot write '{file}'"), replacing(file) as stream:
+        stream.write(text)
 
 
 def write_json(file: Path, value: Mapping[str, Any]) -> None:
     """Write one JSON object, whole or not at all."""
-    write_text(file, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    write_text(file, json_text(value))
+
+
+def json_text(value: Mapping[str, Any]) -> str:
+    """Return one JSON object as a file of it has it."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def write_lines(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write one JSON object to a line, whole or not at all."""
+    """Write a file with one JSON object on each line, atomically."""
     write_text(file, "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows))

@@ -1,6 +1,6 @@
-"""Interrupts belong to the process that a person started: its workers never see them, and are stopped by it.
+"""Interrupts go to the process that a person started, never to its workers; that process ends the workers.
 
-Ctrl-C, a terminal that goes away (SIGHUP) and a request to end (SIGTERM) are one thing: the work stops, workers are
+Ctrl-C, a closed terminal (SIGHUP) and a request to end (SIGTERM) have the same effect: the work stops, workers are
 ended, temporary files are removed, and one line says what was covered. The exit code is 130 for all of them.
 """
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from carnet_command.progress import Progress
 
 ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
-"""What ends a command beside Ctrl-C."""
+"""The signals that end a command, other than Ctrl-C."""
 SIGNALS: Final = (signal.SIGINT, *ENDING)
 
 
 @dataclass(slots=True)
 class _Stop:
-    """Whether a signal came, and whether it has to wait."""
+    """Whether a signal has arrived, and whether signals are deferred."""
 
     came: bool = False
     waits: bool = False
 
     def take(self, _number: int, _frame: object) -> None:
-        """Stop at the first signal; a second one does not disturb the clean-up after it."""
+        """Handle a signal: the first one stops the work, later ones are ignored and do not disturb the clean-up."""
         again, self.came = self.came, True
         if not (again or self.waits):
             raise KeyboardInterrupt
@@ -45,14 +45,16 @@ _stop = _Stop()
 def stoppable(signals: Sequence[signal.Signals] = SIGNALS, *, to_the_end: bool = False) -> Iterator[None]:
     """Raise ``KeyboardInterrupt`` once, at the first of these signals.
 
-    A service manager may send several; those after the first are ignored. A signal that was ignored stays ignored, as
-    SIGHUP is under ``nohup``. What fails because of a signal is an interrupt, too: libraries make other errors of it.
+    A service manager may send several; those after the first are ignored. A signal that was ignored before, as SIGHUP
+    is under ``nohup``, stays ignored. Any other exception after a signal becomes an interrupt, too: libraries raise
+    errors of their own when they are interrupted.
 
-    Afterwards signals do what they did before; where a signal came and the process only has ``to_the_end`` to go, they
-    are ignored, so that it ends with its own exit code. A block inside another one leaves that to the outer one.
+    When the block ends, the earlier handlers are restored. But if a signal came and ``to_the_end`` says that the
+    process ends with this block, signals are ignored from then on, so that it ends with its own exit code. A block
+    inside another one leaves all this to the outer one.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may say what signals do
+        yield  # only the main thread may set signal handlers
         return
     before = {each: signal.getsignal(each) for each in signals if signal.getsignal(each) is not signal.SIG_IGN}
     inside = _stop.take in before.values()
@@ -73,16 +75,16 @@ def stoppable(signals: Sequence[signal.Signals] = SIGNALS, *, to_the_end: bool =
 
 
 def require_uninterrupted() -> None:
-    """Raise ``KeyboardInterrupt`` again if a signal came: code that is not ours may have caught the first one.
+    """Raise ``KeyboardInterrupt`` again if a signal came: code of a library may have caught the first one.
 
-    A loop that runs for long calls this now and then. Compilers and callbacks from C are known to swallow exceptions.
+    Long-running loops call this now and then. Compilers and callbacks from C are known to swallow exceptions.
     """
     if _stop.came and not _stop.waits:
         raise KeyboardInterrupt
 
 
 def let_signals_end_this_process() -> None:
-    """Undo in a forked process what its parent does at a signal."""
+    """Restore the default signal handlers in a forked process, which inherits those of its parent."""
     _stop.came = _stop.waits = False
     for each in SIGNALS:
         signal.signal(each, signal.SIG_DFL)
@@ -90,7 +92,7 @@ def let_signals_end_this_process() -> None:
 
 @contextmanager
 def defer_interrupts() -> Iterator[None]:
-    """Let a signal wait until the end of the block, so that no process is started and then forgotten."""
+    """Defer signals to the end of the block, so that a process started in it is always registered with its owner."""
     before, _stop.waits = _stop.came, True
     try:
         yield
@@ -102,10 +104,10 @@ def defer_interrupts() -> Iterator[None]:
 
 @contextmanager
 def block_interrupts() -> Iterator[None]:
-    """Block interrupts for the processes and threads that are started in the block; they keep that from birth.
+    """Block interrupts for the processes and threads that are started in the block; they inherit the signal mask.
 
-    A handler that a worker sets is too late: an interrupt while it still imports would end it with a traceback. SIGTERM
-    is let through, because a pool ends its workers with it.
+    A handler that the worker itself sets comes too late: an interrupt during its imports would end it with a traceback.
+    SIGTERM is not blocked, because a pool ends its workers with it.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
@@ -115,7 +117,7 @@ def block_interrupts() -> Iterator[None]:
 
 
 class TrackedProgress:
-    """Shows progress, and remembers how far the work was for the line that an interrupt prints."""
+    """Shows progress, and stores how far the work is, for the line that an interrupt prints."""
 
     def __init__(self, shown: Progress | None) -> None:
         self._shown = shown
@@ -123,30 +125,30 @@ class TrackedProgress:
         self._ended = 0
 
     def status(self, text: str) -> None:
-        """Say what is going on now."""
+        """Show the current activity."""
         self._status = text
         if self._shown is not None:
             self._shown.status(text)
 
     def line(self, text: str) -> None:
-        """Say what was established."""
+        """Show a result."""
         self._ended += 1
         if self._shown is not None:
             self._shown.line(text)
 
     @property
     def summary(self) -> str:
-        """What was covered, in a few words."""
+        """A few words that say what was covered."""
         ended = f"{counted(self._ended, 'part')} of the run had ended, " if self._ended else ""
         return f"{ended}at work on: {self._status}"
 
 
 @contextmanager
 def track_progress(shown: Progress | None = None) -> Iterator[TrackedProgress]:
-    """Say what was covered when the work in the block is interrupted.
+    """Report what was covered if the work in the block is interrupted.
 
     Raises:
-        InterruptedRunError: it was.
+        InterruptedRunError: the work was interrupted.
     """
     covered = TrackedProgress(shown)
     try:

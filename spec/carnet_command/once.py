@@ -1,4 +1,4 @@
-"""Options with one value, given once: click would silently take the last of several."""
+"""Refuse a repeated option with one value: click would silently take the last of several."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import click
 
 
 def require_each_once(ctx: click.Context, command: click.Command, args: Sequence[str]) -> None:
-    """Require that a subcommand of the command in ``ctx`` gets an option with one value only once.
+    """Require that the arguments of a subcommand have each option with one value at most once.
 
-    A group looks at the arguments of its own subcommands, so nothing is required of one here.
+    Nothing is required of a group, which checks the arguments of its own subcommands.
 
     Raises:
-        click.UsageError: it is given more often.
+        click.UsageError: an option is given more often.
     """
     if ctx.resilient_parsing or isinstance(command, click.Group):
         return

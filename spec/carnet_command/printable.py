@@ -1,4 +1,4 @@
-"""Text from outside, made fit to be shown: a terminal would act on some characters instead."""
+"""Escaping text from outside before it is shown: a terminal executes some characters instead of showing them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with every character that is not for printing written as an escape, as in Python source.
+    """Return ``text`` with every unprintable character replaced by its escape sequence in Python source.
 
-    Those are control characters, marks that turn the direction of text, and everything else that Unicode calls no
-    graphic character, or a space other than the usual one.
+    Unprintable are control characters, marks of text direction, all other characters that are not graphic by Unicode,
+    and every space other than U+0020.
 
     Source: Unicode 15.0, section 4.5, general categories Other and Separator, as `str.isprintable` reads them.
     """
@@ -17,12 +17,12 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return ``text`` as `printable` does, with its line breaks kept."""
+    """Return ``text`` escaped as `printable` does, except for its line breaks."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def printable_values(value: Any) -> Any:
-    """Return a value of JSON with each text in it, names of members apart, as `printable_lines` gives it."""
+    """Return a JSON value with each text in it, except names of members, escaped as `printable_lines` does."""
     if isinstance(value, str):
         return printable_lines(value)
     if isinstance(value, dict):

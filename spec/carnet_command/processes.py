@@ -1,11 +1,12 @@
-"""Starting Python processes that import nothing from the current folder, which anybody may have written to.
+"""Starting Python processes that import nothing from the current folder, into which others may have written modules.
 
-An interpreter started with ``-c`` or ``-m`` looks for modules in the current folder first, the standard library's
-included, and a spawned worker takes over its parent's module path and runs its parent's main module again. Carnet's
+An interpreter started with ``-c`` or ``-m`` looks for modules, even those of the standard library, in the current
+folder first. A spawned worker inherits its parent's module path and runs its parent's main module again. Carnet's
 processes do neither: the current folder is on no process's module path, unless Carnet itself is installed there.
 
-A worker is forked where that is safe: it has at once what its parent has imported and built. The one thread of a forked
-process may wait for ever for what another thread held, so beside other threads than a heartbeat a worker is spawned.
+A worker is forked if that is safe: it then shares what its parent has imported and built. It is spawned if the parent
+has other threads than a heartbeat: a forked process has one thread, which could wait for ever for a lock that another
+thread of the parent held.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from carnet_command.progress import is_heartbeat
 
 _PATH = "PYTHONPATH"
 _MAIN = frozenset({"init_main_from_name", "init_main_from_path"})
-"""By these a worker would run its parent's main module again; no task of Carnet needs it."""
+"""The settings with which a worker would run its parent's main module again; no task of Carnet needs it."""
 _STARTING = threading.Lock()
-"""Held while multiprocessing's own ways are changed: a pool starts workers from threads."""
+"""Held while functions of multiprocessing are replaced, as workers may be started from several threads."""
 
 
 def interpreter() -> tuple[str, ...]:
-    """Return the command of this interpreter, as isolated as it is itself, and never less than ``-P``."""
+    """Return the command that starts this interpreter with its own isolation flags, and always with ``-P``."""
     if sys.flags.isolated:
         return (sys.executable, "-I")
     flags = (("-E", sys.flags.ignore_environment), ("-s", sys.flags.no_user_site))
@@ -42,17 +43,17 @@ def interpreter() -> tuple[str, ...]:
 
 
 def environment() -> dict[str, str]:
-    """Return this process's environment, less the current folder in ``PYTHONPATH``: an empty element means it too."""
+    """Return this process's environment, with the current folder (also an empty entry) removed from ``PYTHONPATH``."""
     kept = {name: value for name, value in os.environ.items() if name != _PATH}
     folders = [folder for folder in os.environ.get(_PATH, "").split(os.pathsep) if folder and _may_be_searched(folder)]
     return {**kept, _PATH: os.pathsep.join(folders)} if folders else kept
 
 
 class _Process(SpawnProcess):
-    """A spawned process that is shut off from the current folder, and leaves Ctrl-C and hang-ups to its parent."""
+    """A spawned process that imports nothing from the current folder, and leaves Ctrl-C and hang-ups to its parent."""
 
     @staticmethod
-    def _Popen(process_obj: BaseProcess) -> Any:  # what multiprocessing calls
+    def _Popen(process_obj: BaseProcess) -> Any:  # multiprocessing calls this
         with _start_settings(), _block_signals({signal.SIGINT, signal.SIGHUP}):
             return SpawnProcess._Popen(process_obj)
 
@@ -62,7 +63,7 @@ class _Context(SpawnContext):
 
 
 class _ForkedProcess(ForkProcess):
-    """A forked process whose module path is that of a spawned one."""
+    """A forked process with the module path of a spawned one."""
 
     def run(self) -> None:
         sys.path[:] = filter(_may_be_searched, sys.path)
@@ -89,7 +90,7 @@ def isolated_spawn() -> SpawnContext:
 
 @contextlib.contextmanager
 def _start_settings() -> Iterator[None]:
-    """Let multiprocessing start processes as this module wants them, meanwhile."""
+    """Replace the start settings of multiprocessing by those of this module, for the block."""
     with _STARTING, _module_path(environment().get(_PATH)):
         before = util._args_from_interpreter_flags, spawn.get_preparation_data  # type: ignore[attr-defined]
         arguments, preparation = before
@@ -133,7 +134,7 @@ def _without_current_folder(preparation: dict[str, Any]) -> dict[str, Any]:
 
 
 def _may_be_searched(entry: str) -> bool:
-    """Return whether an entry of a module path is another folder than the current one, or Carnet's own."""
+    """Return whether an entry of a module path is not the current folder, or is where Carnet itself is installed."""
     folder = os.path.realpath(entry)
     return folder != os.path.realpath(os.curdir) or folder in _installed()
 

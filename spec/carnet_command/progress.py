@@ -1,4 +1,4 @@
-"""Never silence: a live line on a terminal, a heartbeat line on standard error anywhere else."""
+"""Progress of long work: a live line on a terminal, heartbeat lines on standard error anywhere else."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ HEARTBEAT_SECONDS = 30.0
 LIVE_SECONDS = 0.4
 HEARTBEAT = "heartbeat"
 ERASE = "\r\x1b[K"
-"""Puts a terminal at the beginning of its line, and takes away what stands there."""
+"""The control sequence that moves to the beginning of the line and erases it."""
 
 
 class Progress(Protocol):
-    """Where long work says how far it is."""
+    """The interface to which long work reports its progress."""
 
     def status(self, text: str) -> None:
-        """Say what is going on now; replaces what was said before. An empty text makes room for output."""
+        """Show the current activity instead of the earlier one; an empty text clears the line for output."""
 
     def line(self, text: str) -> None:
-        """Say something that stays."""
+        """Print a line that stays."""
 
     def __enter__(self) -> Progress: ...
 
@@ -38,17 +38,17 @@ class Progress(Protocol):
 
 
 class Pace:
-    """Says how long a count of like things will still take, once there is enough to go by."""
+    """Estimates the time that a count of similar items still takes, once enough of them are done."""
 
     ENOUGH = 5.0
-    """Seconds that have to pass before a guess is worth making."""
+    """Seconds that have to pass before the first estimate."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._began = clock()
 
     def left(self, done: int, total: int) -> str:
-        """Return ``, about … left``, or nothing if it is too early to say; a count that starts again starts anew."""
+        """Return ``, about … left``, or an empty text if it is too early; a smaller count than before starts again."""
         if done <= 1:
             self._began = self._clock()
             return ""
@@ -60,13 +60,13 @@ class Pace:
 
 
 def progress() -> Progress:
-    """Return a live line if both streams are terminals that can write over it, and else a heartbeat."""
+    """Return a live line if both streams are terminals that can overwrite a line, else a heartbeat."""
     live = sys.stdout.isatty() and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     return LiveLine() if live else Heartbeat()
 
 
 class Heartbeat:
-    """A line on standard error whenever nothing was said for a while, with what goes on."""
+    """Prints the current activity on standard error whenever nothing was printed for a while."""
 
     def __init__(self, every: float = HEARTBEAT_SECONDS) -> None:
         self._every = every
@@ -84,11 +84,11 @@ class Heartbeat:
         self._thread.join()
 
     def status(self, text: str) -> None:
-        """Remember what goes on, for the next heartbeat."""
+        """Store the current activity for the next heartbeat."""
         self._text = text
 
     def line(self, text: str) -> None:
-        """Say something now, which counts as a sign of life."""
+        """Print a line now, which also postpones the next heartbeat."""
         self._spoke = time.monotonic()
         _write("\n".join(hanging(text)) + "\n")
 
@@ -102,7 +102,7 @@ class Heartbeat:
 
 
 class LiveLine(Heartbeat):
-    """A heartbeat on the last line of a terminal, where the next one is written over it."""
+    """Shows the current activity on the last line of a terminal, and overwrites it there."""
 
     def __init__(self) -> None:
         super().__init__(LIVE_SECONDS)
@@ -114,13 +114,13 @@ class LiveLine(Heartbeat):
         self._show("")
 
     def status(self, text: str) -> None:
-        """Remember what goes on; an empty text takes the line away until the next."""
+        """Store the current activity; an empty text removes the line until the next one."""
         super().status(text)
         if not text:
             self._show("")
 
     def line(self, text: str) -> None:
-        """Print above the live line."""
+        """Print a line above the live line."""
         with self._turn:
             self._shown = ""
             _write(ERASE)
@@ -130,7 +130,7 @@ class LiveLine(Heartbeat):
         self._show(text if self._text else "")
 
     def _show(self, text: str) -> None:
-        """Write over what is shown."""
+        """Overwrite the live line."""
         said = printable(text)[: shutil.get_terminal_size().columns - 1]
         with self._turn:
             if said != self._shown:
@@ -139,7 +139,7 @@ class LiveLine(Heartbeat):
 
 
 def is_heartbeat(thread: threading.Thread) -> bool:
-    """Return whether a thread only writes progress, which it never does while a process is forked."""
+    """Return whether a thread only writes progress; such a thread holds no lock while a process is forked."""
     return thread.name == HEARTBEAT
 
 

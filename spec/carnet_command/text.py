@@ -1,4 +1,4 @@
-"""Text for people: lines that fit their terminal, and numbers of things."""
+"""Text for the terminal: lines wrapped at its width, counts and lists in words."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import sys
 from collections.abc import Iterable
 
 RULE_WIDTH = 78
-"""The most columns that a command's report takes, and what it takes where there is no terminal."""
+"""The most columns of a command's report, and its width if there is no terminal."""
 NARROWEST = 40
-"""The fewest: fewer would break formulas and names to pieces."""
+"""The fewest columns of a report: fewer would break formulas and names."""
 LABEL_WIDTH = 13
-"""Columns of the labels to the left of it."""
+"""Columns of the labels on the left."""
 
 
 def report_width() -> int:
-    """Return the columns of a report: those of the terminal or of ``COLUMNS``, and no more than are read at ease."""
+    """Return the width of a report: that of the terminal or ``COLUMNS``, between `NARROWEST` and `RULE_WIDTH`."""
     if "COLUMNS" not in os.environ and not sys.stdout.isatty():
         return RULE_WIDTH
     import shutil
@@ -44,11 +44,11 @@ def _broken(text: str, width: int, further: str = "") -> list[str]:
 
 
 def counted(number: int, what: str) -> str:
-    """Write a number of things."""
+    """Return a number with its noun, which is in the plural unless the number is 1."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def listed(words: Iterable[str]) -> str:
-    """Join words as in a sentence."""
+    """Join words with commas and *and*, as in a sentence."""
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last

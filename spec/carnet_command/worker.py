@@ -1,8 +1,8 @@
 """One worker process, and the pipe to it.
 
-It is asked a function and a part of the work, and sends every answer as soon as it has it. One that dies, fills its
-memory or says nothing for too long is ended, and what it had not answered is lost. It ends when the process that
-started it has ended, however that happened.
+The worker receives a function and a part of the work, and sends each answer as soon as it has it. A worker that
+crashes, exceeds its memory or is silent for too long is killed, and its further answers are lost. A worker ends when
+the process that started it has ended, in whatever way.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from carnet_command.interrupts import block_interrupts, let_signals_end_this_pro
 from carnet_command.processes import worker_context
 
 STARTING: Final = 60.0
-"""Seconds for a process to start, before its patience begins."""
+"""Seconds that a process may take to start, before the limit on its silence applies."""
 GRACE: Final = 1.0
-"""Seconds for a process to end that has closed its pipe."""
+"""Seconds that a process may take to end after it closed its pipe."""
 OUT_OF_MEMORY: Final = "the worker needs more memory than it may have"
 
 Part = TypeVar("Part")
@@ -38,19 +38,19 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Stands for the answers that a worker did not give, and says why."""
+    """Replaces the answers that a worker did not give, and says why."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class StartNotice:
-    """What a worker says before its first answer: only now can it be slow."""
+    """The message of a worker before its first answer; from now on the limit on its silence applies."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What a worker says after its last answer: nothing, or what went wrong."""
+    """The message of a worker after its last answer, with the exception that ended the work, if there was one."""
 
     error: Exception | None = None
 
@@ -69,7 +69,7 @@ class Worker:
         theirs.close()
 
     def ask(self, function: Callable[[Part], Iterable[Any]], part: Part) -> bool:
-        """Give the process something to do, and say whether it was there to take it."""
+        """Send the process a part of the work; return whether the process is alive to take it."""
         self.deadline = time.monotonic() + STARTING
         try:
             self.pipe.send((function, part))
@@ -78,7 +78,7 @@ class Worker:
         return self._process.is_alive()
 
     def said(self, patience: float) -> Any:
-        """Return what the process said, or what became of it."""
+        """Return the next message of the process, or `Lost` if it ended or was silent for ``patience`` seconds."""
         if not self.pipe.poll():
             self.end()
             return Lost(f"the worker said nothing for {patience:g} s")
@@ -93,7 +93,7 @@ class Worker:
         return said
 
     def _failure(self) -> Lost:
-        """Say how the process ended, which its pipe told first."""
+        """Return how the process ended, after its pipe was closed."""
         self._process.join(GRACE)
         code = self._process.exitcode
         self.end()
@@ -108,19 +108,19 @@ class Worker:
 
 
 def kind_of(memory: int | None) -> tuple[object, ...]:
-    """Tell workers apart that cannot stand in for each other: a process imports from where it was started."""
+    """Return the kind of worker that this process needs: workers of other kinds have another limit or import path."""
     return (memory, str(Path.cwd()), *sys.path)
 
 
 def is_one() -> bool:
-    """Whether this process is a worker: it starts no others."""
+    """Whether this process is a worker; a worker starts no other workers."""
     return multiprocessing.current_process().daemon
 
 
 def answered_here(
     function: Callable[[Part], Iterable[Answer]], parts: Iterable[Part]
 ) -> Iterator[tuple[Part, Answer | Lost]]:
-    """Answer in this process, which is a worker itself; what asked it awaits other news than these parts have."""
+    """Answer in this process, which is a worker itself; news of these parts are not sent, as nothing awaits them."""
     for part in parts:
         asking, _asking[:] = _asking[:], []
         said: list[Answer | Lost] = []
@@ -134,22 +134,22 @@ def answered_here(
 
 
 _asking: list[Connection] = []
-"""In a worker: the pipe to the process that asks; without one, nobody is told any news."""
+"""In a worker: the pipe to the process that started it; empty elsewhere, and then news go nowhere."""
 
 
 def tell(news: object) -> None:
-    """Send something besides the answers of the function that calls this, from the worker that runs it.
+    """Send a message besides the answers of the function that the worker runs; that function calls this.
 
-    It arrives as an answer does, before those that come later. Outside a worker it goes nowhere.
+    The message arrives like an answer, before all later answers. Outside a worker it goes nowhere.
     """
     for pipe in _asking:
         pipe.send(news)
 
 
 def _serve(pipe: Connection, memory: int | None) -> None:
-    """Answer what is asked, until nobody is left who asks."""
+    """Answer the requests from the pipe, until it is closed."""
     let_signals_end_this_process()
-    gc.freeze()  # what a parent has built is never garbage here
+    gc.freeze()  # objects of the parent never become garbage here
     look_rarely()
     if memory is not None:
         _limit_address_space(memory)
@@ -162,7 +162,7 @@ def _serve(pipe: Connection, memory: int | None) -> None:
 
 
 def _limit_address_space(more: int) -> None:
-    """Allow this process so many bytes beside those that it began with, as far as the system tells them."""
+    """Limit the address space of this process to its present size, if the system tells it, plus ``more`` bytes."""
     told = Path("/proc/self/statm")
     pages = int(told.read_text().split()[0]) if told.exists() else 0
     _, most = resource.getrlimit(resource.RLIMIT_AS)
@@ -172,7 +172,7 @@ def _limit_address_space(more: int) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process once the one that started it has ended: what it is at is for nobody."""
+    """End this process once the process that started it has ended, as nothing awaits its answers."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -180,12 +180,12 @@ def _end_with_parent() -> None:
 
 
 def _answered(pipe: Connection, asked: bytes) -> End:
-    """Send the answers, and return how it ended."""
+    """Send the answers to a request, and return how the work ended."""
     try:
         function, part = pickle.loads(asked)
         pipe.send(StartNotice())
         for answer in function(part):
             pipe.send(answer)
-    except Exception as error:  # whatever it is, the process that asked hears of it
+    except Exception as error:  # any exception is sent to the process that asked
         return End(error)
     return End()

@@ -1,10 +1,10 @@
-"""Worker processes: killable, bound in memory, and none takes another one along.
+"""Worker processes that can be killed, have bounded memory, and fail independently.
 
-Where one is lost, what it had not answered is reported, and a new worker goes on with the rest. The limit in seconds
-exists for that alone: budgets are counted in work.
+If a worker is lost, the part without an answer is reported, and a new worker continues with the other parts. The limit
+in seconds only detects stuck workers: budgets are counted in work.
 
-A worker that cannot be forked takes some 0.4 s to start, so a few that have nothing to do are kept until this process
-ends. A worker starts no workers: what is asked there is answered there, and the process that started it can kill it.
+A worker that cannot be forked takes some 0.4 s to start, so a few idle workers are kept until this process ends. A
+worker starts no workers: a pool in a worker answers in the worker's own process, which its parent can kill.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from carnet_command.worker import Answer, End, Lost, Part, StartNotice, Worker, 
 PATIENCE: Final = 120.0
 """Seconds without an answer after which a worker counts as stuck."""
 MEMORY: Final = 2 * 1024**3
-"""Bytes of address space that a worker may have beside what it begins with; a typical one needs a tenth of that."""
+"""Bytes of address space that a worker may add to what it starts with; a typical one needs a tenth of that."""
 KEPT: Final = 2
-"""How many workers without work are kept."""
+"""The most idle workers that are kept."""
 
 IsLast = Callable[[Part, Answer], bool]
 """Says whether an answer is the last one of its part."""
 
 
 def only(_part: object, _answer: object) -> bool:
-    """Say that an answer is the last one of its part: it has no other."""
+    """Return that an answer is the last one of its part; for functions that give one answer for each part."""
     return True
 
 
 @dataclass(slots=True)
 class Work(Generic[Part]):
-    """A part that a worker is at, and whether it has given the last answer."""
+    """The part that a worker works on, and whether its last answer has come."""
 
     part: Part
     complete: bool = False
 
     def awaits(self, said: Any, last: IsLast[Part, Any] | None) -> bool:
-        """Whether anybody waits for what was said: nothing is lost with a worker that has given the last answer."""
+        """Whether a message belongs to the results; the loss of a worker after its last answer does not."""
         if isinstance(said, Lost):
             return not self.complete
         self.complete = self.complete or (last is not None and last(self.part, said))
@@ -55,7 +55,7 @@ class Work(Generic[Part]):
 
 
 class Pool(ABC):
-    """Something that answers parts of the work in processes that can be lost, to be used as a context manager.
+    """A context manager that runs parts of the work in processes that can be lost.
 
     Attributes:
         jobs: how many parts are worked on at once.
@@ -70,7 +70,7 @@ class Pool(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        """End what is still running."""
+        """End the processes that are still running."""
 
     @abstractmethod
     def results(
@@ -79,16 +79,16 @@ class Pool(ABC):
         parts: Iterable[Part],
         last: IsLast[Part, Answer] | None = None,
     ) -> Iterator[tuple[Part, Answer | Lost]]:
-        """Yield, as they come, the answers of ``function`` to each of ``parts``; after a lost one, none of that part.
+        """Yield the answers of ``function`` to each part as they arrive; `Lost` is the last answer of a part.
 
         Args:
-            function: one that a fresh process can import.
-            parts: what it is called with, once each; the next one is made when there is somebody to take it.
-            last: knows the last answer of a part, which nothing is lost after. Without it, a part of which all answers
-                have come may be reported as lost, since only its worker knows that these are all.
+            function: a function that a fresh process can import.
+            parts: the arguments of its calls; the next one is taken from the iterable when a worker is free.
+            last: recognises the last answer of a part; the loss of the worker after it is not reported. Without
+                ``last``, a part may be reported as lost after all its answers, as only the worker knows their number.
 
         Raises:
-            Exception: what ``function`` raised.
+            Exception: the one that ``function`` raised.
         """
 
 
@@ -96,10 +96,10 @@ class WorkerPool(Pool):
     """Up to ``jobs`` processes of this machine.
 
     Args:
-        jobs: how many.
-        patience: seconds without an answer after which one counts as stuck.
-        memory: bytes of address space that one may have; ``None`` where the work itself keeps within a bound.
-        keep: whether some may be kept when they have nothing to do; not if they remember what can change.
+        jobs: the most processes.
+        patience: seconds without an answer after which a process counts as stuck.
+        memory: bytes of address space that a process may add; ``None`` if the work itself is bounded.
+        keep: whether idle processes may be kept for later pools; not if they cache what can change.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class WorkerPool(Pool):
         parts: Iterable[Part],
         last: IsLast[Part, Answer] | None = None,
     ) -> Iterator[tuple[Part, Answer | Lost]]:
-        """Yield the answers of processes of this machine; see :meth:`Pool.results`."""
+        """Yield the answers of local processes; see :meth:`Pool.results`."""
         under_way = PendingWork(self, function, parts, last)
         try:
             yield from under_way.results()
@@ -145,11 +145,11 @@ class WorkerPool(Pool):
         parts: Iterable[Part],
         last: IsLast[Part, Answer] | None = None,
     ) -> BackgroundWork[Part, Answer]:
-        """Return the same answers, to be found while this process does something else; see :meth:`Pool.results`."""
+        """Return the same answers as :meth:`results`, computed while this process does something else."""
         return BackgroundWork(self, function, parts, last)
 
     def asked(self, function: Callable[[Part], Iterable[Any]], part: Part) -> Worker:
-        """Ask a worker that is there, or a new one."""
+        """Send a part of the work to an idle worker, or to a new one, and return the worker."""
         shared = _kept if self.keep else []
         while self._idle or shared:
             worker = (self._idle or shared).pop()
@@ -161,12 +161,12 @@ class WorkerPool(Pool):
         return worker
 
     def rests(self, worker: Worker) -> None:
-        """Keep a worker that has nothing to do for the next part."""
+        """Add a worker to the idle ones, for the next part."""
         self._idle.append(worker)
 
 
 class PendingWork(Generic[Part, Answer]):
-    """Parts that the workers of a pool are at, and those that wait for one."""
+    """The parts that workers of a pool work on, and the parts that wait for a worker."""
 
     def __init__(
         self,
@@ -182,10 +182,10 @@ class PendingWork(Generic[Part, Answer]):
         self.busy: dict[Worker, Work[Part]] = {}
 
     def results(self) -> Iterator[tuple[Part, Answer | Lost]]:
-        """Yield what was answered, and everything else as it comes.
+        """Yield the answers so far, and further ones as they arrive.
 
         Raises:
-            Exception: what a worker raised.
+            Exception: the one that a worker raised.
         """
         if is_one():
             yield from answered_here(self._function, self._waiting)
@@ -201,14 +201,14 @@ class PendingWork(Generic[Part, Answer]):
             _hear(self)
 
     def go_on(self) -> None:
-        """Give the next parts to workers that have none."""
+        """Send the next parts to workers, up to ``jobs`` at once."""
         if self._error is None:
             for part in islice(self._waiting, self._pool.jobs - len(self.busy)):
                 with defer_interrupts():
                     self.busy[self._pool.asked(self._function, part)] = Work(part)
 
     def hear(self, worker: Worker) -> None:
-        """Take note of what a worker said."""
+        """Process the next message of a worker."""
         said, work = worker.said(self._pool.patience), self.busy[worker]
         if isinstance(said, Lost | End):
             del self.busy[worker]
@@ -219,17 +219,17 @@ class PendingWork(Generic[Part, Answer]):
             self._said.append((work.part, said))
 
     def end(self) -> None:
-        """End the workers that are at work."""
+        """End the workers that are busy."""
         for worker in self.busy:
             worker.end()
         self.busy.clear()
 
 
 class BackgroundWork(PendingWork[Part, Answer]):
-    """Parts that are answered while this process does something else, to be used as a context manager.
+    """A context manager for parts that workers answer while this process does something else.
 
-    Whoever waits for other workers takes note of what these have said, and gives them the next parts. In a process that
-    is a worker itself nothing begins before it is asked for.
+    Whenever this process waits for any worker, the messages of these workers are processed, too, and they get the next
+    parts. In a process that is a worker itself, nothing starts before the results are requested.
     """
 
     def __enter__(self) -> Self:
@@ -246,7 +246,7 @@ class BackgroundWork(PendingWork[Part, Answer]):
         self.end()
 
     def end(self) -> None:
-        """End what is under way, and the workers of the pool."""
+        """End the busy workers, and the pool."""
         if self in _beside:
             _beside.remove(self)
         super().end()
@@ -257,11 +257,11 @@ _beside: list[BackgroundWork[Any, Any]] = []
 
 
 _kept: list[Worker] = []
-"""Workers without work, which the next ones who need some take over."""
+"""The idle workers, which the next pool takes over."""
 
 
 def _hear(mine: PendingWork[Any, Any]) -> None:
-    """Wait until something was heard of a worker, or one has been silent for too long, and take note of it."""
+    """Wait until a worker sends a message or has been silent for too long, and process that."""
     heard = _beside if mine in _beside else [mine, *_beside]
     busy = {worker: each for each in heard for worker in each.busy}
     soonest = min(worker.deadline for worker in busy) - time.monotonic()

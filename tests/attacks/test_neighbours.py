@@ -13,11 +13,11 @@ import pytest
 
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
-from carnet_ref.systems.gpu_travelling.exploits.inversion import Neighbours
 from carnet_ref.training import TrainingResult, sample_text
 from carnet_ref.training.characters import CharacterModel
 from carnet_ref.training.private import UpdateNoise
 from tests.benchmarks.neighbours_pages import places_told, recorded
+from tests.fixtures.gradient_inversion import Neighbours
 from tests.fixtures.worlds import TestWorld, world_of
 
 SMALL = CharacterModel(steps=1, batch=6)

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from carnet_ref.privacy import GaussianAccountant, Release, deviation_for, upward
-from carnet_ref.systems.asymml.ablations import Unnoised, unprotected
 from carnet_ref.systems.asymml.network import SPLIT_LAYERS, Weights, backward, features_of, forward, pictures
-from carnet_ref.systems.asymml.reconstruction import reconstruct
 from carnet_ref.systems.asymml.split import (
     Array,
     GaussianMechanism,
@@ -31,6 +29,7 @@ from carnet_ref.systems.asymml.split import (
     split,
     weight_gradient,
 )
+from tests.fixtures.split_attacks import Unnoised, reconstruct, unprotected
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "asymml"
 DELTA = 1e-5

@@ -13,12 +13,21 @@ from pathlib import Path
 import numpy as np
 
 from carnet_ref.field import Draw, Field, KeyStream, Residues
-from carnet_ref.systems.coded_private_ml.ablations import centred_ranges, seeded
 from carnet_ref.systems.coded_private_ml.code import LagrangeCode
-from carnet_ref.systems.coded_private_ml.recovery import block_at_own_point, together, without_known_noise
 from carnet_ref.systems.darknight.batch import CodedBatch
-from carnet_ref.systems.slalom.ablations import keyed_with_zeros, narrow, reused
-from carnet_ref.systems.slalom.recovery import difference, middle, unmasked
+from tests.fixtures.coding_attacks import (
+    block_at_own_point,
+    centred_ranges,
+    difference,
+    keyed_with_zeros,
+    middle,
+    narrow,
+    reused,
+    seeded,
+    together,
+    unmasked,
+    without_known_noise,
+)
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "coding"
 SIDE = 32

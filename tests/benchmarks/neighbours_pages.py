@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from carnet_ref.privacy import GaussianAccountant, deviation_for, upward
-from carnet_ref.systems.gpu_travelling.exploits.inversion import Array, Neighbours, Window
 from carnet_ref.training import Trainer, sample_text
 from carnet_ref.training.characters import ALPHABET, CharacterModel, batches
 from carnet_ref.training.private import PrivateTrainer, UpdateNoise, weights_of
+from tests.fixtures.gradient_inversion import Array, Neighbours, Window
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "neighbours"
 HEAD = ("an update is", "ε of a holder", "σ/C", "windows read", "places told", "two texts told apart", "loss")

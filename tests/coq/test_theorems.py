@@ -32,7 +32,7 @@ from tests.fixtures import toy
 
 STATED = re.compile(r"Theorem (\w+) : always (\w+) (\w+|\[\]) (\w+)\.")
 EVERY = [(family, name) for family in registered_families() for name in family.with_layers(family.main)]
-TEXTBOOK = [f"carnet_spec.examples.{name}:FAMILY" for name in ("needham_schroeder", "sigma")]
+TEXTBOOK = [f"carnet_spec.examples.{name}:FAMILY" for name in ("needham_schroeder", "sigma", "tickets")]
 MAIN = [(family, name) for family, name in EVERY if family.protocol(name).claims]
 
 

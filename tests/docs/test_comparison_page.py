@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from carnet_check.loading.families import load
-from carnet_ref.systems.transfer_costs import WAYS
 from carnet_spec.language import Family, PartyKind, PartyView, Visibility
 from carnet_spec.protocols.registry import registered
 from docs._ext.carnet_pages.comparison import ClaimStatus, System, comparison, picture
 from docs._ext.carnet_pages.markdown import label, prose
+from docs._ext.carnet_pages.transfer_costs import WAYS
 from tests.fixtures import toy
 from tests.repo.tracked import ROOT
 

@@ -13,7 +13,6 @@ import pytest
 
 from carnet_check.attacks.hunt import attack_target
 from carnet_check.conformance.checks import silent_defences, undemanded
-from carnet_check.engines.induction.minimal import claims_of_layers
 from carnet_check.engines.interface import AnswersObligations
 from carnet_check.engines.registry import all_able
 from carnet_check.loading.families import load, registered_families
@@ -26,6 +25,7 @@ from docs._ext.carnet_pages.agreement import Recorded, agreement, read
 from docs._ext.carnet_pages.correspondence import ELEMENTS, STEPS
 from docs._ext.carnet_pages.counted_mutants import mutants, summary
 from docs._ext.carnet_pages.counted_proofs import TRUSTED, lines, proofs
+from docs._ext.carnet_pages.minimal import claims_of_layers
 from docs._ext.carnet_pages.traces import Traces
 from tests.coq.coq_files import to_be_proved
 from tests.faults.trying import UNSEEN

@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("spec", "model_check", "reference_impl")
-COPIED = (*PACKAGES, "tests")
+COPIED = (*PACKAGES, "docs/_ext", "tests")
 SECONDS = 300
 """How long the tests that should notice a fault may take, generously."""
 

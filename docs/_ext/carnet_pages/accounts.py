@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from carnet_check.engines.induction import minimal
 from carnet_check.engines.induction.solving import Workers
 from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
@@ -15,6 +14,7 @@ from carnet_check.loading.families import Source, load
 from carnet_check.verification.assumptions import CAPS, falls_without
 from carnet_spec.language import Family, Protocol
 
+from . import minimal
 from .markdown import code, page, prose, table
 
 RECORDS = Path(__file__).parents[3] / "docs" / "results" / "accounts"

@@ -15,10 +15,10 @@ from html import escape
 from typing import Any
 
 from carnet_command.text import counted
-from carnet_ref.systems.transfer_costs import BUFFER, CHUNK, NETWORK_RATE, WAYS, TransferCost, WayOfData, cost_of
 from carnet_spec.language import Claim, Family, LemmaClaim, PartyKind, PartyView, Protocol, Threat, Visibility
 
 from .markdown import Lines, code, label, page, prose, table
+from .transfer_costs import BUFFER, CHUNK, NETWORK_RATE, WAYS, TransferCost, WayOfData, cost_of
 
 Values = Mapping[str, Any]
 PAGE = "comparison.md"

@@ -1,4 +1,4 @@
-"""Attacks: found, drawn, carried out, and kept as tests.
+"""Attacks: the search for them, their diagrams, their replay on an implementation, and regression tests made of them.
 
-The judge of everything here is the interpreter; an attack that it does not reproduce is an internal error.
+The interpreter replays every attack. An attack that it does not reproduce is an internal error.
 """

@@ -10,14 +10,25 @@ from itertools import groupby
 from carnet_check.loading.families import Source
 from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.interpreter import NotEnabled
-from carnet_check.wording import Change, changes, fill_places, is_deduction, known, narrate, reasons
+from carnet_check.wording import (
+    ANYONE,
+    Change,
+    changes,
+    fill_places,
+    is_deduction,
+    knower_of,
+    knowledge_symbols,
+    known,
+    narrate,
+    reasons,
+)
 from carnet_command.text import counted, listed, wrapped
 from carnet_spec.language import Action, Eventually, Invariant, Protocol, SpecificationError, markup
-from carnet_spec.language.terms import Apply, Var
+from carnet_spec.language.terms import Apply, Sort, Var
 from carnet_spec.trace import Trace, TraceStep
 
 OPENING = re.compile(r"\s*(\d+(-\d+)?\.\s+|>>> |<<< |given that  |it is false that  )?")
-"""The number or the words before a sentence or a formula."""
+"""The step number or the fixed words at the beginning of a line, before its sentence or formula."""
 
 
 def describe_attack(
@@ -31,8 +42,8 @@ def describe_attack(
     """Describe a minimised trace along which ``states`` were reached.
 
     Args:
-        judge: replayed the trace.
-        failing: the invariant that fails in the last state, or what a lasso waits for in vain.
+        judge: the interpreter that replayed the trace.
+        failing: the invariant that fails in the last state, or the liveness property that a lasso violates.
         trace: the steps.
         states: those along the trace, the first one included.
         full: add the fields that each step changed.
@@ -55,12 +66,12 @@ def describe_briefly(
 ) -> list[str]:
     """Describe a minimised trace in a few lines; the arguments are those of `describe_attack`."""
     why, *_ = reasons(judge, failing, trace, states)
-    lines = [*brief(judge.protocol, states, trace, remarks), "", f"  {why.removesuffix(':')}"]
+    lines = [*brief(judge, states, trace, remarks), "", f"  {why.removesuffix(':')}"]
     return [*(part for line in lines for part in folded(line)), ""]
 
 
 def folded(line: str) -> list[str]:
-    """Fold a line at the width of the report; later lines begin below the sentence or formula."""
+    """Wrap a line at the width of the report; continuation lines are aligned with its sentence or formula."""
     opening = OPENING.match(line)
     begins = opening.end() if opening else 0
     return wrapped(line[:begins], line[begins:], begins)
@@ -83,10 +94,10 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """One step of a trace as people look at it.
+    """One step of a trace, prepared for display.
 
-    ``number`` counts what happens; what the adversary merely works out has none. ``known`` is everything that each
-    party knows after the step, ``learned`` what it did not know before.
+    ``number`` counts the steps, except the adversary's deductions, which have no number. ``known`` is everything that
+    each party knows after the step, ``learned`` the part of it that the party did not know before.
     """
 
     number: int | None
@@ -108,14 +119,15 @@ class SequenceChart:
     steps: tuple[ShownStep, ...]
 
 
-def sequence_chart(protocol: Protocol, states: Sequence[State], trace: Trace) -> SequenceChart:
-    """Draw up ``trace``, along which ``states`` were reached."""
-    steps = _one_name_each(protocol, list(_shown_steps(protocol, states, trace)))
+def sequence_chart(judge: Interpreter, states: Sequence[State], trace: Trace) -> SequenceChart:
+    """Draw up ``trace``, along which ``states`` were reached; each agent has one column, whatever names it."""
+    names = _PartyNames(judge)
+    steps = _one_name_each(list(_shown_steps(judge.protocol, names, states, trace)), names)
     parties = dict.fromkeys(party for shown in steps for party in _parties(shown))
     return SequenceChart(tuple(parties), tuple(steps))
 
 
-def _shown_steps(protocol: Protocol, states: Sequence[State], trace: Trace) -> Iterator[ShownStep]:
+def _shown_steps(protocol: Protocol, names: _PartyNames, states: Sequence[State], trace: Trace) -> Iterator[ShownStep]:
     number = 0
     for position, step in enumerate(trace.steps):
         action = protocol.action(step.action)
@@ -126,11 +138,11 @@ def _shown_steps(protocol: Protocol, states: Sequence[State], trace: Trace) -> I
             step=step,
             action=action,
             sentence=fill_places(action.says, step.env),
-            actor=_actor(action, step),
-            arrow=_arrow(action, step),
+            actor=names.actor(action, step, before) or action.by.name,
+            arrow=names.arrow(action, step, before),
             changes=tuple(changes(protocol, before, after)),
-            learned=known(protocol, after, before),
-            known=known(protocol, after),
+            learned=names.of_knowers(known(protocol, after, before)),
+            known=names.of_knowers(known(protocol, after)),
         )
 
 
@@ -142,50 +154,139 @@ def _parties(shown: ShownStep) -> Iterator[str]:
     yield from shown.learned
 
 
-def _one_name_each(protocol: Protocol, steps: Sequence[ShownStep]) -> list[ShownStep]:
+PLACE = re.compile(r"\{(\w+)\}")
+"""The place of a parameter, in a sentence or as one end of a message."""
+
+
+class _PartyNames:
+    """What the parties of a trace are called: an agent by its element, wherever the specification names one.
+
+    An action names who takes it, in this order, by what it declares, by the parameter that sends its message, by the
+    parameter that receives it, if that is of a sort that its role has elsewhere, by the parameter that its sentence
+    begins with, and by the only parameter of a sort that its role has elsewhere.
+    """
+
+    def __init__(self, judge: Interpreter) -> None:
+        protocol = judge.protocol
+        self._judge = judge
+        self._adversaries = {action.by.name for action in protocol.actions if not action.by.honest}
+        self._sorts: dict[str, set[Sort]] = {action.by.name: set() for action in protocol.actions}
+        for action in protocol.actions:
+            self._sorts[action.by.name] |= _declared_sorts(action)
+        knowing = {symbol.domain[knower_of(protocol, symbol)] for symbol in knowledge_symbols(protocol)}
+        self._agents = knowing.union(*self._sorts.values())
+        self._functions = {symbol.name: symbol for symbol in protocol.symbols if symbol.result in self._agents}
+        self.elements = {element for sort in self._agents for element in judge.instance.of(sort)}
+
+    def actor(self, action: Action, step: TraceStep, state: State) -> str | None:
+        """Return who takes a step, or nothing where the specification names its role alone."""
+        if action.actor is not None:
+            return str(self._judge.value(action.actor, state, step.env))
+        var = _sender(action) or self._receiver(action) or self._subject(action)
+        if var is not None:
+            return step.env[var.name]
+        return action.by.name if action.by.name in self.elements else None
+
+    def _receiver(self, action: Action) -> Var | None:
+        """Return the parameter that receives a message from another role, and so takes the step of an honest one."""
+        found = MESSAGE.match(action.message)
+        if found is None or not action.by.honest or found["sender"] == action.by.name:
+            return None
+        var = _parameter(action, found["receiver"])
+        return var if var is not None and var.sort in self._sorts[action.by.name] else None
+
+    def _subject(self, action: Action) -> Var | None:
+        """Return the parameter that acts by the sentence of an action without a message."""
+        if action.message:
+            return None
+        begins = PLACE.match(action.says)
+        first = [var for var in action.params if begins and var.name == begins[1] and var.sort in self._agents]
+        fitting = [var for var in action.params if action.by.honest and var.sort in self._sorts[action.by.name]]
+        return first[0] if first else fitting[0] if len(fitting) == 1 else None
+
+    def arrow(self, action: Action, step: TraceStep, state: State) -> Arrow | None:
+        """Return the message of a step, between the elements that its ends stand for."""
+        found = MESSAGE.match(action.message)
+        if found is None:
+            return None
+        sender, receiver = (self._end(found[part], action, step, state) for part in ("sender", "receiver"))
+        return Arrow(sender, receiver, fill_places(found["text"], step.env))
+
+    def _end(self, name: str, action: Action, step: TraceStep, state: State) -> str:
+        """Return the element that an end of a message stands for, such as the head of the only chain that is named."""
+        if name in self._functions:
+            symbol = self._functions[name]
+            fitting = [[var for var in action.params if var.sort == sort] for sort in symbol.domain]
+            if all(len(variables) == 1 for variables in fitting):
+                term = Apply(symbol, tuple(var for (var,) in fitting))
+                return str(self._judge.value(term, state, step.env))
+        return fill_places(name, step.env)
+
+    def of_knowers(self, facts: dict[str, list[str]]) -> dict[str, list[str]]:
+        """Return facts by party, where what the adversary knows is under its role if it has one alone."""
+        if ANYONE not in facts or len(self._adversaries) != 1:
+            return facts
+        (role,) = self._adversaries
+        named: dict[str, list[str]] = {}
+        for knower, known_facts in facts.items():
+            named.setdefault(role if knower == ANYONE else knower, []).extend(known_facts)
+        return named
+
+
+def _declared_sorts(action: Action) -> set[Sort]:
+    """Return the sort of whoever takes an action, as far as it is declared or that of the sender of its message."""
+    match action.actor:
+        case Var(_, sort):
+            return {sort}
+        case Apply(symbol, _):
+            return {symbol.result}
+        case _:
+            var = _sender(action)
+            return set() if var is None else {var.sort}
+
+
+def _sender(action: Action) -> Var | None:
+    """Return the parameter that sends the message of an action."""
+    found = MESSAGE.match(action.message)
+    return None if found is None else _parameter(action, found["sender"])
+
+
+def _parameter(action: Action, end: str) -> Var | None:
+    """Return the parameter that one end of a message is."""
+    place = PLACE.fullmatch(end)
+    return next((var for var in action.params if place and var.name == place[1]), None)
+
+
+def _one_name_each(steps: Sequence[ShownStep], names: _PartyNames) -> list[ShownStep]:
     """Where a role has one player in the whole trace, call the role by the player's name: gpu is gpu1."""
-    roles = {action.by.name for action in protocol.actions}
     players: dict[str, set[str]] = {}
     for shown in steps:
-        players.setdefault(shown.action.by.name, set()).add(shown.actor)
-    named = {role: min(those) for role, those in players.items() if role in roles and len(those) == 1}
+        own, by = shown.actor, shown.action.by
+        if by.honest and own == by.name and own not in names.elements:
+            own = ""
+        players.setdefault(by.name, set()).add(own)
+    single = {role: those - {""} for role, those in players.items() if role not in names.elements}
+    named = {role: min(those) for role, those in single.items() if len(those) == 1}
+
+    def renamed(name: str) -> str:
+        return named.get(name, name)
+
     return [
         replace(
             shown,
-            arrow=shown.arrow
-            and Arrow(
-                named.get(shown.arrow.sender, shown.arrow.sender),
-                named.get(shown.arrow.receiver, shown.arrow.receiver),
-                shown.arrow.text,
-            ),
+            actor=renamed(shown.actor) if shown.action.by.honest else shown.actor,
+            arrow=shown.arrow and Arrow(renamed(shown.arrow.sender), renamed(shown.arrow.receiver), shown.arrow.text),
         )
         for shown in steps
     ]
 
 
-def _arrow(action: Action, step: TraceStep) -> Arrow | None:
-    found = MESSAGE.match(action.message)
-    if found is None:
-        return None
-    return Arrow(*(fill_places(found[part], step.env) for part in ("sender", "receiver", "text")))
-
-
-def _actor(action: Action, step: TraceStep) -> str:
-    match action.actor:
-        case Var(name, _):
-            return step.env.get(name, action.by.name)
-        case Apply(symbol, ()):
-            return symbol.name
-        case _:
-            return action.by.name
-
-
 # -- An attack as a Mermaid sequence diagram: one lane per party, one arrow per message ------------
 
 
-def mermaid(protocol: Protocol, states: Sequence[State], trace: Trace) -> str:
+def mermaid(judge: Interpreter, states: Sequence[State], trace: Trace) -> str:
     """Draw a trace; steps without a message, and what is learned, are notes over the party concerned."""
-    chart = sequence_chart(protocol, states, trace)
+    chart = sequence_chart(judge, states, trace)
     lanes = {party: f"p{number}" for number, party in enumerate(chart.parties)}
     body: list[str] = []
     for shown in chart.steps:
@@ -201,24 +302,24 @@ def mermaid(protocol: Protocol, states: Sequence[State], trace: Trace) -> str:
 
 
 def _plain(text: str) -> str:
-    """Write ``text`` so that Mermaid takes no part of it for syntax."""
+    """Escape ``text``, so that Mermaid reads no part of it as syntax."""
     return text.translate({ord("#"): "#35;", ord(";"): "#59;", ord("\n"): " "})
 
 
 # --------------------------------------------------------------------------------------------------
-# An attack in a few lines: honest steps and what is deduced are folded, and the decisive step stays.
+# An attack in a few lines: honest steps and deductions are summarised, and the decisive step is written out.
 
 
-def brief(protocol: Protocol, states: Sequence[State], trace: Trace, remarks: Mapping[int, str]) -> list[str]:
+def brief(judge: Interpreter, states: Sequence[State], trace: Trace, remarks: Mapping[int, str]) -> list[str]:
     """Tell an attack in a few lines, with the numbers that its steps have wherever it is told.
 
     Args:
-        protocol: the design that is attacked.
+        judge: replayed the trace.
         states: those along the trace, the first one included.
         trace: the steps.
-        remarks: words to put below a step, by its position; such a step is not folded.
+        remarks: words to put below a step, by its position; such a step is always written out.
     """
-    shown = list(enumerate(sequence_chart(protocol, states, trace).steps))
+    shown = list(enumerate(sequence_chart(judge, states, trace).steps))
     last = len(shown) - 1
 
     def stays(place: tuple[int, ShownStep]) -> bool:
@@ -241,7 +342,7 @@ def _step_lines(places: Sequence[tuple[int, ShownStep]], remarks: Mapping[int, s
 
 
 def _in_one_line(steps: Sequence[ShownStep]) -> Iterator[str]:
-    """Yield a line for a run of steps: who takes them, and what is deduced on the way."""
+    """Yield a line for consecutive steps: which parties take them, and what the adversary deduces meanwhile."""
     numbered = [step for step in steps if step.number is not None]
     deduced = {
         party: [fact for step in steps if step.number is None for fact in step.learned.get(party, ())]
@@ -263,7 +364,7 @@ _NO_NUMBER = " " * _WIDTH
 
 
 def _label(first: ShownStep, last: ShownStep) -> str:
-    """Return the numbers of a run of steps, as wide as every label."""
+    """Return the numbers of consecutive steps, padded to the common width of labels."""
     if first.number is None:
         return _NO_NUMBER
     numbers = f"{first.number}" if first is last else f"{first.number}-{last.number}"
@@ -271,29 +372,29 @@ def _label(first: ShownStep, last: ShownStep) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The decisive step of an attack: the first that the design with nothing removed refuses, or takes to another outcome.
+# The decisive step of an attack: the first that the intact design refuses, or that has another outcome there.
 #
-# The attack is followed in that design from its own first state. What a defence refuses is found by the guard that
-# does not hold, and what it changes by the first state that is not the attacked design's.
+# The steps of the attack are taken in the intact design, from the attack's first state. A refusal is explained by the
+# guard that does not hold, and another outcome by the first state that differs from the attacked design's.
 
 MOST_CHANGES = 3
-"""How many fields are named in which two outcomes differ."""
+"""How many of the fields in which two outcomes differ are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisiveStep:
-    """The step of an attack at which the whole design does something else."""
+    """The step of an attack at which the intact design behaves differently."""
 
     position: int
-    """Of the step in the trace, from 0."""
+    """The position of the step in the trace, from 0."""
     design: str
-    """What is compared with: the variant, or the defences that were put back."""
+    """The design that the attacked one is compared with: a variant, or the defences that were put back."""
     guard: str
     """The guard that refuses the step there; empty if the step is taken, or does not exist."""
     defence: str
-    """The defence that the guard belongs to, if it belongs to one."""
+    """The defence that the guard belongs to; empty if there is none."""
     says: str
-    """In a sentence, what happens there instead."""
+    """A sentence that says what happens in that design instead."""
 
     @property
     def remark(self) -> Mapping[int, str]:
@@ -309,20 +410,20 @@ def decisive_step(
     trace: Trace,
     states: Sequence[State],
 ) -> DecisiveStep | None:
-    """Return the step at which an attack and the whole design part.
+    """Return the first step of an attack that the intact design does not take with the same outcome.
 
-    A variant that lacks no defence is another design: it is compared with the main variant that shares most actions.
+    A variant from which no defence was removed is compared with the main variant that shares most actions with it.
 
     Args:
         source: where the designs are from.
         attacked: the protocol of the attack.
         removed: the defences that were removed from its variant.
-        judge: replayed the attack.
+        judge: the interpreter that replayed the attack.
         trace: the steps.
         states: those along the trace, the first one included.
 
     Returns:
-        Nothing if the whole design takes every step to the same end, or cannot be followed in the instance.
+        None if every step has the same outcome in the intact design, or if the instance does not fit that design.
     """
     lacking = (*_without(source, attacked.variant), *removed)
     if lacking:
@@ -342,7 +443,7 @@ def _others(source: Source, attacked: Protocol) -> Iterator[Protocol]:
 
 
 def _count_shared_actions(one: Protocol, other: Protocol) -> int:
-    """Count the actions that two designs share to the last guard."""
+    """Count the actions that are exactly equal in two designs."""
     named = {action.name: action for action in one.actions}
     return sum(named.get(action.name) == action for action in other.actions)
 
@@ -350,11 +451,11 @@ def _count_shared_actions(one: Protocol, other: Protocol) -> int:
 def _first_divergence(
     name: str, whole: Protocol, attacker: Interpreter, trace: Trace, states: Sequence[State]
 ) -> DecisiveStep | None:
-    """Follow the attack in the whole design to where they part; they need not."""
+    """Take the steps of the attack in the intact design; return the first that differs, or None if none does."""
     try:
         judge = Interpreter(whole, attacker.instance)
     except SpecificationError:
-        return None  # the design has parts of which the instance says nothing
+        return None  # the instance interprets not all symbols of the design
     actions = {action.name: action for action in whole.actions}
     literal = any(attacker.protocol.action(step.action).deduction for step in trace.steps)
     state, take = (judge.start(), judge.fire) if literal else (judge.initial(), judge.step)
@@ -380,7 +481,7 @@ def _refused(position: int, name: str, action: Action, refused: str) -> Decisive
 
 
 def _difference(whole: Protocol, attacked: State, defended: State) -> str:
-    """Say what the whole design does beside what the attacked one does, if it has the same fields."""
+    """Describe how the outcome differs between the intact and the attacked design, if both have the same fields."""
     if attacked.relations.keys() != defended.relations.keys() or attacked.functions.keys() != defended.functions.keys():
         return ""
     different = [change.text for change in changes(whole, attacked, defended)]
@@ -389,7 +490,7 @@ def _difference(whole: Protocol, attacked: State, defended: State) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# An attack as a notebook shows it: numbered steps in sentences, the decisive one marked, and why the claim fails.
+# An attack as HTML for notebooks: the numbered steps, the decisive one marked, and why the claim fails.
 
 HEAD = ("step", "by", "what happens", "who learns what")
 
@@ -404,13 +505,13 @@ def as_html(
     """Return an attack as HTML.
 
     Args:
-        judge: replayed the trace.
-        failing: the invariant that fails in the last state, or what a lasso waits for in vain.
+        judge: the interpreter that replayed the trace.
+        failing: the invariant that fails in the last state, or the liveness property that a lasso violates.
         trace: the steps.
         states: those along the trace, the first one included.
-        decisive: where the whole design does something else, if that is known.
+        decisive: where the intact design behaves differently, if that is known.
     """
-    chart = sequence_chart(judge.protocol, states, trace)
+    chart = sequence_chart(judge, states, trace)
     taken = sum(shown.number is not None for shown in chart.steps)
     caption = f"{counted(taken, 'step')} and {counted(len(chart.steps) - taken, 'deduction')}"
     about = markup.design(trace.protocol, trace.variant, trace.without)
@@ -435,7 +536,7 @@ def _rows(steps: Sequence[ShownStep], decisive: DecisiveStep | None) -> Iterator
 
 
 def _for_ever(steps: Sequence[ShownStep], trace: Trace) -> markup.Html:
-    """Say of a run that never ends which steps are taken again."""
+    """Return a sentence that names the steps that a lasso repeats for ever."""
     if trace.loop is None:
         return markup.Html()
     again = [str(shown.number) for shown in steps[trace.loop :] if shown.number is not None]

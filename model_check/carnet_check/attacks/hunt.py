@@ -1,8 +1,8 @@
 """The search for an attack: small instances first, then a proof that there is none, then larger instances.
 
 Every stage is a search for a shortest violation, with an adversary budget where the stage has one. If the first stage
-finds nothing, a proof of the weakened protocol is tried with the lemmas that still hold. A proof ends the hunt, because
-it speaks for every size. Otherwise the larger stages follow, and what they leave open is UNKNOWN.
+finds nothing, the hunt tries to prove the weakened protocol with the lemmas that still hold. A proof ends the hunt,
+because it holds for every size. Otherwise the larger stages follow. If they find nothing, the verdict is UNKNOWN.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ Say = Callable[[str], None]
 
 
 def caps_within(memory: int | None) -> Caps:
-    """Return the caps of one stage of a hunt; without ``memory``, it may take most of the free memory."""
+    """Return the caps of one stage of a hunt; if ``memory`` is None, the stage may use most of the free memory."""
     return within(STAGE_CAPS, 1, Caps(memory=memory))
 
 
 @dataclass(frozen=True)
 class AttackTarget:
-    """What an attack is looked for on: claims of a weakened protocol under one threat model."""
+    """What a hunt attacks: claims of a weakened protocol under one threat model."""
 
     source: Source
     protocol: Protocol
@@ -68,7 +68,7 @@ class Hunt:
     stages: tuple[Coverage, ...] = ()
     assumptions: tuple[str, ...] = ()
     decisive: DecisiveStep | None = None
-    """The step that the design with nothing removed does not take so."""
+    """The first step that the intact design does not take with the same outcome."""
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the attack, or that there is none and how that is known."""
@@ -88,10 +88,10 @@ def attack_target(
     claim: str = "",
     every_claim: bool = False,
 ) -> AttackTarget:
-    """Check the names of what is to be attacked, and return it.
+    """Return the target of a hunt, after a check that everything that is named exists.
 
-    Without ``claim``: the one that a known finding names, or any that is made under the threat model; with
-    ``every_claim`` also those that are expected to fall there.
+    Without ``claim``, the target is the claim that a known finding names, or any claim made under the threat model.
+    With ``every_claim``, claims that are expected to be violated under the threat model belong to the target, too.
 
     Raises:
         UsageError: something that is named does not exist, or the combination makes no sense.
@@ -108,11 +108,11 @@ def attack_target(
 
 
 def ignore_progress(said: str) -> None:
-    """Say nothing."""
+    """Discard a progress message."""
 
 
 def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say = ignore_progress) -> Hunt:
-    """Look for an attack on ``target``; ``progress`` receives what is being done.
+    """Look for an attack on ``target``; ``progress`` is called with a line about each stage.
 
     Raises:
         EngineError: an engine reports an attack that the interpreter does not reproduce.
@@ -139,9 +139,9 @@ def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progre
 
 
 def not_attacked(target: AttackTarget) -> tuple[str, ...]:
-    """Return the stated claims that a hunt for any claim leaves out: those not made under the threat model."""
+    """Return the stated claims that a hunt for any claim leaves out, as they are not made under the threat model."""
     if target.claims != _claims(target.protocol, target.threat, ""):
-        return ()  # one claim was asked for
+        return ()  # the target is one claim
     return tuple(c.name for c in target.protocol.claims if not c.declared and c.name not in target.claims)
 
 
@@ -150,7 +150,7 @@ def _design_parts(target: AttackTarget) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _only(target: AttackTarget) -> str:
-    """Return the claim that was hunted, or nothing if it was any of several."""
+    """Return the one claim of the target, or an empty text if there are several."""
     return target.claims[0] if len(target.claims) == 1 else ""
 
 
@@ -183,7 +183,7 @@ def _threat(source: Source, protocol: Protocol, name: str) -> Threat:
 
 
 def _finding(source: Source, protocol: Protocol, threat: Threat, claim: str) -> Finding | None:
-    """Return the finding that this very design is an example of, whichever way it was asked for."""
+    """Return the finding whose example is this design, whether the caller named the design by variant or defences."""
     for finding in source.family.findings:
         if finding.threat == threat.id and claim in ("", finding.claim):
             design = _design(source, finding, protocol.variant)
@@ -193,7 +193,7 @@ def _finding(source: Source, protocol: Protocol, threat: Threat, claim: str) -> 
 
 
 def _design(source: Source, finding: Finding, variant: str) -> Protocol | None:
-    """Return what a finding attacks, in ``variant`` if it names none; nothing if there is no such thing there."""
+    """Return the design that a finding attacks, of ``variant`` if the finding names none; None if there is none."""
     try:
         return source.protocol(finding.variant or variant, finding.without)
     except UsageError:
@@ -225,7 +225,7 @@ def _claims(protocol: Protocol, threat: Threat, name: str) -> tuple[str, ...]:
 
 
 def _claims_named(protocol: Protocol, threat: Threat) -> tuple[str, ...]:
-    """Return every stated claim that mentions the threat model, also as one under which it falls."""
+    """Return every stated claim that mentions the threat model, even as one under which the claim is violated."""
     stated = (claim for claim in protocol.claims if not claim.declared)
     return tuple(c.name for c in stated if threat == NO_THREAT or threat.id in (*c.under, *c.fails_under))
 
@@ -258,7 +258,7 @@ def _search(target: AttackTarget, profile: Profile, caps: Caps, progress: Say) -
 
 
 def _shown(target: AttackTarget, profile: Profile, stages: list[Coverage]) -> Hunt:
-    """Minimise the shortest violation and replay it, which is what makes it an attack."""
+    """Return the hunt that ends with an attack: minimise the shortest violation, and have the interpreter replay it."""
     violations = stages[-1].violations
     order = {name: place for place, name in enumerate(target.claims)}
     claim = min(violations, key=lambda name: (len(violations[name].steps), order[name]))
@@ -284,13 +284,13 @@ def _shown(target: AttackTarget, profile: Profile, stages: list[Coverage]) -> Hu
 
 
 def replayed_in(protocol: Protocol, trace: Trace, profile: Profile) -> str:
-    """Say how long an attack is, and in which size it was replayed."""
+    """Return the words for the length of an attack and the size of the instance in which it was replayed."""
     taken = sum(not is_deduction(protocol.action(step.action)) for step in trace.steps)
     return f"{counted(taken, 'step')} and {counted(len(trace.steps) - taken, 'deduction')}; replayed in {profile.name}"
 
 
 def _redundant(target: AttackTarget, jobs: int, progress: Say) -> str:
-    """Say how it is known that every claim still holds, or nothing if it is not known."""
+    """Return the words for how every claim was proved in the weakened protocol; empty if no proof was found."""
     progress("no attack so far; trying to prove that there is none")
     threat = None if target.threat == NO_THREAT else target.threat
 

@@ -1,4 +1,4 @@
-"""An attack as a record in JSON, and as a test that fails until the defect is gone, with the replay that it runs."""
+"""An attack as a JSON record, and as a regression test that fails as long as the design allows the attack."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from carnet_check.loading.families import Source, axiom_violations, load, parts_
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_check.wording import attack_name, knowers, narrate, reason, reasons
 from carnet_command.printable import printable
-from carnet_command.text import hanging
+from carnet_command.text import hanging, listed
 from carnet_spec import language
 from carnet_spec.trace import Trace, TraceStep
 
 __all__ = ["Steps", "Structure", "as_test", "reproduces", "stands"]
 
 WIDTH = 120
-"""Columns that a written test takes at most."""
+"""The most columns of a generated test."""
 
 Steps = Sequence[tuple[str, Mapping[str, str]]]
 """The names of the actions taken, each with the element chosen for each parameter."""
@@ -40,25 +40,25 @@ def stands(
     without: Sequence[str] = (),
     budget: int | None = None,
 ) -> None:
-    """Replay an attack; return if it no longer breaks ``claim``, because a step became impossible or the claim holds.
+    """Replay an attack; return if it no longer violates ``claim``, as a step became impossible or the claim holds.
 
     A step that exists only without a defence is impossible once the design has the defence.
 
     Args:
         protocol: a registered id, ``path.py[:name]`` or ``module:name``.
-        claim: the claim that the attack broke.
-        steps: what was done, deductions included.
-        threat: the threat model it was done under.
+        claim: the claim that the attack violated.
+        steps: the steps of the attack, deductions included.
+        threat: the threat model of the attack.
         variant: the design that was attacked.
-        instance: the elements that there were, and what was true of them; no other instance has to allow the attack.
-        without: defences that were removed from it; a defence that the design no longer has is an error.
+        instance: the instance in which the attack was found; the attack is replayed in this instance only.
+        without: defences that were removed from the variant; a defence that it no longer has is an error.
         budget: the most active moves that the adversary has.
 
     Raises:
-        AssertionError: the attack still works; the message tells it.
+        AssertionError: the attack still works; the message describes it.
         UsageError: the protocol has no such claim, variant or defence.
-        SpecificationError: an action or parameter no longer exists, or the instance is none of this threat model any
-            more, so the attack says nothing about this design.
+        SpecificationError: an action or parameter no longer exists, or the instance no longer satisfies the axioms of
+            the threat model; the attack then says nothing about this design.
     """
     source = load(protocol)
     design = source.protocol(variant, tuple(without))
@@ -78,7 +78,7 @@ def stands(
 
 
 def reproduces(attack: Mapping[str, Any], reference: str) -> bool:
-    """Whether an attack, given as a record of one, works as the test of it replays it, so that the test can fail."""
+    """Return whether the test that `as_test` writes of this attack fails now, as it must on the attacked design."""
     steps = [(event["action"], event["args"]) for event in attack["events"]]
     try:
         stands(
@@ -97,7 +97,7 @@ def reproduces(attack: Mapping[str, Any], reference: str) -> bool:
 
 
 def _judge(design: language.Protocol, threat: str, structure: Structure, budget: int | None) -> Interpreter:
-    """Return the judge of the instance, which has to be one of the threat model: no other one counts as an attack."""
+    """Return an interpreter of the instance, which has to satisfy the axioms of the threat model to allow an attack."""
     instance = instance_of(structure, budget)
     require_about(structure, design)
     judge = Interpreter(design, instance)
@@ -107,7 +107,7 @@ def _judge(design: language.Protocol, threat: str, structure: Structure, budget:
 
 
 def _is_absent_shortcut(source: Source, design: language.Protocol, names: Sequence[str]) -> bool:
-    """Whether a step is a shortcut that the design's defences leave no room for; the others have to exist."""
+    """Whether a step is an action that a defence of the design takes away; every other step has to be an action."""
     shortcuts = {action.name for action in source.family.drafted(design.variant).actions if action.shortcut_of}
     present = {action.name for action in design.actions}
     missing = [name for name in names if name not in present]
@@ -118,12 +118,12 @@ def _is_absent_shortcut(source: Source, design: language.Protocol, names: Sequen
 
 
 def as_test(attack: Mapping[str, Any], reference: str, folder: Path) -> str:
-    """Write a pytest file that replays an attack, and finds the protocol from wherever it is run.
+    """Return the text of a pytest file that replays an attack, whatever the current folder of the test run is.
 
     Args:
-        attack: the record of one.
-        reference: names the protocol; one in a file is named by its absolute path.
-        folder: where the test will be.
+        attack: the record of the attack.
+        reference: names the protocol; a protocol in a file has an absolute path.
+        folder: the folder in which the test will be.
     """
     trace, profile = attack["trace"], attack["profile"]
     protocol, imports = _protocol_import(reference, folder)
@@ -163,7 +163,7 @@ def test_{name}() -> None:
 
 
 def _step(event: Mapping[str, Any]) -> list[str]:
-    """Write a step, and what it says as a comment before it."""
+    """Return the lines of a step, its sentence first as a comment."""
     action, args = _literal(event["action"]), event["args"]
     said = hanging(f"    # {printable(event['sentence'])}", 0, WIDTH - 2)
     comment = [said[0], *(f"    # {line.lstrip()}" for line in said[1:])]
@@ -174,7 +174,7 @@ def _step(event: Mapping[str, Any]) -> list[str]:
 
 
 def _protocol_import(reference: str, folder: Path) -> tuple[str, str]:
-    """Write what names the protocol in a test that is in a folder, and what has to be imported for it."""
+    """Return the expression that names the protocol in a test in ``folder``, and the import that it needs."""
     path, name = parts_of(reference)
     if name and path.isidentifier() and Path(f"{path}.py").is_file():  # a module of the current folder, by its file
         path = str(Path(f"{path}.py").absolute())
@@ -186,7 +186,7 @@ def _protocol_import(reference: str, folder: Path) -> tuple[str, str]:
 
 
 def _laid_out(value: Any, margin: int, beside: int) -> str:
-    """Write a value on one line if it fits between its margin and what stands beside it, else a part a line."""
+    """Write a value on one line if it fits beside ``margin`` and ``beside`` columns, else one part on each line."""
     line = _literal(value)
     if margin + beside + len(line) <= WIDTH or not value or not isinstance(value, Mapping | list):
         return line
@@ -201,18 +201,18 @@ def _laid_out(value: Any, margin: int, beside: int) -> str:
 
 
 def _prose(text: str) -> str:
-    """Write a sentence into a docstring, which nothing in it ends."""
+    """Escape a sentence for a docstring, so that no character of it ends the docstring."""
     quoted = printable(text).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     return "\n".join(hanging(quoted, 0, WIDTH))
 
 
 def _literal(value: object) -> str:
-    """Write texts, and lists and objects of them, as Python and as formatters like it."""
+    """Write a text, or lists and objects of texts, as a Python literal in the layout of code formatters."""
     return json.dumps(value, ensure_ascii=False)
 
 
 # --------------------------------------------------------------------------------------------------
-# The instance that an attack was found in, as plain JSON values, so that it can be replayed in that very one.
+# The instance in which an attack was found, as plain JSON values, so that it can be replayed in the same instance.
 
 Rows = Sequence[Sequence[str]]
 Structure = Mapping[str, Mapping[str, Sequence[Any]]]
@@ -223,7 +223,7 @@ A row of a function ends with its value.
 
 
 def structure_of(instance: language.Instance, protocol: language.Protocol) -> dict[str, dict[str, Any]]:
-    """Return the elements of an instance and what it says of the symbols of ``protocol``."""
+    """Return the elements of an instance and its interpretation of the symbols of ``protocol``."""
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
     relations = {
         symbol.name: instance.relations.get(symbol.name, frozenset()) for symbol in rigid if symbol.is_relation
@@ -238,10 +238,10 @@ def structure_of(instance: language.Instance, protocol: language.Protocol) -> di
 
 
 def instance_of(structure: Structure, budget: int | None) -> language.Instance:
-    """Return the instance that :func:`structure_of` wrote, with the most active moves that the adversary has.
+    """Return the instance that :func:`structure_of` wrote; the adversary has at most ``budget`` active moves in it.
 
     Raises:
-        SpecificationError: it is no such structure.
+        SpecificationError: the value is no structure.
     """
     try:
         return language.Instance(
@@ -258,10 +258,10 @@ def instance_of(structure: Structure, budget: int | None) -> language.Instance:
 
 
 def require_about(structure: Structure, protocol: language.Protocol) -> None:
-    """Insist that a structure says something of each symbol that never changes, and of nothing else.
+    """Require that a structure interprets each rigid symbol of ``protocol``, and no other symbol.
 
     Raises:
-        SpecificationError: it does not, so that it is an instance of another protocol.
+        SpecificationError: it does not, so it is an instance of another protocol.
     """
     for part, relations in (("relations", True), ("functions", False)):
         rigid = {each.name for each in protocol.symbols if not each.mutable and each.is_relation is relations}
@@ -281,7 +281,7 @@ def _table(rows: Rows) -> dict[language.Row, str]:
 
 
 # --------------------------------------------------------------------------------------------------
-# An attack as plain JSON values: all that a run keeps of it and that the report shows.
+# An attack as plain JSON values: what a run folder keeps and what the report shows.
 
 
 FORMAT = "carnet-attack/1"
@@ -298,22 +298,22 @@ class Attack:
     states: Sequence[State]
     profile: language.Profile
     expected: bool
-    """The specification says that the claim falls here."""
+    """Whether the specification declares that the claim is violated here."""
     rerun: str
     digest: str
-    """Of the specification; the judge of a lasso has rules of it as steps."""
+    """The digest of the specification; it is stored since the interpreter of a lasso has a modified protocol."""
     removed: tuple[str, ...] = ()
     finding: language.Finding | None = None
     decisive: DecisiveStep | None = None
 
     @property
     def name(self) -> str:
-        """What tells the attack from others on the same protocol; fit for a file name."""
+        """The name of the attack, unique among those on the protocol; fit for a file name."""
         return attack_name(self.trace.variant, self.threat.id, self.claim.name, self.removed)
 
     @property
     def failing(self) -> language.Invariant | language.Eventually:
-        """What the trace violates."""
+        """The invariant or liveness property that the trace violates."""
         return self.claim.checked if isinstance(self.claim, language.Claim) else self.claim
 
     def _repr_html_(self) -> str:
@@ -322,7 +322,7 @@ class Attack:
     def as_json(self) -> dict[str, Any]:
         """Return everything about the attack as JSON values; equal attacks give equal values."""
         protocol = self.judge.protocol
-        chart = sequence_chart(protocol, self.states, self.trace)
+        chart = sequence_chart(self.judge, self.states, self.trace)
         decides = self.decisive.remark if self.decisive else {}
         return {
             "format": FORMAT,
@@ -341,13 +341,16 @@ class Attack:
             "digest": self.digest,
             "parties": list(chart.parties),
             "knowers": knowers(protocol, self.judge.instance, chart.parties),
-            "events": [{**_shown(step), "decisive": decides.get(place, "")} for place, step in enumerate(chart.steps)],
+            "events": [
+                {**step_as_json(step), "decisive": decides.get(place, "")} for place, step in enumerate(chart.steps)
+            ],
             "reason": reasons(self.judge, self.failing, self.trace, self.states),
             "rerun": self.rerun,
         }
 
 
-def _shown(shown: ShownStep) -> dict[str, Any]:
+def step_as_json(shown: ShownStep) -> dict[str, Any]:
+    """Return one step of a sequence chart as JSON values."""
     arrow = shown.arrow
     return {
         "number": shown.number,
@@ -391,3 +394,34 @@ def of_hunt(result: Hunt, rerun: str) -> Attack:
         finding=target.finding if named else None,
         decisive=result.decisive,
     )
+
+
+def card(attack: Attack, family: language.Family) -> dict[str, str]:
+    """Say in a few words each what the attacker does, on whose design, and what fixes that design."""
+    return {"attack": _outline(attack), "design": _attacked_design(attack, family), "fix": _fix(attack, family)}
+
+
+def _outline(attack: Attack) -> str:
+    """Return what the attacker does where the designs part, or first after that, and what it does in the end."""
+    chart = sequence_chart(attack.judge, attack.states, attack.trace)
+    decisive = attack.decisive.position if attack.decisive else 0
+    dishonest = [place for place, step in enumerate(chart.steps) if not step.action.by.honest]
+    places = [*[place for place in dishonest if place >= decisive][:1], *dishonest[-1:]] or [len(chart.steps) - 1]
+    sentences = [chart.steps[place].sentence.rstrip(".") for place in sorted({*places})]
+    return ". In the end: ".join(sentences)
+
+
+def _attacked_design(attack: Attack, family: language.Family) -> str:
+    """Return whose design it is, if the finding says so, its title, and the defences that were removed."""
+    title, about = family.variants[attack.trace.variant].title, attack.finding.about if attack.finding else ""
+    named = title if title.startswith(about) else f"{about}: {title}"
+    return f"{named}, without {listed(attack.removed)}" if attack.removed else named
+
+
+def _fix(attack: Attack, family: language.Family) -> str:
+    """Return the defences that the attacked design lacks, or else the title of the main design that is compared."""
+    variant = family.variants[attack.trace.variant]
+    lacking = {*variant.without, *attack.removed}
+    defences = [each.title.rstrip(".") for each in family.drafted(variant.name).whole().defences if each.id in lacking]
+    compared = attack.decisive.design.removeprefix("in ") if attack.decisive else family.main[0]
+    return "; ".join(defences) or family.variants[compared].title

@@ -1,10 +1,10 @@
-"""Replaying attacks on an implementation, if one is installed that can.
+"""Replay attacks on an implementation, if one is installed that supports it.
 
-An implementation offers a function in the entry-point group ``carnet.replay``, under the protocol's id; one that has
-several protocols offers, under the name ``ANY``, what returns the function of a protocol, if it has one. It takes what
-``carnet attack --json`` prints, carries the steps out with real bytes, first on the design that was attacked and then
-with every defence on, and returns the outcome of both. If the implementation cannot take a step of the shortest attack,
-another attack is looked for: the function's ``realisable`` says which steps to leave out of the search.
+An implementation offers a function in the entry-point group ``carnet.replay``, under the protocol's id. If it has
+several protocols, it may offer one function under the name ``ANY`` that returns the function of a protocol, or None.
+The function gets what ``carnet attack --json`` prints. It takes the steps with real bytes, first in the design that was
+attacked and then with every defence on, and returns both outcomes. If the implementation cannot take a step of the
+shortest attack, another attack is looked for: the function's ``realisable`` says which steps to leave out.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from carnet_spec.trace import Trace
 GROUP = "carnet.replay"
 ANY = "any"
 MOST_STATES = 400_000
-"""How far another attack is looked for, in each size of instance."""
+"""The most states in which another attack is looked for, for each size of instance."""
 
 Limits = Mapping[str, Mapping[str, str] | None]
-"""Actions to leave out of a search, or the arguments that they may have in it."""
+"""For each action that is limited in a search: the arguments that it may have, or None to leave it out."""
 
 
 def replay_attack(attack: Mapping[str, Any], found: Hunt, memory: int | None = None) -> dict[str, Any] | None:
-    """Return the outcome of carrying an attack out; nothing if no implementation of its protocol is installed.
+    """Return the outcome of an attack on the implementation; None if no implementation of its protocol is installed.
 
-    If another attack on the same claim had to be taken, its steps are in the result.
+    If the implementation replayed another attack on the same claim instead, its steps are in the result.
     """
     replay = _replay(attack["protocol"])
     if replay is None:
@@ -68,7 +68,7 @@ def _replay(protocol: str) -> Replay | None:
 
 
 def _another(found: Hunt, limits: Limits, memory: int | None) -> list[dict[str, Any]] | None:
-    """Look for an attack on the same claim within ``limits``; it is still an attack on the whole design."""
+    """Look for an attack on the same claim within ``limits``, and return its steps."""
     target = found.target
     narrow = restricted_protocol(target.protocol, limits)
     claim = target.protocol.claim(found.claim).checked
@@ -91,7 +91,7 @@ def _another(found: Hunt, limits: Limits, memory: int | None) -> list[dict[str, 
 
 
 def restricted_protocol(protocol: Protocol, limits: Limits) -> Protocol:
-    """Return a protocol whose every run is one of ``protocol``: some actions are gone, others have a guard more."""
+    """Return ``protocol`` without some actions and with further guards on others: each run is a run of ``protocol``."""
     kept = (
         _guarded(action, limits.get(action.name) or {})
         for action in protocol.actions
@@ -117,7 +117,7 @@ def describe_replay(
     Args:
         outcome: what :func:`replay_attack` returned.
         protocol: the design that was attacked.
-        steps: those of the attack; if another attack was taken, its own are in the outcome.
+        steps: those of the attack; if another attack was replayed, its steps are in the outcome.
     """
     if outcome is None:
         yield "replay       no implementation of this protocol is installed"

@@ -1,8 +1,8 @@
 """The file of certificates that lies beside a specification: canonical JSON, compressed.
 
 A certificate is bound to the text of an obligation by the first 16 digits of its SHA-256. The text has the hypotheses
-that the certificate uses and no others; the file lists them by name, in the order of the text. Whoever reads a file
-takes nothing in it for granted but its form: what a certificate proves is for the kernel to say.
+that the certificate uses and no others; the file lists them by name, in the order of the text. Reading a file checks
+its form alone: only the kernel decides what a certificate proves.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from carnet_command.files import read_plain, reason
 
 FORMAT = "carnet-certificates/1"
 DIGITS = 16
-"""How many digits of a digest a certificate is bound to."""
+"""How many hexadecimal digits of a digest bind a certificate to its text."""
 LARGEST_FILE = 4 << 20
 LARGEST = 16 << 20
-"""The most bytes of a file, and of what is in it."""
+"""The most bytes of a file, compressed and decompressed."""
 MEMORY = 256 << 20
 """The most memory that decompressing may take."""
 _FILTERS: Sequence[Mapping[str, int]] = (
@@ -37,7 +37,7 @@ _NAMED = re.compile(r"\b([fm])([0-9]+)\b")
 
 
 class BadCertificateFile(UsageError):
-    """A file is no file of certificates."""
+    """A file is not a file of certificates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,14 @@ class Entry:
         return self.digest == digest[:DIGITS]
 
     def goes_through(self, hypotheses: Iterable[str]) -> bool:
-        """Whether what it uses are some of these hypotheses, each once and in their order: its steps count them."""
+        """Whether the certificate uses only these hypotheses, each once and in this order; its steps number them."""
         left = iter(hypotheses)
         return all(name in left for name in self.hypotheses)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The obligations of a layer: its invariants in order, and for each action which pairs are skipped, marked by 0."""
+    """The obligations of a layer: its invariants in order, and for each action a digit per invariant, 0 if skipped."""
 
     invariants: tuple[str, ...]
     actions: tuple[tuple[str, str], ...]
@@ -71,7 +71,7 @@ class Layout:
 class LayerCertificates:
     """The certificates of a layer: of its obligations in order, and of the skipped pairs of each invariant.
 
-    Where there is none, there is ``None``.
+    ``None`` stands where a certificate is missing.
     """
 
     layout: Layout
@@ -80,7 +80,7 @@ class LayerCertificates:
 
     @property
     def every(self) -> Iterator[Entry]:
-        """All of them that there are."""
+        """Yield every certificate that is there."""
         return (entry for entry in (*self.entries, *self.skipped.values()) if entry is not None)
 
 
@@ -97,7 +97,7 @@ class Certificates:
 
     @property
     def every(self) -> Iterator[Entry]:
-        """All of them."""
+        """Yield every certificate of every layer and of liveness."""
         yield from (entry for layer in self.layers.values() for entry in layer.every)
         yield from (entry for entries in self.liveness.values() for entry in entries.values())
 
@@ -106,7 +106,7 @@ class Certificates:
 
 
 def encoded_certificates(certificates: Certificates) -> bytes:
-    """Return the file of ``certificates``; equal ones have equal files."""
+    """Return the bytes of the file of ``certificates``; equal certificates have equal files."""
     given = dict.fromkeys(certificates.every)
     names = sorted({entry.names[int(number)] for entry in given for _, number in _NAMED.findall(entry.tokens)})
     hypotheses = sorted({name for entry in given for name in entry.hypotheses})
@@ -154,7 +154,7 @@ def _renamed(entry: Entry, names: Sequence[str]) -> Entry:
 
 
 def read(data: bytes, where: str = "the file of certificates") -> Certificates:
-    """Read a file; raise BadCertificateFile if it is none, or one of another version."""
+    """Read a file of certificates; raise BadCertificateFile if it is malformed or of another version."""
     try:
         content = json.loads(_decompressed(data))
         if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -205,7 +205,7 @@ def _certificates(content: Mapping[str, Any]) -> Certificates:
 
 
 def _there(listed: Sequence[Entry], place: Any) -> Entry:
-    """Return what has a number."""
+    """Return the certificate with a number."""
     if place is None:
         raise ValueError("expected a number")
     entry: Entry = _at(listed, place)
@@ -213,7 +213,7 @@ def _there(listed: Sequence[Entry], place: Any) -> Entry:
 
 
 def _at(listed: Sequence[Any], place: Any) -> Any:
-    """Return what has a number, or nothing for no number."""
+    """Return the element with a number, or None if the number is None."""
     if place is None:
         return None
     if type(place) is not int or not 0 <= place < len(listed):
@@ -233,15 +233,15 @@ def _texts(values: Any) -> tuple[str, ...]:
     return tuple(map(_text, values))
 
 
-# -- Where the certificates of a family lie: beside the module that it is loaded from --------------
+# -- The path of the certificates of a family: beside the module that it is loaded from ------------
 
 NAME = "certificates.json.xz"
 
 
 def place_of(source: Source) -> Path | None:
-    """Return where the certificates of a family lie, whether there are any or not; nothing if it is in no file.
+    """Return the path of the certificates of a family, which need not exist; None if the family is in no file.
 
-    A package has them inside; a file ``path.py:name`` has them beside it, in ``path.name.certificates.json.xz``.
+    A package contains its file; a family ``path.py:name`` has ``path.name.certificates.json.xz`` beside it.
     """
     target = known_protocols().get(source.reference, source.reference)
     module, _, name = (target, "", "") if target.endswith(".py") else target.rpartition(":")
@@ -264,10 +264,10 @@ def _file_of(module: str) -> Path | None:
 
 
 def load_certificates(path: Path) -> Certificates:
-    """Return the certificates in a file; none if there is no file.
+    """Return the certificates in a file; an empty value if there is no file.
 
     Raises:
-        BadCertificateFile: it is no file of certificates, or it cannot be read.
+        BadCertificateFile: the file is malformed, or it cannot be read.
     """
     try:
         return read(read_plain(path, LARGEST_FILE), f"'{path}'")

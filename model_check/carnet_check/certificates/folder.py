@@ -1,7 +1,7 @@
-"""The folder that ``carnet certify --out`` writes and ``carnet recheck`` judges by itself.
+"""The folder that ``carnet certify --out`` writes; it is all that ``carnet recheck`` needs to judge it.
 
-What has to be proved is made anew of the variants in it: an index that leaves an obligation out, or puts the text of
-another in its place, is not accepted. Whether these are the variants that somebody has in mind, their digests say.
+The obligations are generated again from the variants in the folder. An index that leaves an obligation out, or that has
+another text in its place, is not accepted. The digests tell a reader whether these are the expected variants.
 
 =============================== ====================================================================================
 ``index.csv``                   which obligation of which variant and threat model is in which file
@@ -30,7 +30,7 @@ from carnet_check.exports.obligation_index import COLUMNS
 from carnet_check.exports.obligation_text import Known, Provable, Writer
 from carnet_check.kernel.checker import Refused
 from carnet_check.obligations import GOAL, Layer, LivenessAttempt, assumed_of, attempts, layers, obligations
-from carnet_command.files import read_plain, reason
+from carnet_command.files import failing_as, read_plain, reason
 from carnet_spec.language import Claim, Protocol, SpecificationError, Term
 from carnet_spec.language.decoding import decoded
 from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
@@ -42,11 +42,11 @@ LARGEST = 1_000_000
 LARGEST_SYSTEM = 64 << 20
 """The most bytes of a variant."""
 Named = tuple[str, str, str]
-"""What an obligation is known by: its variant, its threat model or nothing, and its id."""
+"""The key of an obligation: its variant, its threat model or an empty text, and its id."""
 
 
 class RowVerdict(NamedTuple):
-    """Whether the certificate of one row of the index is accepted; if not, why, and whether there is none at all."""
+    """Whether the certificate of one row of the index is accepted; if not, why, and whether it is missing."""
 
     variant: str
     obligation: str
@@ -54,12 +54,12 @@ class RowVerdict(NamedTuple):
     why: str = ""
     missing: bool = False
     required: bool = True
-    """Whether it stands for an obligation; a row that nobody asks for, or a second one, does not."""
+    """Whether the row is needed; a row that names no obligation, or one that an earlier row names, is not."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextVerdict:
-    """Why the certificate of a text is not accepted, or nothing; and whether text or certificate is missing."""
+    """Why the certificate of a text is not accepted (empty if it is), and whether text or certificate is missing."""
 
     why: str = ""
     missing: bool = False
@@ -67,7 +67,7 @@ class TextVerdict:
 
 @dataclass(frozen=True, slots=True)
 class IndexComparison:
-    """The digest of each variant of a folder, what is wrong with the rows of its index, and what is to be proved."""
+    """The digest of each variant of a folder, a verdict on each row of its index, and the claims to be proved."""
 
     specifications: dict[str, str]
     rows: tuple[RowVerdict, ...]
@@ -79,7 +79,7 @@ def specifications(folder: Path) -> Iterator[tuple[Protocol, str]]:
     """Yield the variants of a folder, each with its canonical JSON.
 
     Raises:
-        UsageError: there is none, two have one name, or one cannot be read.
+        UsageError: there is no variant, two have the same name, or one cannot be read.
     """
     seen: set[str] = set()
     files = sorted((folder / SYSTEMS).glob("*.json"))
@@ -107,16 +107,16 @@ def _plain(file: Path, most: int) -> bytes:
 
 
 def compared(folder: Path, index: bytes) -> IndexComparison:
-    """Compare the index of a folder with the obligations of its variants, which are made anew.
+    """Compare the index of a folder with the obligations of its variants, which are generated again.
 
     Raises:
-        UsageError: the folder is none that ``carnet certify --out`` writes, or no verdict on a variant means anything.
-        SpecificationError: a variant says something that has no obligations.
+        UsageError: the folder is not of the form that ``carnet certify --out`` writes, or a variant has lint errors.
+        SpecificationError: a variant has a construct for which there are no obligations.
     """
     protocols = [protocol for protocol, _ in specifications(folder)]
-    for protocol in protocols:  # two things of one name would be one obligation
+    for protocol in protocols:  # two members with the same name would have the same obligation id
         for complaint in unsound(protocol, PROOF_SOUNDNESS):
-            raise UsageError(f"variant {protocol.variant}: no verdict would mean anything: {complaint}")
+            raise UsageError(f"variant {protocol.variant}: no verdict would be sound: {complaint}")
     texts: dict[Term, Known] = {}
     required: dict[Named, tuple[Provable, Writer]] = {}
     conditions: dict[Named, tuple[Provable, Writer]] = {}
@@ -145,7 +145,7 @@ def _named(obligation: Provable) -> Named:
 
 
 def _compared(row: Row, required: Mapping[Named, tuple[Provable, Writer]], listed: Collection[Named]) -> RowVerdict:
-    """Compare a row with the obligation that it names, unless the index has that already."""
+    """Compare a row with the obligation that it names, unless an earlier row names the same one."""
     found, key = RowVerdict(row.variant, row.obligation, row.digest), row.key
     if key not in required:
         under = f" under '{row.threat}'" if row.threat else ""
@@ -157,17 +157,17 @@ def _compared(row: Row, required: Mapping[Named, tuple[Provable, Writer]], liste
 
 
 def uncompared(rows: Iterable[Row], why: str) -> IndexComparison:
-    """Return that nobody compared an index with the variants, and why: none of its rows says anything then."""
+    """Return the comparison of an index that could not be compared with the variants, and why: no row is accepted."""
     said = f"it was not compared with the variants: {why}"
     found = (RowVerdict(row.variant, row.obligation, row.digest, said, missing=True) for row in rows)
     return IndexComparison({}, tuple(found))
 
 
 def judged(folder: Path, digests: Iterable[str]) -> dict[str, TextVerdict]:
-    """Have the kernel judge every text with one of these digests: it has to accept all certificates of it.
+    """Have the kernel check each text that has one of these digests; it has to accept all certificates of the text.
 
     Raises:
-        UsageError: the folder is none that ``carnet certify --out`` writes.
+        UsageError: the folder is not of the form that ``carnet certify --out`` writes.
     """
     certificates = load_certificates(folder / NAME)
     entries: dict[str, dict[Entry, None]] = {}
@@ -177,12 +177,12 @@ def judged(folder: Path, digests: Iterable[str]) -> dict[str, TextVerdict]:
 
 
 def unjudged(why: str) -> TextVerdict:
-    """Return that nobody judged a text, and why."""
+    """Return the verdict on a text that the kernel did not check, and why."""
     return TextVerdict(f"it was not judged: {why}", missing=True)
 
 
 def joined(rows: Iterable[RowVerdict], outcomes: Mapping[str, TextVerdict]) -> Iterator[RowVerdict]:
-    """Yield the rows of a comparison, each with what the kernel says of its text; without that it has no proof."""
+    """Yield the rows of a comparison with the kernel's verdicts on their texts; a row without one is not proved."""
     for row in rows:
         outcome = outcomes.get(row.digest)
         if outcome is None:
@@ -191,7 +191,7 @@ def joined(rows: Iterable[RowVerdict], outcomes: Mapping[str, TextVerdict]) -> I
 
 
 def _other_than(row: Row, obligation: Provable, writer: Writer) -> str:
-    """Say how a row differs from the obligation of the variant, if it does."""
+    """Return how a row differs from the obligation of the variant; empty if it does not."""
     try:
         digest = writer.digest(obligation, _names(row.hypotheses))
     except (SpecificationError, ValueError, RecursionError) as error:
@@ -227,7 +227,7 @@ def _verdict_of_text(folder: Path, digest: str, entries: Collection[Entry]) -> T
 
 
 def _text(folder: Path, digest: str) -> str:
-    """Return the text of an obligation, which must have the digest that it is called by."""
+    """Return the text of an obligation, whose digest must be the one in its file name."""
     if len(digest) != 64 or not digest.isalnum():
         raise Refused(f"'{digest[:70]}' is no SHA-256 digest")
     data = read_plain(folder / OBLIGATIONS / f"{digest}.smt2", LARGEST)
@@ -237,7 +237,7 @@ def _text(folder: Path, digest: str) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The index of a folder that ``carnet recheck`` judges: read once, and what is handed on is what was read.
+# The index of a folder that ``carnet recheck`` judges. It is read once; every check uses the same bytes.
 
 INDEX = "index.csv"
 LARGEST_INDEX = 256 << 20
@@ -245,7 +245,7 @@ LARGEST_INDEX = 256 << 20
 
 
 class Row(NamedTuple):
-    """A row of an index: which obligation of which variant and threat model has which text, by its digest."""
+    """A row of an index: an obligation of a variant and a threat model, and the digest of its text."""
 
     variant: str
     threat: str
@@ -255,28 +255,26 @@ class Row(NamedTuple):
 
     @property
     def key(self) -> Named:
-        """What the obligation is known by."""
+        """The key of the obligation."""
         return self.variant, self.threat, self.obligation
 
 
 def read_index(folder: Path) -> bytes:
-    """Return what the index of a folder holds.
+    """Return the bytes of the index of a folder.
 
     Raises:
-        UsageError: it cannot be read, is no plain file, or is too large.
+        UsageError: the index cannot be read, is no plain file, or is too large.
     """
     index = folder / INDEX
-    try:
+    with failing_as(f"cannot read '{index}'"):
         data = read_plain(index, LARGEST_INDEX)
-    except OSError as error:
-        raise UsageError(f"cannot read '{index}': {reason(error)}") from None
     if len(data) > LARGEST_INDEX:
         raise UsageError(f"expected an index of at most {LARGEST_INDEX:,} bytes in '{index}'")
     return data
 
 
 def rows_of(data: bytes, folder: Path) -> list[Row]:
-    """Return the rows of an index that was read from a folder; raise UsageError if it is no index."""
+    """Return the rows of an index that was read from a folder; raise UsageError if it is malformed."""
     index = folder / INDEX
     try:
         header, *rows = csv.reader(io.StringIO(data.decode(), newline=""), strict=True)
@@ -288,25 +286,25 @@ def rows_of(data: bytes, folder: Path) -> list[Row]:
 
 
 def digests(rows: Sequence[Row]) -> list[str]:
-    """Return the digest of every text that an index names, each once."""
+    """Return the digests of the texts that an index names, without repetition."""
     return list(dict.fromkeys(row.digest for row in rows))
 
 
 # --------------------------------------------------------------------------------------------------
-# Which claims are proved under which threat models, once it is known which obligations are not.
+# Which claims are proved under which threat models, given the obligations that are not proved.
 #
-# Obligations alone do not say it: a claim that no layer has would be missing without a word.
+# The obligations alone do not show this: a claim that belongs to no layer has none, and would be silently missing.
 
 OF_NO_LAYER = "no layer has it, so nothing proves it"
 UNDER_NONE = "it is claimed under no threat model"
 NO_CONDITIONS = "the index has not all conditions for any stages"
 GENERAL = ("init/", "step/")
-"""How the ids of the obligations begin that are proved under no threat model."""
+"""The prefixes of the ids of obligations that are proved independently of a threat model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A claim under a threat model, under nothing where none is declared; and why it is not proved, if it is not."""
+    """A claim under a threat model (empty if none is declared), and why it is not proved (empty if it is)."""
 
     variant: str
     claim: str
@@ -316,9 +314,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class RequiredClaim:
-    """A pair with what begins the ids of all obligations that it rests on.
+    """A pair, with the prefixes of the ids of all obligations that it needs.
 
-    What is ``declared`` is a claim that is not stated yet, or a liveness property of which no proof is given.
+    A pair is only ``declared`` if its claim is not stated yet, or is a liveness property without a proof.
     """
 
     pair: Pair
@@ -326,7 +324,7 @@ class RequiredClaim:
     declared: bool = False
 
     def judged(self, unproved: Collection[str]) -> Pair:
-        """Return the pair, which is proved if none of the variant's ``unproved`` obligations is one that it needs."""
+        """Return the pair; it is proved if it needs none of the variant's ``unproved`` obligations."""
         if self.pair.why:
             return self.pair
         needed = sum(id.startswith(self.rests_on) for id in unproved)
@@ -335,10 +333,10 @@ class RequiredClaim:
 
 
 def stated(protocol: Protocol) -> Iterator[RequiredClaim]:
-    """Yield every claim under each threat model that it is made for; one that is expected to fall there is not made.
+    """Yield every claim with each threat model under which it is made; expected violations are no claims made.
 
     Raises:
-        SpecificationError: the protocol says something that has no obligations.
+        SpecificationError: the protocol has a construct for which there are no obligations.
     """
     every = layers(protocol)
     for claim in protocol.claims:
@@ -362,9 +360,9 @@ def _stated(protocol: Protocol, claim: Claim, threat: str, every: Sequence[Layer
 def _lively(
     layer: Layer, properties: Mapping[str, Sequence[LivenessAttempt]], listed: Collection[Named]
 ) -> Iterator[RequiredClaim]:
-    """Yield each liveness property with the conditions for some stages that an index lists, if it lists all of any.
+    """Yield each liveness property, with the conditions of its first attempt that the index lists in full, if any.
 
-    Lemmas may use the axioms of a threat model where there is no other one, and the property is proved under it then.
+    If there is only one threat model, lemmas may use its axioms. The property is then proved under that threat model.
     """
     variant, threat = layer.protocol.variant, layer.threat.id if layer.threat else ""
     for name, tried in properties.items():

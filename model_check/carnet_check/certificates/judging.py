@@ -1,4 +1,4 @@
-"""Whether a certificate proves an obligation: the text that it is bound to is made anew, and the kernel follows it."""
+"""Whether a certificate proves an obligation: its text is generated again, and the kernel checks the certificate."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from carnet_command.workers import Pool
 
 # -- Which obligations have certificates of their own, and where in a file these are ---------------
 #
-# A verdict rests on this: what is not asked for here is not proved. Nothing here looks for a certificate.
+# A verdict rests on this part: an obligation that it leaves out is not proved. It never searches for a certificate.
 
 
 def key_of(layer: Layer) -> LayerKey:
-    """Return what a layer is called in a file of certificates."""
+    """Return the key of a layer in a file of certificates."""
     return layer.protocol.variant, layer.threat.id if layer.threat else ""
 
 
@@ -29,7 +29,8 @@ def key_of(layer: Layer) -> LayerKey:
 class LayerObligations:
     """The obligations of a layer that have certificates of their own.
 
-    They are those with something to prove, and for each invariant the first of its skipped pairs, which have one text.
+    These are the obligations that are not trivial, and the first skipped pair of each invariant: all its skipped pairs
+    have the same text.
     """
 
     layer: Layer
@@ -51,7 +52,7 @@ class LayerObligations:
         yield from self.skipped.values()
 
     def certificates(self, found: Mapping[str, Entry]) -> LayerCertificates:
-        """Return the certificates of the layer, which are ``found`` by the ids of obligations."""
+        """Return the certificates of the layer; ``found`` has them by the ids of obligations."""
         marks: dict[str, str] = {}
         for each in obligations(self.layer):
             if each.action is not None:
@@ -63,7 +64,7 @@ class LayerObligations:
         )
 
     def entries(self, certificates: LayerCertificates | None) -> dict[str, Entry | None]:
-        """Return the certificates of a file by the ids of obligations, as far as they have the same pairs."""
+        """Return the certificates of a file by the ids of obligations, for the pairs that file and layer share."""
         if certificates is None:
             return {}
         known = by_pair(certificates)
@@ -71,11 +72,11 @@ class LayerObligations:
 
 
 Pair = tuple[str | None, str]
-"""An action, none for the first state, and an invariant; a skipped pair has the action ''."""
+"""An action (None for the first state, '' for a skipped pair) and an invariant."""
 
 
 def pair_of(obligation: Provable) -> Pair:
-    """Return what an obligation is about; a condition of liveness is about itself."""
+    """Return the action and invariant of an obligation; for a condition of liveness, its own id."""
     if isinstance(obligation, LivenessObligation):
         return None, obligation.id
     if obligation.skipped:
@@ -84,7 +85,7 @@ def pair_of(obligation: Provable) -> Pair:
 
 
 def by_pair(certificates: LayerCertificates) -> dict[Pair, Entry | None]:
-    """Return the certificates of a layer by what they are about."""
+    """Return the certificates of a layer by the pair that they prove."""
     layout = certificates.layout
     pairs: list[Pair] = [(None, name) for name in layout.invariants]
     for action, marks in layout.actions:
@@ -102,17 +103,17 @@ def certified_conditions(
 
 
 # --------------------------------------------------------------------------------------------------
-# The kernel follows certificates: here, or in worker processes, which need nothing but the kernel for that.
+# The kernel checks certificates, in this process or in worker processes; it needs nothing of Carnet but itself.
 
 BATCH = 100
-"""How many certificates a worker is given at once."""
+"""How many certificates a worker receives at once."""
 
 Identity = tuple[str, tuple[str, ...], str]
-"""The full digest of a text, with the names and tokens of a certificate: what the kernel's answer depends on."""
+"""Everything that the kernel's answer depends on: the full digest of a text, and a certificate's names and tokens."""
 
 
 class Bound(NamedTuple):
-    """A certificate that is bound to a text, as the kernel reads both."""
+    """A certificate and the text that it is bound to, in the form that the kernel reads."""
 
     digest: str
     text: str
@@ -121,7 +122,7 @@ class Bound(NamedTuple):
 
     @property
     def identity(self) -> Identity:
-        """What the kernel's answer depends on."""
+        """Everything that the kernel's answer depends on."""
         return self.digest, self.names, self.tokens
 
     def why_refused(self) -> str:
@@ -134,10 +135,10 @@ class Bound(NamedTuple):
 
 
 def follow(text: str, names: Sequence[str], tokens: str) -> tuple[str, ...]:
-    """Have the kernel follow a certificate of a text; return what the hypotheses of the text are called.
+    """Have the kernel check a certificate of a text; return the names of the text's hypotheses.
 
     Raises:
-        Refused: it proves nothing of this text.
+        Refused: the certificate does not prove the text.
     """
     obligation, hypotheses = read_obligation(text)
     try:
@@ -148,16 +149,16 @@ def follow(text: str, names: Sequence[str], tokens: str) -> tuple[str, ...]:
 
 
 Follow = Callable[[Iterable[Bound]], Mapping[Identity, str]]
-"""Says of every certificate why the kernel refuses it, or nothing if it accepts it."""
+"""Returns for each certificate why the kernel refuses it, or an empty text if the kernel accepts it."""
 
 
 def in_turn(every: Iterable[Bound]) -> dict[Identity, str]:
-    """Follow certificates in this process."""
+    """Check certificates in this process, one after the other."""
     return {each.identity: each.why_refused() for each in every}
 
 
 def in_workers(pool: Pool) -> Follow:
-    """Return what has the workers of a pool follow certificates; a lost worker costs the one that it was at."""
+    """Return a function that checks certificates in a pool; if a worker is lost, only its current one is refused."""
 
     def followed(every: Iterable[Bound]) -> dict[Identity, str]:
         said: dict[Identity, str] = {}
@@ -178,7 +179,7 @@ def in_workers(pool: Pool) -> Follow:
 
 
 def _batches(every: Iterator[Bound]) -> Iterator[tuple[Bound, ...]]:
-    """Yield certificates in batches, each when a worker is there to take it."""
+    """Yield certificates in batches, each as soon as a worker is free."""
     while batch := tuple(islice(every, BATCH)):
         yield batch
 
@@ -192,18 +193,18 @@ def _answered(batch: tuple[Bound, ...]) -> Iterator[tuple[Identity, str]]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Whether a certificate proves an obligation: the text that it is bound to is made anew, and the kernel follows it.
+# Whether a certificate proves an obligation: its text is generated again, and the kernel checks the certificate.
 
 Accepted = set[Identity]
-"""What the kernel accepted."""
+"""The certificates that the kernel accepted."""
 
 
 class Judge:
-    """Judges certificates of one protocol; what it has accepted once it does not follow again.
+    """Judges certificates of one protocol; the kernel checks no accepted certificate a second time.
 
     Attributes:
         most: the most tokens that a certificate may have.
-        accepted: the digests, names and tokens of what was accepted; judges of several protocols may share them.
+        accepted: the certificates that were accepted; judges of several protocols may share this set.
     """
 
     def __init__(self, most: int | None = None, accepted: Accepted | None = None) -> None:
@@ -212,7 +213,7 @@ class Judge:
         self._most = most
 
     def why_refused(self, obligation: Provable, entry: Entry | None) -> str:
-        """Return why a certificate does not prove an obligation as it is now, or nothing if it does."""
+        """Return why a certificate does not prove the present obligation, or an empty text if it does."""
         bound = self.bound(obligation, entry)
         if isinstance(bound, str):
             return bound
@@ -222,7 +223,7 @@ class Judge:
         return why
 
     def bound(self, obligation: Provable, entry: Entry | None) -> Bound | str:
-        """Return a certificate with the text of an obligation as it is now, or why it is bound to no such text."""
+        """Return a certificate with the present text of its obligation, or why it is not bound to that text."""
         if entry is None:
             return "there is no certificate"
         if self._most is not None and entry.tokens.count(" ") >= self._most:
@@ -240,7 +241,7 @@ class Judge:
 
 
 def cut(writer: Writer, obligation: Provable, steps: list[Step], names: Mapping[int, str]) -> Entry:
-    """Return the certificate of an obligation, cut to the hypotheses that it uses; raise Refused if the kernel does.
+    """Return a certificate that has only the hypotheses it uses; raise Refused if the kernel does not accept it.
 
     ``names`` has the name of each hypothesis that the refutation refers to by number.
     """
@@ -254,13 +255,13 @@ def cut(writer: Writer, obligation: Provable, steps: list[Step], names: Mapping[
 
 
 def with_hypotheses(step: Step, number: Callable[[int], int]) -> Step:
-    """Return a step with other numbers for hypotheses."""
+    """Return a step with its hypotheses renumbered."""
     rule, places, terms, rewritings = step
     return (rule, tuple(map(number, places)), terms, rewritings) if rule == "use" else step
 
 
 def adapted(writer: Writer, obligation: Provable, entry: Entry) -> Entry | None:
-    """Return a certificate of another text as one of this obligation, by the names of hypotheses, if it proves that."""
+    """Return a certificate of another text with the hypotheses of this obligation, matched by name, if it proves it."""
     if not {each.name for each in obligation.hypotheses}.issuperset(entry.hypotheses):
         return None
     names = dict(enumerate((*entry.hypotheses, GOAL)))

@@ -1,4 +1,4 @@
-"""Making the certificates of a family: what still fits is kept, and only the rest is searched for."""
+"""Making the certificates of a family: valid certificates are kept, and only the others are searched for."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from carnet_command.worker import Lost
 from carnet_command.workers import PATIENCE, WorkerPool, only
 
 Hints = Mapping[str, tuple[str, ...]]
-"""For an obligation's id without its threat model, hypotheses that may suffice."""
+"""Hypotheses that may suffice, by the id of an obligation without its threat model."""
 Progress = Callable[[str, int, int], None]
-"""Told the variant, how many obligations are certified, and how many there are."""
+"""Called with the variant, the number of certified obligations, and the number of all obligations."""
 
 
 @dataclass(slots=True)
 class ProductionReport:
-    """What became of the obligations of one variant: how many there are, and where their certificates come from."""
+    """Counts for the obligations of one variant: how many there are, and where their certificates come from."""
 
     variant: str
     kept: int = 0
     adapted: int = 0
     found: int = 0
-    missing: dict[str, str] = field(default_factory=dict)  # why there is none, for each obligation that has none
+    missing: dict[str, str] = field(default_factory=dict)  # obligation without certificate: why
     seconds: float = 0.0
 
     @property
     def obligations(self) -> int:
-        """How many obligations there are; a skipped pair counts once for its invariant."""
+        """The number of obligations; all skipped pairs of an invariant count as one."""
         return self.kept + self.adapted + self.found + len(self.missing)
 
     def add(self, other: ProductionReport) -> None:
-        """Count what became of other obligations of the variant, too."""
+        """Add the counts for other obligations of the variant."""
         self.kept += other.kept
         self.adapted += other.adapted
         self.found += other.found
@@ -52,7 +52,7 @@ class ProductionReport:
 
 
 class Production:
-    """Makes the certificates of variants, one after the other; what serves in one is tried in the next."""
+    """Makes the certificates of variants, one after the other; certificates of one variant are tried in the next."""
 
     def __init__(self, reference: str, before: Certificates, workers: Workers, progress: Progress) -> None:
         self._reference = reference
@@ -66,11 +66,11 @@ class Production:
 
     @property
     def certificates(self) -> Certificates:
-        """What there is now."""
+        """The certificates of all variants so far."""
         return Certificates(self.layers, self.liveness)
 
     def make(self, layers: Sequence[Layer], hints: Hints) -> ProductionReport:
-        """Make what is missing or stale of one variant's layers and of its liveness properties."""
+        """Make the missing and stale certificates of one variant: of its layers and its liveness properties."""
         began, variant = time.monotonic(), layers[0].protocol.variant
         tally = ProductionReport(variant)
         there = set(map(key_of, layers))
@@ -94,7 +94,7 @@ class Production:
         return tally
 
     def _lively(self, layers: Sequence[Layer], judge: Judge, tally: ProductionReport) -> Iterator[tuple[str, Entry]]:
-        """Yield the certificates of each liveness property, for the first stages of which no condition lacks one."""
+        """Yield the certificates of each liveness property: of its first attempt whose conditions all have one."""
         earlier = dict(self.liveness.pop(tally.variant, {}))
         for name, tried in attempts(layers).items():
             last = ProductionReport(tally.variant, missing={name: "the certified language cannot say it"})
@@ -110,7 +110,7 @@ class Production:
     def _attempted(
         self, attempt: LivenessAttempt, earlier: Mapping[str, Entry], judge: Judge, tally: ProductionReport
     ) -> dict[str, Entry]:
-        """Look for the certificates of conditions; if the first has none, no other is looked for."""
+        """Look for the certificates of an attempt's conditions; if the first has none, the others are not tried."""
         found: dict[str, Entry] = {}
         for listed in (attempt.obligations[:1], attempt.obligations[1:]):
             if not tally.missing:
@@ -127,7 +127,7 @@ class Production:
         found: dict[str, Entry],
         report: Callable[[], None],
     ) -> None:
-        """Find the certificates of obligations, and say each time that there are more: what serves still is kept."""
+        """Put the certificates of obligations into ``found``, valid earlier ones first; call ``report`` after each."""
         open = []
         for each in asked:
             before = earlier.get(each.id)
@@ -151,7 +151,7 @@ class Production:
         self._remember((pair_of(each), found.get(each.id)) for each in asked)
 
     def _adapted(self, judge: Judge, obligation: Provable, before: Entry | None) -> Entry | None:
-        """Return a certificate of the same action and invariant elsewhere that proves this obligation, too."""
+        """Return a certificate for the same action and invariant of another layer that proves this obligation, too."""
         like = self._like.get(pair_of(obligation), ())
         tried = dict.fromkeys((before, *reversed(like)) if before else reversed(like))
         made = (adapted(judge.writer, obligation, entry) for entry in tried)
@@ -164,11 +164,11 @@ class Production:
 
 
 # --------------------------------------------------------------------------------------------------
-# Which hypotheses certificates use, as far as they are certificates of the obligations as these are now.
+# The hypotheses that certificates use, if these are bound to the present obligations.
 
 
 def cores(certificates: Certificates, layers: Iterable[Layer]) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """Return the hypotheses by variant and id; obligations whose certificate is stale, or missing, are left out."""
+    """Return the hypotheses by variant and id; obligations whose certificate is stale or missing are left out."""
     writer = Writer()
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for layer in layers:
@@ -192,19 +192,19 @@ def _fits(entry: Entry, obligation: Provable, writer: Writer) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------
-# What a worker process does: it looks for the certificate of one obligation, with few hypotheses first.
+# The work of a worker process: it looks for the certificate of one obligation, with few hypotheses first.
 
 GUESS, HINTED = 0.2, 10.0
-"""CPU seconds that a guess is worth, and hypotheses that sufficed for something similar."""
+"""CPU seconds for a search with guessed hypotheses, and with hypotheses that sufficed for a similar obligation."""
 CORE_MILLISECONDS = 30_000
-"""How long Z3 may look for hypotheses that suffice."""
+"""Milliseconds that Z3 may take to find hypotheses that suffice."""
 DEEPEST = 5_000
-"""How many calls within calls a search may take; some refutations are deep."""
+"""The recursion limit of a search; some refutations are deep."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An obligation whose certificate is wanted, and hypotheses to try first, if some are known."""
+    """An obligation without certificate, and hypotheses to try first, if some are known."""
 
     reference: str
     variant: str
@@ -222,7 +222,7 @@ class Answer:
 
 
 def answers(question: Question) -> Iterator[Answer]:
-    """Look for a certificate; a search that fails, however that happens, costs that one."""
+    """Look for a certificate; any failure of the search is reported as the answer for this obligation."""
     sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     try:
         writer, listed = _obligations_of(question.reference, question.variant)
@@ -231,13 +231,13 @@ def answers(question: Question) -> Iterator[Answer]:
         yield Answer(question, reason=str(error))
     except MemoryError:
         raise
-    except Exception as error:  # what is wrong with one search is said of its obligation
+    except Exception as error:  # a failed search is the answer for its obligation and stops no other
         yield Answer(question, reason=f"the search failed: {type(error).__name__} {error}")
 
 
 @functools.cache
 def _obligations_of(reference: str, variant: str) -> tuple[Writer, dict[str, Provable]]:
-    """Return the obligations of a variant, with what writes them; a worker is asked for many."""
+    """Return the writer of a variant's obligations, and these by id; cached, as a worker searches for many."""
     protocol = load(reference).protocol(variant)
     made = layers(protocol)
     every: list[Provable] = [each for layer in made for each in obligations(layer)]
@@ -249,8 +249,8 @@ def certificate(writer: Writer, obligation: Provable, hint: Sequence[str] | None
     """Return the certificate of an obligation.
 
     Raises:
-        NotFound: the search ended without one.
-        Refused: it found one that the kernel does not accept.
+        NotFound: the search found no refutation.
+        Refused: the kernel does not accept the refutation.
     """
     reasons = []
     for kept, seconds in _tries(writer, obligation, hint):
@@ -262,9 +262,9 @@ def certificate(writer: Writer, obligation: Provable, hint: Sequence[str] | None
 
 
 def _tries(writer: Writer, obligation: Provable, hint: Sequence[str] | None) -> Iterator[tuple[set[str], float]]:
-    """Yield hypotheses that may suffice, each with how many CPU seconds they are worth.
+    """Yield sets of hypotheses that may suffice, each with the CPU seconds for a search with them.
 
-    That sorts are not empty is left out at first: it is needed now and then, and brings many instances.
+    The hypotheses that sorts are not empty come late: they are rarely needed, and add many instances.
     """
     fresh, sorts = _of(obligation, "fresh:"), _of(obligation, "sort:")
     if hint is None or obligation.skipped:
@@ -279,7 +279,7 @@ def _tries(writer: Writer, obligation: Provable, hint: Sequence[str] | None) -> 
 
 
 def _core(text: str) -> set[str]:
-    """Return the names of hypotheses that contradict each other; the solver's memory is free again when they are used.
+    """Return the names of contradictory hypotheses; the solver's memory is released before they are used.
 
     Raises:
         NotFound: Z3 finds no contradiction.
@@ -300,17 +300,17 @@ def _of(obligation: Provable, *kinds: str) -> set[str]:
 
 
 def _with(writer: Writer, obligation: Provable, kept: set[str], deadline: float = math.inf) -> Entry:
-    """Return the certificate of an obligation that uses no other hypotheses than those that are kept."""
+    """Return a certificate of an obligation that uses hypotheses of ``kept`` only."""
     here, names = read_obligation(writer.text(obligation, kept - {GOAL}))
     return cut(writer, obligation, find_refutation(here, deadline), dict(enumerate(names)))
 
 
-# -- Worker processes that look for certificates: each can be killed at the cost of one answer -----
+# -- Worker processes that look for certificates: if one is killed, one answer is lost --------------
 
 MEMORY = 4 << 30
-"""Bytes of address space that a worker may take."""
+"""Bytes of address space that a worker may use."""
 Searcher = Callable[[Question], Iterable[Answer]]
-"""What a worker runs; a function that a fresh process can import."""
+"""The function that a worker runs; a fresh process must be able to import it."""
 
 
 class Workers:
@@ -329,6 +329,6 @@ class Workers:
         self._pool.__exit__(*error)
 
     def answers(self, questions: Sequence[Question]) -> Iterator[Answer]:
-        """Yield the answers to ``questions``, as they come."""
+        """Yield the answers to ``questions``, in the order in which they arrive."""
         for question, said in self._pool.results(self._search, questions, only):
             yield Answer(question, reason=said.reason) if isinstance(said, Lost) else said

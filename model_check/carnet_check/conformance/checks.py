@@ -1,14 +1,14 @@
-"""Checks: whether those that the steps of a checked trace demand are there, made for them, and about what was sent.
+"""Whether a checked trace records every check that its steps demand, and whether the messages it saw were sent.
 
-An event is made by the same party, for this step, about the demanded defence, and holds. It names a requirement that
-the spec knows a check of this defence to be about. If it is of a message, its event names the sender, and the sender's
-log has the digest of that message among what it sent before. What the trace's design lacks, defences that were removed,
-is in none of its guards, and so is demanded by none. The layers over a design, such as one with a clock, add demands to
-the same steps, whether or not the trace is followed in them.
+A demand is met by a check event of the same party, for this step, about the demanded defence, that holds. The event
+names a requirement that the spec connects with the defence. If the check is of a message, the event names the sender,
+and the sender's log has the digest of that message before the event. A defence that was removed from the trace's design
+is in none of its guards, so no step demands it. The layers over a design, such as one with a clock, add demands to the
+same steps, even if the trace is not followed in them.
 
-A message that a step was taken on is used up for its receiver, unless the design lacks a defence against replay. That
-holds for acknowledgements as well, though no guard says so: in the spec an epoch is acknowledged, in a trace a message
-is, and the session numbers them.
+A receiver takes at most one step on a message, unless the design lacks a defence against replay. This also holds for
+acknowledgements, although no guard says so: the spec acknowledges an epoch, a trace acknowledges a message, and the
+session numbers its messages.
 """
 
 from __future__ import annotations
@@ -24,21 +24,24 @@ from carnet_spec.trace import TraceCheck, TraceEvent, TraceStep
 
 @dataclass(frozen=True, slots=True)
 class CheckRules:
-    """What is asked of checks: what each action demands, what events may be about, and whether messages are used up."""
+    """The rules for checks: the demands of each action, the requirements that events may name, and ``once``.
+
+    If ``once`` holds, a party takes at most one step on a message.
+    """
 
     demands: Mapping[str, tuple[Demand, ...]]
     requirements: Mapping[str, frozenset[str]]
-    """Those that a check of each defence may be about."""
+    """By defence: the requirements that a check of it may name."""
     roles: frozenset[str]
     """The roles that follow the protocol."""
     once: bool
 
     @staticmethod
     def of(protocols: Sequence[Protocol], family: Sequence[Protocol] = ()) -> CheckRules:
-        """Return what a design and the layers over it ask.
+        """Return the rules of a design and the layers over it.
 
-        A role may check more than its design demands: what ``family`` has, any design of it. The defences against
-        replay are those of the family's; what a design has for want of one may take a message again, too.
+        A role may make more checks than its design demands: those of any design in ``family``. A message may be used
+        again if the design lacks one of the family's defences against replay, or has a step because it lacks one.
         """
         every = (*protocols, *family)
         found = [requirements(protocol) for protocol in every]
@@ -52,9 +55,9 @@ class CheckRules:
 
 @dataclass(slots=True)
 class CheckJudge:
-    """Goes along a checked trace: every demanded check is there, and what it saw was sent; counts what it finds.
+    """Judges the checks of a trace, event by event: every demanded check is made, and each message it saw was sent.
 
-    ``parties`` are those that have logs in the trace, with the role that each has.
+    ``parties`` maps each party with a log in the trace to its role. ``required`` counts demands, ``seen`` checks.
     """
 
     asked: CheckRules
@@ -66,7 +69,7 @@ class CheckJudge:
     _used: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
 
     def take(self, event: TraceEvent) -> str:
-        """Take an event that has its place in a log; return why the checks do not fit, or nothing."""
+        """Judge the next event, which has a place in a log; return what is wrong with the checks, or an empty text."""
         assert event.place is not None
         if isinstance(event.step, TraceCheck):
             return self._check(event.step, event.place.party)
@@ -81,7 +84,7 @@ class CheckJudge:
             return f"the checks for {waiting[-1].action} come before its step, and this one is for {made.action}"
         if made.action:
             waiting.append(made)
-        # A check that cannot be made, or cannot be relied on
+        # A check that the protocol does not have, or that contradicts the trace
         known = self.asked.requirements.get(made.defence)
         if known is None:
             return f"'{made.defence}' is no defence of the protocol"
@@ -101,7 +104,7 @@ class CheckJudge:
         self._sent.setdefault(party, set()).update(sent)
         if made and made[-1].action != step.action:
             return f"checks were made for {made[-1].action}, and '{party}' went on without it"
-        # The messages that were looked at for this step are used up; an earlier step may have been taken on one of them
+        # The messages that were checked for this step are used up; an earlier step may have used one of them already
         used = self._used.setdefault(party, set())
         new = {(check.sender, check.saw) for check in made if check.sender}
         again = next(iter(sorted(new & used)), None) if self.asked.once else None
@@ -114,7 +117,7 @@ class CheckJudge:
         return missing
 
     def _missing(self, step: TraceStep, demand: Demand, made: list[TraceCheck]) -> str:
-        """Take the check that a demand is met by off those that were made; say what is missing if none is."""
+        """Remove the check that meets a demand from ``made``; return what is missing if none does."""
         found = next((check for check in made if check.defence == demand.defence), None)
         if found is None:
             return f"{step.action}: the check '{demand.guard}' ({demand.defence}) was not made"
@@ -125,30 +128,30 @@ class CheckJudge:
         return ""
 
     def left(self) -> str:
-        """Say which checks were made at the end for a step that is not there, or nothing."""
+        """Return which checks at the end of the trace belong to a step that never came; empty if none do."""
         waiting = (made[-1].action for made in self._pending.values() if made)
         return next((f"checks were made for {action}, which is not there" for action in waiting), "")
 
 
-# -- Demands: which checks each step of a checked trace has to come with, by the spec --------------
+# -- Demands: the checks that the spec requires for each step of a checked trace -------------------
 #
 # A guard that carries a defence is a check that the acting role makes. So a step of a role that follows the protocol
 # demands an event for each such guard of its action. A guard that reads what only other roles write is a check of a
 # message. A guard that draws a value is no check.
 #
-# A guard may refuse what its own action records, such as a number that was heard. Then the defence may stand at the
-# update that records it, and the event is about that one. An action with such a guard takes a message once.
+# A guard may refuse what its own action records, such as a number that was received before. Then the defence may be
+# declared at the update that records it, and the event is about that defence. Such an action takes a message once.
 #
-# A step that an honest role has only without some defence may take a message once as well: one that was meant for
-# another step, which the role may have taken it for already. A design with such a step takes messages twice, whatever
-# its guards.
+# A step that an honest role has only if a defence is removed may take messages that are meant for another step, and the
+# role may have taken that step already. So a design with such a step allows messages to be used twice, even if the
+# guard of the step takes each message once.
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A check that a step demands, and the roles whose message it is of, if it is of one.
+    """A check that a step demands; ``senders`` are the roles that can have sent the message that it is about, if any.
 
-    ``once`` says that it keeps the action from taking a message twice.
+    ``once`` says that the check keeps the action from taking a message twice.
     """
 
     guard: str
@@ -158,15 +161,15 @@ class Demand:
 
 
 def demands(protocol: Protocol) -> dict[str, tuple[Demand, ...]]:
-    """Return what each action of a role that follows the protocol demands."""
+    """Return the demands of each action of an honest role."""
     writers = _writers(protocol)
     return {action.name: tuple(_demanded(action, writers)) for action in _honest(protocol)}
 
 
 def undemanded(protocol: Protocol) -> tuple[tuple[Action, Guard], ...]:
-    """Return the guards that look at what only other roles write, and that no check stands for: they have no defence.
+    """Return the guards that read what only other roles write, and demand no check because they have no defence.
 
-    That the others did write it is checked, with every step. That the acting role looked at it is not.
+    Every step proves that the others did write it. Nothing proves that the acting role looked at it.
     """
     writers = _writers(protocol)
     return tuple(
@@ -179,9 +182,9 @@ def undemanded(protocol: Protocol) -> tuple[tuple[Action, Guard], ...]:
 
 
 def silent_defences(protocols: Iterable[Protocol]) -> dict[str, tuple[str, ...]]:
-    """Return the defences that no step demands an event about, each with the actions whose updates carry it.
+    """Return the defences about which no step demands a check, each with the actions whose updates carry it.
 
-    A defence without any is one that takes steps away: without it, somebody may do more.
+    A defence without such actions only takes steps away: a party has more steps without it.
     """
     designs = tuple(protocols)
     asked = {each.defence for design in designs for found in demands(design).values() for each in found}
@@ -194,22 +197,22 @@ def silent_defences(protocols: Iterable[Protocol]) -> dict[str, tuple[str, ...]]
 
 
 def against_replay(protocols: Iterable[Protocol]) -> frozenset[str]:
-    """Return the defences that keep a role that follows these protocols from taking a message twice."""
+    """Return the defences that keep the honest roles of these protocols from taking a message twice."""
     found = (each for protocol in protocols for asked in demands(protocol).values() for each in asked)
     return frozenset(each.defence for each in found if each.once)
 
 
 def takes_again(protocols: Iterable[Protocol]) -> bool:
-    """Say whether a role has a step, for want of a defence, that takes once what was meant for another step."""
+    """Whether an honest role has a step, as a defence is missing, that takes once a message meant for another step."""
     shortcuts = (each for protocol in protocols for each in _honest(protocol) if each.shortcut_of is not None)
     return any(_receives(action) and _recorded(action, guard) for action in shortcuts for guard in action.guards)
 
 
 def requirements(protocol: Protocol) -> dict[str, frozenset[str]]:
-    """Return the requirements that a check of each defence may be about: of a whole protocol, shortcuts included.
+    """Return the requirements that a check of each defence may name, for a protocol with all its shortcuts.
 
-    These are what an action enforces that carries the defence, that writes a message which a guard of the defence
-    reads, or that reads or writes a message in common with a step that there is without the defence alone.
+    These are the requirements that an action enforces, if the action carries the defence, sends a message that a guard
+    of the defence reads, or shares a message with a step that exists only without the defence.
     """
     found: dict[str, set[str]] = {defence.id: set() for defence in protocol.defences}
     written = [(_sent_by(other), other.enforces) for other in _honest(protocol)]
@@ -230,7 +233,7 @@ def _honest(protocol: Protocol) -> Iterator[Action]:
 
 
 def _parts(action: Action) -> Iterator[tuple[str, frozenset[Symbol]]]:
-    """Yield the defences that an action carries, each with the symbols that it looks at for it."""
+    """Yield the defences that an action carries, each with the symbols that the action reads for it."""
     for guard in action.guards:
         yield from ((each, symbols_of(guard.formula)) for each in (guard.defence, guard.unless) if each)
     for update in action.updates:
@@ -264,7 +267,7 @@ def _writers(protocol: Protocol) -> dict[Symbol, set[str]]:
 
 
 def _receives(action: Action) -> bool:
-    """Say whether an action takes a message."""
+    """Whether an action receives a message."""
     return bool(_messages(*(symbols_of(guard.formula) for guard in action.guards)))
 
 
@@ -282,7 +285,7 @@ def _demanded(action: Action, writers: Mapping[Symbol, set[str]]) -> Iterator[De
 
 
 def _recorded(action: Action, guard: Guard) -> Sequence[str | None]:
-    """Return the defences, or none, of the updates that record what a guard of the same action refuses."""
+    """Return, for each update that records what a guard of the same action refuses, its defence or None."""
     refused = {
         part.body.symbol for part in subterms(guard.formula) if isinstance(part, Not) and isinstance(part.body, Apply)
     }
@@ -297,35 +300,34 @@ def _senders(guard: Guard, reader: str, writers: Mapping[Symbol, set[str]]) -> f
 
 
 # --------------------------------------------------------------------------------------------------
-# Clocks: whether the instants that a checked trace gives are ones that a layer with a clock allows.
+# Clocks: whether a layer with a clock allows the instants that a checked trace gives.
 #
-# A layer may have sorts that its design lacks, such as instants. What of the layer speaks of such sorts alone is a
-# small protocol of its own: which steps read or set instants, and how those have to lie. A trace gives instants as
-# numbers, which are ordered as numbers are. So comparisons are made again here, whatever a role says that came of its
-# own.
+# A layer may have sorts that its design lacks, such as instants. The part of the layer that is about such sorts alone
+# is a small protocol: which steps read or set instants, and how these have to be ordered. A trace gives instants as
+# numbers. So this part repeats the comparisons of instants, and does not rely on what a role recorded of its own.
 #
-# Of these guards, those that carry a defence are followed, and those that say how the clock runs. What is said of other
-# sorts as well, such as how long each of several keys is leased, is left to the checks that a role records.
+# It uses the guards that carry a defence, and those that say how the clock runs. Guards that are about other sorts as
+# well, such as how long each of several keys is leased, are left to the checks that a role records.
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What one layer says of instants: a protocol about nothing else."""
+    """The part of one layer that is about instants alone, as a protocol."""
 
     protocol: Protocol
 
     @staticmethod
     def of(design: Protocol, layers: Iterable[Protocol]) -> tuple[Clock, ...]:
-        """Return the clocks of the layers over a design: of those that have a sort in line that it lacks."""
+        """Return the clocks of the layers over a design: of each layer with an ordered sort that the design lacks."""
         found = (_instants(design, layer) for layer in layers)
         return tuple(Clock(_projected(layer, sorts)) for layer, sorts in zip(layers, found, strict=True) if sorts)
 
     def names(self, action: str) -> tuple[str, ...]:
-        """Return what an action says of instants, by the names of its parameters."""
+        """Return the names of an action's parameters that are instants."""
         return tuple(var.name for each in self.protocol.actions if each.name == action for var in each.params)
 
     def following(self, instants: Collection[float]) -> Follower:
-        """Return what follows a trace that gives these instants."""
+        """Return a follower for a trace with these instants."""
         line = tuple(dict.fromkeys(_element(each) for each in sorted(instants))) or (_element(0),)
         return Follower(Machine(self.protocol, _instance(self.protocol, line)))
 
@@ -341,7 +343,7 @@ def _instants(design: Protocol, layer: Protocol) -> frozenset[Sort]:
 
 
 def _projected(layer: Protocol, sorts: frozenset[Sort]) -> Protocol:
-    """Return what of a layer is about these sorts alone."""
+    """Return the part of a layer that is about these sorts alone."""
     symbols = tuple(each for each in layer.symbols if _about(each, sorts))
     actions = tuple(each for action in layer.actions if (each := _part(action, sorts, symbols)) is not None)
     initial = tuple(each for each in layer.initial if each.symbol in symbols)
@@ -350,12 +352,12 @@ def _projected(layer: Protocol, sorts: frozenset[Sort]) -> Protocol:
 
 
 def _about(symbol: Symbol, sorts: frozenset[Sort]) -> bool:
-    """Whether a symbol relates, or is, values of these sorts and no others."""
+    """Whether all sorts of a symbol, arguments and value, are among these."""
     return set(symbol.domain) <= sorts and (bool(symbol.domain) if symbol.is_relation else symbol.result in sorts)
 
 
 def _part(action: Action, sorts: frozenset[Sort], symbols: Sequence[Symbol]) -> Action | None:
-    """Return what of an action is about these sorts alone, if it is one of a role that says when it takes it."""
+    """Return the part of an action that is about these sorts alone; None unless its role records when it takes it."""
     params = tuple(var for var in action.params if var.sort in sorts)
     if not params or not action.by.honest:
         return None
@@ -384,7 +386,7 @@ def _element(instant: float) -> str:
 
 
 def _instance(protocol: Protocol, line: tuple[str, ...]) -> Instance:
-    """Return the instance in which these instants are all there are; what is said of none is the first of them."""
+    """Return the instance with exactly these instants, in order; functions begin with the first instant."""
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
     return Instance(
         {sort.name: line for sort in protocol.sorts},
@@ -395,18 +397,18 @@ def _instance(protocol: Protocol, line: tuple[str, ...]) -> Instance:
 
 @dataclass(slots=True)
 class ClockJudge:
-    """Goes along a checked trace and has its instants followed."""
+    """Judges the instants of a checked trace, event by event."""
 
     clocks: Sequence[Clock]
     instants: Collection[float]
     _followers: Mapping[int, Follower] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Set every clock to its start."""
+        """Start a follower for every clock."""
         self._followers = {number: clock.following(self.instants) for number, clock in enumerate(self.clocks)}
 
     def take(self, event: TraceEvent) -> str:
-        """Take an event; return why its instants do not fit, or nothing; without a clock nothing is asked of them."""
+        """Judge the next event; return why its instants do not fit, or an empty text; without a clock all fit."""
         if not self.clocks:
             return ""
         step, due = event.step, dict.fromkeys(self._required_instants(event))

@@ -1,4 +1,4 @@
-"""Choices: every way to choose what is open so that some conditions hold, the most constrained variable first."""
+"""Choices: every assignment of variables under which some conditions hold, the most constrained variable first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from carnet_spec.language.terms import And, Var, free_variables
 
 @dataclass(frozen=True, slots=True)
 class _OpenVariable:
-    """A variable still to be chosen: its bit, its place in the frame, and where to look it up."""
+    """A variable without a value: its bit, its place in the frame, and the sources of its candidates."""
 
     bit: int
     at: int
@@ -28,7 +28,7 @@ class _OpenVariable:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What to do once some variables are chosen: conditions to check now, and what is still open."""
+    """What to do once a set of variables is chosen: the conditions to check now, and the variables still open."""
 
     checks: tuple[Evaluate, ...]
     open: tuple[_OpenVariable, ...]
@@ -40,9 +40,10 @@ NOTHING_ALIKE: Final[Mapping[Sort, Candidates]] = MappingProxyType({})
 class Choices:
     """The choices of ``variables`` for which all ``conditions`` hold.
 
-    Of the elements that are alike to ``candidates``, as many are tried as can make a difference; of other sorts, all.
+    For a sort in ``candidates``, only as many interchangeable elements are tried as can make a difference; for another
+    sort, all elements are.
 
-    Which variable is chosen next is decided as late as can be, by how few rows are left for it. Plans are compiled
+    The variable with the fewest rows left is chosen next, and this is decided as late as possible. Plans are compiled
     when they are first needed, one for each set of chosen variables; such a set is a number with a bit for each.
     """
 
@@ -68,7 +69,7 @@ class Choices:
         return sum(1 << self._variables.index(var) for var in set(variables))
 
     def each(self, frame: Frame, known: int) -> Iterator[tuple[str, ...]]:
-        """Yield every choice that agrees with what is ``known``; those variables are in the frame already."""
+        """Yield every choice; the variables in the set ``known`` are in the frame already and keep their values."""
         return (tuple([frame[at] for at in self._places]) for _ in self._choose(frame, known, 0))
 
     def _choose(self, frame: Frame, known: int, last: int) -> Iterator[None]:
@@ -92,10 +93,10 @@ class Choices:
             if after is None or after.open:
                 yield from self._choose(frame, known | chosen.bit, chosen.bit)
             elif all(check(frame) for check in after.checks):
-                yield None  # the last choice, of which there are most
+                yield None  # the last variable: most choices end here, without a recursive call
 
     def _planned(self, known: int, last: int, frame: Frame) -> _Plan:
-        """Compile the plan for a set of chosen variables, of which ``last``, if any, was chosen just now."""
+        """Compile the plan for a set of chosen variables; ``last`` is the one chosen most recently, if any."""
         chosen = frozenset(var for number, var in enumerate(self._variables) if known >> number & 1)
         latest = frozenset(var for number, var in enumerate(self._variables) if last >> number & 1)
         ready = [part for part in self._conditions if free_variables(part) <= chosen]
@@ -138,7 +139,7 @@ def _most_constrained(left: Sequence[_OpenVariable], frame: Frame) -> tuple[_Ope
 
 
 def conjuncts(term: Term) -> Iterator[Term]:
-    """Yield the parts of a conjunction, however it is nested."""
+    """Yield the parts of a conjunction, nested ones included."""
     if isinstance(term, And):
         for part in term.parts:
             yield from conjuncts(part)
@@ -147,11 +148,11 @@ def conjuncts(term: Term) -> Iterator[Term]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Candidates for an argument that a trace leaves out: of values that are alike, as many as can make a difference.
+# Candidates for an argument that a trace leaves out: of interchangeable values, as many as can make a difference.
 #
 # A value of a sort that is drawn fresh is *spare* as long as the trace does not name it and it was not chosen for an
 # argument. All spare values of a sort are alike: any renaming of them leaves the state and the rest of the trace as
-# they are. So a choice of one argument has to look at one of them, and a choice of n arguments at n.
+# they are. So a choice of one argument has to try one of them, and a choice of n arguments n of them.
 
 Undo = Callable[[], None]
 
@@ -170,15 +171,15 @@ class Candidates:
         return self._spare[: -count - 1 : -1]
 
     def choosable(self, count: int) -> Choosable:
-        """Return what a choice of so many arguments has to look at."""
+        """Return the elements that a choice of ``count`` arguments has to try."""
         return Choosable(self, count)
 
     def skips(self, element: str, count: int) -> bool:
-        """Whether a choice of so many arguments need not look at an element, since it looks at others like it."""
+        """Whether a choice of ``count`` arguments need not try an element, as it tries interchangeable ones."""
         return element in self._is_spare and element not in self.front(count)
 
     def draw(self, element: str) -> Undo | None:
-        """Make an element known from now on; return how to take that back, or nothing if it was known already."""
+        """Mark an element as named from now on; return how to undo that, or None if it was named before."""
         if element not in self._is_spare:
             return None
         self._is_spare.remove(element)
@@ -196,7 +197,7 @@ class Candidates:
 
 
 class Choosable(Collection[str]):
-    """The elements of a sort that a choice of so many arguments has to look at."""
+    """The elements of a sort that a choice of ``count`` arguments has to try."""
 
     __slots__ = ("_candidates", "_count")
 
@@ -214,5 +215,5 @@ class Choosable(Collection[str]):
         return element in self._candidates.known or element in self._candidates.front(self._count)
 
     def skips(self, element: str) -> bool:
-        """Whether an element need not be looked at, since others like it are."""
+        """Whether an element need not be tried, as interchangeable ones are."""
         return self._candidates.skips(element, self._count)

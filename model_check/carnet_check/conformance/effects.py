@@ -24,7 +24,7 @@ class Change:
     extent: int = 0
 
     def apply(self) -> Undo | None:
-        """Make the change; return how to take it back, or nothing if nothing changed."""
+        """Make the change; return how to undo it, or None if nothing changed."""
         table = self.table
         if isinstance(table, Function):
             return table.assign(self.row, self.value)
@@ -41,9 +41,9 @@ Effects = Callable[[Frame], Iterator[Change]]
 def compile_update(
     update: Update, compiler: Compiler, outer: Scope, followed: Mapping[Symbol, FollowedRelation], *, inserted: bool
 ) -> Effects:
-    """Compile one update: given a frame in the state before, it yields what is to change.
+    """Compile one update into a function that yields its changes, given a frame, in the state before the step.
 
-    ``inserted`` says that the same step inserts into the same relation before.
+    ``inserted`` says that an earlier update of the same action inserts into the same relation.
     """
     how = followed.get(update.symbol)
     if how is not None and update.each and update.effect is Effect.INSERT:
@@ -55,7 +55,7 @@ def compile_update(
 
 
 def _each_stands_alone(update: Update) -> bool:
-    """Whether each variable of ``each`` is one argument, and inside no other: a row then gives them all."""
+    """Whether each variable of ``each`` is one whole argument and occurs in no other: a row then determines all."""
     beside = [arg for arg in update.args if arg not in update.each]
     alone = sorted(update.each, key=repr) == sorted((arg for arg in update.args if arg in update.each), key=repr)
     return alone and not any(free_variables(arg) & set(update.each) for arg in beside)
@@ -85,7 +85,7 @@ def _changing(update: Update, compiler: Compiler, scope: Scope, known: Known) ->
 
 
 def _removing(update: Update, compiler: Compiler, scope: Scope, *, forget: bool) -> Effects:
-    """Remove the rows that there are, rather than every row that there could be."""
+    """Compile a removal that visits the rows in the table, not every possible row."""
     table = compiler.relation(update.symbol)
     given = tuple(at for at, arg in enumerate(update.args) if arg not in update.each)
     key = compiler.row([update.args[at] for at in given], scope)
@@ -109,7 +109,7 @@ def _removing(update: Update, compiler: Compiler, scope: Scope, *, forget: bool)
 def _following(
     update: Update, compiler: Compiler, scope: Scope, how: FollowedRelation, followed: Mapping[Symbol, FollowedRelation]
 ) -> Effects:
-    """Insert a whole prefix of the rows of the followed relation, as their number."""
+    """Compile an insertion of a prefix of the followed relation's rows, which is stored as their number."""
     table = compiler.relation(update.symbol)
     beside = compiler.row([*update.args[: how.at], *update.args[how.at + 1 :]], scope)
     assert isinstance(update.when, Apply)
@@ -122,22 +122,22 @@ def _following(
 
 
 # --------------------------------------------------------------------------------------------------
-# What of a protocol has to be kept up to decide which steps are enabled, and how to keep it up at constant cost.
+# The symbols that have to be maintained to decide which steps are enabled, and how to do that at constant cost.
 #
-# Histories that no guard reads are left out. And where a step inserts "every row of some relation so far" into another
-# one, as an order of epochs does, only the number of those rows is kept: see :class:`FollowedRelation`.
+# Histories that no guard reads are left out. Where a step inserts "every row of some relation so far" into another
+# one, as an order of epochs does, only the number of those rows is stored: see :class:`FollowedRelation`.
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedRelation:
-    """At position ``at`` a relation is inserted into for whole prefixes of the rows of ``base``."""
+    """Describes a relation into which steps insert, at position ``at``, whole prefixes of the rows of ``base``."""
 
     base: Symbol
     at: int
 
 
 def relevant_symbols(protocol: Protocol) -> frozenset[Symbol]:
-    """Return the mutable symbols on which it depends which steps are enabled."""
+    """Return the mutable symbols that decide which steps are enabled, directly or through updates."""
     found = {symbol for action in protocol.actions for guard in action.guards for symbol in symbols_of(guard.formula)}
     read = [(update.symbol, read_by(update)) for action in protocol.actions for update in action.updates]
     while True:
@@ -154,11 +154,11 @@ def read_by(update: Update) -> frozenset[Symbol]:
 
 
 def followed_relations(protocol: Protocol, kept: frozenset[Symbol]) -> Mapping[Symbol, FollowedRelation]:
-    """Find the relations whose insertions for all elements of a sort can be kept as a number.
+    """Return the relations whose insertions for all elements of a sort can be stored as a number.
 
-    All of these hold of such a relation: every insertion for all elements is conditioned on nothing but the base, or
-    another such relation with the same base; the base never loses a row; where the relation loses one, it does so
-    for every element; and guards only ask about one row at a time.
+    Such a relation has all of these properties. Every insertion for all elements has no other condition than the base,
+    or another such relation with the same base. The base never loses a row. A removal from the relation removes the
+    rows of every element. Guards only test one row at a time.
     """
     updates = [update for action in protocol.actions for update in action.updates if update.symbol in kept]
     given = {initial.symbol for initial in protocol.initial}
@@ -183,13 +183,13 @@ def followed_relations(protocol: Protocol, kept: frozenset[Symbol]) -> Mapping[S
 
 
 def _set_argument(update: Update) -> int | None:
-    """Return the argument that stands for every element of a sort, if there is one and only one."""
+    """Return the position of the argument that ranges over all elements of a sort, if there is exactly one."""
     places = [at for at, arg in enumerate(update.args) if free_variables(arg) & set(update.each)]
     return places[0] if len(places) == 1 == len(update.each) and update.args[places[0]] == update.each[0] else None
 
 
 def _base(update: Update, updates: list[Update], found: Mapping[Symbol, FollowedRelation]) -> Symbol | None:
-    """Return the relation whose rows so far an update inserts."""
+    """Return the relation whose rows so far an update copies."""
     match update.when:
         case Apply(symbol, (Var() as var,)) if var == update.each[0] and _only_grows(symbol, updates):
             return symbol
@@ -206,7 +206,7 @@ def _only_grows(symbol: Symbol, updates: list[Update]) -> bool:
 
 
 def only_prefixes_inserted(symbol: Symbol, updates: list[Update]) -> bool:
-    """Whether a relation is changed by insertions for all elements of a sort, and by nothing else."""
+    """Whether insertions for all elements of a sort are the only changes of a relation."""
     return all(u.effect is Effect.INSERT and _set_argument(u) is not None for u in updates if u.symbol == symbol)
 
 
@@ -228,7 +228,7 @@ def _eligible(
 
 
 def _copies(update: Update, symbol: Symbol, how: FollowedRelation) -> bool:
-    """Whether an update reads the relation only to insert what follows the same base."""
+    """Whether an update reads the relation only to copy it to another relation with the same base."""
     match update.when:
         case Apply(read, args) if read == symbol:
             return len(update.each) == 1 and args[how.at] == update.each[0]
@@ -243,7 +243,7 @@ def _replaced(action: Action) -> set[Symbol]:
 
 
 def _looked_through(action: Action) -> Iterator[Symbol]:
-    """Yield the symbols whose rows are looked for, rather than asked about one by one."""
+    """Yield the symbols whose rows are enumerated, rather than tested one by one."""
     for guard in action.guards:
         if action.deduction:
             yield from symbols_of(guard.formula)

@@ -1,8 +1,8 @@
 """Formulas as closures over tables: compiled once, evaluated at every step.
 
-A closure is given a *frame*, a list with the element chosen for each variable; a :class:`Scope` says where in the frame
-a variable is. From there on a variable is its place and never its name: an inner variable has a place of its own even
-where it is called as an outer one, and so what is *known* of a frame are places.
+A closure takes a *frame*, a list with the element chosen for each variable. A :class:`Scope` gives the place of each
+variable in the frame. Compiled code identifies a variable by its place, not by its name: an inner variable has its own
+place even if it has the name of an outer one. So the *known* part of a frame is a set of places.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Scope = Mapping[terms.Var, int]
 Known = frozenset[int]
 """The places in the frame that are filled."""
 Restriction = Callable[[Frame], Collection[str] | None]
-"""Which elements of a variable can make a formula true, given the others: nothing if that is no restriction."""
+"""The elements of a variable that can make a formula true, given the other variables; None if all of them can."""
 
 
 class Union(Collection[str]):
@@ -45,7 +45,7 @@ class Union(Collection[str]):
 class Compiler:
     """Turns terms into closures over the tables of one machine.
 
-    ``room`` is how long frames have to be for everything that was compiled so far.
+    ``room`` is the length that frames need for everything that was compiled so far.
     """
 
     def __init__(self, instance: Instance, tables: Mapping[str, Table], work: Work) -> None:
@@ -55,7 +55,7 @@ class Compiler:
         self.room = 0
 
     def scope(self, variables: Sequence[terms.Var], outer: Scope | None = None) -> dict[terms.Var, int]:
-        """Give each variable a place in the frame, beside those of ``outer``."""
+        """Return ``outer`` extended by a new place in the frame for each variable."""
         inner = dict(outer or {})
         start = 1 + max(inner.values(), default=-1)
         inner.update({var: start + number for number, var in enumerate(variables)})
@@ -164,7 +164,7 @@ class Compiler:
         return search
 
     def _exists_one(self, var: terms.Var, body: Term, scope: Scope, known: Known, test: Evaluate) -> Evaluate:
-        """Compile a search for one element; most quantifiers are of this kind. It pays for what it may look at."""
+        """Compile a quantifier over one variable, the most common kind; its cost counts every element it may try."""
         at, domain, work = scope[var], self.elements(var.sort), self.work
         price = CANDIDATE * max(1, sum(isinstance(part, terms.Apply | terms.Equal) for part in terms.subterms(body)))
         source = self.candidates(body, var, scope, known)
@@ -211,9 +211,9 @@ class Compiler:
     def candidates(
         self, term: Term, var: terms.Var, scope: Scope, known: Known, positive: bool = True
     ) -> Restriction | None:
-        """Compile which elements of ``var`` can make ``term`` true, or false, once the ``known`` are chosen.
+        """Compile the elements of ``var`` that can make ``term`` true (or false), once the ``known`` places are filled.
 
-        Nothing is returned where no restriction can be read off the term's shape.
+        Return None if the form of the term restricts nothing.
         """
         match term:
             case terms.Not(body):
@@ -238,7 +238,7 @@ class Compiler:
     def _fewest(
         self, parts: Sequence[Term], var: terms.Var, scope: Scope, known: Known, positive: bool
     ) -> Restriction | None:
-        """All parts have to be as wanted: take the part that leaves the fewest candidates."""
+        """Compile the candidates where all parts have to hold: those of the part that leaves the fewest."""
         compiled = (self.candidates(part, var, scope, known, positive) for part in parts)
         sources = [source for source in compiled if source is not None]
         if len(sources) < 2:
@@ -257,7 +257,7 @@ class Compiler:
     def _any(
         self, parts: Sequence[Term], var: terms.Var, scope: Scope, known: Known, positive: bool
     ) -> Restriction | None:
-        """One part has to be as wanted: join the candidates of all, leaving out parts that cannot be."""
+        """Compile the candidates where one part has to hold: the union over all parts that can."""
         settled: list[Evaluate] = []
         sources: list[Restriction] = []
         for part in parts:
@@ -299,20 +299,20 @@ class Compiler:
 
 
 def settles(term: Term, scope: Scope, known: Known) -> bool:
-    """Whether what is known gives every variable of ``term`` its element."""
+    """Whether the known places determine every variable of ``term``."""
     return all(scope[var] in known for var in terms.free_variables(term))
 
 
 # --------------------------------------------------------------------------------------------------
-# Whether everything before an element of a line is in a relation: asked of counters, whose rows only become more.
+# Whether everything before an element of a line is in a relation. Guards test this of counters, which only gain rows.
 #
-# What was found to be there is remembered, and not looked at again as long as the relation loses no row: so a counter
-# that grows with the trace is looked at once at each of its values.
+# The length of the prefix found so far is stored, and stays valid as long as the relation loses no row. So each value
+# of a counter that grows with the trace is visited once.
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """That ``table`` holds, at the position ``at`` of a row, of every element that comes before another in ``line``."""
+    """The statement that ``table`` holds, at position ``at`` of a row, of all elements before a limit in ``line``."""
 
     line: Line
     limit: Term
@@ -322,7 +322,7 @@ class Prefix:
 
 
 def prefix_in(bound: Sequence[terms.Var], body: Term, tables: Mapping[str, Table]) -> Prefix | None:
-    """Return what a formula that begins with *for all* says of the elements before another, if it says just that."""
+    """Return the prefix statement that a universally quantified formula has the form of, or None."""
     match tuple(bound), body:
         case (terms.Var() as var,), terms.Implies(terms.Apply(before, (first, limit)), terms.Apply(held, args)) if (
             first == var
@@ -338,12 +338,12 @@ def prefix_in(bound: Sequence[terms.Var], body: Term, tables: Mapping[str, Table
 
 @dataclass(slots=True)
 class PrefixTest:
-    """Answers whether a prefix is whole, for the arguments beside its element that it is asked about."""
+    """Evaluates a prefix statement for given other arguments of the relation."""
 
     prefix: Prefix
     limit: Callable[[Frame], str]
     row: Callable[[Frame], Row]
-    """The row, with any element at the position that stands for all of them."""
+    """The row; the element at the position ``at`` has no meaning."""
     work: Work
     _known: dict[Row, int] = field(default_factory=dict)
     _losses: int = 0

@@ -1,7 +1,7 @@
-"""The machine: a protocol in one state that moves on, at a cost that does not grow with how many steps were taken.
+"""The machine: a protocol in one mutable state; the cost of a step does not grow with the number of earlier steps.
 
-It means what :class:`~carnet_check.semantics.interpreter.Interpreter` means, and shares no code with it. After every
-step all deductions are taken; only those are looked at again that something which changed takes part in.
+It has the semantics of :class:`~carnet_check.semantics.interpreter.Interpreter`, and shares no code with it. After
+every step all deductions are taken; only deductions that read a changed row are evaluated again.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from carnet_spec.trace import TraceCheck, TraceEnd, TraceStep
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Everything that one step changes, deductions aside."""
+    """All changes of one step, without those of deductions."""
 
     changes: tuple[Change, ...]
     drawn: tuple[tuple[Candidates, str], ...] = ()
-    """Elements that were chosen for arguments left out: known from now on."""
+    """Elements that were chosen for missing arguments; they count as named from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +45,24 @@ class _Action:
     guards: tuple[tuple[Guard, Evaluate], ...]
     effects: tuple[Effects, ...]
     choices: Sequence[Choices]
-    """For each number of guards, the choices of parameters for which the first so many hold."""
+    """By n: the choices of parameters for which the first n guards hold."""
     drawn: tuple[tuple[int, int], ...]
-    """Places of values that are drawn fresh together, and so have to differ."""
+    """Pairs of places of values that are drawn fresh in one step, and so have to differ."""
 
     def distinct(self, frame: Frame) -> bool:
-        """Whether the values that are drawn fresh together differ."""
+        """Whether the values that are drawn fresh in one step differ."""
         return all(frame[one] != frame[other] for one, other in self.drawn)
 
 
 class Machine:
     """A protocol on one instance, in one state.
 
-    ``instance`` has to name every element that steps are going to name. ``named`` says which elements of sorts that are
-    drawn fresh these are, if that is known; the others are all alike then. ``complete`` says that the roles that follow
-    the protocol record every step of theirs, so that none of their deductions is taken before they say so.
+    ``instance`` has to contain every element that steps are going to name. ``named`` has, for sorts that are drawn
+    fresh, the elements that the trace names, if that is known; all other elements are interchangeable. ``complete``
+    says that honest roles record every step, so the machine takes no deduction of theirs before they record it.
 
     Raises:
-        AmbiguousTraceError: the instance takes more than ``work`` to set up.
+        AmbiguousTraceError: setting up the instance costs more than ``work``.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Machine:
         return tuple(effects)
 
     def _compile_rule(self, action: Action) -> Rule | None:
-        """Compile a deduction, unless no guard depends on it or rigid facts rule it out."""
+        """Compile a deduction; return None if no guard depends on it, or if rigid facts make it impossible."""
         heads = [terms.Apply(update.symbol, update.args) for update in action.updates if update.symbol in self._kept]
         if not action.deduction or not heads:
             return None
@@ -175,7 +175,7 @@ class Machine:
             return None
         scope = self._compiler.scope(action.params)
         if not any(update.each for update in action.updates):
-            parts.append(terms.Not(terms.And(tuple(heads))))  # where all is known already, the deduction adds nothing
+            parts.append(terms.Not(terms.And(tuple(heads))))  # if all conclusions hold, the deduction adds nothing
         return Rule(action, scope, self._effects(action, scope), Choices(self._compiler, action.params, parts, scope))
 
     def _never(self, part: terms.Term) -> bool:
@@ -187,7 +187,7 @@ class Machine:
     # -- steps -------------------------------------------------------------------------------------
 
     def actions_of_corrupt_parties(self) -> frozenset[str]:
-        """Return the actions that only an honest party takes, where the instance says that the party is corrupt."""
+        """Return the actions that are impossible as only an honest party takes them, and the party is corrupt here."""
         return frozenset(
             action.name
             for action in self.protocol.actions
@@ -195,7 +195,7 @@ class Machine:
         )
 
     def misfit(self, step: TraceStep) -> str:
-        """Say what is wrong with a step in any state, or nothing."""
+        """Return what is wrong with a step, whatever the state is; empty if nothing is."""
         found = self._actions.get(step.action)
         if found is None:
             return unknown("action", step.action, self.protocol.id, self._actions)
@@ -211,9 +211,9 @@ class Machine:
         return ""
 
     def moves(self, step: TraceStep) -> list[Move]:
-        """Return what a step that fits may change, for each choice of its missing arguments that makes a difference.
+        """Return the possible moves of a step without misfit, one for each relevant choice of its missing arguments.
 
-        Nothing is returned if the step cannot be taken; of more than ``MOST_WAYS`` + 1 choices, the first so many are.
+        The list is empty if the step is not enabled. It has at most ``MOST_WAYS`` + 1 moves.
         """
         found = self._actions[step.action]
         frame = self._frame_of(step, found)
@@ -225,7 +225,7 @@ class Machine:
         return [Move(self._changes(found.effects, frame))]
 
     def why_not(self, step: TraceStep) -> str:
-        """Say why a step that fits cannot be taken in this state."""
+        """Return why a step without misfit is not enabled in this state."""
         found = self._actions[step.action]
         if len(step.args) < len(found.params):
             return self._why_none(found, step)
@@ -236,7 +236,7 @@ class Machine:
         return _same_draw(found.action)
 
     def take(self, move: Move) -> None:
-        """Make the changes of a move, and take every deduction that they make possible."""
+        """Apply the changes of a move, and take every deduction that they enable."""
         for candidates, element in move.drawn:
             self._keep(candidates.draw(element))
         self._make(move.changes)
@@ -252,11 +252,11 @@ class Machine:
                     waiting.extend(self._applied_changes(self._derived(trigger.rule, frame, trigger.known)))
 
     def _applied_changes(self, changes: Iterable[Change]) -> list[Change]:
-        """Make changes; return those that changed something."""
+        """Apply changes; return those that had an effect."""
         return [change for change in changes if self._keep(change.apply())]
 
     def _keep(self, undo: tables.Undo | None) -> bool:
-        """Remember how to take a change back, if anything changed and a follower keeps a journal."""
+        """Store how to undo a change, if it had an effect and a follower keeps a journal; return whether it had one."""
         if undo is not None and self.journal is not None:
             self.journal.append(undo)
         return undo is not None
@@ -310,7 +310,7 @@ class Machine:
         )
 
     def _why_none(self, found: _Action, step: TraceStep) -> str:
-        """Name the first guard that no choice of the missing arguments meets together with those before it."""
+        """Name the first guard that cannot hold together with the guards before it, for any missing arguments."""
         action, given = found.action, step.env
         missing = ", ".join(var.name for var in action.params if var.name not in given)
         for choices, guard in zip(found.choices[1:], action.guards, strict=True):
@@ -322,9 +322,10 @@ class Machine:
 
 
 def _candidates(protocol: Protocol, instance: Instance, named: Mapping[str, Collection[str]]) -> dict[Sort, Candidates]:
-    """Return the candidates for arguments that are left out, by the sorts in which some elements are alike.
+    """Return the candidates for missing arguments, for each sort with interchangeable elements.
 
-    The first element of a sort is what functions begin with, and rigid symbols tell elements apart.
+    The first element of a sort is no such element, as it is the initial value of functions; nor is one that a rigid
+    symbol distinguishes.
     """
     rigid = {sort for symbol in protocol.symbols if not symbol.mutable for sort in (*symbol.domain, symbol.result)}
     plain = (sort for sort in protocol.sorts if sort.fresh and sort.name in named and sort not in rigid)
@@ -336,12 +337,12 @@ def _same_draw(action: Action) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# Rules: the deductions of a protocol, compiled, and which of them to look at again when a row changes.
+# Rules: the compiled deductions of a protocol, and which of them to evaluate again when a row changes.
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A deduction, compiled."""
+    """A compiled deduction."""
 
     action: Action
     scope: Mapping[terms.Var, int]
@@ -351,19 +352,19 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """A place in a rule that reads a symbol: a changed row of the symbol says which parameters are concerned."""
+    """An occurrence of a symbol in a rule: a changed row of the symbol determines some parameters of the rule."""
 
     rule: Rule
     places: tuple[tuple[int, int], ...]
-    """Positions in the row, and the places in the frame that they fill."""
+    """Pairs of a position in the row and the place in the frame that it fills."""
     equal: tuple[tuple[int, int], ...]
-    """Positions in the row that name the same parameter."""
+    """Pairs of positions in the row that hold the same parameter."""
     members: tuple[tuple[int, str], ...]
-    """Positions in the row that have to hold a certain member of an enumeration."""
+    """Positions in the row, each with the member of an enumeration that it has to hold."""
     known: int
 
     def fits(self, row: Sequence[str], frame: Frame) -> bool:
-        """Whether the rule may be concerned; the parameters that the row gives are put into the frame."""
+        """Whether the rule may read the row; the parameters that the row determines are put into the frame."""
         for at, place in self.places:
             frame[place] = row[at]
         return all(row[one] == row[other] for one, other in self.equal) and all(
@@ -387,7 +388,7 @@ def _trigger(rule: Rule, args: Sequence[terms.Term]) -> Trigger:
 
 
 def triggers(protocol: Protocol, rules: Iterable[Rule]) -> dict[str, list[Trigger]]:
-    """List, for each symbol, where rules read it, and where they deduce it again after it was removed."""
+    """Return, for each symbol, where rules read it, and where they deduce it again after it was removed."""
     updates = [update for action in protocol.actions for update in action.updates]
     lost = {update.symbol for update in updates if update.effect is Effect.REMOVE}
     found: dict[str, list[Trigger]] = {}
@@ -398,7 +399,7 @@ def triggers(protocol: Protocol, rules: Iterable[Rule]) -> dict[str, list[Trigge
 
 
 def _reads_of(rule: Action, lost: set[Symbol]) -> Iterable[terms.Apply]:
-    """Yield the places where a rule reads a symbol that changes, its own heads among them if they can be removed."""
+    """Yield the occurrences of mutable symbols in a rule, and those of its conclusions that can be removed."""
     formulas = [guard.formula for guard in rule.guards]
     for update in rule.updates:
         head = (terms.Apply(update.symbol, update.args),) if update.symbol in lost else update.args
@@ -408,7 +409,7 @@ def _reads_of(rule: Action, lost: set[Symbol]) -> Iterable[terms.Apply]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Following a trace: one step after another, going back where an argument that was left out was chosen wrongly.
+# Following a trace: one step after another, with backtracking over the choices of missing arguments.
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,25 +423,25 @@ class Divergence:
 
 @dataclass(slots=True)
 class _Branch:
-    """A point from which a trace could go on in other ways."""
+    """A choice point: a step of the trace that has further possible moves."""
 
     taken: int
-    """Steps taken before it."""
+    """How many steps were taken before it."""
     changes: int
-    """Changes kept in the journal before it, those included that were forgotten since."""
+    """The length of the journal before it, counting entries that were dropped since."""
     others: list[Move]
-    """The last one is tried next."""
+    """The moves still to try; the last one is next."""
 
 
 class Follower:
-    """Takes the steps of one trace, each once it is known, in a machine of its own.
+    """Takes the steps of one trace, as they arrive, in its own machine.
 
-    Where missing arguments allow for several moves, one is followed; the others wait until it does not work out. Of
-    too many that wait, those that wait longest are forgotten: a trace that could only go on from them is undecided.
+    If missing arguments allow several moves, one is taken and the others are stored for backtracking. If too many are
+    stored, the oldest are dropped: a trace that could only continue from them is undecided.
     """
 
     def __init__(self, machine: Machine, ignored: Collection[str] = ()) -> None:
-        """Follow a trace in ``machine``; steps of ``ignored`` actions are no evidence and change nothing."""
+        """Follow a trace in ``machine``; steps of ``ignored`` actions are skipped."""
         self._machine = machine
         self._ignored = ignored
         self._branches: deque[_Branch] = deque()
@@ -457,17 +458,17 @@ class Follower:
 
     @property
     def work(self) -> tables.Work:
-        """What may still be spent."""
+        """The work that the trace may still cost."""
         return self._machine.work
 
     @property
     def open(self) -> int:
-        """In how many places the trace could have gone on in another way."""
+        """The number of choice points."""
         return len(self._branches)
 
     @property
     def remembered(self) -> int:
-        """How many changes are kept, to be taken back or to be made instead."""
+        """The number of stored changes: those to undo, and those of moves still to try."""
         return len(self._machine.journal or ()) + self._waiting
 
     def take(self, step: TraceStep) -> Divergence | None:
@@ -526,7 +527,7 @@ class Follower:
         return self._forgotten + len(self._machine.journal or ())
 
     def _backtrack(self) -> deque[TraceStep]:
-        """Take the last branch's next way, and return the steps to be taken again after it."""
+        """Take the next move of the last choice point, and return the steps to be taken again after it."""
         branch = self._branches[-1]
         journal = self._machine.journal
         assert journal is not None
@@ -541,12 +542,12 @@ class Follower:
             self._machine.journal = None
         self._machine.take(move)
         self._taken = branch.taken + 1
-        ahead = deque[TraceStep]()  # from the end, which is near: what comes before may be all of a long trace
+        ahead = deque[TraceStep]()  # collected from the end, as the steps before the choice point may be a long trace
         ahead.extendleft(itertools.islice(reversed(self._steps), len(self._steps) - (self._taken - self._since)))
         return ahead
 
     def _forget(self) -> None:
-        """Forget the branches that wait longest, until no more is remembered than may be."""
+        """Drop the oldest choice points until the stored changes are within the limit."""
         journal = self._machine.journal
         while journal is not None and self.remembered > tables.MOST_KEPT:
             self._left_out = True

@@ -1,4 +1,4 @@
-"""Checking recorded traces: from a file of events to the machine that follows them, and to the verdict."""
+"""Checking recorded traces: reading a file of events, taking its steps in the machine, and the verdict."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceError, TraceEve
 
 
 class UncheckedTraceError(CarnetError):
-    """A trace has no checks though they were asked for: it says nothing of what roles looked at."""
+    """A trace has no checks, although the caller requires them: nothing shows what the roles looked at."""
 
     kind = "unchecked"
     exit_code = ExitCode.VIOLATED
@@ -34,12 +34,12 @@ class UncheckedTraceError(CarnetError):
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """Whether a recorded trace is a run of the spec, and if not, the first event that is not a step of it.
+    """Whether a recorded trace is a run of the spec, and if not, its first event that no run explains.
 
-    ``header`` names the threat model that the trace was judged under, also where the trace leaves it to the judge.
-    ``ignored`` counts the steps that parties which are corrupt under it report of themselves: they are no evidence.
-    ``required`` counts the checks that the steps demand, ``seen`` all that were recorded: none where the trace is not a
-    checked one.
+    ``header`` names the threat model of the verdict, even if the trace leaves it open. ``ignored`` counts the steps
+    that parties report of themselves although they are corrupt under that threat model: such steps are no evidence.
+    ``required`` counts the checks that the steps demand, ``seen`` the checks that were recorded; both are 0 if the
+    trace is not a checked one.
     """
 
     header: Header
@@ -75,10 +75,11 @@ class Conformance:
 
 
 def conform(file: Path, asked: str = "", *, require_checked: bool = False) -> Conformance:
-    """Check the trace in ``file`` against the spec; the file is read twice, since elements are collected first.
+    """Check the trace in ``file`` against the spec; the file is read twice, as the elements are collected first.
 
-    ``events`` counts those up to the divergence, or all. ``asked`` is the protocol whose trace it is, by any reference:
-    the header has to agree. Without it the header names a registered id, as a trace must not say which code to run.
+    ``asked`` is a reference to the protocol of the trace; the header has to name the same protocol. Without it, the
+    header has to name a registered id: a trace must not decide which code runs. In the result, ``events`` counts the
+    events before the divergence, or all.
 
     Raises:
         UsageError: the file cannot be read, is not a trace, or asks for a design or an instance that does not exist, or
@@ -114,13 +115,13 @@ def conform(file: Path, asked: str = "", *, require_checked: bool = False) -> Co
 
 
 def _layers(source: Source, protocol: Protocol, header: Header) -> list[Protocol]:
-    """Return the design of a checked trace and the layers over it; of any other, nothing is judged by layers."""
+    """Return the design of a checked trace and the layers over it; for a trace without checks, nothing."""
     names = source.family.with_layers([protocol.variant]) if header.checked else ()
     return [source.protocol(name, header.without) for name in names]
 
 
 def _checks(source: Source, layers: Sequence[Protocol], parties: Mapping[str, str]) -> CheckJudge:
-    """Return what judges the checks of a trace, if it is a checked one: by its design and the layers over that."""
+    """Return the judge of a trace's checks, with the rules of its design and the layers over it."""
     family = source.family
     names = {*family.with_layers(family.main[:1]), *(layer.variant for layer in layers)} if layers else ()
     others = [source.family.drafted(name).whole() for name in sorted(names)]
@@ -128,7 +129,7 @@ def _checks(source: Source, layers: Sequence[Protocol], parties: Mapping[str, st
 
 
 def verdict(file: Path) -> dict[str, Any]:
-    """Return the outcome of checking the trace in ``file``, as plain values: what other packages call.
+    """Return the outcome of checking the trace in ``file`` as plain values; other packages call this function.
 
     Raises:
         CarnetError: as :func:`conform`.
@@ -137,10 +138,10 @@ def verdict(file: Path) -> dict[str, Any]:
 
 
 class _Judge:
-    """Goes along a trace: the machine takes its steps and, if it is checked, logs and checks are looked at.
+    """Judges a trace, event by event: its steps and, if it is a checked trace, its logs and checks.
 
-    ``logged`` is the header as it was recorded, to which logs are bound; ``header`` names the threat model that was
-    chosen. If the recorded one names none, what corrupt parties report of themselves is passed over.
+    ``logged`` is the recorded header, to which logs are bound; ``header`` also names the chosen threat model. If the
+    recorded header names none, steps that corrupt parties report of themselves are ignored.
     """
 
     def __init__(
@@ -228,9 +229,9 @@ def _threat(header: Header, family: Family, protocol: Protocol, actions: Collect
 
 @dataclass(frozen=True, slots=True)
 class _TraceContents:
-    """What a trace mentions: actions, elements of each sort that takes any, in order, parties, and instants.
+    """What a trace mentions: actions, elements of each open sort in order, parties, and instants.
 
-    A party has the role that its first event is of.
+    A party has the role of its first event.
     """
 
     elements: Mapping[str, dict[str, None]]
@@ -266,34 +267,34 @@ def _mentioned(protocol: Protocol, events: Iterable[TraceEvent | TraceEnd]) -> _
 
 
 def _is_open(sort: Sort, protocol: Protocol) -> bool:
-    """Whether a sort takes any element that a trace names: it is drawn fresh, or no rigid fact tells elements apart."""
+    """Whether a trace may name any element of a sort: it is drawn fresh, or no rigid fact distinguishes elements."""
     rigid = {domain for symbol in protocol.symbols if not symbol.mutable for domain in symbol.domain}
     return sort.fresh or (not sort.is_enumeration and sort not in rigid)
 
 
 def _with_elements(instance: Instance, named: Mapping[str, Mapping[str, None]]) -> Instance:
-    """Add the elements that a trace names to the sorts that take any."""
+    """Return the instance with the elements that a trace names added to the open sorts."""
     grown = {
         sort: tuple(dict.fromkeys((*instance.elements.get(sort, ()), *elements))) for sort, elements in named.items()
     }
     return replace(instance, elements={**instance.elements, **grown})
 
 
-# -- How large an instance a trace may ask for: checked before anything of it is built -------------
+# -- How large an instance a trace may request: checked before the instance is built ---------------
 
 MOST_DRAWN: Final = 100_000
-"""The largest size that only says how many values may be drawn fresh."""
+"""The largest size of a sort whose values are only drawn fresh."""
 
 
 def check_extent(header: Header, fresh_sizes: Collection[str]) -> None:
     """Refuse an instance that would take minutes or gigabytes to build.
 
     Args:
-        header: says which sizes the instance has.
-        fresh_sizes: those that only say how many values may be drawn fresh, as the family declares them.
+        header: has the sizes of the instance.
+        fresh_sizes: the names of sizes that only limit how many values may be drawn fresh, declared by the family.
 
     Raises:
-        UsageError: a size, or several together, are too large.
+        UsageError: one size is too large, or all together are.
     """
     for name, size in header.sizes:
         most = MOST_DRAWN if name in fresh_sizes else MOST_OF_ONE
@@ -306,23 +307,23 @@ def check_extent(header: Header, fresh_sizes: Collection[str]) -> None:
 
 
 def _without(fresh_sizes: Collection[str]) -> str:
-    """Name the sizes that are not drawn fresh."""
+    """Return the words that exclude the sizes of values that are drawn fresh."""
     return f"the sizes other than {listed(sorted(fresh_sizes))}" if fresh_sizes else "the sizes"
 
 
 # --------------------------------------------------------------------------------------------------
-# Logs: whether the events of each party in a checked trace are all there, in order, and as they were recorded.
+# Logs: whether a checked trace has all events of each party, in order and unchanged.
 
 
 @dataclass(slots=True)
 class Logs:
-    """Goes along a checked trace and remembers where the log of each party stands; each begins with the design."""
+    """Follows the hash chain of each party's log through a checked trace; each chain begins with the header."""
 
     header: Header
     ends: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def take(self, event: TraceEvent) -> str:
-        """Take the next event; return why it is not the next one of its log, or nothing."""
+        """Take the next event; return why it is not the next entry of its log, or an empty text."""
         place = event.place
         if place is None:
             return "the event has no place in a log, as every event of a checked trace has"
@@ -337,7 +338,7 @@ class Logs:
         return ""
 
     def close(self, end: TraceEnd) -> str:
-        """Take the end of the trace; return which log ends elsewhere, or nothing."""
+        """Take the end of the trace; return which log has another end, or an empty text."""
         for party in sorted({*self.ends, *end.logs}):
             found, said = self.ends.get(party, (0, "")), end.logs.get(party, (0, ""))
             if found[0] != said[0]:
@@ -348,7 +349,7 @@ class Logs:
 
 
 # --------------------------------------------------------------------------------------------------
-# A trace file as values: its lines as JSON that means one thing only, its header, its events.
+# Parsing a trace file: its lines as unambiguous JSON, its header, its events.
 
 MOST_CHARACTERS: Final = 1 << 20
 """The longest line that is read; a step takes a few hundred characters."""
@@ -357,10 +358,10 @@ MOST_IN_A_NAME: Final = 1_000
 
 
 def refuse_pipe(file: Path) -> None:
-    """Refuse a pipe, which has nothing left when it is read a second time; a missing file is not looked at here.
+    """Refuse a pipe, as it cannot be read twice; a missing file is reported elsewhere.
 
     Raises:
-        UsageError: it is a pipe.
+        UsageError: the file is a pipe.
     """
     with contextlib.suppress(OSError):
         if stat.S_ISFIFO(file.stat().st_mode):
@@ -371,7 +372,7 @@ def lines_of(file: Path) -> Iterator[tuple[int, object]]:
     """Yield the number and the JSON value of every line.
 
     Raises:
-        UsageError: the file cannot be read, or a line is no JSON to rely on.
+        UsageError: the file cannot be read, or a line is not unambiguous JSON.
     """
     number = 0
     try:
@@ -392,14 +393,14 @@ def lines_of(file: Path) -> Iterator[tuple[int, object]]:
 
 
 class _LineError(Exception):
-    """A line that is no JSON to rely on; says what is wrong with it."""
+    """A line is not unambiguous JSON; the message says why."""
 
 
 def _value(line: str) -> object:
     """Return the value of one line.
 
     Raises:
-        _LineError: it is not JSON, or JSON that two readers could take for different things, or has too long a name.
+        _LineError: it is not JSON, or JSON that two parsers could read differently, or it has too long a name.
 
     Source: RFC 8259, sections 4 (names that are not unique), 8.2 (halves of characters) and 9 (limits).
     """
@@ -418,7 +419,7 @@ def _value(line: str) -> object:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield every text inside a JSON value, however deep."""
+    """Yield every text inside a JSON value, at any depth."""
     waiting = [value]
     while waiting:
         match waiting.pop():
@@ -442,7 +443,7 @@ def header_of(first: tuple[int, object] | None) -> Header:
     """Read the header, which is the first line.
 
     Raises:
-        UsageError: there is no line, or it is no header.
+        UsageError: there is no line, or it is not a header.
     """
     if first is None:
         raise UsageError("the trace is empty: its first line is a header")
@@ -453,10 +454,10 @@ def header_of(first: tuple[int, object] | None) -> Header:
 
 
 def events(lines: Iterator[tuple[int, object]], header: Header) -> Iterator[TraceEvent | TraceEnd]:
-    """Read events, whose clocks may not go back; the end comes last, and in checked traces only, as checks do.
+    """Yield the events of a trace; their clocks may not go back. Checked traces alone have checks, and an end.
 
     Raises:
-        UsageError: a line is no event, its clock goes back, or it is not for such a trace.
+        UsageError: a line is no event, its clock goes back, or the trace may not have such an event there.
     """
     clock = 0
     for number, value in lines:

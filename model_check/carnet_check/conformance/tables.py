@@ -1,4 +1,4 @@
-"""Tables: the state of a running protocol, changed in place, with an index for every kind of look-up."""
+"""Tables: the state of a protocol, changed in place, with an index for every kind of look-up."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Column(Collection[str]):
 class Relation:
     """A relation: its rows, with indexes on the positions by which rows are looked up.
 
-    ``following`` names a relation that never loses a row. Where it is set, "every row of the followed relation up to
-    now" can be inserted at once: only how many rows there were is kept (:meth:`extend`).
+    ``following`` names a relation that never loses a row. If it is set, "every row of the followed relation so far" can
+    be inserted at once: only the number of those rows is stored (:meth:`extend`).
     """
 
     def __init__(self, name: str, rows: Iterable[Row] = ()) -> None:
@@ -51,7 +51,7 @@ class Relation:
         self.extent: dict[Row, int] = {}
 
     def index(self, positions: tuple[int, ...]) -> dict[Row, Rows]:
-        """Return the rows by their elements at ``positions``; the answer stays right as rows come and go."""
+        """Return the rows by their elements at ``positions``; the index is updated when rows change."""
         if positions not in self._indexes:
             made: dict[Row, Rows] = {}
             for row in self.rows:
@@ -75,7 +75,7 @@ class Relation:
         return (*row[: self.at], *row[self.at + 1 :])
 
     def insert(self, row: Row) -> Undo | None:
-        """Insert a row; return how to take it back, or nothing if it was there."""
+        """Insert a row; return how to undo that, or None if the row was there."""
         if row in self.rows:
             return None
         self.rows[row] = len(self.rows)
@@ -84,7 +84,7 @@ class Relation:
         return lambda: self._drop(row)
 
     def remove(self, row: Row) -> Undo | None:
-        """Remove a row; return how to take it back, or nothing if it was not there."""
+        """Remove a row; return how to undo that, or None if the row was not there."""
         if row not in self.rows:
             return None
         self._drop(row)
@@ -105,7 +105,7 @@ class Relation:
                 del index[key]
 
     def extend(self, beside: Row, extent: int) -> Undo | None:
-        """Make the relation hold of the first ``extent`` rows of the followed relation, put ``beside`` these."""
+        """Make the relation hold of the first ``extent`` rows of the followed relation, each joined with ``beside``."""
         before = self.extent.get(beside, 0)
         if extent <= before:
             return None
@@ -113,7 +113,7 @@ class Relation:
         return lambda: self._set_extent(beside, before)
 
     def forget(self, beside: Row) -> Undo | None:
-        """Let the relation hold of nothing that only followed, beside these."""
+        """Remove the rows that :meth:`extend` inserted for ``beside``."""
         before = self.extent.pop(beside, 0)
         return (lambda: self._set_extent(beside, before)) if before else None
 
@@ -125,21 +125,21 @@ class Relation:
 
 
 class Line(Relation):
-    """A rigid relation whose rows are the pairs of a line, none of which is stored."""
+    """A rigid relation whose rows are the ordered pairs of a line; the pairs are computed, not stored."""
 
     def __init__(self, name: str, line: InLine) -> None:
         super().__init__(name)
         self.elements = line.elements
-        self.rows = line  # type: ignore[assignment]  # read only, as rows are: what is in it, how many, which
+        self.rows = line  # type: ignore[assignment]  # read only, by membership, length and iteration, as rows are
         self._line = line
 
     def place(self, element: str) -> int:
-        """Return how many elements come before one."""
+        """Return how many elements come before ``element``."""
         return self._line.place(element)
 
     def index(self, positions: tuple[int, ...]) -> dict[Row, Rows]:
-        """Return the pairs by their elements at ``positions``, as they are asked for."""
-        return _Pairs(self._line, positions)  # type: ignore[return-value]  # only ever asked for one key
+        """Return the pairs by their elements at ``positions``, computed on demand."""
+        return _Pairs(self._line, positions)  # type: ignore[return-value]  # callers only use get()
 
 
 class _Pairs:
@@ -165,7 +165,7 @@ class _Pairs:
 
 
 class Function:
-    """A function: its value where it is not the default one."""
+    """A function: the default value, and every other value by its arguments."""
 
     def __init__(self, name: str, values: Mapping[Row, str], default: str) -> None:
         self.name = name
@@ -173,7 +173,7 @@ class Function:
         self.default = default
 
     def assign(self, row: Row, value: str) -> Undo | None:
-        """Give the function a value; return how to take it back, or nothing if it had it already."""
+        """Set the value of the function at ``row``; return how to undo that, or None if it had this value."""
         before = self.values.get(row)
         if (self.default if before is None else before) == value:
             return None
@@ -197,23 +197,23 @@ Table = Relation | Function
 # answer is "undecided".
 
 TO_BEGIN_WITH: Final = 9_000_000
-"""Steps: building the largest instance that is allowed, and some ways to choose what a trace leaves out."""
+"""The initial allowance in steps: enough for the largest instance allowed, and some choices of missing arguments."""
 PER_EVENT: Final = 2_400
-"""Steps: what an event of a recorded run takes, several times over."""
+"""The allowance of an event in steps: several times what an event of a recorded run costs."""
 MOST_WAYS: Final = 4_000
-"""In how many ways one event may be completed; those beyond are not tried."""
+"""The most choices of missing arguments that are tried for one event."""
 MOST_KEPT: Final = 100_000
-"""How many changes are remembered, to be taken back or to be made instead."""
+"""The most stored changes: those to undo, and those of moves still to try."""
 
 CANDIDATE, CHOICE, ROW, RULE, CHANGE, MOVE = 3, 10, 10, 10, 20, 200
-"""Steps for an element looked at, one chosen, a first row, a rule looked at again, a change made, an event judged.
+"""Steps for an element tried, one chosen, a first row, a rule evaluated again, a change made, an event judged.
 
 A step is some tenths of a microsecond.
 """
 
 
 class AmbiguousTraceError(CarnetError):
-    """A trace leaves out so much, or asks for so much, that it was not decided whether it is a run of the spec."""
+    """The work allowed for a trace did not suffice to decide whether it is a run of the spec."""
 
     kind = "unknown"
     exit_code = ExitCode.UNKNOWN
@@ -228,14 +228,14 @@ class Work:
         self.left = TO_BEGIN_WITH
 
     def allow_event(self) -> None:
-        """Add what one more event of the trace allows."""
+        """Add the allowance of one more event."""
         self.left += PER_EVENT
 
     def spend(self, steps: int) -> None:
         """Count steps of work.
 
         Raises:
-            AmbiguousTraceError: there were not so many left.
+            AmbiguousTraceError: fewer steps are left.
         """
         self.left -= steps
         if self.left < 0:

@@ -1,5 +1,5 @@
-"""Certificates and specifications for Coq: as files that Coq compiles into theorems, and as input of its program.
+"""Certificates and specifications for Coq: as files that Coq compiles into theorems, and as input of the Coq program.
 
-Nothing here is trusted but what :mod:`carnet_check.exports.systems` and :mod:`carnet_check.exports.coq_data` write. A
-certificate that is converted wrongly is refused.
+Only what :mod:`carnet_check.exports.systems` and :mod:`carnet_check.exports.coq_data` write is trusted. A certificate
+that this package converts wrongly is refused.
 """

@@ -1,6 +1,6 @@
-"""Write what Coq compiles into theorems: ``python -m carnet_check.coq DIR``, where ``carnet certify`` wrote DIR.
+"""Write the files that Coq compiles into theorems: ``python -m carnet_check.coq DIR``; ``carnet certify`` wrote DIR.
 
-``make -C model_check/coq theorems DIR=DIR`` does this, and compiles what is written.
+``make -C model_check/coq theorems DIR=DIR`` runs this, and compiles the files.
 """
 
 from __future__ import annotations

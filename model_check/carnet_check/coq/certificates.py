@@ -1,8 +1,8 @@
-"""From certificates of obligations' texts to certificates of the obligations that Coq makes.
+"""Converting certificates of the obligations' texts to certificates of Coq's obligations.
 
-A certificate says "the third hypothesis of the text" and names symbols; Coq's obligation has all hypotheses, and
-numbers for symbols. A certificate in prefix order also leaves open how many branches a case distinction has, since a
-kernel knows that when it gets there; Coq's terms have it written out.
+A certificate refers to the hypotheses of its text by number, and to symbols by name. Coq's obligation has all
+hypotheses, and numbers for symbols. A certificate in prefix order also leaves the number of branches of a case split
+open, since the kernel knows it when it gets there; Coq's terms contain that number.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from carnet_check.obligations.liveness import BEFORE
 from carnet_spec.language.analysis.fair_parts import OTHERWISE
 
 MOST_UNKNOWN = 1000
-"""In how many cases of a certificate the number of branches may be left open."""
+"""The most case splits of a certificate whose number of branches may be unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoqObligation:
-    """An obligation that Coq makes: its id without the threat model, and the names of its hypotheses, in order.
+    """An obligation that Coq generates: its id without the threat model, and the names of its hypotheses, in order.
 
-    ``elements`` are the symbols of what the text has as its first constants: parameters of a liveness property.
+    ``elements`` are the symbols for the first constants of the text, which are parameters of a liveness property.
     """
 
     id: str
@@ -43,13 +43,13 @@ class CoqObligation:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedCertificate:
-    """A certificate in terms of Coq's obligation: each step with the number of its branches, in prefix order."""
+    """A certificate of a Coq obligation: each step with the number of its branches, in prefix order."""
 
     steps: tuple[tuple[Step, int], ...]
 
 
 def coq_obligations(system: System, layer: Layer) -> Iterator[CoqObligation]:
-    """Yield the obligations of a layer in Coq's order; a step that changes nothing of a claim has none."""
+    """Yield the obligations of a layer in Coq's order; an action that changes nothing that a claim reads has none."""
     start = (*(f"sort:{name}" for name, _ in system.inhabited), *(f"axiom:{name}" for name, _ in system.axioms))
     start = (*start, *(f"threat:{name}" for name, _ in layer.axioms))
     for claim in layer.claims:
@@ -65,7 +65,7 @@ def coq_obligations(system: System, layer: Layer) -> Iterator[CoqObligation]:
 
 
 def coq_conditions(system: System, layer: Layer, live: Liveness) -> Iterator[CoqObligation]:
-    """Yield the conditions of a liveness property in Coq's order, the claims of a layer being assumed."""
+    """Yield the conditions of a liveness property in Coq's order; they may assume the claims of a layer."""
     start = (*(f"sort:{name}" for name, _ in system.inhabited), *(f"axiom:{name}" for name, _ in system.axioms))
     start = (*start, *(f"inv:{name}" for name, _ in layer.claims), BEFORE)
     stages = "+".join(_part(each.action).replace("+", "%2B") for each in live.fair)
@@ -125,7 +125,7 @@ class Converter:
         """Convert the certificates of a layer.
 
         Raises:
-            CarnetError: there are none for some obligation, or none that can be converted.
+            CarnetError: the certificate of an obligation is missing or cannot be converted.
         """
         given = certificates.layers.get((self.system.variant, layer.threat))
         obligations = list(coq_obligations(self.system, layer))
@@ -140,7 +140,7 @@ class Converter:
         return [self.converted(obligation, entry) for obligation, entry in pairs if entry is not None]
 
     def liveness(self, certificates: Certificates) -> Iterator[tuple[Liveness, list[ConvertedCertificate]]]:
-        """Yield each liveness property for the first stages of which all conditions have certificates, with these."""
+        """Yield each liveness property, with the certificates of its first attempt that has all of them."""
         given = certificates.liveness.get(self.system.variant, {})
         for live in self.system.liveness:
             for attempt in live.attempts:
@@ -151,10 +151,10 @@ class Converter:
                     break
 
     def converted(self, obligation: CoqObligation, entry: Entry) -> ConvertedCertificate:
-        """Convert a certificate, of which nothing is known.
+        """Convert an untrusted certificate.
 
         Raises:
-            CarnetError: it is none, or it uses a hypothesis that the obligation does not have.
+            CarnetError: the certificate is malformed, or uses a hypothesis that the obligation does not have.
         """
         places = {name: place for place, name in enumerate(obligation.hypotheses)}
         missing = [name for name in entry.hypotheses if name not in places]
@@ -184,7 +184,7 @@ class Converter:
         return None if sort is None else len(self.declared.enumerations.get(sort, ()))
 
     def _sort(self, term: checker.Node, constants: Sequence[str]) -> checker.Name | None:
-        """Return the sort of a term, if it can be told from the term alone."""
+        """Return the sort of a term, or None if the term alone does not determine it."""
         match term:
             case "apply", function, _:
                 return self.declared.functions[function][1]
@@ -196,7 +196,7 @@ class Converter:
 
     @cached_property
     def declared(self) -> Obligation:
-        """What the system declares, by the names that it has in the texts of obligations; nothing is to be refuted."""
+        """An obligation with the declarations of the system, named as in the texts, and without hypotheses."""
         functions: dict[checker.Name, tuple[tuple[checker.Name, ...], checker.Name]] = {}
         for name, value in self.system.symbols:
             _, sorts, result, changes = value.parts
@@ -212,7 +212,7 @@ class Converter:
 
 
 def _with_elements(step: Step, elements: Sequence[str]) -> Step:
-    """Return a step in which symbols stand for the first constants, and all further elements are counted without."""
+    """Return a step in which symbols replace the first constants, and the other elements are renumbered."""
 
     def term(old: checker.Node) -> checker.Node:
         kind, name, parts = old
@@ -231,13 +231,14 @@ OTHER_END = "a certificate's steps do not end where their branches do"
 
 
 def _completed(known: Sequence[int | None], sizes: Sequence[int]) -> list[int]:
-    """Return how many branches each step has, so that steps, each before its branches, end with the last one.
+    """Return the number of branches of each step, so that the steps in prefix order form one complete tree.
 
-    Where it is not known, it is the least of ``sizes`` with which the rest can still end. Numbers of open branches with
-    which it can are the bits of an integer: with ``count`` branches, ``open + count - 1`` are open at the next step.
+    An unknown number becomes the least of ``sizes`` with which the other steps can complete the tree. A set of numbers
+    of open branches is an integer with a bit for each. After a step with ``count`` branches, ``open + count - 1``
+    branches are open.
 
     Raises:
-        CarnetError: they cannot end there, or there are more unknown ones than anybody has to try.
+        CarnetError: the steps cannot form a complete tree, or too many numbers are unknown.
     """
     told = [count for count in known if count is not None]
     if len(told) == len(known):
@@ -264,7 +265,7 @@ def _completed(known: Sequence[int | None], sizes: Sequence[int]) -> list[int]:
 
 
 def _require_end(counts: Iterable[int]) -> None:
-    """Require of steps with so many branches, each before its branches, that they end with the last one."""
+    """Require that steps in prefix order, with these numbers of branches, form one complete tree."""
     still_open = 1
     for count in counts:
         if not still_open:
@@ -275,7 +276,7 @@ def _require_end(counts: Iterable[int]) -> None:
 
 
 def _with_branches(after: int, count: int) -> int:
-    """Return the numbers of branches that may be open before a step with ``count`` of them, from those after it."""
+    """Return the possible numbers of open branches before a step with ``count`` branches, from those after it."""
     return after >> (count - 1) if count else after << 1
 
 
@@ -283,7 +284,7 @@ def _with_branches(after: int, count: int) -> int:
 
 
 def line(certificate: ConvertedCertificate, number: Mapping[Name, int]) -> str:
-    """Return a certificate as the program reads it: words in a line."""
+    """Return a certificate in the input format of the program: one line of words."""
     return " ".join([_step_text(step, branches, number) for step, branches in certificate.steps])
 
 
@@ -326,9 +327,9 @@ def _function(name: checker.Name) -> Name:
 
 
 def coq_term(certificate: ConvertedCertificate, called: Callable[[Name], str]) -> str:
-    """Return a certificate as a term of Coq, in which ``n7`` is the number 7.
+    """Return a certificate as a Coq term, in which ``n7`` is the number 7.
 
-    Coq reads a name many times faster than it reads a number.
+    Coq parses a name many times faster than a number.
     """
     waiting: list[str] = []
     for step, branches in reversed(certificate.steps):

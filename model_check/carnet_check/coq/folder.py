@@ -1,4 +1,4 @@
-"""What ``carnet certify --out DIR`` wrote, for Coq: the program judges it, and files of theorems are made of it."""
+"""The folder of ``carnet certify --out DIR``, for Coq: the program checks it, and theorem files are written from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from carnet_check.coq.program import run_program
 from carnet_check.errors import CarnetError, UsageError
 from carnet_check.exports.coq_data import CoqText, numbers, program_text, word
 from carnet_check.exports.systems import Layer, Liveness, System, system
-from carnet_command.files import reason
+from carnet_command.files import failing_as
 from carnet_spec.language import SpecificationError
 
 Certificates = Mapping[str, Sequence[ConvertedCertificate]]
@@ -77,14 +77,14 @@ class CoqFiles:
 
     @property
     def name(self) -> str:
-        """What the names of the files end in."""
+        """The suffix of the names of the files."""
         return self._text.protocol
 
     def written(self, folder: Path, certificates: Certificates) -> int:
-        """Write the files into ``folder``, which has none of them yet; where nothing is stated, none of theorems.
+        """Write the files into ``folder``, which has none of them yet; without a stated claim there is no theorem file.
 
         Returns:
-            How many theorems there are.
+            The number of theorems.
         """
         parts = {"spec": self.specification(), "certificates": self.certificates(certificates)}
         if self._proved or self._lively:
@@ -103,9 +103,9 @@ class CoqFiles:
         yield from map(_broken, self._definitions)
 
     def certificates(self, certificates: Certificates) -> Iterator[str]:
-        """Yield the lines that state all certificates, and that they are accepted.
+        """Yield the lines that define all certificates, and state that the checker accepts them.
 
-        A certificate that serves several obligations is stated once.
+        A certificate of several obligations is defined once.
         """
         yield from self._head("Logic Checker Protocol Obligations Fairness", "spec")
         every = [each for layer in self._system.layers for each in certificates[layer.threat]]
@@ -129,9 +129,9 @@ class CoqFiles:
             yield "Proof. vm_cast_no_check (eq_refl true). Qed."
 
     def theorems(self) -> Iterator[str]:
-        """Yield the lines of the theorems, and at the end the question what all of them rest on.
+        """Yield the lines of the theorems, and one ``Print Assumptions`` for all of them at the end.
 
-        To ask it of each by itself takes as many times as long as there are theorems.
+        A query for each theorem would multiply the time by their number.
         """
         yield from self._head("Logic Protocol Obligations Induction Fairness Liveness", "spec", "certificates")
         names = []
@@ -147,7 +147,7 @@ class CoqFiles:
 
     @cached_property
     def _proved(self) -> tuple[ProvedClaim, ...]:
-        """What there is a theorem of."""
+        """The claims that have a theorem."""
         system = self._system
         everybody = () if system.threats else ("",)
         return tuple(
@@ -196,19 +196,19 @@ class CoqFiles:
         return f"{text.protocol_of(live)} {text.claims(self._system.assumed)} {text.ids.of('liveness', live.name)}"
 
     def _layer_of_liveness(self, live: Liveness) -> str:
-        """Return what is certified of the claims that a property with parameters assumes, in its own protocol."""
+        """Return the Coq layer of the claims that a liveness property assumes, in the property's own protocol."""
         text, layer = self._text, self._system.assumed
         parts = (text.protocol_of(live), text.threat(layer.threat), "[]", text.claims(layer))
         return " ".join((*parts, text.of_layer("certificates", layer)))
 
     def _claimed_of(self, live: Liveness) -> str:
-        """Return the identifier of the theorem that the claims which a property assumes are certified."""
+        """Return the identifier of the theorem about the claims that a liveness property assumes."""
         if live.constants:
             return self._text.ids.of("accepted_of_claims", live.name)
         return self._text.of_layer("accepted", self._system.assumed)
 
     def _lively_theorem(self, name: str, live: Liveness) -> Iterator[str]:
-        """Yield the theorem that a property holds: under every threat model, or, if there is one alone, under it."""
+        """Yield the theorem that a property holds: under every threat model, or under the only one."""
         text, layer = self._text, self._system.assumed
         threat, called = text.threat(layer.threat), text.ids.of("liveness", live.name)
         known = [text.claims(layer), text.of_layer("certificates", layer), self._claimed_of(live)]
@@ -219,18 +219,18 @@ class CoqFiles:
 
 
 def write_makefile(folder: Path, names: Iterable[str]) -> None:
-    """Write the Makefile that compiles the theorems of systems of these names, and no others, into ``folder``."""
+    """Write into ``folder`` the Makefile that compiles the theorems of exactly these systems."""
     _write(folder / "Makefile", MAKEFILE.replace("{theorems}", " ".join(f"theorems_{name}.v" for name in names)))
 
 
 def _write(file: Path, text: str) -> None:
-    """Write a file that is not there yet: what is, a link included, might lead elsewhere."""
+    """Write a file that must not exist yet: an existing one could be a link to another place."""
     with file.open("x", encoding="utf-8") as opened:
         opened.write(text)
 
 
 def _broken(line: str) -> str:
-    """Break a definition into lines that people can read."""
+    """Break a definition into lines of readable length."""
     return textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
@@ -239,17 +239,17 @@ def _without(system: System) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a name as it may stand in a comment of Coq, which nothing in it ends."""
+    """Escape a name for a Coq comment, so that no part of the name ends the comment."""
     return re.sub(r"[^\w .,:-]", "_", name)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the program says of the certificates of one variant, line by line.
+    """The answer of the program about the certificates of one variant, line by line.
 
     Attributes:
-        digest: of the variant's canonical JSON, if it was read.
-        decided: whether anything was established; not if the program came to no end.
+        digest: the digest of the variant's canonical JSON, if it was read.
+        decided: whether anything was established; false if the program exceeded a limit.
     """
 
     variant: str
@@ -260,23 +260,23 @@ class Verdict:
 
 
 def undecided(variant: str, why: str, digest: str = "") -> Verdict:
-    """Return that nothing was established about a variant, and why."""
+    """Return the verdict that nothing was established about a variant, and why."""
     return Verdict(variant, False, (f"not established: {why}",), digest, decided=False)
 
 
 def variants(folder: Path) -> Iterator[System]:
-    """Yield the variants of a folder; their canonical JSON is all that is read of them.
+    """Yield the variants of a folder, read from their canonical JSON.
 
     Raises:
-        UsageError: there is none, or one cannot be read.
-        SpecificationError: one is no protocol in canonical JSON, or says what Coq's language does not have.
+        UsageError: there is no variant, or one cannot be read.
+        SpecificationError: a file is no protocol in canonical JSON, or has a construct that Coq's language lacks.
     """
     for _, text in specifications(folder):
         yield system(text)
 
 
 def certificates_of(whole: System, folder: Path) -> Certificates:
-    """Return the certificates of a variant in terms of Coq's obligations.
+    """Return the certificates of a variant, converted to Coq's obligations.
 
     Raises:
         CarnetError: one is missing or cannot be converted, or the file of certificates cannot be read.
@@ -286,7 +286,7 @@ def certificates_of(whole: System, folder: Path) -> Certificates:
 
 
 def lively_of(whole: System, folder: Path) -> Lively:
-    """Return the liveness properties of a variant whose conditions are all certified for some stages, in Coq's terms.
+    """Return each liveness property of a variant with an attempt that is certified in full, and these certificates.
 
     Raises:
         CarnetError: a certificate cannot be converted, or the file of certificates cannot be read.
@@ -295,7 +295,7 @@ def lively_of(whole: System, folder: Path) -> Lively:
 
 
 def check_certificates(folder: Path, program: Path) -> Iterator[Verdict]:
-    """Have the program judge every variant of a folder.
+    """Have the program check every variant of a folder.
 
     Raises:
         CarnetError: the folder cannot be read.
@@ -310,7 +310,7 @@ def check_certificates(folder: Path, program: Path) -> Iterator[Verdict]:
 
 
 def _judged(whole: System, given: Certificates, program: Path) -> Verdict:
-    """Have the program judge a variant; that it ended well is not enough, it has to say what it accepts."""
+    """Have the program check a variant; an exit code 0 is not enough, its output has to name what it accepts."""
     with tempfile.TemporaryDirectory() as scratch:
         files = (Path(scratch) / "system", Path(scratch) / "certificates")
         for file, text in zip(files, program_files(whole, given), strict=True):
@@ -327,21 +327,21 @@ def _judged(whole: System, given: Certificates, program: Path) -> Verdict:
 
 
 def expected(whole: System, given: Certificates) -> tuple[str, ...]:
-    """Return what the program has to say if it accepts everything: of each layer that all were accepted."""
+    """Return the lines that the program prints if it accepts everything: for each layer, that all were accepted."""
     counts = {word(layer.threat): len(given[layer.threat]) for layer in whole.layers}
     return tuple(f"layer {name}: {count} of {count} accepted" for name, count in counts.items())
 
 
 def write_theorems(folder: Path, out: Path) -> Iterator[tuple[str, int]]:
-    """Write the files that Coq compiles into theorems, and nothing else is left there.
+    """Write the files that Coq compiles into theorems; afterwards ``out`` contains nothing else.
 
     Yields:
         The names of the variants, and how many theorems each has.
 
     Raises:
         CarnetError: a certificate is missing or cannot be converted, the folder cannot be read, two variants would
-            have the same files, or ``out`` has what this does not write.
-        SpecificationError: a claim is made that no layer has.
+            have the same files, or ``out`` has files that this function does not write.
+        SpecificationError: a claim belongs to no layer.
     """
     written: dict[str, str] = {}
     stated: list[str] = []
@@ -349,12 +349,10 @@ def write_theorems(folder: Path, out: Path) -> Iterator[tuple[str, int]]:
         given, files = certificates_of(whole, folder), CoqFiles(whole, lively_of(whole, folder))
         if files.name in written:
             raise UsageError(f"variants '{written[files.name]}' and '{whole.variant}' are both '{files.name}' in Coq")
-        try:
+        with failing_as(f"cannot write into '{out}'"):
             if not written:
                 _clear(out)
             theorems = files.written(out, given)
-        except OSError as error:
-            raise UsageError(f"cannot write into '{out}': {reason(error)}") from None
         written[files.name] = whole.variant
         if theorems:
             stated.append(files.name)
@@ -367,11 +365,11 @@ WRITTEN = re.compile(
     r"|\.(spec|certificates|theorems)_\w+\.aux",
     re.ASCII,
 )
-"""Generated files: what this writes, and what Coq makes of it."""
+"""The names of generated files: those written here, and those that Coq compiles from them."""
 
 
 def _clear(out: Path) -> None:
-    """Leave an empty folder: what an earlier run wrote is removed, since nobody knows who wrote what is there."""
+    """Empty the folder: earlier generated files are removed, since their content is unknown."""
     if out.is_symlink():
         raise UsageError(f"expected a folder to write into, and '{out}' is a link")
     out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The programs that are extracted from ``model_check/coq``: where they are, and what the checker says."""
+"""The programs extracted from ``model_check/coq``: finding and running them, and reading their output."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from carnet_check.errors import CarnetError, UsageError
 from carnet_check.exports.coq_data import program_text, word
 from carnet_check.exports.exhaustion import States, instance_text
 from carnet_check.exports.systems import system
-from carnet_command.files import reason
+from carnet_command.files import failing_as, reason
 from carnet_spec.language import Instance, Protocol
 
 VARIABLE = "CARNET_CHECKER"
-"""Names the program, where it is not where ``make -C model_check/coq program`` leaves it."""
+"""The environment variable with the program's path, if it is not where ``make -C model_check/coq program`` puts it."""
 NAME = "carnet-checker"
 SECONDS = 600
-"""How long the program may compute; a variant of GPU Travelling takes it a second."""
+"""CPU seconds that the program may use; it needs one for a variant of GPU Travelling."""
 KIBIBYTES = 2 << 20
-"""How much address space it may take."""
+"""Address space that the program may use."""
 LIMITED = ("/bin/sh", "-c", f'ulimit -t {SECONDS}; ulimit -v {KIBIBYTES} 2>/dev/null; exec "$0" "$@"')
-"""Runs what follows within these limits: what a hostile certificate makes of a term has no other bound there."""
+"""The prefix of a command that runs within these limits; a hostile certificate has no other bound in the program."""
 SHOWN = 16
-"""How much of a program's digest is shown."""
+"""The digits of a program's digest that are shown."""
 REFUSED, MALFORMED = 1, 2
-"""How the program ends if it refuses something, and if it cannot read its input."""
+"""The exit codes of the program if it refuses a certificate, and if it cannot read its input."""
 
 
 def program(variable: str = VARIABLE, name: str = NAME) -> Path | None:
-    """Return a program, if there is one: what ``variable`` names, or what make left in the source tree.
+    """Return the path of a program: the value of ``variable``, or the one that make built in the source tree, or None.
 
     Raises:
-        UsageError: the variable names none.
+        UsageError: the variable's value is not a program.
     """
     chosen = os.environ.get(variable)
     if chosen:
@@ -51,15 +51,15 @@ def program(variable: str = VARIABLE, name: str = NAME) -> Path | None:
 
 
 def identity(executable: Path) -> str:
-    """Say which program answers: it has no version of its own, so its digest tells."""
+    """Return the identity of a program: its digest, as it has no version."""
     return f"{executable}, SHA-256 {hashlib.sha256(executable.read_bytes()).hexdigest()[:SHOWN]}"
 
 
 def run_program(executable: Path, *words: str | Path) -> tuple[bool, Iterable[str]]:
-    """Run the program within limits; return whether it ends as if it accepts everything, and the lines that it prints.
+    """Run the program within limits; return whether its exit code is that of acceptance, and the lines that it prints.
 
     Raises:
-        CarnetError: it cannot read what it is given, or needs more time or memory than it may have.
+        CarnetError: the program cannot read its input, or exceeds a limit of time or memory.
     """
     try:
         ran = subprocess.run(
@@ -77,37 +77,37 @@ def run_program(executable: Path, *words: str | Path) -> tuple[bool, Iterable[st
 
 
 # --------------------------------------------------------------------------------------------------
-# The certificate of an exhausted instance: a folder, and what the program says of it.
+# The certificate of an exhausted instance: a folder, and its check by the program.
 #
 # ``system`` is the specification, as for every certificate, ``instance`` the instance with its limits and claims, and
-# ``states.xz`` the states that a search visited. The program that ``make -C model_check/coq exhaust`` leaves reads
+# ``states.xz`` the states that a search visited. The program that ``make -C model_check/coq exhaust`` builds reads
 # them.
 
 
 EXHAUST_VARIABLE = "CARNET_COQ_EXHAUST"
-"""Names the program, where it is not where make leaves it."""
+"""The environment variable with the program's path, if it is not where make puts it."""
 SYSTEM, INSTANCE, STATES = "system", "instance", "states.xz"
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether the program accepts a certificate, and the lines that it says."""
+    """Whether the program accepts a certificate, and the lines that it prints."""
 
     accepted: bool
     said: tuple[str, ...]
 
     def accepts(self, states: int, claims: Sequence[str]) -> bool:
-        """Whether the program accepts, and says so of so many states and these claims; an exit code is not enough."""
+        """Whether the program accepts, and its output names this number of states and these claims."""
         named = [line.removeprefix("claim ") for line in self.said if line.startswith("claim ")]
         of_all = any(line.endswith(f"  accepted: in each of {states} states") for line in self.said)
         return self.accepted and of_all and named == [word(claim) for claim in claims]
 
 
 def exhaust_program() -> Path | None:
-    """Return the program, if there is one.
+    """Return the path of the program, or None if there is none.
 
     Raises:
-        UsageError: the variable names none.
+        UsageError: the variable's value is not a program.
     """
     return program(EXHAUST_VARIABLE, "carnet-exhaust")
 
@@ -115,22 +115,20 @@ def exhaust_program() -> Path | None:
 def write(
     folder: Path, protocol: Protocol, instance: Instance, threat: str, claims: Sequence[str], states: States
 ) -> int:
-    """Write a certificate that ``claims`` hold in all states of an instance; return how many bytes the states take.
+    """Write a certificate that ``claims`` hold in all states of an instance; return the size of the states in bytes.
 
     Raises:
-        SpecificationError: the protocol or the instance has what Coq has no word for.
+        SpecificationError: the protocol or the instance has a construct that the Coq format lacks.
         UsageError: the folder cannot be written to.
     """
     whole = system(protocol.encoded)
     text = instance_text(whole, protocol, instance, threat, claims, states)
     packed = lzma.compress(states.columns, preset=6)
-    try:
+    with failing_as(f"cannot write into '{folder}'"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / SYSTEM).write_text(program_text(whole), "utf-8")
         (folder / INSTANCE).write_text(text, "utf-8")
         (folder / STATES).write_bytes(packed)
-    except OSError as error:
-        raise UsageError(f"cannot write into '{folder}': {reason(error)}") from None
     return len(packed)
 
 
@@ -138,7 +136,7 @@ def check_exhaustion(executable: Path, folder: Path) -> Judgement:
     """Have the program check the certificate in ``folder``.
 
     Raises:
-        CarnetError: there is none that the program can read.
+        CarnetError: the program cannot read a certificate there.
     """
     try:
         states = lzma.decompress((folder / STATES).read_bytes())

@@ -1,1 +1,1 @@
-"""Engines: each takes a task and returns an outcome, and knows no protocol."""
+"""Engines: each takes a task and returns a result; no engine depends on a particular protocol."""

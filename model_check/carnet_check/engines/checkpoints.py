@@ -1,11 +1,11 @@
-"""Checkpoints: what searches found so far, in a folder, so that another run goes on from there.
+"""Checkpoints: the results of searches so far, in a folder, so that another run can continue from there.
 
-``checkpoint.json`` says what is explored. For each instance there is a **head** beside it, which is replaced when a
-level is complete, and a **segment** for each time that it was: the states found since the one before. A segment never
-changes, and a head names only segments that are whole. So whatever ends a run, the head that is there says what was
-found up to some level, and no more than the level at work is lost.
+``checkpoint.json`` says what is explored. Each instance has a **head**, which is replaced when a level is complete, and
+one **segment** for each completed level with the states found in it. A segment never changes, and a head names only
+complete segments. So however a run ends, the head describes the states up to some level, and only the unfinished level
+is lost.
 
-A checkpoint is believed as one's own results are: the checksums are there for what breaks, and not against forgery.
+A checkpoint is trusted: the checksums detect damage, not forgery.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from carnet_command.files import UNFINISHED, read_plain, reason, replacing_durab
 FORMAT: Final = 3
 NAME: Final = "checkpoint.json"
 LARGEST: Final = 1 << 30
-"""More bytes than a head has."""
+"""The most bytes of a head that is read."""
 _SEGMENT = re.compile(r"[a-z]+\.[0-9]+")
 
 
@@ -35,18 +35,19 @@ class Checkpoint:
     """A folder for the searches of one question.
 
     Attributes:
-        folder: it exists, and nobody else writes into it.
-        most_bytes: how many bytes may lie in it, if that is bounded.
+        folder: an existing folder into which no other process writes.
+        most_bytes: the most bytes of all files in it, or None.
     """
 
     folder: Path
     most_bytes: int | None = None
 
     def begin(self, question: Mapping[str, Any]) -> int:
-        """Take the folder for a question, by name of what is asked; return how many states lie there already.
+        """Use the folder for a question; return the number of states that are stored there already.
 
         Raises:
-            UsageError: it is the checkpoint of another question, or no checkpoint, or cannot be read or written.
+            UsageError: the folder has the checkpoint of another question, is no checkpoint, or cannot be read or
+                written.
         """
         try:
             if not any(self.folder.iterdir()):
@@ -63,7 +64,7 @@ class Checkpoint:
         asked = json.loads(json.dumps(question))
         if differing := [name for name in asked if kept["of"].get(name) != asked[name]]:
             raise UsageError(f"'{self.folder}' is the checkpoint of another search: of another {differing[0]}")
-        try:  # what a process left that was killed while it wrote
+        try:  # remove the unfinished files of a process that was killed
             for unfinished in self.folder.glob(UNFINISHED):
                 unfinished.unlink()
         except OSError as error:
@@ -71,10 +72,10 @@ class Checkpoint:
         return sum(saved.items("states") for saved in searches)
 
     def _require_heads(self) -> None:
-        """Insist that nothing is left of a search whose head is gone, which would begin again without a word.
+        """Require a head for each stored segment: without it, the search would silently start again.
 
         Raises:
-            UsageError: something is.
+            UsageError: a head is missing.
         """
         for file in self.folder.iterdir():
             name, _, segment = file.name.partition(".")
@@ -83,19 +84,19 @@ class Checkpoint:
 
     @property
     def room(self) -> float:
-        """How many more bytes may lie in the folder."""
+        """The number of bytes that may still be added to the folder."""
         if self.most_bytes is None:
             return math.inf
         return self.most_bytes - sum(file.stat().st_size for file in self.folder.iterdir())
 
     def saved(self, instance: str) -> SearchCheckpoint:
-        """Return where the search of one instance keeps its states; ``instance`` is all that it depends on."""
+        """Return the checkpoint for the search of one instance; ``instance`` is a text of all that it depends on."""
         return SearchCheckpoint(self, hashlib.sha256(instance.encode()).hexdigest()[:16])
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Items that were kept at one time, all of them as long, as a file has them side by side."""
+    """A file of items of equal length that were stored at one time, one after the other."""
 
     bytes_each: int
     items: int
@@ -103,10 +104,10 @@ class Segment:
 
 
 class SearchCheckpoint:
-    """Where the search of one instance keeps what it found: notes, and series that only grow.
+    """The checkpoint of the search of one instance: notes, and series of items that only grow.
 
     Attributes:
-        notes: what the search noted when it kept anything last; nothing if it never did.
+        notes: the latest notes that the search stored; None if it never did.
     """
 
     def __init__(self, checkpoint: Checkpoint, name: str) -> None:
@@ -128,14 +129,14 @@ class SearchCheckpoint:
         self.notes = notes
 
     def items(self, series: str) -> int:
-        """Return how many items a series has."""
+        """Return the number of items of a series."""
         return sum(segment.items for segment in self._series.get(series, ()))
 
     def keep(self, notes: Mapping[str, Any], more: Mapping[str, tuple[int, Iterable[bytes]]]) -> None:
-        """Take notes, and add items to series: for each how many bytes an item has, and the items.
+        """Store new notes, and add items to series; ``more`` has, by series, the bytes of an item and the items.
 
         Raises:
-            OSError: there is no room, or less than may be used. What was kept before still is.
+            OSError: there is not enough room, or the limit is exceeded. The earlier checkpoint is unchanged.
         """
         if not self._file("head").exists():
             self._note(None, {})
@@ -149,10 +150,10 @@ class SearchCheckpoint:
         _write(self._file("head"), {"of": self._name, "notes": notes, "series": listed})
 
     def blocks(self, series: str, items: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the items of a series, so many at once, each time with how many bytes an item has.
+        """Yield the items of a series in blocks of at most ``items``, each with the bytes of an item.
 
         Raises:
-            UsageError: they are not what was written, which may show only after the last of them.
+            UsageError: a file is damaged, which may be detected only after its last block.
         """
         for number, segment in enumerate(self._series.get(series, ())):
             file, digest = self._file(f"{series}.{number}"), hashlib.sha256()
@@ -189,11 +190,11 @@ def _write(file: Path, value: Mapping[str, Any]) -> None:
 
 
 def _read(file: Path) -> Any:
-    """Return what `_write` wrote.
+    """Return the value that `_write` stored.
 
     Raises:
-        UsageError: it is something else.
-        OSError: it cannot be read.
+        UsageError: the file has another content.
+        OSError: the file cannot be read.
     """
     content = read_plain(file, LARGEST)
     text, _, digest = content.rpartition(b"\n")

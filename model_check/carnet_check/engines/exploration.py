@@ -1,7 +1,7 @@
-"""What a search is asked, and what it covers: of one instance, and of all instances that a claim speaks of.
+"""Searches and their coverage: of one instance, and of all instances in the scope of a claim.
 
-Every engine that visits states takes a :class:`Search` and returns :class:`Coverage`. It travels unchanged from the
-engine, through worker processes, to the reports.
+Every engine that visits states takes a :class:`Search` and returns :class:`Coverage`. These values are passed unchanged
+from the engine, through worker processes, to the reports.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from carnet_spec.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Where a search stops although it is not complete."""
+    """The limits at which a search stops although it is not complete."""
 
     states: int | None = None
     memory: int | None = None
@@ -30,7 +30,7 @@ class Caps:
 
 
 NO_CAPS = Caps()
-"""A search goes on to its end."""
+"""The caps of a search without limits."""
 
 
 class SearchOptions(TypedDict, total=False):
@@ -57,7 +57,7 @@ class LassoOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What to explore: a protocol by its names, a size, and what to look for."""
+    """What to explore: a protocol by its names, a size, and the claims and goals to check."""
 
     reference: str
     variant: str
@@ -70,39 +70,40 @@ class Search:
     stop_at_first: bool = False
     liveness: tuple[str, ...] = ()  # liveness properties to decide, instead of claims
     triggers: tuple[str, ...] = ()
-    """Liveness properties of which is looked at, beside the claims, whether anything is ever waited for."""
+    """Liveness properties of which the search only checks whether their triggers are reached."""
     sought: bool = False
-    """For claims that are expected to fall, and did not in the profile: it ends when all of them fell."""
+    """Whether the search is for expected violations that the profile did not show; it ends when all are found."""
     alone: bool = False
-    """One run that a solver chose: nothing beside it was visited, so it says nothing of goals and steps not taken."""
+    """Whether it is a single run that a solver chose, which shows nothing about goals and actions not on it."""
     caps: Caps = Caps()
     reduction: bool = True
-    digest: str = ""  # of the specification that is meant; empty: whatever the names stand for when the search begins
-    explored: Explored | None = None  # what was announced; a search that has other instances fails
+    digest: str = ""  # of the expected specification; empty: any
+    explored: Explored | None = None  # the announced instances; a search that has others fails
 
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """What a search of one instance covered and found.
+    """The coverage and the results of a search of one instance.
 
     Attributes:
-        states: distinct states reached, each saturated with deductions; one may stand for others that differ from it
-            only in which interchangeable element is which.
-        transitions: steps taken between them; a step that changes nothing, or leads to a known state, counts.
+        states: the number of distinct states reached, each saturated with deductions; with symmetry reduction, a state
+            may represent others that result from renaming interchangeable elements.
+        transitions: the number of steps taken between them, including steps that change nothing or lead to a known
+            state.
         depth: the number of steps to the farthest state reached.
-        stopped_by: what ended the search before every reachable state was reached and every step from it taken:
-            "violation", "states", "memory", "disk", "time", "interrupt" or "an error".
-        peak_memory_bytes: of the whole process.
-        violations: for each invariant that failed, a shortest trace to a state in which it fails.
+        stopped_by: what ended the search before it was complete: "violation", "states", "memory", "disk", "time",
+            "interrupt" or "an error".
+        peak_memory_bytes: the peak memory of the whole process.
+        violations: for each violated invariant, a shortest trace to a state that violates it.
         goals: for each goal that was reached, a shortest trace to it.
-        fired: for each action, how many of the transitions it made; for each rule, 1 if its premises held in some
-            state reached and 0 otherwise.
-        undecided: for each liveness property of which a run neither ends nor goes on in the instance, why.
-        reduction: what was left out because it cannot matter, by name of the reduction; ``states_stood_for`` are the
-            states reached and all that they stand for, if they do for any.
-        problems: what is wrong with the instance or the engine; anything here is an error, not a verdict.
-        walked: what random walks covered, if that was asked: states and transitions are not told apart then, and
-            ``depth`` is that of the longest walk.
+        fired: for each action, the number of its transitions; for each rule, 1 if its premises held in some state
+            reached and 0 otherwise.
+        undecided: for each liveness property that limits of the instance leave undecided, why.
+        reduction: what was left out because it cannot matter, by name of the reduction; ``states_stood_for`` counts the
+            states reached and all that they represent, if they represent any.
+        problems: what is wrong with the instance or the engine; a problem makes the result an error, not a verdict.
+        walked: the coverage of random walks, if they were requested: states and transitions are then counted with
+            repetitions, and ``depth`` is that of the longest walk.
     """
 
     states: int = 0
@@ -121,12 +122,12 @@ class Exploration:
 
     @property
     def complete(self) -> bool:
-        """Whether every reachable state of the instance was reached and every step from it taken."""
+        """Whether every reachable state of the instance was visited and every step from it taken."""
         return self.stopped_by is None and self.walked is None
 
     @property
     def represented(self) -> int:
-        """How many states there are of those reached and of those that they stand for."""
+        """The number of states reached, counting all that they represent."""
         return self.reduction.get("states_stood_for", self.states)
 
     @property
@@ -137,7 +138,7 @@ class Exploration:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The exploration of one instance: for some claims alone, or for all that were asked for."""
+    """The exploration of one instance: for some claims alone, or for all requested ones."""
 
     instance: Instance
     exploration: Exploration
@@ -146,9 +147,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a search covered, instance by instance, and the traces it found, each replayed.
+    """The coverage of a search, instance by instance, and the traces that it found, each replayed.
 
-    ``failure`` says why nothing could be explored; a scope and its parts are missing then.
+    ``failure`` says why nothing could be explored; there are no scope and no parts then.
     """
 
     search: Search
@@ -165,66 +166,66 @@ class Coverage:
 
     @property
     def strength(self) -> str:
-        """The instances in words, and what was chosen of what axioms leave open."""
+        """The instances in words, and which interpretations were chosen among those that the axioms allow."""
         fixes = fixed_in_words([self.scope.explored] if self.scope else [])
         instances = f"{self.instances}{self._gone_through}"
         return f"{instances} · fixes {fixes}" if fixes else instances
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """For a claim that was not explored in all that it speaks of, why."""
+        """For each claim whose scope was not explored in full, why."""
         return self.scope.left_out if self.scope else {}
 
     @property
     def budget(self) -> int | None:
-        """How many active adversary moves there are at most; ``None``: as many as there can be."""
+        """The most active adversary moves; ``None`` if they are unbounded."""
         return self.parts[0].instance.budget if self.parts else None
 
-    # -- how far ----------------------------------------------------------------------------------
+    # -- coverage ---------------------------------------------------------------------------------
 
     @cached_property
     def walked(self) -> WalkCoverage | None:
-        """What random walks covered, in all instances; nothing, if none were taken."""
+        """The coverage of random walks in all instances, or None."""
         every = [found.walked for found in self._all() if found.walked]
         return WalkCoverage.together(every) if every else None
 
     def walks(self, claim: str) -> int:
-        """Return how many random walks came to their end that looked for a violation of a claim."""
+        """Return the number of finished random walks that checked a claim."""
         mine = (part.exploration.walked for part in self.parts if part.claims is None or claim in part.claims)
         return sum(each.walks for each in mine if each)
 
     @property
     def walked_all(self) -> bool:
-        """Whether random walks were taken, and every one that was asked for came to its end in every instance."""
+        """Whether random walks were requested, and all of them were finished in every instance."""
         return bool(self.parts) and all(found.walked and found.stopped_by is None for found in self._all())
 
     @cached_property
     def states(self) -> int:
-        """The states of the instances that all claims share; of random walks all that they met, again and again."""
+        """The number of states of the instances that all claims share; for random walks, with repetitions."""
         return sum(found.states for found in self._counted())
 
     @cached_property
     def represented(self) -> int:
-        """These states, and those for which they stand."""
+        """The number of these states, counting all that they represent."""
         return sum(found.represented for found in self._counted())
 
     @cached_property
     def transitions(self) -> int:
-        """The transitions of the instances that all claims share; of random walks all that they took."""
+        """The number of transitions of the instances that all claims share; for random walks, of all steps."""
         return sum(found.transitions for found in self._counted())
 
     def extra_states(self, claim: str) -> int:
-        """Return the states of the instances that were explored for a claim beside the shared ones."""
+        """Return the number of states of the instances that were explored for a claim besides the shared ones."""
         return sum(part.exploration.represented for part in self.parts if claim in (part.claims or ()))
 
     @property
     def beside(self) -> int:
-        """The states from other first values, explored for some claims alone, and those for which they stand."""
+        """The number of states of the instances for some claims alone, counting all that they represent."""
         return sum(part.exploration.represented for part in self.parts if part.claims is not None)
 
     @property
     def states_per_second(self) -> float:
-        """States found per second, from all first values."""
+        """States found per second, in all instances."""
         return sum(found.states for found in self._all()) / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -234,7 +235,7 @@ class Coverage:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """How long the search took."""
         return sum(found.seconds for found in self._all())
 
     @property
@@ -260,7 +261,7 @@ class Coverage:
 
     @property
     def covered(self) -> str:
-        """What was covered, in words."""
+        """The coverage in words."""
         moves = "" if self.budget is None else f", at most {counted(self.budget, 'active adversary move')}"
         visited = "" if self.represented == self.states else f" ({self.states:,} up to symmetry)"
         extent = f"{self.represented:,} states{visited}, depth {self.depth}{moves}"
@@ -273,16 +274,16 @@ class Coverage:
 
     @property
     def _gone_through(self) -> str:
-        """Say in how many interpretations a search was that did not come to all of them."""
+        """Return the words for how many interpretations an incomplete search explored."""
         shared = sum(part.claims is None for part in self.parts)
         every = self.scope.explored.interpretations if self.scope else shared
         return f", in {shared:,} of {every:,} interpretations" if shared < every else ""
 
-    # -- what was found ---------------------------------------------------------------------------
+    # -- results ----------------------------------------------------------------------------------
 
     @cached_property
     def violations(self) -> Mapping[str, Trace]:
-        """For each claim that fell, the trace of the first instance in which it did."""
+        """For each violated claim, the trace of the first instance in which it was violated."""
         return {name: trace for found in reversed(self._all()) for name, trace in found.violations.items()}
 
     @property
@@ -306,17 +307,17 @@ class Coverage:
 
     @property
     def reduction(self) -> Mapping[str, int]:
-        """What was left out of the first instance because it cannot matter."""
+        """The reductions of the first instance: what was left out because it cannot matter."""
         return self.parts[0].exploration.reduction if self.parts else {}
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with an instance or the engine; anything here is an error, not a verdict."""
+        """What is wrong with an instance or the engine; a problem makes the result an error, not a verdict."""
         failure = (self.failure,) if self.failure else ()
         return (*failure, *(problem for found in self._all() for problem in found.problems))
 
     def instance_of(self, claim: str) -> Instance:
-        """Return the instance in which a claim fell."""
+        """Return the instance in which a claim was violated."""
         return next(part.instance for part in self.parts if claim in part.exploration.violations)
 
     def _all(self) -> tuple[Exploration, ...]:
@@ -326,20 +327,20 @@ class Coverage:
         return (part.exploration for part in self.parts if part.claims is None or part.exploration.walked)
 
 
-# -- Random walks through one instance: what is asked of them, and what they covered ---------------
+# -- Random walks through one instance: their parameters and their coverage ------------------------
 #
-# A walk begins in the first state and takes steps that change the state, each as likely as any other that could be
-# taken there. Nothing is drawn that the seed does not decide. Decided in docs/adr/0035-a-sample-of-walks.md.
+# A walk begins in the first state and takes steps that change the state, chosen uniformly among the enabled ones. The
+# seed decides every choice. Decided in docs/adr/0035-a-sample-of-walks.md.
 
 DEFAULT_DEPTH = 100
 DEFAULT_SEED = 0
 MOST_SEED = (1 << 64) - 1
-"""What seeds are made of: 64 bits."""
+"""The largest seed, of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walks:
-    """How many walks to take, of how many steps at most, and what they are drawn from."""
+    """How many random walks to take, of how many steps at most, and with which seed."""
 
     number: int
     depth: int = DEFAULT_DEPTH
@@ -347,19 +348,19 @@ class Walks:
 
     @property
     def described(self) -> str:
-        """The walks in words, the seed apart."""
+        """The walks in words, without the seed."""
         return f"{counted(self.number, 'random walk')} of at most {counted(self.depth, 'step')}"
 
 
 @dataclass(frozen=True, slots=True)
 class GuardCoverage:
-    """How a guard of an action was seen, in any state that a walk left and for any arguments that the instance allows.
+    """The values of an action's guard in the states that walks left, over all arguments that the instance allows.
 
     Attributes:
-        held: for some arguments it held.
-        failed: for some arguments it did not.
-        alone: for some arguments it was the only guard of its action that did not.
-        decided: the instance alone decides it, whatever the state.
+        held: whether it was true for some arguments.
+        failed: whether it was false for some arguments.
+        alone: whether, for some arguments, it was the only false guard of its action.
+        decided: whether its value depends on the instance alone, not on the state.
     """
 
     held: bool = False
@@ -368,16 +369,16 @@ class GuardCoverage:
     decided: bool = False
 
     def joined(self, other: GuardCoverage) -> GuardCoverage:
-        """Return how it was seen here or there."""
+        """Return the union of two coverages."""
         held, failed = self.held or other.held, self.failed or other.failed
         return GuardCoverage(held, failed, self.alone or other.alone, self.decided and other.decided)
 
 
 @dataclass(frozen=True, slots=True)
 class ActionCoverage:
-    """How often walks took an action, whether it could be taken in a state that they left, and how its guards did.
+    """How often walks took an action, whether it was enabled in a state that they left, and its guards' coverage.
 
-    Guards that only draw an unused element are not among them.
+    Guards that only draw an unused element are not included.
     """
 
     taken: int = 0
@@ -385,7 +386,7 @@ class ActionCoverage:
     guards: Mapping[str, GuardCoverage] = field(default_factory=dict)
 
     def joined(self, other: ActionCoverage) -> ActionCoverage:
-        """Return how it was seen here or there."""
+        """Return the union of two coverages."""
         guards = {
             name: seen.joined(other.guards[name]) if name in other.guards else seen
             for name, seen in self.guards.items()
@@ -395,13 +396,13 @@ class ActionCoverage:
 
 @dataclass(frozen=True, slots=True)
 class WalkCoverage:
-    """What walks covered.
+    """The coverage of random walks.
 
     Attributes:
-        walks: how many came to their end.
-        steps: how many steps all of them took.
-        stuck: how many ended early, because no step would have changed the state.
-        actions: for each action that is no deduction, how it was seen.
+        walks: the number of finished walks.
+        steps: the number of steps of all walks.
+        stuck: the number of walks that ended early, because no step would have changed the state.
+        actions: the coverage of each action that is no deduction.
     """
 
     walks: int = 0
@@ -416,14 +417,14 @@ class WalkCoverage:
 
     @property
     def guards(self) -> Iterator[tuple[str, str, GuardCoverage]]:
-        """Every guard with its action, in the protocol's order, and how it was seen."""
+        """Yield the action, name and coverage of every guard, in the protocol's order."""
         for action, seen in self.actions.items():
             for guard, each in seen.guards.items():
                 yield action, guard, each
 
     @staticmethod
     def together(every: Iterable[WalkCoverage]) -> WalkCoverage:
-        """Return what walks in several instances covered."""
+        """Return the union of the coverage in several instances."""
         walks = steps = stuck = 0
         actions: dict[str, ActionCoverage] = {}
         for each in every:
@@ -434,20 +435,20 @@ class WalkCoverage:
 
 
 # --------------------------------------------------------------------------------------------------
-# The premises of a claim, each as a goal: what must be reachable for the claim to say anything.
+# The premises of a claim, each as a goal: it must be reachable, or else the claim is vacuous.
 
 PREMISE = "$premise "
-"""Begins the name of the goal that a claim's premise is turned into: its number and the claim's name follow.
+"""The prefix of the name of a premise's goal; the premise's number and the claim's name follow.
 
-No goal of a specification is called so: the lint ``spelling`` sees to that.
+No goal of a specification has this prefix: the lint ``spelling`` refuses it.
 """
 
 
 def premises_of(invariant: Invariant) -> tuple[Goal, ...]:
-    """Return what must be reachable for each implication in the invariant to say anything.
+    """Return a goal for the premise of each implication in the invariant.
 
-    Implications are looked for under "for every", in conjunctions and in what other implications conclude; a denied
-    conjunction says everything by itself and has no premise.
+    Implications are looked for under "for every", in conjunctions and in conclusions of other implications; a negated
+    conjunction has no premise.
     """
     found = tuple(dict.fromkeys(_premises(invariant.body, invariant.params, ())))
     return tuple(
@@ -457,7 +458,7 @@ def premises_of(invariant: Invariant) -> tuple[Goal, ...]:
 
 
 def trigger_of(live: Eventually) -> Goal:
-    """Return what must be reachable for a liveness property to say anything."""
+    """Return the goal for the trigger of a liveness property."""
     return Goal(f"{PREMISE}1 {live.name}", live.params, live.trigger, "what is answered can happen")
 
 

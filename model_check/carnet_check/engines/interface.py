@@ -1,9 +1,9 @@
-"""The interface of engines: a task goes in, an outcome comes out.
+"""The interface of engines: an engine takes a task and returns a result.
 
-An engine is one value of a subclass of :class:`Engine`. What commands and reports say of it (its name, what it
-establishes, its budget, what it needs) is its own data. What only some engines can do (visit states, prove liveness,
-decide what can never happen, ask each proof obligation separately) is a class of its own, which an engine inherits;
-generic code asks the registry for engines that can do it, and never for one by name.
+An engine is an instance of a subclass of :class:`Engine`. The texts about it in commands and reports (its name, what it
+establishes, its budget, its requirements) are its own data. A capability of some engines (visiting states, proving
+liveness, deciding what can never happen, answering single obligations) is a separate class, from which an engine
+inherits. Generic code asks the registry for engines with a capability, never for an engine by name.
 
 To add an engine: write a folder under ``engines/`` with a subclass of :class:`Engine`, or of
 :class:`~carnet_check.engines.exploring.explorer.Explorer` if it visits states, and add one line to
@@ -28,6 +28,7 @@ from carnet_check.exports.exhaustion import Visited
 from carnet_check.exports.ground.conditions import Place
 from carnet_check.loading.families import Source
 from carnet_check.results import Result, Verdict
+from carnet_check.semantics import State
 from carnet_spec.language import (
     Action,
     Claim,
@@ -43,13 +44,14 @@ from carnet_spec.language import (
     Threat,
 )
 from carnet_spec.language.terms import Term
+from carnet_spec.trace import TraceStep
 
-# -- what is asked, and what is answered ----------------------------------------------------------
+# -- tasks and results ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One variant's share of a task, checked and spelled out."""
+    """The part of a task about one variant, checked and expanded."""
 
     protocol: Protocol
     label: str
@@ -57,11 +59,11 @@ class Plan:
     pairs: tuple[tuple[Claim, Threat], ...]
     expected_to_fall: frozenset[tuple[str, str]]
     every_threat: bool
-    liveness: tuple[Eventually, ...] = ()  # what should happen in the end, under every threat model of the plan
+    liveness: tuple[Eventually, ...] = ()  # to judge under every threat model of the plan
     proved: tuple[str, ...] = ()
-    """What happens in the end, as another engine proved for any size: only whether anything waits is looked at."""
+    """Liveness properties that another engine proved for every size: only their triggers are checked."""
     lemma_claims: tuple[tuple[LemmaClaim, Threat], ...] = ()
-    """What is claimed of no step, and under which threat models."""
+    """Lemma claims, which are about no step, each with a threat model."""
 
     @property
     def stated(self) -> tuple[str, ...]:
@@ -74,26 +76,26 @@ class Plan:
         return tuple(claim.name for claim, other in self.pairs if other == threat)
 
     def falls(self, claim: str, threat: str) -> bool:
-        """Whether the claim is expected to be violated there."""
+        """Whether the claim is expected to be violated under the threat model."""
         return (claim, threat) in self.expected_to_fall
 
     @property
     def to_prove(self) -> list[tuple[Claim, Threat]]:
-        """The pairs that are expected to hold: what is expected to fall has no proof."""
+        """The pairs that are expected to hold; an expected violation has no proof."""
         return [(claim, threat) for claim, threat in self.pairs if not self.falls(claim.name, threat.id)]
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What an engine is asked.
+    """The task of an engine.
 
     Attributes:
-        source: where the protocol comes from, so that worker processes find it.
+        source: the family with its reference, by which worker processes load it.
         profile: the size of instances, for engines that need one.
         plans: the variants, each with the pairs of claim and threat model to judge.
-        every_claim: whether nothing was left out; goals of all sizes are looked for then.
-        runner: how the work is done, by how many processes and where.
-        limits: where explorations stop, as far as anything is said; all together may take the memory.
+        every_claim: whether all claims are judged; goals are then looked for in all sizes.
+        runner: how the work is done: by how many processes, where, and with which cache.
+        limits: the caps of explorations; all explorations together may use the memory.
     """
 
     source: Source
@@ -105,7 +107,7 @@ class Task:
 
     @property
     def jobs(self) -> int:
-        """How many worker processes there may be."""
+        """The most worker processes."""
         return self.runner.jobs
 
     def plan(self, variant: str) -> Plan:
@@ -115,11 +117,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class ProofBasis:
-    """What a row of an engine that proves rests on, so that engines can be held against one another.
+    """The basis of a row of a proving engine, so that engines can be compared.
 
     Attributes:
-        layer: the id of the threat model whose axioms a proof may use, or nothing: it uses none.
-        satisfiable: obligations of the claim that cannot be proved in that layer, because they do not hold.
+        layer: the id of the threat model whose axioms a proof may use; empty if it uses none.
+        satisfiable: obligations of the claim that are refuted in that layer.
     """
 
     layer: str = ""
@@ -128,11 +130,11 @@ class ProofBasis:
 
 @dataclass(frozen=True, slots=True)
 class EngineResult:
-    """What an engine answers: rows, what it explored if it did, and remarks for the end of the run.
+    """The result of an engine: rows, searches, and notes for the end of the run.
 
-    ``bases`` says of rows, by their keys, what they rest on; ``standings`` how it stands with each invariant;
-    ``liveness`` what could be proved of each liveness property, by variant and name; ``proofs`` how many obligations
-    were proved in which way, where there is more than one.
+    ``bases`` has the basis of rows by their keys, ``standings`` the status of each invariant, ``liveness`` the answer
+    about each liveness property by variant and name, and ``proofs`` the number of obligations that were proved in each
+    way, if there are several ways.
     """
 
     engine: str
@@ -149,16 +151,16 @@ class EngineResult:
 
 
 class Engine(ABC):
-    """What every engine has and can do.
+    """The attributes and methods of every engine.
 
     Attributes:
         name: the word in JSON and in ``--engine``.
         purpose: what it establishes, in a few words.
-        verdicts: the words it can give for a claim that holds.
+        verdicts: the verdicts that it can give for a claim that holds.
         refutes: whether it can show that a claim is violated.
-        by_default: whether it runs unless other engines are asked for; of those that visit states, the fastest does.
-        believes_no_solver: whether no solver is asked anything where only such engines run.
-        needs: what has to be installed.
+        by_default: whether it runs unless engines are named; of those that visit states, only the fastest does.
+        believes_no_solver: whether it trusts no solver; a run of such engines alone uses none.
+        needs: the tools that have to be installed.
     """
 
     name: ClassVar[str]
@@ -171,14 +173,14 @@ class Engine(ABC):
 
     @abstractmethod
     def run(self, task: Task, listener: Listener) -> EngineResult:
-        """Judge what ``task`` asks for; a claim that cannot be judged within the budget is UNKNOWN."""
+        """Judge the claims of ``task``; a claim that cannot be judged within the budget is UNKNOWN."""
 
     @abstractmethod
     def limited(self, most: int) -> Self:
         """Return the same engine with a budget of ``most`` units of its own work."""
 
     def as_default(self) -> Self:
-        """Return the engine as it runs where no engine is named."""
+        """Return the engine with its settings for runs without named engines."""
         return self
 
     @abstractmethod
@@ -187,36 +189,36 @@ class Engine(ABC):
 
     @abstractmethod
     def intention(self, task: Task) -> str:
-        """Say what the engine is going to do."""
+        """Return the announcement of what the engine is going to do."""
 
     @abstractmethod
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
-        """Say how strong what was established is, in parts."""
+        """Return the words for the strength of the results, in parts."""
 
     @abstractmethod
     def budget(self, profile: Profile) -> str:
-        """Say how much work is done before giving up."""
+        """Return the words for how much work is done before giving up."""
 
     def versions(self) -> dict[str, str]:
-        """Return the versions of what the engine asks and runs with, by name."""
+        """Return the versions of the solvers and libraries that the engine uses, by name."""
         return {name: installed(name) for tool in self.needs for name in tool.distributions}
 
     def require_runnable(self, task: Task) -> None:  # noqa: B027 # most engines can run any task
         """Refuse a task that cannot be run, before anything runs.
 
         Raises:
-            UsageError: it cannot.
+            UsageError: the engine cannot run the task.
             InvalidSpecificationError: the specification does not allow it.
         """
 
 
 class JudgesLemmaClaims(Engine):
-    """Judges what is claimed of no step, by the cases of one means, and judges nothing else."""
+    """Judges lemma claims that one means decides by cases; such an engine judges nothing else."""
 
     means: ClassVar[Means]
 
     def wanted(self, plan: Plan) -> tuple[LemmaClaim, ...]:
-        """Return the lemma claims of a plan that this means decides."""
+        """Return the lemma claims of a plan that this engine's means decides."""
         asked = dict.fromkeys(claim.name for claim, _ in plan.lemma_claims)
         return tuple(
             claim for claim in plan.protocol.lemma_claims if claim.name in asked and claim.examination(self.means)
@@ -228,22 +230,22 @@ class JudgesLemmaClaims(Engine):
 
 
 class RunsInBackground(Engine):
-    """Can begin with a task, and go on with it in other processes while this one asks other engines."""
+    """Can run a task in other processes while this process runs other engines."""
 
     @abstractmethod
     def begun(self, task: Task) -> AbstractContextManager[Self]:
-        """Return the same engine, which has begun with ``task`` and goes on while the block lasts.
+        """Return the same engine, which works on ``task`` in the background until the block ends.
 
-        It answers as it would without that, whatever task it is asked to run in the end.
+        Its answers are the same as without that, for every task that it later runs.
         """
 
 
 class Shares(Engine):
-    """Can do one part of its work by itself and leave the answers in a cache."""
+    """Can do one shard of its work and store the answers in a cache."""
 
     @abstractmethod
     def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
-        """Do the part of the work that ``shard`` names. It establishes no claim, so there is no row."""
+        """Do the work of ``shard``; this establishes no claim, so there are no rows."""
 
 
 class Explores(Engine):
@@ -251,7 +253,7 @@ class Explores(Engine):
 
     @property
     def lacks(self) -> str:
-        """What it needs and does not find, in words; nothing if it can run."""
+        """The missing requirements in words; empty if the engine can run."""
         return ""
 
     @abstractmethod
@@ -272,21 +274,21 @@ class Explores(Engine):
         """Search breadth first for states that violate an invariant or reach a goal.
 
         Args:
-            protocol: what is explored.
+            protocol: the protocol to explore.
             instance: the elements, rigid facts, pools and adversary budget; it satisfies the axioms.
             invariants: formulas that must hold in every state reached.
             goals: formulas that some state reached should satisfy.
-            caps: where to stop although the search is not complete.
+            caps: the limits at which to stop although the search is not complete.
             stop_at_first: end the search at the first violation of any invariant.
             stop_when_fallen: end it when every invariant is violated.
-            reduction: leave out what provably cannot matter, if the engine knows how.
+            reduction: leave out what provably cannot matter, if the engine has reductions.
             threat: the threat model to name in traces.
             watch: called now and then with the states seen and the depth reached.
         """
 
 
 class DecidesLiveness(Explores):
-    """Decides whether something happens in the end, among all states of a finite instance."""
+    """Decides liveness properties in a finite instance, by visiting all states."""
 
     @abstractmethod
     def lassos(
@@ -300,32 +302,33 @@ class DecidesLiveness(Explores):
         threat: str = "",
         watch: Callable[[int, int], None] | None = None,
     ) -> Exploration:
-        """Look for fair runs that wait for ever; what is fair is said in :mod:`carnet_check.semantics.fairness`.
+        """Look for fair runs that violate liveness; :mod:`carnet_check.semantics.fairness` defines fairness.
 
-        The properties of ``liveness`` have the same rules as steps, and want the same steps taken fairly of what more
-        than one of them names; the other arguments are those of :meth:`explore`.
+        For all properties of ``liveness`` the same rules are steps, and those that name the same fair action name the
+        same steps of it. The other arguments are those of :meth:`explore`.
 
         Returns:
-            ``violations`` has a lasso where a property fails; ``goals`` has ways to triggers, ``undecided`` the rest.
+            ``violations`` has a lasso for each violated property, ``goals`` a trace to each trigger that is reached,
+            and ``undecided`` the properties that limits of the instance leave undecided.
         """
 
 
 class Bounded(Engine):
-    """Looks at runs of a few steps, however many there are of everything."""
+    """Checks all runs up to a number of steps, in instances of any size."""
 
     @abstractmethod
     def to_depth(self, steps: int) -> Self:
-        """Return the same engine for runs of up to so many steps."""
+        """Return the same engine for runs of at most ``steps`` steps."""
 
 
 class ListsStates(Explores):
-    """Hands out the states that it visited, so that they can be checked."""
+    """Returns the states that it visited, so that they can be certified."""
 
     @abstractmethod
     def visited(
         self, protocol: Protocol, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
     ) -> Visited:
-        """Visit every state that matters to these invariants and goals, whichever unused elements are drawn."""
+        """Visit every state that matters to these invariants and goals, up to the choice of unused elements."""
 
 
 class Guesses(ABC):
@@ -371,7 +374,7 @@ class Strengthens(Engine):
 
 
 class ProvesLiveness(Engine):
-    """Proves that something happens in the end."""
+    """Proves liveness properties."""
 
     @abstractmethod
     def liveness(self, source: Source, protocol: Protocol, live: Eventually) -> LivenessAnswer:
@@ -379,38 +382,60 @@ class ProvesLiveness(Engine):
 
 
 class DecidesPossibility(Engine):
-    """Finds out that something can never happen, in no instance."""
+    """Proves that something can never happen, in any instance."""
 
     @abstractmethod
     def possibilities(
         self, protocol: Protocol, threat: Threat | None, known: Mapping[str, Term], runner: Runner
     ) -> Possibilities:
-        """Return what answers questions; ``known`` are formulas that are proved to hold in every reachable state.
+        """Return an object that answers questions; ``known`` are formulas proved to hold in every reachable state.
 
-        Where the engine lacks what it needs, that is :class:`NoSolver`.
+        If a requirement of the engine is missing, the object is :class:`NoSolver`.
         """
 
 
 class Diagnoses(Engine):
-    """Says how each invariant stands that its proofs use, and shows the states, called so, from which a proof fails."""
+    """Returns the status of each invariant that its proofs use, and counterexamples to induction."""
 
     shows: ClassVar[str]
 
     @abstractmethod
     def counterexamples(self, source: Source, standing: InvariantStatus, most: int) -> Iterator[Cti]:
-        """Yield a small state for each of the first ``most`` obligations of an invariant that do not hold."""
+        """Yield a small counterexample for each of the first ``most`` obligations of an invariant that are refuted."""
+
+
+class ShowsFailingSteps(Engine):
+    """Finds a state and a step that show why one invariant is not inductive, with what is assumed chosen freely."""
+
+    @abstractmethod
+    def failing_step(
+        self, protocol: Protocol, threat: Threat | None, invariant: str, assumed: Collection[str]
+    ) -> FailingStep:
+        """Return a small state from which a step breaks an invariant; the interpreter has confirmed it.
+
+        Args:
+            protocol: the design.
+            threat: the threat model whose axioms hold; without one, none do.
+            invariant: the claim or lemma that breaks.
+            assumed: the claims and lemmas that hold before the step beside it.
+
+        Raises:
+            UsageError: the invariant is inductive with what is assumed, is not meant to hold under the threat model, or
+                the budget of the solver ended.
+            EngineDisagreement: the interpreter does not confirm the state.
+        """
 
 
 class HasProofHints(Engine):
-    """Remembers which hypotheses sufficed for its proofs, so that others need not look for them."""
+    """Stores which hypotheses sufficed for its proofs, as hints for other provers."""
 
     @abstractmethod
     def remembered(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
-        """Return the names of hypotheses by the ids of obligations, without a threat model; ``carnet certify`` asks."""
+        """Return the names of hypotheses by the ids of obligations without threat models; for ``carnet certify``."""
 
 
 class ProvesWeakened(Engine):
-    """Proves claims of a protocol from which something was removed, with the lemmas that still hold."""
+    """Proves claims of a protocol from which defences were removed, with the lemmas that still hold."""
 
     @abstractmethod
     def unproved(
@@ -421,20 +446,20 @@ class ProvesWeakened(Engine):
         jobs: int,
         progress: Callable[[int, int], None],
     ) -> tuple[str, ...]:
-        """Return the claims that are left without a proof; ``progress`` is told how many obligations are done."""
+        """Return the claims without a proof; ``progress`` is called with the number of obligations done and of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One proof obligation that can be asked by itself."""
+    """One proof obligation that can be answered on its own."""
 
     name: str
-    verifies: tuple[str, ...]  # the requirements that it states
-    failure: Callable[[], str]  # asks it, and returns why it is not proved, or nothing
+    verifies: tuple[str, ...]  # the ids of requirements
+    failure: Callable[[], str]  # tries to prove it, and returns why it is not proved; empty if it is
 
 
 class Separable(Engine):
-    """Has obligations that can be asked one at a time."""
+    """Has obligations that can be answered one at a time."""
 
     @abstractmethod
     def checks(self, plan: Plan) -> Iterator[Check]:
@@ -442,23 +467,23 @@ class Separable(Engine):
 
 
 class ProvesSteps(Engine):
-    """Proves steps one by one, those of changed actions too."""
+    """Proves that single actions, also changed ones, preserve invariants."""
 
     @abstractmethod
     def step_proofs(self, protocol: Protocol, threat: Threat | None) -> StepProofs:
-        """Return what answers questions about a protocol under a threat model; without one, under all."""
+        """Return an object that answers questions about a protocol under a threat model, or, without one, under all."""
 
 
 class ComparesFormulas(Engine):
-    """Says of formulas alone, without a protocol, whether they can be true together."""
+    """Decides whether formulas, without a protocol, are jointly satisfiable."""
 
     @abstractmethod
     def contradictory(self, formulas: Mapping[str, Term]) -> bool | None:
-        """Whether the named formulas contradict one another, whatever there is of each sort; ``None`` if unknown."""
+        """Whether the named formulas contradict each other in structures of any size; ``None`` if unknown."""
 
 
 class AnswersObligations(Engine):
-    """Proves claims obligation by obligation, so that its answers can be compared with others' one by one."""
+    """Answers single obligations, so that its answers can be compared with those of other engines."""
 
     @abstractmethod
     def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
@@ -466,15 +491,15 @@ class AnswersObligations(Engine):
 
     @abstractmethod
     def version(self) -> str:
-        """Return the name and the version of whatever answers."""
+        """Return the name and the version of the solver or checker."""
 
 
 class OnCluster(Explores):
-    """Explores on the machines of a cluster, and finds the same however many there are."""
+    """Explores on the machines of a cluster; the result does not depend on their number."""
 
     @abstractmethod
     def on_cluster(self, address: str) -> Self:
-        """Return the same engine, whose searches go on in a Ray cluster once they are large.
+        """Return the same engine; its searches move to a Ray cluster once they are large.
 
         Raises:
             UsageError: there is no cluster at this address.
@@ -482,29 +507,29 @@ class OnCluster(Explores):
 
 
 class Checkpointing(Explores):
-    """Keeps what it found after each level, and goes on from there."""
+    """Stores its results after each level, and can continue from there."""
 
     @abstractmethod
     def keeping(self, checkpoint: Checkpoint) -> Self:
-        """Return the same engine, whose searches go on from a checkpoint and keep what they find in it."""
+        """Return the same engine; its searches continue from a checkpoint and store their results in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """How many states an instance has, nothing left out, and the places that do not hold the same in all of them."""
+    """The number of states of an instance, without reductions, and the places whose values differ between states."""
 
     states: int
     changing: frozenset[Place]
 
 
 class Observes(Explores):
-    """Says what ever changes in an instance."""
+    """Finds the places of a state that ever change in an instance."""
 
     @abstractmethod
     def observed(
         self, protocol: Protocol, instance: Instance, caps: Caps, watch: Callable[[int, int], None] | None = None
     ) -> Observed | None:
-        """Visit every state; return nothing if the search stopped before it had seen all of them."""
+        """Visit every state; return None if the search stopped before it was complete."""
 
 
 class Samples(Explores):
@@ -512,59 +537,59 @@ class Samples(Explores):
 
     @abstractmethod
     def sampling(self, walks: Walks) -> Explores:
-        """Return the engine of the same name for random walks: what holds on them is SAMPLED, and nothing more.
+        """Return the engine of the same name for random walks; a claim that holds on them is SAMPLED, and no more.
 
-        What it explores are these walks, all of them whatever falls, and nothing is left out of a state. Which walks
-        they are depends on the protocol, the instance, the seed and the depth alone, not on the engine.
+        It takes all walks, even after violations, and without reductions. The walks depend on the protocol, the
+        instance, the seed and the depth alone, not on the engine.
         """
 
 
 class InThreads(Explores):
-    """Explores in threads, and finds the same however many there are."""
+    """Explores in threads; the result does not depend on their number."""
 
     @abstractmethod
     def in_threads(self, threads: int) -> Self:
-        """Return the same engine, each of whose searches runs in so many threads."""
+        """Return the same engine; each of its searches runs in ``threads`` threads."""
 
 
-# -- What may ever happen, in an instance of any size: what is asked, and of whom ------------------
+# -- What may ever happen, in an instance of any size ----------------------------------------------
 
 
 class Possibilities(ABC):
-    """What may ever happen in one protocol under one threat model; ``before`` are earlier answers, if some are kept."""
+    """Answers what may ever happen in one protocol under one threat model; ``before`` is a cache, or None."""
 
     before: AnswerCache | None = None
 
     @abstractmethod
     def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
-        """Whether ``premise`` may hold when only the actions of ``taken`` are ever taken; unsure counts as yes.
+        """Whether ``premise`` may hold if only the actions of ``taken`` are ever taken; unknown counts as yes.
 
-        Without ``taken`` nothing is said about how symbols change.
+        Without ``taken``, symbols may change in any way.
         """
 
     @abstractmethod
     def answered(self, premise: Goal) -> bool:
-        """Whether anybody knew when it was asked last whether ``premise`` may hold: if not, yes was a guess."""
+        """Whether the last answer about ``premise`` was known; otherwise it was yes for want of an answer."""
 
 
 class NoSolver(Possibilities):
-    """Nobody can tell what never happens, since what tells is not installed or not wanted: anything may."""
+    """Answers that anything may happen, as no solver is installed or wanted."""
 
     def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
-        """Return that it may hold."""
+        """Return True: anything may hold."""
         return True
 
     def answered(self, premise: Goal) -> bool:
-        """Return that nobody knew."""
+        """Return False: no answer is known."""
         return False
 
 
 # --------------------------------------------------------------------------------------------------
-# How each invariant stands where claims are proved by induction, and the state from which an induction fails.
+# The status of each invariant in a proof by induction, and counterexamples to induction.
 
 
 class Status(StrEnum):
-    """What is known of one invariant. Only ``proved`` establishes it; only ``refuted`` says that it is false."""
+    """The status of one invariant. Only ``proved`` establishes it; only ``refuted`` says that it is false."""
 
     PROVED = "proved"
     NOT_INDUCTIVE = "not inductive"
@@ -574,14 +599,14 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InvariantStatus:
-    """How one invariant stands in one layer of a variant.
+    """The status of one invariant in one layer of a variant.
 
     Attributes:
-        lemma: whether it is a lemma; otherwise it is what a claim says.
-        layer: the id of the threat model whose axioms were assumed, or nothing: none were.
-        failing: its own obligations that do not hold, whatever else is assumed to hold before.
-        open: its own obligations that got no answer, each with why.
-        rests_on: the invariants that its proof uses and that are not proved.
+        lemma: whether it is a lemma; otherwise it is the formula of a claim.
+        layer: the id of the threat model whose axioms were assumed; empty if none were.
+        failing: its own obligations that are refuted.
+        open: its own obligations without an answer, each with the reason.
+        rests_on: the unproved invariants that its proof uses.
     """
 
     variant: str
@@ -595,21 +620,38 @@ class InvariantStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class FailingStep:
+    """A state, and a step after which an invariant does not hold; nobody says that the state can be reached.
+
+    Attributes:
+        instance: the elements, and what never changes.
+        state: where axioms, the invariant and all that was assumed hold.
+        step: what breaks the invariant; nothing, if ``state`` is the first one and the invariant fails there.
+        excluded_by: the claims and lemmas of the specification that do not hold in ``state``.
+    """
+
+    instance: Instance
+    state: State
+    step: TraceStep | None
+    excluded_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cti:
     """A counterexample to induction: a state in which every invariant holds, and a step after which one does not.
 
-    Nobody says that the state can be reached. The interpreter has taken the step and judged both ends of it, unless
-    ``unconfirmed`` says why not; nothing is known of a state then, so everything else is empty.
+    The state need not be reachable. The interpreter has taken the step and evaluated the invariants before and after
+    it, unless ``unconfirmed`` says why not; all other fields are empty then.
 
     Attributes:
-        action: the step; nothing, if the invariant fails in the first state.
+        action: the action of the step; empty if the invariant is false in the first state.
         sentence: the step in words.
         elements: the elements of each sort.
-        about: the elements for which the invariant fails, by its parameters.
-        before: the facts of the state that the step and the invariant are about; ``fixed`` never change, and ``beside``
-            are values that neither of them reads.
+        about: the elements for which the invariant is false, by its parameters.
+        before: the facts of the state that the step and the invariant read; ``fixed`` has the rigid ones, and
+            ``beside`` the values that neither reads.
         changes: what the step changed.
-        formula: the invariant, and ``false`` the parts of it that do not hold afterwards.
+        formula: the invariant; ``false`` has its parts that are false afterwards.
         holding: the claims and lemmas that hold before the step: all that are assumed there.
     """
 
@@ -641,24 +683,24 @@ class Cti:
 
 
 # --------------------------------------------------------------------------------------------------
-# What engines that prove say: of single obligations, of single steps, and of what happens in the end.
+# The answers of proving engines: to single obligations, about single steps, and about liveness.
 
 FRAME = "frame"
-"""Of a step that leaves what an invariant says as it is: induction proves all these by one argument."""
+"""The outcome for an action that changes no symbol of an invariant: one argument proves all these obligations."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObligationAnswer:
-    """What an engine says of one obligation of one variant.
+    """The answer of an engine to one obligation of one variant.
 
     Attributes:
-        layer: the id of the threat model in whose layer it is, or nothing.
+        layer: the id of the threat model of its layer, or empty.
         obligation: its id, the same for all engines.
-        outcome: ``proved``, ``refuted`` or ``unknown``, or ``frame`` where the engine has nothing to prove: the step
-            leaves what the invariant says as it is.
-        digest: of the first text that was asked, where engines share the text.
-        reason: why it is unknown.
-        core: names of hypotheses that suffice, where the engine says so.
+        outcome: ``proved``, ``refuted`` or ``unknown``, or ``frame`` if the action changes no symbol of the invariant,
+            so that there is nothing to prove.
+        digest: the digest of the obligation's text, if engines share the text.
+        reason: why the answer is unknown.
+        core: names of hypotheses that suffice, if the engine reports them.
     """
 
     layer: str
@@ -676,16 +718,16 @@ class ObligationAnswer:
 
 
 class StepProofs(ABC):
-    """What is proved of single steps, from the axioms and the invariants of one protocol under one threat model."""
+    """Proofs about single steps, from the axioms and the invariants of one protocol under one threat model."""
 
     @abstractmethod
     def kept(self, action: Action, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
-        """Answer whether ``action`` keeps each of some invariants.
+        """Answer whether ``action`` preserves each of some invariants.
 
         Args:
-            action: any action over the protocol's symbols, one that the protocol does not have too.
+            action: any action over the protocol's symbols, which need not be one of the protocol's.
             invariants: the names of the invariants.
-            first: a hypothesis; what is likely to need it comes first.
+            first: the name of a hypothesis; obligations that are likely to need it come first.
         """
 
     @abstractmethod
@@ -694,15 +736,15 @@ class StepProofs(ABC):
 
     @abstractmethod
     def follows(self, given: Mapping[str, Term], goal: Term) -> ObligationAnswer:
-        """Answer whether ``goal`` holds wherever the axioms, the invariants and what is ``given`` hold."""
+        """Answer whether the axioms, the invariants and the ``given`` formulas imply ``goal``."""
 
 
 @dataclass(frozen=True, slots=True)
 class LivenessAnswer:
-    """Whether a liveness property is proved: by whose fairness, from which axioms and lemmas, or why it is not.
+    """Whether a liveness property is proved: by which fairness, from which axioms and lemmas, or why it is not.
 
-    ``certified`` counts the conditions that certificates prove, and ``believed`` those of which a solver is believed
-    where certificates prove what else there is.
+    ``certified`` counts the conditions that certificates prove, and ``believed`` those that only a solver proves while
+    certificates prove the others.
     """
 
     fair: tuple[str, ...] = ()
@@ -715,25 +757,25 @@ class LivenessAnswer:
 
     @property
     def proved(self) -> bool:
-        """Whether it is proved."""
+        """Whether the property is proved."""
         return bool(self.fair)
 
 
 # --------------------------------------------------------------------------------------------------
-# What engines need from outside: libraries and programs, how each is recognised, and which version is there.
+# External requirements of engines: libraries and programs, how to detect them, and their versions.
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Something that Carnet can use: how it is recognised, what it is for, and how to get it."""
+    """A library or program that Carnet can use: how it is detected, what it is for, and how to install it."""
 
     name: str
     purpose: str
     get: str
-    distributions: tuple[str, ...] = ()  # Python distributions that have to be installed, all of them
-    programs: tuple[str, ...] = ()  # programs of which one has to be on the path
+    distributions: tuple[str, ...] = ()  # Python distributions, all of which have to be installed
+    programs: tuple[str, ...] = ()  # programs, one of which has to be on the path
     elsewhere: Callable[[], str] = str
-    """Finds a program that need not be on the path; returns nothing if there is none."""
+    """Returns the path of a program outside the search path, or an empty text."""
     required: bool = False
 
 

@@ -1,7 +1,7 @@
 """The engines that Carnet runs; adding one is one line here.
 
-An engine is imported when it is asked for, so that ``carnet --help`` answers at once. The order is that of columns and
-rows in everything that is reported; of those that visit states, a later one is faster.
+An engine is imported when it is used, so ``carnet --help`` is fast. Columns and rows of all reports have this order; of
+the engines that visit states, a later one is faster.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ENGINES: dict[str, str] = {
     "lemma-count": "carnet_check.engines.lemmas.engine:COUNTING",
     "lemma-calc": "carnet_check.engines.lemmas.engine:CALCULATION",
 }
-"""The word for ``--engine``, and for each the ``module:attribute`` of the engine."""
+"""For each word of ``--engine``, the ``module:attribute`` of the engine."""
 
 Able = TypeVar("Able", bound=Engine)
 Visiting = TypeVar("Visiting", bound=Explores)
@@ -46,7 +46,7 @@ def chosen(names: Iterable[str]) -> tuple[Engine, ...]:
     """Return the engines called ``names``, or, without names, those that run by default; in order.
 
     Raises:
-        UsageError: no engine is called so.
+        UsageError: there is no engine of this name.
     """
     wanted = set(names)
     if strange := sorted(wanted - set(ENGINES)):
@@ -55,7 +55,7 @@ def chosen(names: Iterable[str]) -> tuple[Engine, ...]:
 
 
 def default_engines() -> tuple[Engine, ...]:
-    """Return the engines that run where none is asked for; of those that visit states, the fastest one installed."""
+    """Return the engines that run by default; of those that visit states, only the fastest installed one."""
     willing = [each for each in registered() if each.by_default]
     slower = [each for each in willing if isinstance(each, Explores) and not each.lacks][:-1]
     able = (each for each in willing if each not in slower and not (isinstance(each, Explores) and each.lacks))
@@ -63,12 +63,12 @@ def default_engines() -> tuple[Engine, ...]:
 
 
 def all_able(kind: type[Able]) -> tuple[Able, ...]:
-    """Return every engine that can do what ``kind`` stands for."""
+    """Return every engine with the capability ``kind``."""
     return tuple(each for each in registered() if isinstance(each, kind))
 
 
 def able(kind: type[Able]) -> Able:
-    """Return the first engine that can do what ``kind`` stands for."""
+    """Return the first engine with the capability ``kind``."""
     return all_able(kind)[0]
 
 

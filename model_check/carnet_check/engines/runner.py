@@ -1,7 +1,7 @@
-"""Where obligations are answered: in how many processes, on which machines, and what is remembered of earlier answers.
+"""How the work of a run is done: in how many processes, on which machines, and with which cache.
 
-Several runs can share the work: each takes the obligations and searches that fall to it, and leaves the answers in one
-cache. Such a shard establishes no claim; the run that finds all answers there does.
+Several runs can share the work: each run does one shard of the obligations and searches, and stores the answers in a
+common cache. A shard establishes no claim; a later run that finds all answers in the cache does.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from carnet_command.workers import MEMORY, PATIENCE, IsLast, Pool, Work, WorkerP
 
 
 class Listener(Protocol):
-    """Is told how far a task is."""
+    """Receives the progress of a task."""
 
     def status(self, text: str) -> None:
-        """Take note of what goes on now; replaces what was said before."""
+        """Receive the current activity, which replaces the earlier one."""
 
     def line(self, text: str) -> None:
-        """Take note of what was just established."""
+        """Receive a result."""
 
 
 class NullListener:
-    """Listens, and says nothing."""
+    """A listener that ignores everything."""
 
     def status(self, text: str) -> None:
         """Say nothing."""
@@ -45,17 +45,17 @@ class NullListener:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of ``of`` parts of the work, counted from 1. Every piece of work is in exactly one."""
+    """One of ``of`` parts of the work, counted from 1; every obligation and search is in exactly one."""
 
     number: int
     of: int
 
     def owns(self, name: str) -> bool:
-        """Whether the piece of work called ``name`` is in this part: its digest says so, in every run alike."""
+        """Whether the obligation or search called ``name`` is in this shard; the digest of the name decides."""
         return int(hashlib.sha256(name.encode()).hexdigest(), 16) % self.of == self.number - 1
 
     def share(self, parts: Sequence[Part]) -> list[Part]:
-        """Return every ``of``-th of the parts, which are few and have a fixed order."""
+        """Return every ``of``-th of ``parts``, for parts that are few and have a fixed order."""
         return list(parts[self.number - 1 :: self.of])
 
     def __str__(self) -> str:
@@ -64,14 +64,14 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class ShardReport:
-    """What became of one part of the work: how much there was of it, and what is left open or went wrong."""
+    """The result of one shard: the amount of work, and what is unanswered or went wrong."""
 
     engine: str
     work: str  # what is counted: obligations or explorations
     done: int
-    of: int  # how many there are in all parts together, as far as this one can tell
+    of: int  # how many there are in all shards together, as far as this one knows
     open: Mapping[str, str] = field(default_factory=dict)
-    """Why something has no answer, by its name; the run that joins the parts asks again."""
+    """Why an obligation or search has no answer, by its name; the run that joins the shards tries it again."""
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -81,10 +81,10 @@ class Runner:
     """How the work of a run is done.
 
     Attributes:
-        jobs: how many worker processes there may be.
+        jobs: the most worker processes.
         cluster: the address of the Ray cluster that answers obligations; without one, this machine does.
-        folder: where answers are kept and looked up, if anywhere.
-        shard: the part of the work to do, if not all of it.
+        folder: the folder of the cache, or None.
+        shard: the shard of the work to do, or None for all of it.
     """
 
     jobs: int = 1
@@ -93,34 +93,34 @@ class Runner:
     shard: Shard | None = None
 
     def pool(self, version: Callable[[], str], *, patience: float | None = None, memory: int = MEMORY) -> Pool:
-        """Return workers for obligations; ``version`` says who answers, and says the same wherever they are."""
+        """Return workers for obligations; ``version`` returns the solver's version, equal on all machines."""
         patience = PATIENCE if patience is None else patience
         if self.cluster:
             return RayPool(self.cluster, version, patience=patience, memory=memory)
         return WorkerPool(self.jobs, patience=patience, memory=memory)
 
     def answers(self, *who: str) -> AnswerCache | None:
-        """Return the earlier answers of a solver or search, which ``who`` names with its version and settings."""
+        """Return the cache of a solver's or search's answers; ``who`` is its name, version and settings."""
         return AnswerCache(self.folder, (*who, cache.source_digest())) if self.folder is not None else None
 
 
 ONE_PROCESS = Runner()
-"""One process of this machine, nothing remembered and nothing left out."""
+"""One process of this machine, without a cache, for all of the work."""
 
 
 # --------------------------------------------------------------------------------------------------
-# A Ray cluster as workers: obligations are answered on its machines, by the same workers that are used here.
+# A Ray cluster as a pool: obligations are answered on its machines, by worker processes as on this machine.
 #
-# Each task of the cluster has a worker process of its own on its machine, with the same bounds as here; a task that is
-# lost, with its machine or alone, costs what it had not answered. Whatever answers there has to be what would answer
-# here, the same solver and the same code, or nothing is asked. Who may reach a Ray cluster may run any program on it.
+# Each task of the cluster starts its own worker process on its machine, with the same limits as here. If a task is
+# lost, alone or with its machine, only its unanswered part is lost. The cluster must have the same solver and the same
+# code as this machine; otherwise it is not used. Everyone who can connect to a Ray cluster can run any program on it.
 
 LOCAL: Final = "local"
-"""Stands for a cluster that is started on this machine and ends with this process."""
+"""The address of a cluster that is started on this machine and ends with this process."""
 CONNECTING: Final = 5.0
-"""Seconds that a cluster has to take a connection."""
+"""Seconds that a cluster may take to accept a connection."""
 _QUIET: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-"""Ray reports to nobody how it is used, and leaves the environment of its workers alone."""
+"""Settings: Ray sends no usage reports, and does not change the environment of its workers."""
 
 
 def connected_ray(address: str) -> Any:
@@ -139,17 +139,17 @@ def connected_ray(address: str) -> Any:
         started = {"include_dashboard": False} if address == LOCAL else {}
         try:
             ray.init(address=address, log_to_driver=False, configure_logging=False, **started)
-        except Exception as error:  # Ray has no common class for what keeps it from a cluster
+        except Exception as error:  # Ray has no common class for errors of a connection
             why = str(error).strip().split("\n")[0]
             raise UsageError(f"expected a Ray cluster at '{address}': {type(error).__name__}: {why}") from None
     return ray
 
 
 def _require_reachable(address: str) -> None:
-    """Insist that somebody listens at an address with a port: Ray itself tries for a minute, and then ends the process.
+    """Require that an address with a port accepts connections: Ray would try for a minute, and then end the process.
 
     Raises:
-        UsageError: nobody does.
+        UsageError: it does not.
     """
     host, _, port = address.rpartition(":")
     if not (host and port.isdecimal()) or "/" in host:
@@ -164,8 +164,8 @@ class RayPool(Pool):
     """The processors of a Ray cluster.
 
     Args:
-        address: where it is.
-        version: says who answers, here and there.
+        address: the address of the cluster.
+        version: returns the version of the solver, on any machine.
         patience: seconds without an answer after which a worker, or a task, counts as stuck.
         memory: bytes of address space that a worker may have.
     """
@@ -179,7 +179,7 @@ class RayPool(Pool):
         self.jobs = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def __exit__(self, *_: object) -> None:
-        """Do nothing: the cluster goes on."""
+        """Do nothing: the cluster continues to run."""
 
     def results(
         self,

@@ -1,6 +1,6 @@
-"""The small program that decides whether a certificate proves an obligation; it rests on Python's library alone.
+"""The kernel: the small program that decides whether a certificate proves an obligation.
 
-``checker`` says what formulas and refutations are and follows a refutation step by step, and ``reader`` reads both from
-text. Nothing here searches, writes, or knows the rest of Carnet. ``model_check/coq/Checker.v`` has the same rules,
-proved sound.
+``checker`` defines formulas and refutations and checks a refutation step by step; ``reader`` parses both. The kernel
+imports Python's standard library only, neither searches nor writes, and knows nothing of the rest of Carnet.
+``model_check/coq/Checker.v`` has the same rules, proved sound.
 """

@@ -1,6 +1,7 @@
-"""The kernel: what obligations and refutations are, and whether a refutation is one, rule by rule as in Checker.v."""
+"""The checker: obligations, refutations, and the check of a refutation, rule by rule as in Checker.v."""
 
-# It searches nothing: it follows a refutation, and refuses what no rule allows. Terms, formulas and steps are tuples:
+# It searches nothing: it takes the steps of a refutation, and refuses a step that no rule allows. Terms, formulas and
+# steps are tuples:
 #
 #   ("bound", index, ())         ("true", "", ())             ("use", (hypothesis,), (), ())
 #   ("eigen", number, ())        ("false", "", ())            ("instance", (fact,), terms, ())
@@ -15,7 +16,7 @@
 #                                ("exists", sort, (f,))
 #
 # The variable of the innermost binder has index 0; beyond all binders are the constants of the obligation.
-# Eigenvariables are elements that have a name: one for each constant, then one for each witness, in order.
+# Eigenvariables are named elements: one for each constant, then one for each witness, in order.
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
@@ -23,25 +24,28 @@ from typing import NamedTuple, TypeVar
 _Any = TypeVar("_Any")
 Name = str | int
 Node = tuple[str, Name, tuple["Node", ...]]
-"""A term or a formula: a word that says what it is, a name or a number, and its parts."""
+"""A term or a formula: its kind, a name or a number, and its parts."""
 Env = tuple[Node, ...]
 """Closed terms for bound variables, the innermost first."""
 Fact = tuple[bool, Env, Node]
-"""Whether a formula holds. Atoms are closed, and their environment is empty."""
+"""A formula with its environment, and whether it holds. Atoms are closed, and their environment is empty."""
 State = tuple[tuple[Name, ...], tuple[Fact, ...]]
-"""The sort of each eigenvariable, and what is known, the newest first."""
+"""The sort of each eigenvariable, and the facts of the branch, the newest first."""
 Step = tuple[str, tuple[int, ...], tuple[Node, ...], tuple[tuple[int, bool], ...]]
-"""A rule, and what it is applied to: a hypothesis or facts, terms, and equations by place and whether backwards."""
+"""A rule and its arguments: a hypothesis or facts, terms, and equations (each a place, and whether backwards)."""
 LARGEST = 20_000
-"""The most symbols in an atom that rewriting makes: each rewriting can double a term."""
+"""The most symbols in an atom after rewriting: each rewriting can double a term."""
 
 
 class Refused(Exception):
-    """A certificate is not accepted, or a text is no obligation or no certificate; the message says why."""
+    """A certificate is not accepted, or a text is malformed; the message says why."""
 
 
 class Obligation(NamedTuple):
-    """To be refuted: that elements of the sorts ``constants`` make all hypotheses true, the negated goal among them."""
+    """The statement to refute: some elements of the sorts ``constants`` make all hypotheses true.
+
+    The negated goal is one of the hypotheses.
+    """
 
     functions: Mapping[Name, tuple[tuple[Name, ...], Name]]
     enumerations: Mapping[Name, tuple[Name, ...]]
@@ -51,7 +55,7 @@ class Obligation(NamedTuple):
 
 
 def check(obligation: Obligation, steps: Iterable[Step]) -> None:
-    """Follow a refutation, each step before its branches; raise :class:`Refused` unless it closes every branch."""
+    """Check a refutation, given in prefix order; raise :class:`Refused` unless it closes every branch."""
     waiting: list[State] = [(obligation.constants, ())]
     for step in steps:
         if not waiting:

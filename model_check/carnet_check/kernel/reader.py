@@ -1,7 +1,7 @@
-"""From text to what the checker follows: an obligation in SMT-LIB 2, and the steps of a certificate.
+"""Parsing the checker's input: an obligation in SMT-LIB 2, and the steps of a certificate.
 
-An obligation is read exactly as Carnet writes it, one command to a line; whatever else SMT-LIB allows is refused. So is
-everything that could be understood in two ways: a name that is declared twice, or that SMT-LIB gives a meaning.
+An obligation must have exactly the form that Carnet writes, with one command on each line; the rest of SMT-LIB is
+refused. Ambiguous text is refused, too: a name that is declared twice, or that is predefined in SMT-LIB.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import NamedTuple
 from carnet_check.kernel.checker import Name, Node, Obligation, Refused, Step
 
 DEEPEST = 200
-"""The most parentheses around anything in an obligation, and the most functions around anything in a certificate."""
+"""The deepest nesting of parentheses in an obligation, and of functions in a certificate."""
 LONGEST = 1_000_000
 """The most characters in an obligation or a certificate."""
 KEPT = 4096
-"""The most characters of a line that is not read anew each time."""
+"""The most characters of a line whose parsed form is cached."""
 RESERVED = frozenset(
     (
         *("!", "_", "as", "let", "forall", "exists", "match", "par", "true", "false", "not", "and", "or", "xor", "=>"),
         *("=", "distinct", "ite", "Bool", "Int", "Real", "BINARY", "DECIMAL", "HEXADECIMAL", "NUMERAL", "STRING"),
     )
 )
-"""Words that SMT-LIB gives a meaning."""
+"""Words that are predefined in SMT-LIB."""
 
 _FIRST = ("(set-option :produce-unsat-cores true)", "(set-logic ALL)")
 _LAST = ("(check-sat)", "(get-unsat-core)", "")
@@ -34,7 +34,7 @@ _TOKEN = r"\|[^|\\\n]*+\||[()]|[A-Za-z0-9~!@$%^&*_+=<>.?/:-]++"
 _LINE = re.compile(rf"(?:{_TOKEN}| )*+")
 _TOKENS = re.compile(_TOKEN)
 _CALLED = {"=>": "implies", "ite": "choose"}
-"""What is called otherwise in a formula than in SMT-LIB."""
+"""The operators whose name in a formula differs from that in SMT-LIB."""
 
 Expression = str | list["Expression"]
 
@@ -87,12 +87,15 @@ _known = functools.lru_cache(maxsize=1024)(_parsed)
 """Obligations share most of their lines. Only short lines are kept, so a hostile file cannot fill the memory."""
 
 Variables = Mapping[str, tuple[int, str]]
-"""For each constant and bound variable how many binders are around its own, and its sort; constants count down."""
+"""The sort of each constant and bound variable, and its level: the number of binders around its own.
+
+The constants, outside of all binders, have the levels -1, -2 and so on.
+"""
 
 
 @dataclass
 class _Reader:
-    """What has been declared and asserted so far."""
+    """Reads the commands of an obligation, and stores what was declared and asserted so far."""
 
     sorts: set[str] = field(default_factory=set)
     functions: dict[Name, tuple[tuple[Name, ...], Name]] = field(default_factory=dict)
@@ -187,7 +190,7 @@ class _Reader:
     def quantified(
         self, quantifier: str, bound: Sequence[Expression], body: Expression, variables: Variables, depth: int
     ) -> Node:
-        """Read what is said of all or some elements; the first variable is bound outermost."""
+        """Read a quantified formula; the first variable is bound outermost."""
         inside, sorts, names = dict(variables), [], set[str]()
         for level, each in enumerate(bound, depth):
             match each:
@@ -246,10 +249,10 @@ Functions = Mapping[Name, tuple[tuple[Name, ...], Name]]
 
 
 def read_refutation(text: str, names: Sequence[str], functions: Functions) -> list[Step]:
-    """Read the steps of a certificate; ``names`` are those that it refers to by number.
+    """Read the steps of a certificate; it refers to ``names`` by number.
 
     Raises:
-        Refused: the text is no certificate.
+        Refused: the text is malformed.
     """
     if len(text) > LONGEST:
         raise Refused(f"a certificate of more than {LONGEST} characters")
@@ -283,7 +286,7 @@ class _Tokens:
         return tuple([_number(self.word()) for _ in range(self.number())])
 
     def rewritings(self) -> tuple[tuple[int, bool], ...]:
-        """Return so many places and directions as the next number says."""
+        """Read a number n, then n places and directions, and return these."""
         return tuple([(self.number(), self.flag()) for _ in range(self.number())])
 
     def flag(self) -> bool:
@@ -323,7 +326,7 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,5}")
 
 @functools.lru_cache(maxsize=4096)
 def _number(word: str) -> int:
-    """Return a number as it is written in a certificate, in one way only."""
+    """Return the value of a number in a certificate; a second spelling of the same number is refused."""
     if not _NUMBER.fullmatch(word):
         raise Refused(f"expected a number below a million, not {word[:20]!r}")
     return int(word)

@@ -1,1 +1,1 @@
-"""From what a user names to a protocol and the finite instances that it is checked on."""
+"""Loading a protocol by its reference, and building the finite instances on which it is checked."""

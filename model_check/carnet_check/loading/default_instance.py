@@ -1,8 +1,8 @@
-"""A finite instance for a protocol that comes without one, so that a first draft can be checked.
+"""A finite instance for a protocol without instances, so that a first draft can be checked.
 
-Every sort gets its named constants and two elements beside them. Rigid symbols are given values that the axioms
-allow, chosen so that the instance is interesting: public relations hold wherever they may, a truth about one element
-(who is corrupt) holds of the last one only, and functions spread over their range.
+Every sort gets its named constants and two more elements. Rigid symbols get values that the axioms allow, chosen so
+that the instance is interesting: public relations hold wherever the axioms permit, a property of one element (such as
+being corrupt) holds of the last one only, and functions take different values.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from carnet_spec.language import Axiom, Instance, Kind, Protocol, Row, Scale, So
 
 BESIDE_CONSTANTS = 2
 EACH = "each"
-"""The name in a scale that stands for every sort: how many elements beside its constants."""
+"""The name in a scale for every sort: the number of elements besides the sort's constants."""
 MOST_DECISIONS = 200_000
-"""How many times the solver is asked for all instances that are drawn."""
+"""The most queries to the solver for all drawn instances together."""
 
 
 def default_instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
-    """Build an instance of ``protocol`` in which its axioms and those of ``threat`` hold.
+    """Return an instance of ``protocol`` in which its axioms and those of ``threat`` hold.
 
     Raises:
         UsageError: the scale names no sort of the protocol, or no instance of that size satisfies the axioms.
@@ -37,10 +37,10 @@ def default_instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 def drawn_instances(
     protocol: Protocol, axioms: Sequence[Axiom], elements: Mapping[str, Row], free: Sequence[Symbol], most: int
 ) -> Iterator[Instance]:
-    """Yield the default instance, and others that the axioms allow, drawn at random and always the same.
+    """Yield the default instance, then random ones that satisfy the axioms; every call yields the same sequence.
 
-    What is ``free`` at first begins with any values in all but the default instance. Fewer than ``most`` are yielded
-    where there is much to decide; the same may come again.
+    The ``free`` symbols, which have no initial value, have random first values in all but the default instance. Fewer
+    than ``most`` instances are yielded if one takes many decisions; an instance may be repeated.
 
     Raises:
         UsageError: no instance of that size satisfies the axioms.
@@ -62,7 +62,7 @@ def axioms_under(protocol: Protocol, threat: str) -> list[Axiom]:
 
 
 def elements_of(protocol: Protocol, scale: Scale) -> dict[str, Row]:
-    """Return the elements of each sort: its constants, and as many beside them as the scale says.
+    """Return the elements of each sort: its constants, and as many others as the scale says.
 
     Raises:
         UsageError: the scale names no sort of the protocol.
@@ -91,7 +91,7 @@ def _is_constant(symbol: Symbol) -> bool:
     return not symbol.mutable and not symbol.domain and not symbol.is_relation
 
 
-# -- what is preferred ----------------------------------------------------------------------------
+# -- preferred values -----------------------------------------------------------------------------
 
 
 def _instance(elements: Mapping[str, Row], decided: Decided) -> Instance:
@@ -99,13 +99,13 @@ def _instance(elements: Mapping[str, Row], decided: Decided) -> Instance:
 
 
 def _drawn(assignment: Assignment, chance: random.Random) -> Iterator[tuple[Choice, bool]]:
-    """Yield wishes in random order: each value of a function, of a relation that it holds or that it does not."""
+    """Yield preferences in random order: each value of a function, and a random truth of each row of a relation."""
     choices = chance.sample(assignment.choices, len(assignment.choices))
     return ((choice, choice.value is not None or chance.random() < 1 / 2) for choice in choices)
 
 
 def _by_default(assignment: Assignment, rigid: Sequence[Symbol]) -> Iterator[tuple[Choice, bool]]:
-    """Yield functions before relations, and of a function's values the preferred one first."""
+    """Yield preferences for functions before those for relations, the preferred value of each function first."""
     for symbol in rigid:
         if symbol.is_relation:
             continue
@@ -125,14 +125,14 @@ def _by_default(assignment: Assignment, rigid: Sequence[Symbol]) -> Iterator[tup
 
 
 # --------------------------------------------------------------------------------------------------
-# What rigid symbols may mean over given elements, as Boolean unknowns of a solver: one interpretation at a time.
+# The interpretations of rigid symbols over given elements, as Boolean unknowns of a solver.
 #
-# Whoever asks says what is preferred, choice by choice; where the axioms leave no choice, they decide.
+# The caller gives a preference for each choice; a choice that the axioms determine ignores the preference.
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One thing to decide: whether a relation holds of a row, or that a function has a value there."""
+    """A Boolean unknown: whether a relation holds of a row, or whether a function has a value there."""
 
     symbol: Symbol
     row: Row
@@ -140,7 +140,7 @@ class Choice:
 
 
 Decided = Mapping[Choice, bool]
-"""Every choice, and whether it was taken."""
+"""Every choice with its truth value."""
 
 
 class Assignment:
@@ -179,11 +179,11 @@ class Assignment:
 
     @property
     def choices(self) -> Sequence[Choice]:
-        """Everything that there is to decide."""
+        """All choices, in order."""
         return tuple(self._unknowns)
 
     def decided(self, wishes: Iterable[tuple[Choice, bool]]) -> Decided:
-        """Decide every choice, one after the other, as it is wished where axioms and earlier decisions allow it."""
+        """Decide every choice in turn: as preferred, if the axioms and earlier decisions allow that."""
         self._solver.push()
         decided = {choice: self._decide(choice, wish) for choice, wish in wishes}
         self._solver.pop()
@@ -246,7 +246,7 @@ class Assignment:
                 raise UsageError(f"an axiom cannot be read: {term!r}")
 
     def _value(self, term: terms.Term, env: Mapping[terms.Var, str]) -> Iterator[tuple[str, Any]]:
-        """Yield each value that ``term`` may have and when it has it."""
+        """Yield each value that ``term`` may have, with the condition under which it has this value."""
         match term:
             case terms.Var():
                 yield env[term], self._true

@@ -1,7 +1,7 @@
-"""How much memory there is to explore in, and whether an instance can be laid out in it: known before it is built.
+"""The memory for an exploration, whether an instance fits into it, and the description of what a search explores.
 
-Sizes come from a command line, so they may be any numbers. They are refused in two steps: before an instance of a
-family is built, by the numbers alone, and before it is explored, by the places in which its states keep a fact.
+Sizes come from a command line, so they may be any numbers. They are refused in two steps: by the numbers alone before
+an instance is built, and by the number of facts in a state before it is explored.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from carnet_spec.language.instance import in_words
 from carnet_spec.language.terms import Exists, Forall, children
 
 MOST_OF_ONE: Final = 1_000
-"""The largest of the sizes that an instance is explored with."""
+"""The largest single size of an instance."""
 MOST_PAIRS: Final = 1_000_000
-"""How much all sizes may be when multiplied, the largest twice: some tables have a row for every pair."""
+"""The largest product of all sizes, with the largest size squared: some tables have a row for every pair."""
 MOST_CHOICES: Final = 50_000
-"""What a solver is asked to decide to make up an instance, and what it is told of it."""
+"""The most unknowns, and the most size of the axioms, when a solver makes up an instance."""
 MOST_PLACES: Final = 1_000_000
-"""In how many places the states of an instance may keep a fact."""
+"""The most places for facts in a state."""
 BYTES_TO_A_PLACE: Final = 1_024
-"""What an explorer takes to keep one fact of a state up, at most."""
+"""The most memory that the explorer needs for the tables of one place."""
 SHARE: Final = 4 / 5
-"""Of the memory that is free; the rest is for everything else."""
+"""The share of the free memory that may be used."""
 
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 def available_memory() -> int:
-    """Return most of the bytes that this process and its children may still take, by the machine and its container."""
+    """Return `SHARE` of the bytes that are still free for this process and its children, by machine and container."""
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if MEMINFO.exists():
         found = re.search(r"^MemAvailable:\s+(\d+) kB$", MEMINFO.read_text("ascii"), re.MULTILINE)
@@ -49,7 +49,7 @@ def available_memory() -> int:
 
 
 def _number_in(file: Path) -> int | None:
-    """Return the number in a file of the kernel; nothing if there is no such file, or no limit."""
+    """Return the number in a file of the operating system; None if there is no such file, or it says no limit."""
     try:
         written = file.read_text("ascii").strip()
     except OSError:
@@ -58,16 +58,16 @@ def _number_in(file: Path) -> int | None:
 
 
 def pairs(sizes: Iterable[int]) -> int:
-    """Return about how many rows a table for pairs has in an instance of these sizes."""
+    """Return the approximate number of rows of a table for pairs, in an instance of these sizes."""
     counted = [size for size in sizes if size > 0]
     return math.prod(counted) * max(counted, default=1)
 
 
 def refuse_sizes(sizes: Mapping[str, int]) -> None:
-    """Refuse sizes that make no instance that could be explored, before one is built.
+    """Refuse sizes whose instance could not be explored, before it is built.
 
     Raises:
-        UsageError: one is too large, or all are together.
+        UsageError: one size is too large, or the product of all is.
     """
     for name, size in sizes.items():
         if size > MOST_OF_ONE:
@@ -78,10 +78,10 @@ def refuse_sizes(sizes: Mapping[str, int]) -> None:
 
 
 def refuse_instance(protocol: Protocol, instance: Instance, memory: int) -> None:
-    """Refuse an instance that cannot be laid out, or not in so many bytes of ``memory``, before it is explored.
+    """Refuse an instance whose states have too many places, or need more than ``memory`` bytes, before it is explored.
 
     Raises:
-        UsageError: it does.
+        UsageError: the instance is refused.
     """
     places = _rows(instance, (symbol.domain for symbol in protocol.symbols if symbol.mutable))
     if places > MOST_PLACES:
@@ -96,10 +96,10 @@ def refuse_instance(protocol: Protocol, instance: Instance, memory: int) -> None
 
 
 def refuse_choices(protocol: Protocol, instance: Instance, axioms: Iterable[Term]) -> None:
-    """Refuse to make up rigid facts for the elements of ``instance`` where that takes too many decisions.
+    """Refuse to choose rigid facts for the elements of ``instance`` if that takes too many decisions.
 
     Raises:
-        UsageError: there are too many facts, or ``axioms`` say too much about them.
+        UsageError: there are too many facts, or the expanded ``axioms`` are too large.
     """
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
     facts = _rows(instance, (s.domain if s.is_relation else (*s.domain, s.result) for s in rigid))
@@ -112,7 +112,7 @@ def refuse_choices(protocol: Protocol, instance: Instance, axioms: Iterable[Term
 
 
 def _expanded_size(instance: Instance, term: Term) -> int:
-    """Count what a formula comes to when its quantifiers are written out."""
+    """Return the size of a formula after its quantifiers are expanded over the instance."""
     inside = max(1, sum(_expanded_size(instance, child) for child in children(term)))
     bound = term.bound if isinstance(term, Forall | Exists) else ()
     return inside * math.prod(len(instance.of(var.sort)) for var in bound)
@@ -127,7 +127,7 @@ def _shown(size: int) -> str:
 
 
 def shown_memory(amount: int) -> str:
-    """Return an amount of memory in the unit that suits it."""
+    """Return an amount of memory in a suitable unit."""
     for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if amount >= 1 << bits:
             return f"{amount / (1 << bits):,.1f} {unit}"
@@ -135,15 +135,15 @@ def shown_memory(amount: int) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# What a search explores, in numbers and in words: computed from the instances, whatever anybody says of them.
+# What a search explores, in numbers and in words: computed from the instances, not from an author's description.
 #
-# One value is made before a search begins and is announced; a worker makes it anew from the instances that it
-# explores, and a search of which it differs fails. So what is said before and what is said afterwards is the same.
+# One value is computed and announced before a search begins. The worker computes it again from the instances that it
+# explores, and the search fails if the two differ. So the announcement and the report agree.
 
 MOST_ROWS: Final = 12
-"""How many rows of one symbol are named; of those beyond only the number is."""
+"""The most rows of one symbol that are listed; for more, only their number is given."""
 MOST_SIZES: Final = 2
-"""How many different sizes are told one by one; where there are more, each sort is told with its numbers."""
+"""The most different sizes that are described one by one; for more, the numbers of each sort are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +151,15 @@ class Explored:
     """The instances of a search that all its claims share.
 
     Attributes:
-        elements: how many elements each uninterpreted sort has, by its name.
+        elements: the number of elements of each uninterpreted sort, by its name.
         interpretations: how many interpretations of the rigid symbols are explored.
-        allowed: how many the axioms allow with these elements, those that differ in names alone counted once; ``None``:
-            nobody counted, because somebody chose one, or because they are too many to count.
-        first_values: the symbols without an initial value that each interpretation is explored with every choice of;
-            the numbers count these choices, too.
-        fixed: what was chosen of each rigid symbol, where one interpretation was and others may be allowed.
-        shortfall: why not all is explored that the name of the profile promises, and what is instead.
-        authors_words: what the author says of the size.
+        allowed: how many interpretations the axioms allow with these elements, up to renaming; ``None`` if they were
+            not counted, because the family chose one, or because there are too many.
+        first_values: the symbols without an initial value; each interpretation is explored with every choice of their
+            first values, and the numbers above count these choices.
+        fixed: the value of each rigid symbol, if one interpretation was chosen where the axioms may allow others.
+        shortfall: why less is explored than the name of the profile promises, and what is explored instead.
+        authors_words: the author's description of the size.
     """
 
     elements: tuple[tuple[str, int], ...]
@@ -172,7 +172,7 @@ class Explored:
 
     @property
     def share(self) -> str:
-        """Say how many interpretations are explored, of how many; nothing, where it is the one that somebody chose."""
+        """Return the words for how many of the interpretations are explored; empty if the family chose one."""
         what = "interpretations of the rigid symbols"
         if self.interpretations == self.allowed == 1 or (self.allowed is None and not self.shortfall):
             return ""
@@ -187,7 +187,7 @@ class Explored:
 
     @property
     def words(self) -> str:
-        """Say the sizes, and which interpretations are explored."""
+        """Return the sizes, and which interpretations are explored, in words."""
         return ", ".join(filter(None, (in_words(dict(self.elements), self.authors_words), self.share)))
 
     def as_json(self) -> dict[str, Any]:
@@ -205,7 +205,7 @@ class Explored:
 
 
 def sizes_in_words(explored: Iterable[Explored]) -> str:
-    """Say the sizes of several searches: each of them, or, where they are many, the numbers of each sort."""
+    """Return the sizes of several searches in words: one by one, or the numbers of each sort if they are many."""
     sizes = list(dict.fromkeys(explored))
     told = list(dict.fromkeys(each.words for each in sizes))
     if len(told) <= MOST_SIZES:
@@ -219,7 +219,7 @@ def sizes_in_words(explored: Iterable[Explored]) -> str:
 
 
 def fixed_in_words(explored: Iterable[Explored]) -> str:
-    """Say which interpretations were chosen of those that axioms allow; nothing where all of them are explored."""
+    """Return which interpretations were chosen, in words; empty if all that the axioms allow are explored."""
     told: dict[str, dict[str, None]] = {}
     for each in explored:
         for what, meaning in each.fixed:
@@ -231,7 +231,7 @@ def fixed_in_words(explored: Iterable[Explored]) -> str:
 
 
 def fixed_values(protocol: Protocol, instance: Instance) -> dict[str, str]:
-    """Say what an instance fixes: of each rigid symbol its value, and of how many elements steps may choose."""
+    """Return what an instance fixes: the value of each rigid symbol, and the pools from which steps choose elements."""
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
     values: dict[Sort, dict[str, str]] = {}
     for symbol in rigid:
@@ -242,7 +242,7 @@ def fixed_values(protocol: Protocol, instance: Instance) -> dict[str, str]:
     }
     told |= {s.name: _table(s, instance) for s in rigid if s.domain and not s.is_relation}
     told |= {s.name: _describe_relation(s, instance) for s in rigid if s.is_relation}
-    # What steps may choose only some of; what they draw is bounded by the sizes
+    # Only pools that are a proper part of their sort; the sizes bound the values that are drawn fresh
     steps: dict[tuple[str, str], list[str]] = {}
     for action in protocol.actions:
         for var in action.params:
@@ -254,7 +254,7 @@ def fixed_values(protocol: Protocol, instance: Instance) -> dict[str, str]:
 
 
 def _compared(values: Mapping[str, str]) -> str:
-    """Say which constants are one element, which one, and which differ."""
+    """Return the words for which constants are equal, to which element, and which differ."""
     groups: dict[str, list[str]] = {}
     for name, element in values.items():
         groups.setdefault(element, []).append(name)
@@ -270,7 +270,7 @@ def _table(symbol: Symbol, instance: Instance) -> str:
 
 
 def _describe_relation(symbol: Symbol, instance: Instance) -> str:
-    """Say where a relation holds; an order by its elements in line."""
+    """Return the rows of a relation in words; a strict linear order as the list of its elements."""
     rows = instance.relations.get(symbol.name, frozenset())
     if not symbol.domain:
         return "true" if rows else "false"
@@ -283,7 +283,7 @@ def _describe_relation(symbol: Symbol, instance: Instance) -> str:
 
 
 def _in_line(rows: Collection[Row], elements: list[Row]) -> Row:
-    """Return the elements of a strict linear order, the first one first; nothing, if it is none."""
+    """Return the elements of a strict linear order, the first one first; empty if the rows are no such order."""
     if isinstance(rows, InLine) and set(rows.elements) == set(elements[0]) and len(rows) > 0:
         return rows.elements
     if len(elements) != 2 or elements[0] != elements[1] or len(elements[0]) < 2:

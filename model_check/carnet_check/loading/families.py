@@ -1,7 +1,7 @@
-"""From what a user writes for a protocol to the family it means.
+"""From a reference to a protocol, as a user writes it, to the family.
 
-PROTOCOL is a registered id, ``path.py[:name]`` or ``module:name``; it may name a family, a draft, or a function that
-returns one, so that a first file can be checked before anything is registered.
+PROTOCOL is a registered id, ``path.py[:name]`` or ``module:name``. It names a family, a draft, or a function that
+returns one of these, so a first file can be checked without being registered.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ from carnet_spec.protocols.registry import OWN as OWN_PROTOCOLS
 from carnet_spec.protocols.registry import registered
 
 DEFAULT_VARIANT = "main"
-_MEANINGLESS = "no verdict would mean anything"
+_MEANINGLESS = "no verdict would be sound"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A family together with the words it was asked for by, which is what travels to worker processes."""
+    """A family, with the reference to it that is sent to worker processes."""
 
     reference: str
-    """What a worker process finds the family by, wherever it runs."""
+    """The reference by which a worker process loads the family, independent of its current folder."""
     family: language.Family
     shown: str
-    """What the user wrote."""
+    """The reference that the user wrote."""
     _instances: dict[tuple[str, str, tuple[tuple[str, int], ...]], language.Instance] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
 
     def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> language.Protocol:
-        """Build a variant of the family, with defences removed.
+        """Build a variant of the family, with the defences ``without`` removed.
 
         Raises:
-            UsageError: the variant or a defence is unknown, or removing the defence changes nothing.
-            InvalidSpecificationError: the specification itself is not well formed.
+            UsageError: the variant or a defence is unknown, or removing a defence changes nothing.
+            InvalidSpecificationError: the specification is not well formed.
         """
         self.require_variant(variant)
         with importing.specification_errors(self.reference):
@@ -75,7 +75,7 @@ class Source:
         return ablated
 
     def sound(self, variant: str = "") -> language.Protocol:
-        """Build a variant that is to be judged.
+        """Build a variant, and require that a verdict on it is meaningful.
 
         Raises:
             UsageError: the variant is unknown.
@@ -87,7 +87,7 @@ class Source:
         return self.protocol(name)
 
     def lint_errors(self, variant: str) -> list[str]:
-        """Return the lint errors of a variant; it can be checked, and may not mean what it says."""
+        """Return the lint errors of a variant; it can be checked, but may not mean what its author intends."""
 
         def errors_of(name: str) -> list[str]:
             return [str(each) for each in lint(self.protocol(name)) if each.level is Level.ERROR]
@@ -95,13 +95,13 @@ class Source:
         return list(self._memoized("lint errors", variant, errors_of))
 
     def _memoized(self, what: str, name: str, find: Callable[[str], Any]) -> Any:
-        """Return what is found out about a variant; of Carnet's own protocols that is kept while no source changes."""
+        """Return a result about a variant; for Carnet's own protocols it is stored until a source file changes."""
         if self.reference in OWN_PROTOCOLS and load(self.reference).family is self.family:
             return memoized(what, f"{self.reference} {name}", lambda: find(name), lambda kept: kept)
         return find(name)
 
     def _require_sound(self, name: str) -> bool:
-        """Refuse a variant that breaks a rule, or return that it does not."""
+        """Refuse a variant that breaks a rule; return True otherwise."""
         with importing.specification_errors(self.reference):
             self._refuse(name, undeclared_names(self.family, name))
         protocol = self.protocol(name)
@@ -111,7 +111,7 @@ class Source:
         return True
 
     def _refuse(self, variant: str, wrong: Collection[Complaint]) -> None:
-        """Refuse a variant if there is any complaint, and say where each is."""
+        """Refuse a variant if there is any complaint; the error says where each is."""
         files = files_about(self.family, self.reference) if wrong else []
         draft = self.family.drafted(variant)
         told = [f"{place_of(each, draft, files) or self.shown}: {variant}: {_MEANINGLESS}: {each}" for each in wrong]
@@ -119,7 +119,7 @@ class Source:
             raise InvalidSpecificationError(*told)
 
     def _departures(self, protocol: language.Protocol) -> Iterator[str]:
-        """Yield what makes a layer more than one over its design."""
+        """Yield the ways in which a layer does not refine its design."""
         below = self.family.variants[protocol.variant].over if protocol.variant in self.family.variants else ""
         if below:
             yield from departures(protocol, self.protocol(below))
@@ -140,7 +140,7 @@ class Source:
         """Build the instance of a profile, with the profile's adversary budget.
 
         Raises:
-            UsageError: the sizes make no instance, or the family has no size of that name.
+            UsageError: there is no instance of these sizes, or the family has no size of that name.
         """
         key = (protocol.digest, threat, tuple(profile.scale.items()))
         if key not in self._instances:
@@ -169,16 +169,16 @@ class Source:
         return instance
 
     def _built(self, protocol: language.Protocol, threat: str, scale: language.Scale) -> language.Instance:
-        """Call the family's own function, which may refuse a size; then refuse one that makes no difference to it.
+        """Call the family's function, which may refuse a size; then refuse a size that has no effect.
 
-        That is one which it neither looks up by name nor takes with all others to make another instance of it.
+        A size has an effect if the function looks it up by name, or if a larger size results in another instance.
         """
         named = named_sizes(self.family)
         if named.keys() >= scale.keys():
             return self.family.instance(protocol, threat, scale)
         watched = RecordingScale(scale)
         self.family.instance(protocol, threat, watched)
-        instance = self.family.instance(protocol, threat, scale)  # which has no name from what is watched
+        instance = self.family.instance(protocol, threat, scale)  # without recording look-ups
         known = named | watched.looked_up
         for name in scale:
             if name not in known and not grows_with(name, self.family, protocol, threat, scale, instance):
@@ -187,14 +187,14 @@ class Source:
 
     @property
     def instances_are_made(self) -> bool:
-        """Whether the checker makes the instances, because nobody gave any."""
+        """Whether the checker makes the instances, because the family has none."""
         return self.family.instance is default_instance
 
     def profile(self, name: str) -> language.Profile:
         """Return a profile by name.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is no profile of this name.
         """
         if name not in self.family.profiles:
             raise UsageError(unknown("profile", name, self.family.id, self.family.profiles))
@@ -204,14 +204,14 @@ class Source:
         """Refuse a variant that does not exist.
 
         Raises:
-            UsageError: there is none of this name.
+            UsageError: there is no variant of this name.
         """
         if name and name not in self.family.variants:
             raise UsageError(unknown("variant", name, self.family.id, self.family.variants))
 
 
 def unknown(what: str, name: str, where: str, known: Any) -> str:
-    """Say that ``name`` does not exist and what does, the nearest first."""
+    """Return the message that ``name`` does not exist, with the existing names, the most similar first."""
     names = list(known)
     asked = did_you_mean(name, names)
     return f"no {what} '{name}' in {where}{asked and '; ' + asked} (known: {', '.join(names) or 'none'})"
@@ -221,7 +221,7 @@ def known_protocols() -> dict[str, str]:
     """Return the ids of the registered protocols, and where each is.
 
     Raises:
-        InvalidSpecificationError: two packages register one id.
+        InvalidSpecificationError: two packages register the same id.
     """
     try:
         return registered()
@@ -234,8 +234,8 @@ def load(reference: str) -> Source:
     """Return the family that ``reference`` names.
 
     Raises:
-        UsageError: nothing of this name, not Python, or no protocol in it.
-        InvalidSpecificationError: there is a protocol and it is not well formed.
+        UsageError: the reference names nothing, no Python file, or a module without a protocol.
+        InvalidSpecificationError: the protocol is not well formed.
     """
     known = known_protocols()
     if reference in known:
@@ -245,7 +245,7 @@ def load(reference: str) -> Source:
         file = Path(path).absolute()
         where = f"{file}:{name}" if name else str(file)
         family = _family_in(importing.module_at(file, path), name, reference)
-        if multiprocessing.parent_process() is None:  # what a worker reads is compared with what was planned
+        if multiprocessing.parent_process() is None:  # in a worker, the caller compares the digest with the planned one
             _require_the_same_again(family, file, path, name, reference)
         return Source(where, family, reference)
     if path and name:
@@ -257,12 +257,12 @@ def load(reference: str) -> Source:
 
 
 def _require_the_same_again(family: language.Family, file: Path, path: str, name: str, reference: str) -> None:
-    """Import a file once more, and refuse it if its main designs say something else then."""
+    """Import a file a second time, and refuse it if its main designs differ from those of the first import."""
     try:
         with importing.specification_errors(reference):
             first = {variant: family.protocol(variant).digest for variant in family.main}
     except CarnetError:
-        return  # the error is reported where the design is asked for
+        return  # the error is reported when the design is built
     with importing.reimporting(file.parent), importing.specification_errors(reference):
         again = _family_in(importing.module_at(file, path), name, reference)
         for variant, digest in first.items():
@@ -273,16 +273,16 @@ def _require_the_same_again(family: language.Family, file: Path, path: str, name
 
 
 def registered_families() -> list[language.Family]:
-    """Return every registered family that can be loaded: a command about one needs none of the others."""
+    """Return every registered family that can be loaded; a broken family does not stop commands about others."""
     found = []
     for reference in known_protocols():
-        with contextlib.suppress(CarnetError):  # a command about this one says what is wrong with it
+        with contextlib.suppress(CarnetError):  # a command about this family reports the error
             found.append(load(reference).family)
     return found
 
 
 def _registered(id: str, target: str) -> language.Family:
-    """Import the family that is registered under an id, and refuse one that has another."""
+    """Import the family that is registered under an id, and refuse a family with another id."""
     module, _, attribute = target.partition(":")
     try:
         family = _family_in(_installed(module, id), attribute, id)
@@ -303,7 +303,7 @@ def _installed(module: str, id: str) -> ModuleType:
             raise InvalidSpecificationError(str(error)) from error
 
 
-# -- what a module may name -----------------------------------------------------------------------
+# -- from a module's object to a family -----------------------------------------------------------
 
 
 def _family_in(module: ModuleType, name: str, reference: str) -> language.Family:
@@ -315,7 +315,7 @@ def _family_in(module: ModuleType, name: str, reference: str) -> language.Family
 
 
 def _with_text(family: language.Family, module: ModuleType, reference: str) -> language.Family:
-    """Give a family that brings no normative text the one that lies beside its module, and refuse a malformed one."""
+    """Return the family with the normative text beside its module, if it has none; refuse a malformed text."""
     refuse_nameless(family, reference)
     with importing.specification_errors(reference):
         if not family.text.text and module.__file__:
@@ -344,7 +344,7 @@ def _as_family(value: object, reference: str) -> language.Family:
 
 
 def _with_instances(family: language.Family) -> language.Family:
-    """Give a family that has no instances those of a draft alone, and the sizes of one where it has none of its own."""
+    """Return the family with the default instances and profiles of a draft, if it has none."""
     if family.instance is not made_by_the_checker:
         return family
     made = _wrapped(family.draft, language.Draft(family.id, family.title))
@@ -365,7 +365,7 @@ def _takes_a_variant(function: Callable[..., object]) -> bool:
 
 
 def _wrapped(function: Callable[..., Any], made: language.Draft) -> language.Family:
-    """Make a family of one variant, with instances of any size, out of a draft."""
+    """Return a family with the draft as its only variant, and with instances of any size."""
 
     def draft(variant: str) -> language.Draft:
         result = function(variant) if _takes_a_variant(function) else function()
@@ -392,20 +392,20 @@ def _wrapped(function: Callable[..., Any], made: language.Draft) -> language.Fam
 
 
 # --------------------------------------------------------------------------------------------------
-# What a reference to a protocol is made of: a path or a module, and a name in it; and what is meant without one.
+# The parts of a reference to a protocol: a path or a module, and a name in it; and the default reference.
 
 OWN = "protocol.py"
-"""The file that `carnet init` writes a protocol to."""
+"""The name of the file that `carnet init` writes."""
 
 
 def protocol_here() -> str | None:
-    """Return the file of the current folder that `carnet init` would have written, if it is there and names Carnet."""
+    """Return the file ``protocol.py`` of the current folder, if it exists and mentions Carnet, else None."""
     file = Path(OWN)
     return OWN if file.is_file() and b"carnet_spec" in file.read_bytes() else None
 
 
 def parts_of(reference: str) -> tuple[str, str]:
-    """Return the path or module that a reference names, and the name in it; a folder may have a colon in its name."""
+    """Return the path or module of a reference, and the name in it; a folder's name may contain a colon."""
     found = re.fullmatch(r"(.*\.py)(?::(\w+))?", reference, re.DOTALL)
     if found is not None:
         return found[1], found[2] or ""
@@ -414,34 +414,34 @@ def parts_of(reference: str) -> tuple[str, str]:
 
 
 def files_of(reference: str) -> list[Path]:
-    """Return the file that a reference names; none of a module or an id."""
+    """Return the file that a reference names, in a list; an empty list for a module or an id."""
     path, _ = parts_of(reference)
     return [Path(path)] if path.endswith(".py") else []
 
 
-# -- Threat models by name, and whether an instance obeys the axioms of one ------------------------
+# -- Threat models by name, and whether an instance satisfies the axioms of one --------------------
 
 NO_THREAT = language.Threat("unrestricted", "nothing is assumed about anyone", ())
-"""Stands in where a protocol declares no threat model."""
+"""The threat model of a protocol that declares none."""
 
 
 def threat_of(protocol: language.Protocol, id: str) -> language.Threat:
-    """Return a threat model of the protocol, or the empty one that stands in where it declares none."""
+    """Return a threat model of the protocol, or `NO_THREAT` if the protocol declares none."""
     return NO_THREAT if id == NO_THREAT.id and not protocol.threats else protocol.threat(id)
 
 
 def axiom_violations(judge: Interpreter, threat: language.Threat) -> list[str]:
-    """Say which axioms the judge's instance violates."""
+    """Return the axioms that the interpreter's instance violates, in words."""
     names = [*judge.axioms_hold(), *judge.violated(threat.axioms)]
     return [f"the instance under {threat.id} violates axiom '{name}'" for name in names]
 
 
 # --------------------------------------------------------------------------------------------------
-# Which sizes a family knows: a size that none of its instances depends on would change nothing, without a word.
+# Which sizes a family knows: a size that no instance depends on would silently have no effect.
 
 
 class _OwnName(str):
-    """A size's name as the scale itself lists it: looking it up does not show that the family knows it."""
+    """A size's name as the scale lists it: a look-up with it does not show that the family knows the size."""
 
     __slots__ = ()
 
@@ -479,16 +479,14 @@ def grows_with(
     scale: language.Scale,
     instance: language.Instance,
 ) -> bool:
-    """Whether one more of a size makes another instance than this one, or one that the family refuses."""
+    """Whether a size increased by one results in another instance than this one, or in a refusal by the family."""
     try:
         return family.instance(protocol, threat, {**scale, name: scale[name] + 1}) != instance
-    except (
-        Exception
-    ):  # a family's code may raise anything, and only where it looked at the size, since it took one less
+    except Exception:  # the family's code accepted the smaller size, so any exception shows that it depends on the size
         return True
 
 
-# -- What a module defines that is a protocol ------------------------------------------------------
+# -- The protocol that a module defines ------------------------------------------------------------
 
 
 def only_protocol(module: ModuleType, reference: str) -> object:
@@ -522,7 +520,7 @@ def _returns_a_draft(value: object, module: ModuleType) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------
-# Where in the source of a specification stands what a lint complains about, and where a name is written.
+# The source location of a lint's complaint, and of a name.
 
 KINDS = {
     "action": ("action",),
@@ -537,7 +535,7 @@ KINDS = {
     "initial value of": ("initial value of",),
     "accepted leak": ("accepted leak",),
 }
-"""What complaints call the parts of a draft, and what a draft calls them."""
+"""The kinds of parts in complaints, each with the name of the part in a draft."""
 _NAMED = re.compile(rf"(?P<kind>{'|'.join(KINDS)}|symbol|sort) (?P<name>.+)")
 _QUOTED = re.compile(r"'([^']+)'")
 _BRACED = re.compile(r"\{[^}]*\}")
@@ -545,9 +543,9 @@ _OF_NAMES = NAMES | {"family", "requirements"}
 
 
 def place_of(complaint: Complaint, draft: language.Draft, files: Iterable[str] = ()) -> SourceLocation | None:
-    """Return where a draft says what a complaint is about, or else where it begins; nothing if nobody wrote it.
+    """Return the source location of a complaint's subject, or of the draft's beginning; None if it is in no file.
 
-    A misspelt name is looked for where it is written, and in ``files``, too.
+    If the complaint is about a misspelt name, the location is that of the name; it is looked for in ``files``, too.
     """
     every = [*dict.fromkeys((*_files(draft), *files))]
     stated = next((place for place in _places(complaint, draft, every) if place is not None), None)
@@ -558,14 +556,14 @@ def place_of(complaint: Complaint, draft: language.Draft, files: Iterable[str] =
 
 
 def first_quoted(message: str) -> str:
-    """Return the name that an error is about: the first place in braces, or the first word in quotes."""
+    """Return the name that an error message is about: the first name in braces, or the first one in quotes."""
     return next(iter((*_BRACED.findall(message), *_QUOTED.findall(message))), "")
 
 
 def find_text(text: str, files: Iterable[str], after: SourceLocation | None = None) -> SourceLocation | None:
-    """Return where a string is, or has a place in braces: first after a place in its file, then anywhere in ``files``.
+    """Return the location of a string literal that is ``text``, or that contains it in braces.
 
-    Where several files have it, or several lines after the place, it is the first.
+    The first match after ``after`` in its file is preferred; otherwise it is the first match in ``files``.
     """
     if not text:
         return None
@@ -581,7 +579,7 @@ def find_text(text: str, files: Iterable[str], after: SourceLocation | None = No
 
 
 def _lines(text: str, file: str) -> Iterator[int]:
-    """Yield the lines of a file on which a string is, or has this place in braces."""
+    """Yield the lines of a file with a string literal that is ``text``, or that contains it in braces."""
     for node in _nodes(file):
         match node:
             case ast.Constant(value=str(value)) if value == text or (text.startswith("{") and text in value):
@@ -595,18 +593,18 @@ def _nodes(file: str) -> Iterator[ast.AST]:
 
 @functools.lru_cache(maxsize=8)
 def _parsed(source: bytes) -> tuple[ast.AST, ...]:
-    """Return all nodes of a source, which several complaints may be about."""
+    """Return all nodes of a source file; cached, as several complaints may be about the same file."""
     return tuple(ast.walk(ast.parse(source)))
 
 
 def _files(draft: language.Draft) -> list[str]:
-    """Return the files in which a draft says something."""
+    """Return the files in which parts of a draft are declared."""
     return list(dict.fromkeys(place.file for place in draft.stated_at.values() if place is not None))
 
 
 def _places(complaint: Complaint, draft: language.Draft, files: Iterable[str]) -> Iterator[SourceLocation | None]:
     found = _NAMED.fullmatch(complaint.where)
-    if found is None:  # it is about several parts, and names them
+    if found is None:  # the complaint names several parts
         for name in _QUOTED.findall(complaint.message):
             yield from (draft.stated_at[key] for key in reversed(draft.stated_at) if key[1] == name)
             yield _declared(name, files)
@@ -619,7 +617,7 @@ def _places(complaint: Complaint, draft: language.Draft, files: Iterable[str]) -
 
 
 def _declared(name: str, files: Iterable[str]) -> SourceLocation | None:
-    """Return where a sort is declared, or a symbol: by a call of which the name is the first argument."""
+    """Return where a sort or a symbol is declared: by a call with the name as first argument."""
     for file in files:
         for node in _nodes(file):
             match node:
@@ -631,11 +629,11 @@ def _declared(name: str, files: Iterable[str]) -> SourceLocation | None:
 
 
 # --------------------------------------------------------------------------------------------------
-# Names that a specification uses: the files in which they are written, and those of a family's own parts.
+# Names that a specification uses: the files in which they are written, and the names of a family's parts.
 
 
 def files_about(family: language.Family, reference: str) -> list[str]:
-    """Return the files in which a family may name its parts: its own, and those beside them in one package."""
+    """Return the files in which a family may name its parts: its own, and the others in the same package."""
     places = (written_at(family.draft), written_at(family.instance))
     own = [*(file.absolute() for file in files_of(reference)), *(Path(place.file) for place in places if place)]
     beside = (each for file in own if file.with_name("__init__.py").is_file() for each in file.parent.glob("*.py"))
@@ -646,7 +644,7 @@ def refuse_nameless(family: language.Family, reference: str) -> None:
     """Refuse a family that names a variant, a profile or a size that it does not have.
 
     Raises:
-        InvalidSpecificationError: it does; each complaint says where.
+        InvalidSpecificationError: there is such a name; each complaint says where.
     """
     wrong = undeclared_parts(family)
     files = files_about(family, reference) if wrong else []
@@ -656,13 +654,13 @@ def refuse_nameless(family: language.Family, reference: str) -> None:
 
 
 def at_its_line(error: str, family: language.Family, reference: str) -> str:
-    """Return an error about an instance, with the line on which the name that it is about is written, if any is."""
+    """Return an error about an instance, preceded by the line with the misspelt name, if that is found."""
     place = find_text(first_quoted(error), files_about(family, reference), written_at(family.instance))
     return f"{place}: {error}" if place else error
 
 
 def require_known(instance: language.Instance, protocol: language.Protocol, family: language.Family) -> None:
-    """Refuse what an instance says of symbols and parameters that no variant has: nothing would come of it.
+    """Refuse an instance that names symbols or parameters that no variant has, as they would have no effect.
 
     Raises:
         SpecificationError: a relation or function is misspelt, or the action or parameter of a pool.
@@ -677,9 +675,9 @@ _SYMBOL, _ACTION, _PARAMETER = "symbol that never changes", "action of a pool", 
 
 
 def _require(what: str, names: set[str], protocol: language.Protocol, family: language.Family) -> None:
-    """Refuse a name that neither the protocol has nor, as another design may, the source of the family declares.
+    """Refuse a name that is neither in the protocol nor, for other designs, declared in the source of the family.
 
-    Only for a name that nobody is seen to declare the other designs are built: they know what a function made up.
+    The other designs are built only if the source does not declare the name: a function may generate names.
     """
     known = _known(what, protocol)
     unseen = _undeclared(what, names - known, family)
@@ -694,7 +692,7 @@ def _require(what: str, names: set[str], protocol: language.Protocol, family: la
 
 
 def _undeclared(what: str, names: set[str], family: language.Family) -> set[str]:
-    """Return the names of symbols, actions or, if those are asked for, parameters that the source does not declare."""
+    """Return those of ``names`` that the source does not declare; ``what`` says whether they are parameters."""
     if not names:
         return names
     symbols, actions = _declared_in(tuple(files_about(family, "")))
@@ -708,7 +706,7 @@ def _undeclared(what: str, names: set[str], family: language.Family) -> set[str]
 
 @functools.lru_cache(maxsize=8)
 def _declared_in(files: tuple[str, ...]) -> tuple[frozenset[str], Mapping[str, list[str]]]:
-    """Return the rigid symbols that files declare, and for each function how its parameters are written."""
+    """Return the rigid symbols that files declare, and for each function the parameters in its source."""
     source = "\n".join(Path(file).read_text("utf-8") for file in files if Path(file).is_file())
     actions: defaultdict[str, list[str]] = defaultdict(list)
     for name, params in re.findall(r"\bdef (\w+)\(([^)]*)\)", source):
@@ -725,11 +723,11 @@ def _known(what: str, protocol: language.Protocol) -> set[str]:
     return {var.name for action in protocol.actions if action.name == of for var in action.params}
 
 
-# -- Whether two readings of one file say the same -------------------------------------------------
+# -- Whether two imports of one file agree ---------------------------------------------------------
 
 
 def unstable_source(file: Path, what: str) -> InvalidSpecificationError:
-    """Return the refusal of a file in which something differs each time that it is read."""
+    """Return the error about a file whose imports differ from each other."""
     return InvalidSpecificationError(
         f"{file.name}: {what} says something else each time that it is loaded: "
         "let nothing in it depend on chance, on the time or on the system"
@@ -737,7 +735,7 @@ def unstable_source(file: Path, what: str) -> InvalidSpecificationError:
 
 
 def same_instances(one: language.Family, other: language.Family) -> bool:
-    """Whether the instances of all profiles of two readings of a family are the same."""
+    """Whether the instances of all profiles are equal for two imports of a family."""
     if one.instance is default_instance:
         return True
     for variant in one.main:
@@ -752,7 +750,7 @@ def same_instances(one: language.Family, other: language.Family) -> bool:
 def _made(
     family: language.Family, protocol: language.Protocol, threat: str, profile: language.Profile
 ) -> language.Instance | str:
-    """Return an instance, or what is wrong with it: who asks for it is told."""
+    """Return an instance, or the message of the error; the error itself is reported when the instance is used."""
     try:
         return family.instance(protocol, threat, profile.scale)
     except Exception as error:  # the specification's own code, which may raise anything

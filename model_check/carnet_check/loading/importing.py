@@ -1,4 +1,4 @@
-"""Importing a specification, which is foreign code: within a time limit, off standard output, errors in one line."""
+"""Importing a specification, which is foreign code: with a time limit, redirected output, and errors in one line."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _LACKING = re.compile(
 )
 _STRANGE = re.compile(r"((?P<of>\w+)\.)?(?P<name>\w+)\(\) got an unexpected keyword argument '(?P<strange>\w+)'")
 MOST_SECONDS = 120
-"""How long a specification may take to be imported, and to be built."""
+"""The seconds that a specification may take to be imported, and to be built."""
 
 
 def module_at(file: Path, shown: str) -> ModuleType:
     """Import a Python file.
 
     Raises:
-        UsageError: it is no Python file.
-        InvalidSpecificationError: it raises an error.
+        UsageError: the file is no Python file.
+        InvalidSpecificationError: its code raises an error.
     """
     if file.is_dir():
         raise UsageError(f"expected a Python file, and '{shown}' is a folder")
@@ -55,7 +55,7 @@ def module_at(file: Path, shown: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise UsageError(f"expected a Python file, and '{shown}' is none")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and string annotations look their module up
+    sys.modules[name] = module  # dataclasses and string annotations look up their module
     with importing(shown), _neighbours_importable(file.parent):
         spec.loader.exec_module(module)
     return module
@@ -63,7 +63,7 @@ def module_at(file: Path, shown: str) -> ModuleType:
 
 @contextlib.contextmanager
 def reimporting(folder: Path) -> Iterator[None]:
-    """Import the modules of a folder anew, without their output; the earlier modules are restored afterwards."""
+    """Import the modules of a folder again, without their output; the earlier modules are restored afterwards."""
     known = {name: module for name, module in list(sys.modules.items()) if _is_in(module, folder)}
     for name in known:
         del sys.modules[name]
@@ -77,7 +77,7 @@ def reimporting(folder: Path) -> Iterator[None]:
 
 
 def _is_in(module: ModuleType, folder: Path) -> bool:
-    """Whether a module was read from a folder, as a neighbour of what is there or as a part of one."""
+    """Whether a module was read from a folder, as a top-level module or in a package."""
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or module.__name__ == "__main__" or not _is_below(folder, file):
         return False
@@ -85,12 +85,12 @@ def _is_in(module: ModuleType, folder: Path) -> bool:
 
 
 def _is_below(folder: Path, place: str) -> bool:
-    """Whether a place is in a folder; asked of every module that is loaded, so no path is taken apart for it."""
+    """Whether a place is in a folder; called for every loaded module, so it compares strings, not paths."""
     return place.startswith(os.path.join(folder, ""))  # noqa: PTH118 - a path would lose the last separator
 
 
 def _is_neighbour(name: str, folder: Path) -> bool:
-    """Whether a folder has a module of this name, and none is installed under it."""
+    """Whether a folder has a module of this name, and no installed module has it."""
     there = (folder / f"{name}.py").is_file() or (folder / name).is_dir()
     return there and not _is_installed(name)
 
@@ -105,7 +105,7 @@ def _is_installed(name: str) -> bool:
 
 @functools.cache
 def _distributed() -> frozenset[str]:
-    """Return the modules of all installed distributions, wherever they lie; it takes a while, so it is asked last."""
+    """Return the modules of all installed distributions; this is slow, so it is the last test."""
     return frozenset(importlib.metadata.packages_distributions())
 
 
@@ -113,8 +113,8 @@ def module_named(name: str) -> ModuleType:
     """Import a module by its name, the current folder's first.
 
     Raises:
-        UsageError: there is none of this name.
-        InvalidSpecificationError: it raises an error.
+        UsageError: there is no module of this name.
+        InvalidSpecificationError: its code raises an error.
     """
     folder = Path.cwd()
     with importing(name), _neighbours_importable(folder):
@@ -128,7 +128,7 @@ def module_named(name: str) -> ModuleType:
 
 
 def _find_first_in(folder: str, name: str) -> None:
-    """Import a top-level module from a folder if it is there, whatever else is installed under its name."""
+    """Import a top-level module from a folder if it is there, even if another module of its name is installed."""
     spec = None if name in sys.modules else importlib.machinery.PathFinder.find_spec(name, [folder])
     if spec is None or spec.loader is None:
         return
@@ -142,9 +142,9 @@ def _find_first_in(folder: str, name: str) -> None:
 
 @contextlib.contextmanager
 def _neighbours_importable(folder: Path) -> Iterator[None]:
-    """Let a module import its neighbours: none stands in for an installed module, and nothing else for a neighbour.
+    """Let a module import its neighbours, the modules of its folder; none of them replaces an installed module.
 
-    What other folders have under the same names is there again afterwards, unless a neighbour took its place.
+    Loaded modules of other folders with the same names are restored afterwards, unless a neighbour replaced them.
     """
     others = {name: module for name, module in list(sys.modules.items()) if _shadows_neighbour(name, module, folder)}
     for name in others:
@@ -167,7 +167,7 @@ def _shadows_neighbour(name: str, module: ModuleType, folder: Path) -> bool:
 
 
 class _Neighbours(importlib.abc.MetaPathFinder):
-    """Finds the modules of one folder, of which none is called like one that is installed."""
+    """Finds the modules of one folder that do not have the name of an installed module."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -183,7 +183,7 @@ class _Neighbours(importlib.abc.MetaPathFinder):
 
 @contextlib.contextmanager
 def importing(shown: str) -> Iterator[None]:
-    """Run foreign module code off standard output, and tell its errors in one line."""
+    """Run a foreign module's code with its output redirected, and report its errors in one line."""
     try:
         with contextlib.redirect_stdout(sys.stderr), time_limit(MOST_SECONDS, f"importing '{shown}'"):
             yield
@@ -204,7 +204,7 @@ def importing(shown: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def specification_errors(shown: str) -> Iterator[None]:
-    """Turn whatever goes wrong while a specification is traced into one line that says where."""
+    """Turn any exception of a specification's code into an error of one line that says where."""
     try:
         with contextlib.redirect_stdout(sys.stderr), time_limit(MOST_SECONDS, f"building '{shown}'"):
             yield
@@ -217,12 +217,12 @@ def specification_errors(shown: str) -> Iterator[None]:
 
 
 def exit_error(shown: str, error: SystemExit) -> UsageError:
-    """Say that a specification tried to end the command, whose exit code would pass for a verdict."""
+    """Return the error that a specification tried to exit: its exit code could be mistaken for a verdict."""
     return UsageError(f"'{shown}' exits when it is built (code {error.code})")
 
 
 def error_at_line(shown: str, error: Exception) -> InvalidSpecificationError:
-    """Name the line of the specification at which ``error`` was raised, not the library's."""
+    """Return an error that names the line of the specification, not of the library, at which ``error`` was raised."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
@@ -235,7 +235,7 @@ def error_at_line(shown: str, error: Exception) -> InvalidSpecificationError:
 
 
 def _nearest_in_python(error: Exception) -> str:
-    """Ask whether another name was meant than one that Python does not find."""
+    """Return the question whether a similar name was meant, for a name that Python does not find."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     match error:
         case NameError(name=str(name)):
@@ -252,7 +252,7 @@ def _nearest_in_python(error: Exception) -> str:
 
 
 def _incomplete(error: Exception) -> str:
-    """Say how something of the language is called, where an argument was left out."""
+    """Return the signature of the called function of the language, if an argument is missing."""
     found = _LACKING.fullmatch(str(error)) if isinstance(error, TypeError) else None
     function = _of_the_language(found) if found else None
     if found is None or function is None:
@@ -266,29 +266,29 @@ def _incomplete(error: Exception) -> str:
 
 
 def _of_the_language(found: re.Match[str]) -> Callable[..., object] | None:
-    """Return the function, method or class of the language that an error of Python is about."""
+    """Return the function, method or class of the language that a Python error is about, or None."""
     of, name = found["of"], found["name"]
     owner = getattr(language, of, None) if of else language
     function = owner if name == "__init__" else getattr(owner, name, None)
     return function if callable(function) else None
 
 
-# -- A limit of time for foreign code, such as a specification that never ends its import ----------
+# -- A time limit for foreign code, such as a specification whose import never ends ----------------
 
 AGAIN = 1.0
-"""Seconds after which code that went on regardless is told once more."""
+"""Seconds after which the exception is raised again in code that caught it."""
 
 
 class _OverError(BaseException):
-    """The time is over; no error of the foreign code's, which may go on after any of its own."""
+    """The time limit was exceeded; no subclass of Exception, as foreign code may catch those."""
 
 
 @contextmanager
 def time_limit(seconds: float, what: str) -> Iterator[None]:
-    """End foreign code that goes on for too long; other threads than the first have no limit.
+    """Interrupt foreign code that takes too long; there is no limit in threads other than the main one.
 
     Raises:
-        UsageError: the time was over.
+        UsageError: the time limit was exceeded.
     """
     left, _ = signal.getitimer(signal.ITIMER_REAL)
     if threading.current_thread() is not threading.main_thread() or 0 < left <= seconds:

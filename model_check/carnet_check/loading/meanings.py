@@ -1,12 +1,11 @@
-"""Every interpretation that an instance leaves open: what never changes, and what begins anywhere.
+"""Every interpretation of rigid symbols, and every choice of first values, that the axioms allow, up to isomorphism.
 
-Axioms say what rigid symbols may mean, and seldom leave one interpretation only: constants may be one element or two,
-anybody may be corrupt. A variable or function without an initial value may begin with anything. An instance that the
-checker makes by itself stands for all of these together, so each is explored, one of each kind that differs in more
-than the names of elements.
+The axioms seldom determine the rigid symbols: two constants may be equal or not, any party may be corrupt. A variable
+or function without an initial value may begin with any value. Where the checker makes the instances, all of these are
+explored: one interpretation of each isomorphism class, which is called a kind.
 
-Symbols are decided one after the other. Of the tables that a symbol may have, one is kept for all that a renaming of
-elements turns into it, where only such renamings count as leave alone what was decided before. So each kind comes
+Symbols are decided one after the other. Tables of a symbol that a renaming of elements maps to each other are
+represented by one of them; only renamings that preserve the tables decided before are used. So each kind is generated
 exactly once.
 """
 
@@ -26,13 +25,13 @@ from carnet_spec.language import Axiom, Instance, Profile, Protocol, Row, Scale,
 from carnet_spec.language.terms import symbols_of
 
 MOST_TABLES = 1 << 16
-"""How many tables of one symbol are looked at."""
+"""The most tables of one symbol that are enumerated."""
 MOST_LOOKED_AT = 100_000
-"""How many tables of all symbols together."""
+"""The most tables of all symbols together that are enumerated."""
 MOST_RENAMED = 6
-"""How many elements of a sort are renamed."""
+"""The most elements of a sort that are renamed."""
 MOST_RENAMINGS = 5_000
-"""How many renamings are tried; with fewer than there are, some kinds come more than once."""
+"""The most renamings that are tried; if there are more, some kinds are generated more than once."""
 
 Table = tuple[int, ...]
 """The value of a symbol at each row, in order: the number of an element, or 0 and 1."""
@@ -40,20 +39,20 @@ Tables = tuple[Table, ...]
 """A table of each symbol, in the order in which they are decided."""
 Renaming = Mapping[Sort, Table]
 Effect = tuple[Table, Table]
-"""What a renaming does to a table: from which row each row has its value, and what each value becomes."""
+"""The effect of a renaming on a table: the row from which each row gets its value, and the new name of each value."""
 
 
 class TooManyTables(Exception):
-    """There are more meanings than can be looked at."""
+    """There are more tables than may be enumerated."""
 
 
 def every_meaning(
     protocol: Protocol, axioms: Sequence[Axiom], elements: Mapping[str, Row], free: Sequence[Symbol]
 ) -> Iterator[Instance]:
-    """Yield an instance for each interpretation of the rigid symbols that the axioms allow, and of what is ``free``.
+    """Yield an instance for each kind of interpretation of the rigid symbols and first values of the ``free`` ones.
 
     Raises:
-        TooMany: too many tables were looked at.
+        TooManyTables: too many tables were enumerated.
     """
     meanings = Meanings(protocol, axioms, elements, free)
     return map(meanings.instance, meanings.each_kind())
@@ -62,20 +61,20 @@ def every_meaning(
 def some_meaning(
     protocol: Protocol, axioms: Sequence[Axiom], elements: Mapping[str, Row], most: int
 ) -> Instance | None:
-    """Return an instance that the axioms allow, or nothing if there is none with these elements.
+    """Return an instance that satisfies the axioms, or None if there is none with these elements.
 
     Raises:
-        TooMany: ``most`` tables were looked at, or some symbol has too many.
+        TooManyTables: more than ``most`` tables were enumerated, or some symbol has too many.
     """
     meanings = Meanings(protocol, axioms, elements, (), most)
     return next(map(meanings.instance, meanings.any()), None)
 
 
 def first_values(protocol: Protocol, instance: Instance, free: Sequence[Symbol]) -> Iterator[Instance]:
-    """Yield ``instance`` with every choice of first values for the symbols in ``free``, none of them renamed.
+    """Yield ``instance`` with every choice of first values for the symbols in ``free``; elements keep their names.
 
     Raises:
-        TooMany: some symbol has too many tables.
+        TooManyTables: some symbol has too many tables.
     """
     tables = [list(_tables(symbol, _Sizes(protocol, instance.elements))) for symbol in free]
     for chosen in itertools.product(*tables):
@@ -85,7 +84,7 @@ def first_values(protocol: Protocol, instance: Instance, free: Sequence[Symbol])
 
 @dataclass(frozen=True)
 class _Sizes:
-    """How many elements each sort has, and where a row of a symbol stands in its table."""
+    """The number of elements of each sort, and the position of a row in the table of a symbol."""
 
     protocol: Protocol
     elements: Mapping[str, Row]
@@ -108,7 +107,7 @@ def _tables(symbol: Symbol, sizes: _Sizes) -> Iterator[Table]:
 
 
 def _by_names(symbol: Symbol, table: Table, instance: Instance) -> dict[Row, str]:
-    """Return a table by the names of elements; of a relation, the rows for which it holds."""
+    """Return a table with the names of elements; for a relation, only the rows for which it holds."""
     rows = itertools.product(*(instance.of(sort) for sort in symbol.domain))
     if symbol.is_relation:
         return {row: "true" for row, value in zip(rows, table, strict=True) if value}
@@ -116,7 +115,7 @@ def _by_names(symbol: Symbol, table: Table, instance: Instance) -> dict[Row, str
 
 
 class Meanings:
-    """The interpretations of the rigid symbols over given elements, and the first values of what is free.
+    """The interpretations of the rigid symbols over given elements, and the first values of the free symbols.
 
     Attributes:
         symbols: the symbols, in the order in which they are decided.
@@ -139,19 +138,19 @@ class Meanings:
         self._possible: dict[int, list[Table]] = {}
 
     def each_kind(self) -> Iterator[Tables]:
-        """Yield an interpretation of each kind that differs in more than names.
+        """Yield one interpretation of each kind.
 
         Raises:
-            TooMany: too many tables were looked at.
+            TooManyTables: too many tables were enumerated.
         """
         return self._from_the_first(list(itertools.islice(self._renamings(), MOST_RENAMINGS)))
 
     def any(self) -> Iterator[Tables]:
-        """Yield interpretations of all kinds, none of them left out for another that differs in names alone."""
+        """Yield all interpretations, including those that only differ in the names of elements."""
         return self._from_the_first([])
 
     def instance(self, decided: Tables) -> Instance:
-        """Return the instance of an interpretation; elements are called by the constants that stand for them."""
+        """Return the instance of an interpretation; elements have the names of constants that denote them."""
         tables = dict(zip(self.symbols, decided, strict=True))
         plain = Instance(self._element_names(tables))
         written = {symbol: _by_names(symbol, table, plain) for symbol, table in tables.items()}
@@ -163,7 +162,7 @@ class Meanings:
         )
 
     def tables_of(self, instance: Instance) -> Tables:
-        """Return the interpretation that an instance over the same elements has."""
+        """Return the interpretation of an instance over the same elements."""
         return tuple(self._table(symbol, instance) for symbol in self.symbols)
 
     def _table(self, symbol: Symbol, instance: Instance) -> Table:
@@ -198,7 +197,7 @@ class Meanings:
                 yield from self._decide((*decided, table), keeping)
 
     def _tables(self, place: int) -> Iterator[Table]:
-        """Yield the tables of a symbol that the axioms about it alone allow; they are judged once."""
+        """Yield the tables of a symbol that satisfy the axioms about it alone; the result is cached."""
         if place in self._possible:
             for table in self._possible[place]:
                 self._look()
@@ -213,7 +212,7 @@ class Meanings:
         self._possible[place] = found
 
     def _look(self) -> None:
-        """Count a table that is looked at."""
+        """Count an enumerated table; raise TooManyTables if there are too many."""
         self._left -= 1
         if self._left < 0:
             raise TooManyTables("no more tables may be looked at")
@@ -229,7 +228,7 @@ class Meanings:
         return tuple(moved[row] for row in rows), tuple(new)
 
     def _element_names(self, tables: Mapping[Symbol, Table]) -> dict[str, Row]:
-        """Name each element by the first constant that stands for it, or by a number."""
+        """Name each element by the first constant that denotes it, or by a number."""
         found = {}
         for sort, row in self._elements.items():
             constants = {s.name: t[0] for s, t in tables.items() if _is_constant(s) and s.result.name == sort}
@@ -241,7 +240,7 @@ class Meanings:
 
 
 class _Judge:
-    """Judges axioms over tables that it is given one after the other; one evaluation serves for all of them."""
+    """Evaluates axioms over tables that it receives one after the other; all share one evaluation."""
 
     def __init__(self, axioms: Sequence[Axiom], symbols: Sequence[Symbol], elements: Mapping[str, Row]) -> None:
         self._symbols = symbols
@@ -263,14 +262,14 @@ class _Judge:
         self.allows_the_sizes = self._hold(unbound)
 
     def allows_alone(self, place: int, table: Table) -> bool:
-        """Whether the axioms hold that speak of one symbol and nothing else, if this is its table."""
+        """Whether the axioms about one symbol alone hold if this is its table."""
         axioms = self._alone.get(place, [])
         if axioms:
             self._write(self._symbols[place], table)
         return self._hold(axioms)
 
     def allows(self, place: int, table: Table) -> bool:
-        """Take over a table, and say whether the axioms hold that speak of it and of those decided before."""
+        """Store a table; return whether the axioms about its symbol and those decided before hold."""
         self._write(self._symbols[place], table)
         return self._hold(self._due.get(place, []))
 
@@ -278,7 +277,7 @@ class _Judge:
         return all(self._evaluation.value(axiom.formula, self._nothing, {}) for axiom in axioms)
 
     def _write(self, symbol: Symbol, table: Table) -> None:
-        if symbol.mutable:  # a first value, of which no axiom speaks
+        if symbol.mutable:  # a first value, which no axiom mentions
             return
         rows = itertools.product(*(self._instance.of(sort) for sort in symbol.domain))
         if symbol.is_relation:
@@ -290,7 +289,7 @@ class _Judge:
 
 
 def _keeping(table: Table, effects: Mapping[Effect, list[Renaming]]) -> list[Renaming] | None:
-    """Return the renamings that leave a table as it is; nothing, if one of them makes it a smaller one."""
+    """Return the renamings that preserve a table; None if one of them results in a smaller table."""
     keeping: list[Renaming] = []
     for (sources, values), renamings in effects.items():
         change = next(
@@ -304,7 +303,7 @@ def _keeping(table: Table, effects: Mapping[Effect, list[Renaming]]) -> list[Ren
 
 
 def _permutations(size: int) -> Iterable[Table]:
-    """Return every order of so many elements, or, where these are too many, the one that changes nothing."""
+    """Return every permutation of ``size`` elements, or only the identity if these are too many."""
     return itertools.permutations(range(size)) if size <= MOST_RENAMED else (tuple(range(size)),)
 
 
@@ -317,19 +316,19 @@ def _moved(sort: Sort, element: int, renaming: Renaming) -> int:
 
 
 # --------------------------------------------------------------------------------------------------
-# Whether axioms have a model, as far as that is known without a solver: from contradictory ones anything follows.
+# Whether the axioms have a model: from contradictory axioms anything follows. No solver is used.
 #
-# The instance that a family gives is a model, if it obeys the axioms. Beside it, structures of a few elements are
-# looked at, by the interpreter and within a bound. That none was found says that nobody knows of any, and no more.
+# The instance that a family gives is a model if it satisfies the axioms. Otherwise structures of a few elements are
+# tried, by the interpreter and within a bound. If none is found, that does not mean that there is none.
 
 ELEMENTS = (1, 2, 3)
-"""How many elements of each sort are tried; then as many as there are constants, and one more."""
+"""The numbers of elements of each sort that are tried; then the number of constants, and one more than that."""
 MOST_TRIED = 5_000
-"""How many tables of symbols are looked at for structures of one size."""
+"""The most tables that are enumerated for structures of one size."""
 
 
 def has_model(source: Source, protocol: Protocol, threat: Threat, profile: Profile) -> bool:
-    """Whether a model of the axioms is known, with those of a threat model: the family's instance, or a small one."""
+    """Whether a model of the axioms and those of a threat model is known: the family's instance, or a small one."""
     return _is_given(source, protocol, threat, profile) or _is_small(protocol, threat)
 
 
@@ -345,7 +344,7 @@ def _is_given(source: Source, protocol: Protocol, threat: Threat, profile: Profi
 
 def _is_small(protocol: Protocol, threat: Threat) -> bool:
     axioms = (*protocol.axioms, *threat.axioms)
-    # What the axioms do not speak of may mean anything
+    # Symbols that the axioms do not mention may have any interpretation
     read = frozenset().union(*(symbols_of(axiom.formula) for axiom in axioms))
     symbols = tuple(symbol for symbol in protocol.symbols if symbol in read)
     spoken = replace(
@@ -362,7 +361,7 @@ def _scales(protocol: Protocol) -> Iterator[Scale]:
 
 
 def _satisfied(protocol: Protocol, axioms: Sequence[Axiom], scale: Scale) -> bool:
-    """Whether some structure of a size satisfies the axioms, each of them judged again in the whole structure."""
+    """Whether some structure of a size satisfies the axioms; each is evaluated again in the finished structure."""
     elements = elements_of(protocol, scale)
     if not all(elements.values()):
         return False

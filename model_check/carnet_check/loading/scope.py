@@ -1,10 +1,9 @@
-"""What a verdict of the explorer speaks of: the instances that are explored for it, and what they leave out.
+"""The scope of an explorer's verdict: the instances that are explored for it, and what they leave out.
 
-An instance that a family gives is one choice among many, so the verdict says what it fixes. A claim that may read what
-the instance leaves arbitrary (a variable before it is written) is explored for every first value. An instance that the
-checker makes by itself is no choice of anybody's: every interpretation that the axioms allow is explored. Where they
-are too many, some are drawn, in the sizes that were asked for: enough to look for a violation, and not to say that
-there is none.
+An instance that a family gives is one choice among many, so the verdict says what the instance fixes. A claim that may
+read a variable before it is written is explored for every first value. Where the family gives no instance, every
+interpretation that the axioms allow is explored. If these are too many, some are drawn at random, in the requested
+sizes. That suffices to find a violation, but not to exclude one.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from carnet_spec.language import Instance, Profile, Protocol, Symbol
 from carnet_spec.language.analysis.initialisation import claims_that_read_early
 
 MOST_MEANINGS = 2_000
-"""How many interpretations are explored; where there are more, :data:`DRAWN` are drawn."""
+"""The most interpretations that are explored; if there are more, :data:`DRAWN` of them are drawn at random."""
 DRAWN = 32
 MOST_FIRST_VALUES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The instances to explore, each for some claims; nothing stands for all of them.
+    """The instances to explore, each with the claims to check in it (None: all claims).
 
-    ``left_out`` says of a claim why what is explored is not all that it speaks of.
+    ``left_out`` says, for a claim, why the explored instances do not cover all that the claim is about.
     """
 
     instances: tuple[tuple[Instance, tuple[str, ...] | None], ...]
@@ -41,11 +40,11 @@ class Scope:
 
     @property
     def shared(self) -> Scope:
-        """The instances that all claims share: enough to look for an attack, and not to say that there is none."""
+        """The instances that all claims share: enough to find an attack, but not to exclude one."""
         return replace(self, instances=tuple(each for each in self.instances if each[1] is None))
 
     def first_alone(self, protocol: Protocol) -> Scope:
-        """The first instance and no other: enough for a run towards a goal."""
+        """The first instance alone: enough to find a run to a goal."""
         (first, claims), *others = self.instances
         if not any(shared is None for _, shared in others):
             return replace(self, instances=((first, claims),))
@@ -54,10 +53,10 @@ class Scope:
 
 
 def scope_of(source: Source, protocol: Protocol, threat: str, profile: Profile, claims: Sequence[str]) -> Scope:
-    """Return what has to be explored for ``claims`` under a threat model.
+    """Return the scope of ``claims`` under a threat model.
 
     Raises:
-        UsageError: the sizes make no instance.
+        UsageError: there is no instance of these sizes.
     """
     if protocol.digest not in _known:
         symbols = {symbol.name: symbol for symbol in protocol.symbols}
@@ -81,11 +80,11 @@ def _read_early(protocol: Protocol) -> dict[str, list[str]]:
 
 
 _known: dict[str, dict[str, tuple[Symbol, ...]]] = {}
-"""What claims read early, by the digest of a protocol: several searches ask for it, each under a threat model."""
+"""The symbols that claims may read before they are written, by the digest of a protocol; searches share this cache."""
 
 
 def _scope_of_family(instance: Instance, protocol: Protocol, early: Mapping[str, tuple[Symbol, ...]]) -> Scope:
-    """Add to the instance of a family what lets claims be judged that read early."""
+    """Return a family's instance, with further instances for claims that may read a symbol before it is written."""
     instances: list[tuple[Instance, tuple[str, ...] | None]] = [(instance, None)]
     left_out: dict[str, str] = {}
     for symbols, claims in _grouped(early).items():
@@ -116,12 +115,12 @@ def _grouped(early: Mapping[str, tuple[Symbol, ...]]) -> dict[tuple[Symbol, ...]
 
 
 _made_before: dict[tuple[object, ...], Scope] = {}
-"""The latest scopes that were made: what is announced is made before what is explored."""
+"""A cache of the latest scopes: a scope is needed once for the announcement and once for the exploration."""
 MOST_MADE = 16
 
 
 def forget() -> None:
-    """Make every scope anew."""
+    """Empty the cache of scopes."""
     _made_before.clear()
 
 
@@ -148,8 +147,8 @@ def _scope_of_checker(
 def _every_interpretation(
     source: Source, protocol: Protocol, threat: str, profile: Profile, free: Sequence[Symbol]
 ) -> Scope:
-    """Return an instance for each interpretation, or some where they are too many; the sizes are those asked for."""
-    source.instance(protocol, threat, profile)  # or the error that says why there is none
+    """Return a scope with an instance for each interpretation, or with drawn ones if these are too many."""
+    source.instance(protocol, threat, profile)  # raises an error if there is no instance
     axioms, elements = axioms_under(protocol, threat), elements_of(protocol, profile.scale)
     sizes = tuple((sort, len(names)) for sort, names in elements.items())
     names = tuple(symbol.name for symbol in free)
@@ -174,7 +173,7 @@ def _shared_by_all(meanings: Meanings, kinds: Sequence[Tables], explored: Explor
 
 
 def _counted(meanings: Meanings) -> tuple[list[Tables], int, bool]:
-    """Return the first interpretations, how many were counted, and whether these are all."""
+    """Return the first interpretations, how many were counted, and whether the count is complete."""
     first: list[Tables] = []
     number = 0
     try:

@@ -1,1 +1,1 @@
-"""Mutation of specifications: every part changed, and each change noticed, shown to be no change, or surviving."""
+"""Mutation analysis of specifications: each part is changed, and each mutant is killed, equivalent, or survives."""

@@ -1,8 +1,8 @@
-"""A campaign: every mutant of a family's variants judged by worker processes, and pairs where one alone is no change.
+"""A campaign: worker processes judge every mutant of a family's variants, and pairs of mutants that are equivalent.
 
-Proofs come first; what survives them is judged by scenarios of the original, and what survives these by attacks on
-weakened designs. A worker that is lost takes its mutant alone along: that one is unknown, and asked again by the next
-campaign. So is what another worker could not look at, for every mutant that is not killed without it.
+Proofs come first. Mutants that survive them are judged by scenarios of the original, and those that survive these by
+attacks on weakened designs. If a worker is lost, only its mutant is unknown, and the next campaign judges it again. If
+a worker is lost that explores the original, every mutant that is not killed without its result is unknown.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from carnet_check.mutation.operators import Mutant, Operator, mutants, without_p
 from carnet_check.mutation.scenarios import Place, Scenario, places, scenario, telling_scenarios
 from carnet_check.mutation.weaknesses import WeakenedDesign, Weakness, still_attacks, weakened_designs, weaknesses
 from carnet_check.witnesses import Questions
-from carnet_command.files import reason
+from carnet_command.files import failing_as, reason
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
 from carnet_spec.language import Action, Profile
@@ -37,13 +37,13 @@ from carnet_spec.trace import Trace
 FORMAT: Final = "carnet-mutants/3"
 RECORD_FILE: Final = "mutants.ndjson"
 EARLIER_FILE: Final = "earlier.ndjson"
-"""Beside the record: what was found of the specification as it was before, whose witnesses may hold still."""
+"""The file beside the record with results about earlier specifications, whose witnesses may still be valid."""
 
 
 class Record:
-    """Results by kind and key; without a file they are kept in memory alone.
+    """Results by kind and key, in a file, or in memory only if there is no file.
 
-    What a file holds about another specification, or of other code, is no result. It is read from there as witnesses.
+    Entries of a file about another specification, or of other code, are no results. They are used as witnesses.
 
     Raises:
         UsageError: the file cannot be read or written.
@@ -72,17 +72,17 @@ class Record:
         return entry in self._known
 
     def known(self, kind: str, key: str) -> Any:
-        """Return what was found; ``None`` may have been found too."""
+        """Return a result, which may be ``None``; also ``None`` if there is no result."""
         return self._known.get((kind, key))
 
     def earlier(self, kind: str, key: str, question: str = "") -> tuple[Any, bool]:
-        """Return what was found before, if anything was, and whether the same code was asked the same question then."""
+        """Return the earlier value or None, and whether the same code computed it for the same question."""
         entry = self._earlier.get((kind, key), {})
         same = bool(question) and (entry.get("question"), entry.get("asked")) == (question, self._asked)
         return entry.get("value"), same
 
     def keep(self, kind: str, key: str, value: Any, question: str = "") -> None:
-        """Write down what was found, and what was asked, if something else than the whole specification was."""
+        """Store a result, with its question if that is narrower than the whole specification."""
         self._known[kind, key] = value
         if self._file is not None:
             asked = {"question": question} if question else {}
@@ -90,12 +90,12 @@ class Record:
 
 
 def recorded_entries(file: Path) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Return what a record holds, by kind and key, and what it held about other specifications beside that."""
+    """Return the entries of a record by kind and key; where it has none, those about earlier specifications."""
     return _entries(_lines(file.with_name(EARLIER_FILE))) | _entries(_lines(file))
 
 
 def _entries(lines: Sequence[str]) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Return the entries of a record, each with what was asked, and how; none of one in another format."""
+    """Return the entries of a record, each with its question and dependencies; none if the format is another one."""
     header = json.loads(lines[0]) if lines else {}
     if header.get("format") != FORMAT:
         return {}
@@ -104,18 +104,18 @@ def _entries(lines: Sequence[str]) -> dict[tuple[str, str], Mapping[str, Any]]:
 
 
 def _dependencies_of(header: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an answer depends on beside the specification: the code, and the options of the campaign."""
+    """Return what a result depends on besides the specification: the code, and the options of the campaign."""
     return {name: header[name] for name in sorted(header) if name not in ("format", "protocols", "specification")}
 
 
 def record_header(source: Source, variants: tuple[str, ...], **options: Any) -> dict[str, Any]:
-    """Return what results depend on: the protocols, how the specification makes instances, Carnet, and options."""
+    """Return what results depend on: the protocols, the specification's files, Carnet's code, and the options."""
     digests = {name: source.protocol(name).digest for name in variants}
     return {"protocols": digests, "specification": _specification(source), "code": source_digest(), **options}
 
 
 def _specification(source: Source) -> str:
-    """Return the digest of the module that the family is loaded from, and of all that lies in its package."""
+    """Return the digest of the files of the package, or of the module, from which the family is loaded."""
     place = place_of(source)
     if place is None:
         return ""
@@ -141,17 +141,14 @@ def _lines(file: Path) -> list[str]:
 
 
 def _write(file: Path, text: str, mode: str) -> None:
-    try:
-        with file.open(mode, encoding="utf-8") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write '{file}': {reason(error)}") from None
+    with failing_as(f"cannot write '{file}'"), file.open(mode, encoding="utf-8") as stream:
+        stream.write(text)
 
 
 PATIENCE = 900.0
 """Seconds after which a worker counts as stuck: the hardest mutant takes a minute."""
 MEMORY = 6 << 30
-"""Bytes of address space of a worker, which explores and asks a solver."""
+"""Bytes of address space of a worker, which explores and runs a solver."""
 
 NOTHING = OriginalFacts()
 Say = Callable[[str], None]
@@ -159,7 +156,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to judge: variants by name, threat models or all, and how far to go."""
+    """The options of a campaign: variants by name, threat models (empty: all), and which stages to run."""
 
     source: Source
     variants: tuple[str, ...]
@@ -167,12 +164,12 @@ class Request:
     hunting: bool = False
     pairs: bool = False
     only: tuple[str, ...] = ()
-    """The beginnings of the names of mutants to judge; empty: all."""
+    """The prefixes of the names of mutants to judge; empty: all mutants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The mutants and what became of each, pairs last."""
+    """The mutants and the judgement on each, and the pairs with theirs."""
 
     mutants: tuple[Mutant, ...]
     judgements: tuple[Judgement, ...]
@@ -180,7 +177,7 @@ class Outcome:
 
 
 def list_mutants(request: Request) -> tuple[Mutant, ...]:
-    """Return the mutants of a campaign, variant by variant; what variants share is changed once."""
+    """Return the mutants of a campaign, variant by variant; a part that variants share is mutated once."""
     found: list[Mutant] = []
     beside: list[Action] = []
     axioms: set[str] = set()
@@ -196,7 +193,7 @@ def list_mutants(request: Request) -> tuple[Mutant, ...]:
 
 
 def questions_of(request: Request) -> dict[str, Questions]:
-    """Return, by variant, what tells the questions about its mutants apart."""
+    """Return, by variant, the digests of questions about its mutants."""
     return {name: Questions(request.source.protocol(name)) for name in request.variants}
 
 
@@ -204,8 +201,8 @@ def run(request: Request, every: Sequence[Mutant], record: Record, jobs: int, sa
     """Judge all mutants.
 
     Raises:
-        InvalidSpecificationError: something is not proved of the original, from which every judgement follows.
-        EngineError: nobody could ask whether it is, or the interpreter does not confirm what an engine found.
+        InvalidSpecificationError: the original is not proved, which every judgement presupposes.
+        EngineError: the proof of the original was lost with a worker, or the interpreter does not confirm a result.
     """
     with WorkerPool(jobs, patience=PATIENCE, memory=MEMORY) as pool:
         work = _Campaign(request, record, pool, say)
@@ -224,7 +221,7 @@ class _Campaign:
     say: Say
 
     def require_proved(self, variants: Iterable[str]) -> None:
-        """Refuse to judge mutants of what is not proved."""
+        """Raise an error unless everything is proved of the original."""
         request = self.request
         parts = [_OriginalPart(request.source.reference, name, request.threats) for name in variants]
         waiting = [part for part in parts if ("original", part.key) not in self.record]
@@ -238,7 +235,7 @@ class _Campaign:
             self.record.keep("original", part.key, {})
 
     def judged(self, every: Sequence[Mutant], what: str) -> tuple[Judgement, ...]:
-        """Judge mutants, and those that survive again: by what scenarios show, and by attacks that they may stop."""
+        """Judge mutants by proofs, then the survivors by scenarios, then the survivors of these by attacks."""
         if not every:
             return ()
         found = self._answers(f"{what}s judged", what, [*self._first_parts(every, what)])
@@ -259,7 +256,7 @@ class _Campaign:
         return _MutantPart(request.source.reference, mutant, request.threats, request.hunting, known, earlier)
 
     def _first_parts(self, every: Sequence[Mutant], kind: str) -> Iterator[_MutantPart]:
-        """Yield what to judge by proofs; an answer to the same question is taken over."""
+        """Yield the parts to judge by proofs, after an earlier answer to the same question was copied to the record."""
         questions = questions_of(self.request)
         for mutant in every:
             question = questions[mutant.variant].digest(mutant.action)
@@ -311,7 +308,7 @@ class _Campaign:
     def _looked(
         self, told: str, kind: str, parts: Sequence[_ExplorePart], write: Callable[[Any], dict[str, Any]]
     ) -> tuple[list[Any], tuple[str, ...]]:
-        """Look, and return what was found, and where nobody could look."""
+        """Explore the parts; return the results, and a line for each part that was lost with a worker."""
         waiting = [part for part in parts if (kind, part.key) not in self.record]
         done, missing = len(parts) - len(waiting), list[str]()
         for part, answer in self.pool.results(_look, waiting, only):
@@ -464,16 +461,16 @@ def _place_from_json(value: Json) -> Place:
 
 
 # --------------------------------------------------------------------------------------------------
-# Pairs: where one change alone is none, because something else does the same, that is taken away too.
+# Pairs: if dropping one part changes nothing, because another part has the same effect, both are dropped.
 #
-# An equivalent dropped part names what makes it redundant. Dropped together with each guard that it names, it makes a
-# mutant of two parts; where that one is killed, both are a minimal cut set of size two.
+# The judgement on an equivalent dropped part names the hypotheses that make it redundant. Dropping the part together
+# with a guard among these is a mutant of two parts. If it is killed, the two are a minimal cut set of size two.
 
 UNNOTICED = (MutantStatus.EQUIVALENT, MutantStatus.STRONGER, MutantStatus.SURVIVED)
 
 
 def pairs_of(mutants: Sequence[Mutant], judgements: Sequence[Judgement], source: Source) -> tuple[Mutant, ...]:
-    """Return the mutants of two parts, each once: both were dropped alone in that variant, and neither was noticed."""
+    """Return the mutants of two parts, without repetition: each part alone was dropped in that variant unnoticed."""
     fates = {each.key: each for each in judgements}
     unnoticed = {
         part for each in mutants if _drops(each) and fates[each.key].fate in UNNOTICED for part in _placed(each)
@@ -495,7 +492,7 @@ def pairs_of(mutants: Sequence[Mutant], judgements: Sequence[Judgement], source:
 
 
 def possible_pairs(mutants: Iterable[Mutant]) -> frozenset[str]:
-    """Return the keys of all pairs that might be judged: two parts of one action."""
+    """Return the keys of all possible pairs: two parts of one action."""
     parts: dict[tuple[str, str], list[str]] = defaultdict(list)
     for mutant in mutants:
         for variant, action, part in _placed(mutant) if _drops(mutant) else ():
@@ -514,7 +511,7 @@ def _name(action: str, pair: Iterable[str]) -> str:
 def telling_pairs(
     mutants: Sequence[Mutant], judgements: Sequence[Judgement], pairs: Iterable[tuple[Mutant, Judgement]]
 ) -> tuple[tuple[Mutant, Judgement], ...]:
-    """Return the pairs that tell something new: a pair survives of itself where one part alone survives."""
+    """Return the pairs that are informative: a pair trivially survives if one of its parts alone survives."""
     alone = {
         part
         for mutant, judgement in zip(mutants, judgements, strict=True)
@@ -538,20 +535,20 @@ def _placed(mutant: Mutant) -> tuple[tuple[str, str, str], ...]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Arguments for mutants that survive: checked in beside the specification, and good for one digest alone.
+# Arguments for mutants that survive: stored beside the specification, and valid for one digest only.
 #
-# A person argues why a surviving change is none that matters. The argument names the variant and its digest; when the
-# specification changes, it has to be made again.
+# A person argues why a surviving mutant does not matter. The argument names the variant and its digest; when the
+# specification changes, the argument has to be made again.
 
 NAME = "argued-mutants.toml"
 MOST = 0.05
-"""Of all mutants of a family, the share that may be argued."""
+"""The largest share of a family's mutants that may have arguments."""
 FIELDS = {"mutant", "variant", "digest", "argument"}
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """Why a mutant may survive, for one digest of a variant."""
+    """The reason why a mutant may survive, for one digest of a variant."""
 
     mutant: str
     variant: str
@@ -560,7 +557,7 @@ class Argument:
 
     @property
     def key(self) -> str:
-        """The key of the mutant that it is about."""
+        """The key of the mutant that the argument is about."""
         return f"{self.variant}: {self.mutant}"
 
 
@@ -568,7 +565,7 @@ def arguments_of(source: Source) -> tuple[Argument, ...]:
     """Return the arguments that lie beside a specification.
 
     Raises:
-        InvalidSpecificationError: the file is malformed, or argues one mutant twice.
+        InvalidSpecificationError: the file is malformed, or has two arguments for one mutant.
     """
     place = place_beside(source)
     if place is None or not place.is_file():
@@ -590,7 +587,7 @@ def arguments_of(source: Source) -> tuple[Argument, ...]:
 
 
 def place_beside(source: Source) -> Path | None:
-    """Return where the arguments lie, whether there are any or not: beside the certificates."""
+    """Return the path of the arguments, which need not exist: beside the certificates."""
     certificates = place_of(source)
     return certificates and certificates.with_name(certificates.name.replace(CERTIFICATES, NAME))
 
@@ -606,15 +603,15 @@ def _argument(value: Any, place: Path) -> Argument:
 
 
 def require_valid(arguments: Collection[Argument], mutants: Collection[Mutant], digests: Mapping[str, str]) -> None:
-    """Refuse arguments about mutants that are not there, or about another specification, and too many of them.
+    """Refuse arguments about mutants that do not exist or about another specification, and too many arguments.
 
     Args:
-        arguments: those that lie beside the specification.
+        arguments: those stored beside the specification.
         mutants: all mutants of the variants that are judged.
-        digests: the digests of these variants; arguments about others are passed over.
+        digests: the digests of these variants; arguments about other variants are ignored.
 
     Raises:
-        InvalidSpecificationError: with what is wrong.
+        InvalidSpecificationError: the arguments are refused; the message says why.
     """
     known = {mutant.key for mutant in mutants} | possible_pairs(mutants)
     for each in arguments:

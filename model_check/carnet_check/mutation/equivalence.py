@@ -1,8 +1,8 @@
-"""Whether a changed action takes the same steps as before, in every state that can be reached.
+"""Whether a changed action takes the same steps as the original one, in every state that satisfies the invariants.
 
-States are those in which the axioms and the invariants hold, which are proved of the original. Two actions take the
-same steps if from each such state they lead to the same states; a step that changes nothing counts as none. A parameter
-that no update reads is only told, so it is the same step for each of its values.
+The invariants are proved of the original, so these states include all reachable ones. Two actions take the same steps
+if they lead from each such state to the same states; a step that changes nothing is ignored. The value of a parameter
+that no update reads makes no difference to a step.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROVED = "proved"
 
 
 class Difference(StrEnum):
-    """How a changed action differs from the original."""
+    """The ways in which a changed action may differ from the original one."""
 
     ELSEWHERE = "leads elsewhere"
     MORE = "can be taken more often"
@@ -30,26 +30,26 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepEquivalence:
-    """Whether two actions take the same steps: yes with the names of what shows it, no, or not known."""
+    """Whether two actions take the same steps: yes, with the names of the hypotheses that show it, no, or unknown."""
 
     outcome: str
     core: tuple[str, ...] = ()
     differs: tuple[Difference, ...] = ()
-    """How the second differs, as far as it is not proved that it does not."""
+    """The ways in which the second action may differ: those that are not proved impossible."""
 
     @property
     def proved(self) -> bool:
-        """Whether they do."""
+        """Whether the two actions provably take the same steps."""
         return self.outcome == PROVED
 
 
 def step_equivalence(proofs: StepProofs, language: Language, before: Action, after: Action) -> StepEquivalence:
-    """Say whether ``after`` takes the steps of ``before``, by what ``proofs`` can prove."""
+    """Return whether ``after`` takes the same steps as ``before``, as far as ``proofs`` can prove it."""
     return _Comparison(proofs, steps_of(before, language), steps_of(after, language)).outcome()
 
 
 def under_every_threat(found: Iterable[StepEquivalence]) -> StepEquivalence:
-    """Join what was found under several threat models: the same only if under each."""
+    """Combine the results under several threat models: the steps are the same only if they are under each."""
     each = list(found)
     core = tuple(dict.fromkeys(name for one in each for name in one.core))
     differs = tuple(dict.fromkeys(how for one in each for how in one.differs))
@@ -57,12 +57,12 @@ def under_every_threat(found: Iterable[StepEquivalence]) -> StepEquivalence:
 
 
 Question = tuple[Difference, dict[str, Term], Term]
-"""How the actions differ if it does not hold; what is given, by name, and what shall follow from it."""
+"""The difference if the entailment fails; the hypotheses by name; and the conclusion."""
 
 
 @dataclass
 class _Comparison:
-    """Asks whether both actions lead to the same states, and then whether only one of them can be taken somewhere."""
+    """Proves that both actions lead to the same states, and then that neither is enabled where the other is not."""
 
     proofs: StepProofs
     before: Steps
@@ -70,7 +70,7 @@ class _Comparison:
     used: dict[str, None] = field(default_factory=dict)
 
     def outcome(self) -> StepEquivalence:
-        """Ask everything, and say what is not proved."""
+        """Try to prove all parts, and return the result."""
         differs: dict[Difference, str] = {}
         for how, given, goal in self._questions():
             answer = self.proofs.follows(given, goal)
@@ -93,19 +93,19 @@ class _Comparison:
         return tuple(dict.fromkeys(update.symbol for update in updates))
 
     def _together(self) -> dict[str, Term]:
-        """Return that both can be taken."""
+        """Return the hypotheses that both actions are enabled."""
         given = {each.name: each.formula for each in self.before.asked}
         return given | {
             f"changed {each.name}": each.formula for each in self.after.asked if given.get(each.name) != each.formula
         }
 
     def _alike(self, symbol: Symbol) -> Term:
-        """Say that the symbol is the same after both."""
+        """Return the formula that a symbol has the same interpretation after both actions."""
         said = _somewhere(symbol)
         return _equivalent(precondition(said, self.before.changes), precondition(said, self.after.changes))
 
     def _only(self, how: Difference, one: Steps, other: Steps) -> Iterator[Question]:
-        """Ask whether ``one`` changes nothing where it can be taken, and ``other`` cannot."""
+        """Yield the questions whether ``one`` changes nothing where it is enabled and ``other`` is not."""
         known = {each.formula for each in one.asked}
         if all(each.formula in known for each in other.asked):
             return
@@ -136,7 +136,7 @@ def _of(steps: Steps, symbol: Symbol) -> object:
 
 
 def _somewhere(symbol: Symbol) -> Term:
-    """Return that a relation holds at an arbitrary row, or that a function has an arbitrary value there."""
+    """Return the formula that a relation holds at an arbitrary row, or that a function has an arbitrary value there."""
     row = tuple(_arbitrary(f"{symbol.name} at {number}", sort) for number, sort in enumerate(symbol.domain, 1))
     place = terms.Apply(symbol, row)
     return place if symbol.is_relation else terms.Equal(place, _arbitrary(f"value of {symbol.name}", symbol.result))
@@ -151,5 +151,5 @@ def _equivalent(one: Term, other: Term) -> Term:
 
 
 def _opened(term: Term, told: Mapping[Term, terms.Var]) -> Term:
-    """Put variables in the place of constants."""
+    """Replace constants by variables."""
     return told[term] if term in told else terms.rebuild(term, lambda child: _opened(child, told))

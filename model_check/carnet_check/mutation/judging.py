@@ -1,12 +1,12 @@
-"""Judging one mutant, the cheap ways first.
+"""Judging one mutant, with cheap methods first.
 
-A mutant is refused if a lint on which meaning rests refuses it: nobody can judge it. It is killed if an obligation of
-the induction is refuted, if a goal or a step is lost, or if an attack on a weakened design is lost. It is equivalent if
-it takes the same steps as the original in every state that the invariants allow, or if it drops an axiom that no proof
-needs. It is stronger than what is claimed if all it does is to let the world or the adversary do more, and everything
-is proved even so: nothing can notice that, because what is proved of the mutant implies it of the original. Else it
-survives. Where a budget leaves an obligation open, an attack in a small instance kills. What is open even so is
-unknown, and counts as none of these.
+A mutant is refused if a lint for soundness refuses it, as no verdict on it would have a meaning. It is killed if an
+obligation of the induction is refuted, if a goal or a step is lost, or if an attack on a weakened design is lost. It is
+equivalent if it takes the same steps as the original in every state that the invariants allow, or if it drops an axiom
+that no proof needs. It is stronger if it only lets the environment or the adversary do more, and everything is still
+proved; no check can kill such a mutant, because its proof implies that of the original. Otherwise it survives. If a
+budget leaves an obligation open, an attack in a small instance kills the mutant; without one the mutant is unknown,
+which is none of these.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from carnet_spec.language import GuardKind, Protocol, SpecificationError, Threat
 
 REFUTED = "refuted"
 FIRST_BUDGET = 5_000_000
-"""Units of the solver's counter for each obligation; what they leave open is asked again with its own budget."""
+"""Units of the solver's counter for each obligation; an undecided one is tried again with its own budget."""
 
 
 class MutantStatus(StrEnum):
-    """What becomes of a mutant."""
+    """The possible judgements on a mutant."""
 
     KILLED = "killed"
     EQUIVALENT = "equivalent"
@@ -45,7 +45,7 @@ class MutantStatus(StrEnum):
 
 
 class KilledBy(StrEnum):
-    """What kills a mutant."""
+    """The checks that kill a mutant."""
 
     ATTACK = "attack"
     PROOF = "failed proof"
@@ -55,15 +55,16 @@ class KilledBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was found out about one mutant.
+    """The judgement on one mutant.
 
     Attributes:
-        key: the mutant's.
-        by: what killed it.
-        evidence: what shows it, in words.
-        core: for an equivalent mutant, what makes the change none, by the names of hypotheses.
-        seconds: how long it took.
-        refuted: for a failed proof, the invariant that is not kept: when the specification changes, it is asked first.
+        key: the key of the mutant.
+        by: the check that killed it.
+        evidence: what shows the judgement, in words.
+        core: for an equivalent mutant, the names of the hypotheses from which the equivalence follows.
+        seconds: how long judging took.
+        refuted: for a failed proof, the invariant that is not preserved; it is tried first when the specification
+            changes.
     """
 
     key: str
@@ -82,7 +83,7 @@ class OriginalFacts:
     scenarios: tuple[Scenario, ...] = ()
     weaknesses: tuple[Weakness, ...] = ()
     missing: tuple[str, ...] = ()
-    """Where nobody could look, because a worker was lost."""
+    """The places that were not explored, because a worker was lost."""
 
 
 @dataclass
@@ -92,9 +93,9 @@ class Judge:
     source: Source
     variant: str
     threats: tuple[str, ...] = ()
-    """The threat models to judge under; empty: all that the variant has claims for."""
+    """The threat models to judge under; empty: all those of the variant's claims."""
     hunting: bool = False
-    """Whether an attack is looked for where a proof fails."""
+    """Whether to look for an attack if a proof fails."""
 
     def __post_init__(self) -> None:
         self.protocol: Protocol = self.source.protocol(self.variant)
@@ -105,7 +106,7 @@ class Judge:
         self._proofs: list[StepProofs] = [able(ProvesSteps).step_proofs(self.protocol, each) for each in asked]
 
     def unproved(self) -> str:
-        """Say what is not proved of the original; nothing if all is, as every judgement supposes."""
+        """Return what is not proved of the original; empty if all is, which every judgement presupposes."""
         engine = able(ProvesSteps)
         for threat, invariants in self._proved_in.items():
             for answer in engine.step_proofs(self.protocol, threat).every(invariants):
@@ -114,11 +115,11 @@ class Judge:
         return ""
 
     def judged(self, mutant: Mutant, earlier: Judgement | None = None) -> Judgement:
-        """Return what becomes of a mutant.
+        """Judge a mutant by proofs.
 
         Args:
             mutant: the mutant.
-            earlier: what became of it before the specification changed: what showed that is asked first.
+            earlier: the judgement before the specification changed; its evidence is tried first.
         """
         began = time.perf_counter()
         try:
@@ -128,7 +129,7 @@ class Judge:
         return replace(found, seconds=round(time.perf_counter() - began, 3))
 
     def judged_further(self, mutant: Mutant, earlier: Judgement, known: OriginalFacts) -> Judgement:
-        """Return what becomes of a mutant that is not killed so far, by what it may lose of ``known``."""
+        """Judge a mutant that proofs did not kill, by the scenarios or attacks of ``known`` that it may lose."""
         began = time.perf_counter()
         found = _first_lost(earlier, *self._losses(mutant, known), known.missing)
         return replace(found, seconds=round(earlier.seconds + time.perf_counter() - began, 3))
@@ -147,7 +148,7 @@ class Judge:
             if failing:
                 return self._killed(mutant, failing)
         same = self._same_steps(mutant) if earlier and earlier.fate is MutantStatus.EQUIVALENT else None
-        if same and same.proved:  # so it keeps what the original keeps, and all is proved of that
+        if same and same.proved:  # it preserves the same invariants as the original
             return _equivalent(mutant, same)
         failing, open_ = self._unproved(mutant)
         if failing:
@@ -165,7 +166,7 @@ class Judge:
         return Judgement(mutant.key, MutantStatus.STRONGER if stronger else MutantStatus.SURVIVED, evidence=said)
 
     def _same_steps(self, mutant: Mutant) -> StepEquivalence | None:
-        """Say whether the changed action takes the same steps; nothing where no action is changed."""
+        """Return whether the changed action takes the same steps; None if no action is changed."""
         if mutant.action is None:
             return None
         before = self.protocol.action(mutant.action.name)
@@ -174,7 +175,7 @@ class Judge:
         )
 
     def _is_of_the_world(self, mutant: Mutant) -> bool:
-        """Return whether no honest party makes the check that is changed."""
+        """Return whether the changed guard is no check by an honest party."""
         assert mutant.action is not None
         action = self.protocol.action(mutant.action.name)
         changed = [guard for guard in action.guards if f"guard:{guard.name}" in mutant.parts]
@@ -183,7 +184,7 @@ class Judge:
     # -- proofs -----------------------------------------------------------------------------------
 
     def _unproved(self, mutant: Mutant, only: Collection[str] = ()) -> tuple[ObligationAnswer | None, str]:
-        """Return what of the induction is refuted, and what stays open although all budgets are spent.
+        """Return the first refuted obligation or None, and which obligations are undecided with the full budget.
 
         Args:
             mutant: the mutant.
@@ -203,7 +204,7 @@ class Judge:
     def _answers(
         self, mutant: Mutant, threat: Threat | None, invariants: Collection[str]
     ) -> Iterator[ObligationAnswer]:
-        """Answer the obligations that the mutant changes; what is not decided at once comes last, with all budget."""
+        """Answer the obligations that the mutant changes: with a small budget first, the undecided ones in full."""
         engine, open_ = able(ProvesSteps), set()
         for answer in self._engine_answers(engine.limited(FIRST_BUDGET), mutant, threat, invariants):
             if answer.outcome in (PROVED, REFUTED):
@@ -226,7 +227,7 @@ class Judge:
     # -- attacks ----------------------------------------------------------------------------------
 
     def _killed(self, mutant: Mutant, failing: ObligationAnswer) -> Judgement:
-        """Return that a proof fails, or the attack that is found in the smallest size if one is looked for."""
+        """Return the judgement for a failed proof, or for an attack in the smallest size if one is looked for."""
         said = f"{failing.obligation}{_under(failing)} is refuted"
         killed = Judgement(mutant.key, MutantStatus.KILLED, KilledBy.PROOF, said, refuted=failing.invariant)
         smallest = places(self.source, self.variant, self.threats)[:1] if self.hunting else ()
@@ -234,7 +235,7 @@ class Judge:
         return replace(fallen, refuted=failing.invariant) if fallen else killed
 
     def _fallen(self, mutant: Mutant, where: Iterable[Place]) -> Judgement | None:
-        """Return that a claim falls in one of these places, if an exploration finds one that does."""
+        """Return the judgement that a claim is violated in one of these places; None if no exploration finds that."""
         mutated = mutant.of(self.protocol)
         for place in where:
             claims = [claim for claim in mutated.claims if claim.invariant and place.threat in claim.under]
@@ -252,7 +253,7 @@ def _equivalent(mutant: Mutant, same: StepEquivalence) -> Judgement:
 def _first_lost(
     earlier: Judgement, by: KilledBy, losses: Iterable[tuple[str, bool]], missing: Collection[str] = ()
 ) -> Judgement:
-    """Return that something is lost, or may be; the judgement that there was where nothing is."""
+    """Return the judgement for the first loss, established or possible; the earlier judgement if there is none."""
     unsure = [earlier.evidence] if earlier.fate is MutantStatus.UNKNOWN else []
     unsure += [f"nobody could look at {where}" for where in missing]
     for what, established in losses:
@@ -263,7 +264,7 @@ def _first_lost(
 
 
 def _layers(protocol: Protocol, threats: tuple[str, ...]) -> dict[Threat | None, frozenset[str]]:
-    """Return the invariants to prove without a threat model, and under which; or under each of those asked for."""
+    """Return the invariants to prove without a threat model and under each one, or under each of ``threats``."""
     found = {layer.threat: frozenset(each.name for each in layer.claims) for layer in layers(protocol)}
     if not threats:
         return found

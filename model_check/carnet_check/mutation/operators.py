@@ -1,8 +1,8 @@
 """All mutants of a protocol, in order: each part dropped, negated, weakened, replaced or swapped with its neighbour.
 
-A part is a guard, an update or an axiom. Mutants that differ from the original, or from each other, only in the order
-of what has no order are one mutant, or none. A swap is made where two updates write one symbol: elsewhere updates have
-no order. Values that are drawn fresh are only dropped: what marks them used belongs to the drawing.
+A part is a guard, an update or an axiom. A mutant that differs from the original, or from another mutant, only in an
+order without meaning is left out. Only updates of the same symbol are swapped: all other updates have no order. Fresh
+draws are only dropped, since the update that marks a value as used belongs to the draw.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from carnet_spec.language.protocol import terms_of_action
 
 
 class Operator(StrEnum):
-    """What is done to a part of a specification."""
+    """The mutation operators: what is done to a part of a specification."""
 
     DROP = "drop"
     NEGATE = "negate"
@@ -49,7 +49,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What tells the mutant from those of other variants."""
+        """The key of the mutant, unique across variants."""
         return f"{self.variant}: {self.name}"
 
     def of(self, protocol: Protocol) -> Protocol:
@@ -66,7 +66,7 @@ class Mutant:
 
 
 def with_action(protocol: Protocol, action: Action) -> Protocol:
-    """Return ``protocol`` with another action in the place of the one of the same name."""
+    """Return ``protocol`` with ``action`` instead of its action of the same name."""
     return replace(protocol, actions=tuple(action if each.name == action.name else each for each in protocol.actions))
 
 
@@ -84,25 +84,25 @@ def _without(axioms: Iterable[Axiom], name: str) -> tuple[Axiom, ...]:
 
 
 def refusal(protocol: Protocol) -> str:
-    """Say why nobody may judge a protocol, if a lint says so.
+    """Return why a verdict on a protocol would have no meaning, according to a lint; empty if it has one.
 
-    What may be read before it is written is no reason: proofs speak of whatever is read there.
+    A symbol that may be read before it is written is no reason: proofs cover every value that is read.
     """
     found = (f"{name}: {where}: {what}" for name in RULES if name in SOUNDNESS for where, what in RULES[name](protocol))
     return next(found, "")
 
 
 _Change = tuple[str, Operator, tuple[str, ...], Action]
-"""What is done where, by which operator, to which parts, and the action that comes out."""
+"""A description with the place, the operator, the changed parts, and the resulting action."""
 
 
 def mutants(protocol: Protocol, beside: Collection[Action] = (), known: Collection[str] = ()) -> tuple[Mutant, ...]:
     """Return the mutants of ``protocol``.
 
     Args:
-        protocol: what is changed.
-        beside: actions of which equal parts are mutated elsewhere: they are left out here.
-        known: axioms that are dropped elsewhere, by their names.
+        protocol: the protocol to change.
+        beside: actions of other variants; parts that are equal in these are mutated there, and left out here.
+        known: the names of axioms that are dropped in other variants.
     """
     found: list[Mutant] = []
     for action in protocol.actions:
@@ -135,7 +135,7 @@ def _of_action(variant: str, action: Action, elsewhere: frozenset[Guard | Update
 
 
 def _meaning(action: Action) -> tuple[object, ...]:
-    """Return what tells actions apart: the order of guards, and of updates of different symbols, does not."""
+    """Return a key that is equal for actions that differ only in the order of guards or of independent updates."""
     guards = frozenset((canonical(guard.formula), guard.kind is GuardKind.FRESH) for guard in action.guards)
     updates: dict[str, tuple[object, ...]] = {}
     for update in action.updates:
@@ -239,11 +239,11 @@ def _dropped(variant: str, axiom: str, threat: str) -> Mutant:
 # -- Rewriting a formula in one place at a time ----------------------------------------------------
 
 Rewriting = tuple[str, terms.Term]
-"""What was done, in a few words, and what came out."""
+"""A few words about the change, and the resulting term."""
 
 
 def rewritten(term: terms.Term, change: Callable[[terms.Term], Iterable[Rewriting]]) -> Iterator[Rewriting]:
-    """Yield ``term`` with ``change`` made in one place: at ``term`` itself first, then inside it, left to right."""
+    """Yield ``term`` with ``change`` applied at one place: at ``term`` itself first, then inside it, left to right."""
     yield from change(term)
     for place, child in enumerate(terms.children(term)):
         for what, new in rewritten(child, change):
@@ -272,7 +272,7 @@ def weakened(formula: terms.Term) -> Iterator[Rewriting]:
 
 
 class Replacements:
-    """What may stand in the place of a term of one action: something of the same sort that the action speaks of too."""
+    """The replacements of a term in one action: other terms of the same sort that occur in the action."""
 
     def __init__(self, action: Action, spoken_of: Iterable[terms.Term]) -> None:
         spoken = (
@@ -282,7 +282,7 @@ class Replacements:
         self._others: tuple[terms.Term, ...] = tuple(dict.fromkeys([*action.params, *constants]))
 
     def __call__(self, term: terms.Term) -> Iterator[Rewriting]:
-        """Yield what may stand for ``term`` alone."""
+        """Yield the replacements of ``term`` as a whole."""
         match term:
             case terms.Member(sort, name):
                 members = sort.members or ()
@@ -302,11 +302,11 @@ def _named(term: terms.Term) -> str:
     return term.name if isinstance(term, terms.Var) else term.symbol.name if isinstance(term, terms.Apply) else ""
 
 
-# -- telling formulas apart -----------------------------------------------------------------------
+# -- comparing formulas ---------------------------------------------------------------------------
 
 
 def canonical(term: terms.Term) -> terms.Term:
-    """Return ``term`` with the sides of equations and the parts of conjunctions and disjunctions in one order."""
+    """Return ``term`` with sorted sides of equations and sorted parts of conjunctions and disjunctions."""
     inner = terms.rebuild(term, canonical)
     match inner:
         case terms.Equal(left, right):

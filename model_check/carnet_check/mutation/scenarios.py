@@ -1,7 +1,7 @@
-"""Scenarios: small instances of the original, explored once, against which mutants are explored.
+"""Scenarios: small instances of the original, completely explored, with which mutants are compared.
 
-A scenario is kept if every state was visited, and if it shows what no other does: a goal that is reached, or a step
-that is taken. What it shows is lost in a mutant if a complete exploration of the same instance does not show it.
+A scenario is kept if every state was visited, and if it shows something that no other scenario does: a goal that is
+reached, or an action that is taken. A mutant loses this if a complete exploration of the instance does not show it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from carnet_spec.language.analysis.initialisation import early_reads
 from carnet_spec.trace import Trace, TraceStep
 
 MOST_FIRST_VALUES = 36
-"""How many first values are tried in one place."""
+"""The most choices of first values that are tried in one place."""
 Values = Mapping[str, Mapping[tuple[str, ...], str]]
-"""What variables and functions hold at first, as an instance says it."""
+"""The first values of variables and functions, in the form that instances have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where to look: a variant in a size, under a threat model, with all parties or the honest ones alone."""
+    """What to explore: a variant in a size, under a threat model, with all parties or only the honest ones."""
 
     variant: str
     profile: Profile
@@ -50,7 +50,7 @@ class Place:
         return replace(instance, budget=0) if self.honest else instance
 
     def seen(self, protocol: Protocol) -> Protocol:
-        """Return the protocol as far as it is looked at."""
+        """Return the part of the protocol that is explored."""
         if not self.honest:
             return protocol
         return replace(protocol, actions=tuple(action for action in protocol.actions if action.by.honest))
@@ -68,12 +68,12 @@ def explore_place(
     until_fallen: bool = False,
     first: Values = MappingProxyType({}),
 ) -> Exploration:
-    """Visit the states of a place, from the first values that are given.
+    """Explore the states of a place, from the given first values.
 
-    With ``until_fallen`` the search is reduced, and ends when every claim fell.
+    With ``until_fallen`` the search uses reductions, and ends when every claim was violated.
 
     Raises:
-        EngineError: the interpreter does not reproduce what is found, or the instance is none.
+        EngineError: the interpreter does not reproduce a result, or the instance violates the axioms.
     """
     seen = place.seen(protocol)
     instance = place.instance(source, seen)
@@ -118,7 +118,7 @@ def from_every_first_value(
     *,
     until_fallen: bool = False,
 ) -> tuple[list[Exploration], bool]:
-    """Explore a place from each first value that may be read; return too whether these are all.
+    """Explore a place from each choice of first values that may be read; return also whether these are all.
 
     Raises:
         EngineError: as ``explore_place``.
@@ -132,7 +132,7 @@ def from_every_first_value(
 
 
 def first_values(protocol: Protocol, instance: Instance) -> list[Values]:
-    """Return all that may be held at first by what is read before it is written; nothing if that is too much."""
+    """Return all first values of the symbols that may be read before they are written; empty if they are too many."""
     early = dict.fromkeys(read.symbol for read in early_reads(protocol))
     held = [(symbol.name, row) for symbol in early for row in product(*map(instance.of, symbol.domain))]
     domains = [instance.of(symbol.result) for symbol in early for _ in product(*map(instance.of, symbol.domain))]
@@ -147,31 +147,31 @@ def _said(values: Mapping[tuple[str, tuple[str, ...]], str]) -> Values:
 
 GOAL, STEP = "goal ", "step "
 MOST_STATES = 100_000
-"""A scenario with more states is none."""
+"""The most states of a scenario."""
 ROOM = 10
-"""How many times as many states a mutant may have."""
+"""The most states of a mutant, as a multiple of the scenario's."""
 LEAST_ROOM = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What the original shows in one place, explored completely."""
+    """The result of a complete exploration of the original in one place."""
 
     place: Place
     states: int
     taken: frozenset[str]
     """The actions that are taken, and the rules whose premises hold."""
     ways: Mapping[str, Trace]
-    """A shortest run to each goal, and to where each action can be taken, by their names as in :attr:`shows`."""
+    """A shortest run to each goal, and to a state in which each action is enabled, by the names in :attr:`shows`."""
 
     @property
     def shows(self) -> frozenset[str]:
-        """The names of goals and actions, told apart."""
+        """The names of goals and actions, with a prefix that distinguishes the two."""
         return frozenset(name for name in self.ways if name.startswith(GOAL)) | {STEP + name for name in self.taken}
 
 
 def places(source: Source, variant: str, threats: Collection[str] = ()) -> tuple[Place, ...]:
-    """Return where scenarios of a variant are looked for: small sizes first."""
+    """Return the places in which scenarios of a variant are looked for, small sizes first."""
     protocol = source.protocol(variant)
     known = [threat.id for threat in protocol.threats if not threats or threat.id in threats] or [NO_THREAT.id]
     default = source.family.default_threat if source.family.default_threat in known else known[-1]
@@ -181,7 +181,7 @@ def places(source: Source, variant: str, threats: Collection[str] = ()) -> tuple
 
 
 def scenario(source: Source, place: Place) -> Scenario | None:
-    """Explore a place; nothing if it has too many states, or is none."""
+    """Explore a place; return None if it has too many states, or no valid instance."""
     protocol = source.protocol(place.variant)
     try:
         found = explore_place(source, protocol, place, (), _sought(place.seen(protocol)), MOST_STATES)
@@ -194,13 +194,13 @@ def scenario(source: Source, place: Place) -> Scenario | None:
 
 
 def _sought(protocol: Protocol) -> tuple[Goal, ...]:
-    """Return the protocol's goals, and that each action can be taken."""
+    """Return the protocol's goals, and a goal for each action: that it is enabled."""
     goals = (replace(goal, name=GOAL + goal.name) for goal in protocol.goals)
     return (*goals, *(replace(enabling_goal(action), name=STEP + action.name) for action in protocol.actions))
 
 
 def telling_scenarios(found: Iterable[Scenario]) -> tuple[Scenario, ...]:
-    """Return the smallest scenario, and few others that together show all there is, smallest first."""
+    """Return the smallest scenario and few others that together show everything that any does, smallest first."""
     left = sorted(found, key=lambda each: each.states)
     kept, shown = left[:1], set[str]()
     while left:
@@ -216,10 +216,10 @@ def telling_scenarios(found: Iterable[Scenario]) -> tuple[Scenario, ...]:
 def lost_scenarios(
     source: Source, mutated: Protocol, known: Collection[Scenario], action: str
 ) -> Iterator[tuple[str, bool]]:
-    """Yield what is lost, scenario by scenario, and whether that is established; nothing where nothing is lost.
+    """Yield, for each scenario with a loss, what is lost and whether the loss is established.
 
-    Only scenarios in which ``action`` is taken can lose anything by a change of it. What is read before it is written
-    may be anything at first, so something is lost if it is lost from each first value.
+    A change of ``action`` can only cause losses in scenarios in which it is taken. Symbols that are read before they
+    are written may have any first value, so something counts as lost if it is lost for each first value.
     """
     seen: set[str] = set()
     for each in known:
@@ -246,7 +246,7 @@ def _goals(protocol: Protocol) -> tuple[Goal, ...]:
 def _still_there(
     source: Source, mutated: Protocol, known: Scenario, names: frozenset[str], action: str
 ) -> frozenset[str]:
-    """Return what the recorded runs still lead to in the mutant."""
+    """Return the goals and actions to which the recorded runs still lead in the mutant."""
     seen = known.place.seen(mutated)
     runs = _Runs(Interpreter(seen, known.place.instance(source, seen)))
     ends = {goal.name: goal for goal in _sought(seen)}
@@ -256,20 +256,20 @@ def _still_there(
 
 
 def _untouched(name: str, run: Trace, action: Action) -> bool:
-    """Whether a change of ``action`` cannot matter to a run; rules are taken whether or not a run lists them."""
+    """Whether a change of ``action`` cannot affect a run; it can if it is a deduction, as runs do not list these."""
     taken = (step.action for step in run.steps)
     return not action.deduction and name != STEP + action.name and action.name not in taken
 
 
 class _Runs:
-    """Takes runs again; what several have in common is taken once, and deductions where something needs them."""
+    """Replays runs; a common prefix of several runs is taken once, and deductions only if a step needs them."""
 
     def __init__(self, judge: Interpreter) -> None:
         self._judge = judge
         self._states: dict[tuple[TraceStep, ...], State | None] = {(): judge.start()}
 
     def reach(self, goal: Goal, run: Trace) -> bool:
-        """Whether a run can be taken, and reaches a goal."""
+        """Whether all steps of a run can be taken and lead to a goal."""
         state = self._after(run.steps)
         return state is not None and (self._holds(goal, state) or self._holds(goal, self._judge.saturate(state)))
 
@@ -277,7 +277,7 @@ class _Runs:
         return self._judge.witness(goal.params, goal.body, state) is not None
 
     def _after(self, steps: tuple[TraceStep, ...]) -> State | None:
-        """Return the state after some steps; nothing if they cannot be taken."""
+        """Return the state after some steps, or None if they cannot be taken."""
         longest = next(number for number in range(len(steps), -1, -1) if steps[:number] in self._states)
         state = self._states[steps[:longest]]
         for number in range(longest, len(steps)):

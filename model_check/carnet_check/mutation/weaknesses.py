@@ -1,9 +1,9 @@
 """Weaknesses: attacks on the protocol with a defence removed, and on designs known to be weak.
 
-An adversary that a mutant makes weaker breaks no claim. What notices it is an attack that is found no more: a weakened
-design on which the mutant's adversary does not succeed in as few steps as the original's, and with as few active moves.
-An adversary's move may matter to one claim alone, or only where some party is honest: so every claim is attacked, and
-under each threat model.
+A mutant that weakens the adversary violates no claim. It is killed by an attack that is lost: on some weakened design,
+the mutant's adversary does not succeed in as few steps, and with as few active moves, as the original's. A move of the
+adversary may matter to one claim alone, or only if some party is honest. So every claim is attacked, under each threat
+model.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, T
 from carnet_spec.trace import Trace
 
 MOST_STATES = 60_000
-"""Where the search of a weakened design ends. What it found until then is an attack all the same."""
+"""The most states in the search of a weakened design; attacks found before that limit are valid."""
 ROOM = 4
-"""How many times as many states as the original's search took a mutant's may take."""
+"""The most states in a mutant's search, as a multiple of the original's."""
 TAKEN_AGAIN = 6
-"""How many attacks on a claim under a threat model are taken again, the shortest first."""
+"""The most attacks on a claim under a threat model that are replayed, the shortest first."""
 OF_EACH_CLAIM = 3
-"""In how many places a mutant is explored for one claim under one threat model."""
+"""The most places in which a mutant is explored for one claim under one threat model."""
 MOST_PLACES = 20
-"""In how many places a mutant is explored."""
+"""The most places in which a mutant is explored."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeakenedDesign:
-    """A design to attack: a variant, what is removed from it, and the threat model that assumes least."""
+    """A design to attack: a variant, the defences removed from it, and the threat model with the fewest assumptions."""
 
     variant: str
     without: tuple[str, ...]
@@ -55,32 +55,32 @@ class WeakenedDesign:
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """An attack on a claim of a weakened design, with all the moves that it needs and no other."""
+    """A minimal attack on a claim of a weakened design."""
 
     weakened: WeakenedDesign
     place: Place
-    """Where it was found, with no more active moves of the adversary than it takes."""
+    """The place in which it was found, with the least number of active moves of the adversary."""
     claim: str
     trace: Trace
     states: int
-    """How many states were visited to find it."""
+    """The number of states that were visited to find it."""
 
     @property
     def actions(self) -> frozenset[str]:
-        """The actions that are taken in it."""
+        """The actions of its steps."""
         return frozenset(step.action for step in self.trace.steps)
 
     @property
     def tells(self) -> tuple[str, str]:
-        """What it is an attack on: a claim under a threat model."""
+        """The claim and the threat model that it is an attack on."""
         return self.claim, self.place.threat
 
 
 def weakened_designs(source: Source, variant: str) -> tuple[WeakenedDesign, ...]:
-    """Return the designs to attack: those of known findings, and the variant without each defence that is meant for it.
+    """Return the designs to attack: those of known findings, and the variant without each defence that belongs to it.
 
     Every other defence is removed from the first main variant. Each design is attacked under the threat model of its
-    finding, or else the family's own. The variant itself is attacked, too: some claims are expected to fall.
+    finding, or else the family's default. The variant itself is attacked, too: some violations are expected.
     """
     family, protocol = source.family, source.protocol(variant)
     first, known = family.main[0], {threat.id for threat in protocol.threats}
@@ -93,10 +93,10 @@ def weakened_designs(source: Source, variant: str) -> tuple[WeakenedDesign, ...]
 
 
 def weaknesses(source: Source, where: WeakenedDesign) -> tuple[Weakness, ...]:
-    """Look for an attack on each claim of a design, in the smallest size in which it falls.
+    """Look for an attack on each claim of a design, in the smallest size in which the claim is violated.
 
-    There it is attacked under the threat models that assume more, too. What stood although less was assumed is not
-    attacked again.
+    In that size the claim is also attacked under stronger assumptions. A claim that holds under weaker assumptions is
+    not attacked again.
     """
     try:
         target = attack_target(
@@ -117,9 +117,9 @@ def weaknesses(source: Source, where: WeakenedDesign) -> tuple[Weakness, ...]:
 
 
 def still_attacks(source: Source, known: Iterable[Weakness]) -> bool:
-    """Whether attacks that were found on another specification all are attacks on the weakened design as it is now.
+    """Whether attacks on an earlier specification are all attacks on the present weakened design.
 
-    What is lost in a mutant is lost whether or not the design has other attacks, too.
+    An attack that a mutant loses is lost, even if the design has other attacks.
     """
     designs = Designs(source)
     try:
@@ -131,7 +131,7 @@ def still_attacks(source: Source, known: Iterable[Weakness]) -> bool:
 
 
 def _assuming_more(protocol: Protocol, least: Threat) -> Iterator[Threat]:
-    """Yield the threat models that assume all that one does, and more."""
+    """Yield the threat models with all assumptions of ``least``, and more."""
     for threat in protocol.threats:
         if len(threat.axioms) > len(least.axioms) and _assumed(threat) >= _assumed(least):
             yield threat
@@ -142,7 +142,7 @@ def _assumed(threat: Threat) -> set[object]:
 
 
 def _claims(source: Source, target: AttackTarget) -> list[Claim]:
-    """Return the claims that speak of a threat model; those that fall in every design are attacked in main variants."""
+    """Return the claims about a threat model; one that every design violates is attacked in main variants only."""
     family, protocol, threat = source.family, target.protocol, target.threat
     stated = [claim for claim in protocol.claims if not claim.declared]
     named = [claim for claim in stated if threat == NO_THREAT or threat.id in (*claim.under, *claim.fails_under)]
@@ -193,9 +193,9 @@ class Designs:
 def defeated_attacks(
     designs: Designs, mutant: Mutant, original: Protocol, known: Collection[Weakness]
 ) -> Iterator[tuple[str, bool]]:
-    """Yield the attacks that are found no more because of a mutant, and whether that is established.
+    """Yield the attacks that are lost in a mutant, and whether the loss is established.
 
-    The attacks are taken again; where one cannot be, the mutant is explored, first where that soon ends.
+    The attacks are replayed. For those that cannot be replayed, the mutant is explored, in small places first.
     """
     assert mutant.action is not None
     before = original.action(mutant.action.name)
@@ -217,7 +217,7 @@ def _shortest(known: Iterable[Weakness]) -> Iterator[Weakness]:
 
 
 def _together(known: Iterable[Weakness]) -> Iterable[list[Weakness]]:
-    """Return the attacks, those in one place together."""
+    """Return the attacks, grouped by place."""
     found = defaultdict[tuple[WeakenedDesign, str, int | None], list[Weakness]](list)
     for each in known:
         found[each.weakened, each.place.words, each.place.profile.budget].append(each)
@@ -225,7 +225,7 @@ def _together(known: Iterable[Weakness]) -> Iterable[list[Weakness]]:
 
 
 def _stopped(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> list[Weakness]:
-    """Return those attacks in one place that cannot be taken any more; none where nobody may judge the mutant."""
+    """Return the attacks of one place that cannot be replayed; none if a lint refuses the mutant there."""
     mutated = mutant.of(designs[known[0].weakened])
     try:
         judge = Interpreter(mutated, known[0].place.instance(designs.source, mutated))
@@ -235,7 +235,7 @@ def _stopped(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> lis
 
 
 def _telling(stopped: Iterable[Sequence[Weakness]]) -> Iterator[Sequence[Weakness]]:
-    """Yield attacks place by place, the small places first, until each claim was tried often enough."""
+    """Yield attacks place by place, small places first, up to a number of places for each claim."""
     tried: Counter[tuple[str, str]] = Counter()
     for together in sorted(stopped, key=lambda each: (each[0].place.profile.budget or 0, each[0].states)):
         if any(tried[each.tells] < OF_EACH_CLAIM for each in together):
@@ -244,10 +244,10 @@ def _telling(stopped: Iterable[Sequence[Weakness]]) -> Iterator[Sequence[Weaknes
 
 
 def _lost(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> Iterator[tuple[str, bool]]:
-    """Yield which attacks in one place have none as short in their stead, and whether that is established.
+    """Yield the attacks of one place for which the mutant has none as short, and whether that is established.
 
-    Nobody may judge a mutant that a lint refuses there. What is read before it is written may be anything at first, so
-    an attack is lost if it is lost from each first value.
+    A mutant that a lint refuses there is not judged. Symbols that are read before they are written may have any first
+    value, so an attack counts as lost if it is lost for each first value.
     """
     place, where = known[0].place, known[0].weakened
     mutated = mutant.of(designs[where])
@@ -268,7 +268,7 @@ def _lost(designs: Designs, mutant: Mutant, known: Sequence[Weakness]) -> Iterat
 
 
 def _left(steps: int | None, runs: Sequence[Exploration]) -> str:
-    """Say what is left of an attack that was as short: a longer one, none, or what a search did not get to."""
+    """Return the words for what replaces an attack: a longer one, none, or an unfinished search."""
     searched = f"{sum(found.states for found in runs):,} states"
     if steps is not None:
         return f"it takes {counted(steps, 'step')} now, {searched}"

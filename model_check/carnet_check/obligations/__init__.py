@@ -1,7 +1,7 @@
-"""What has to be proved of a protocol, exactly as ``model_check/coq/Obligations.v`` says it, and nothing simplified.
+"""The proof obligations of a protocol, exactly as ``model_check/coq/Obligations.v`` defines them, unsimplified.
 
-Checkers of proofs read these obligations: the kernels, and solvers that are given them as text. The engine
-``induction`` makes its own, simplified ones; tests compare the two.
+The kernels read these obligations, and solvers receive them as text. The engine ``induction`` generates its own,
+simplified obligations; tests compare the two.
 """
 
 from __future__ import annotations

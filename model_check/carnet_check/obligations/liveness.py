@@ -1,13 +1,13 @@
-"""What has to be proved of a liveness property: that it is waited for in stages, which no run goes round for ever.
+"""The proof obligations of a leads-to property (trigger leads to response), by stages that no run repeats for ever.
 
-The actions that are treated fairly are stages, in the order in which they are named. A state in which something is
-waited for is at the last stage whose action is possible. If there always is one, if no step leads back to an earlier
-stage or ends the waiting otherwise, and if the action of a stage leads beyond it, then a run that waits for ever is at
-one stage for ever: its action is possible all the while and never taken, which weak fairness rules out. With one stage
-this is the rule WF1 of the temporal logic of actions, with several its lattice rule (L. Lamport, "The Temporal Logic of
-Actions", ACM TOPLAS 16(3), 1994, sections 5.6 and 5.7). Steps may lead back from a stage whose action is treated
-strongly fairly: a run that comes there again and again has it taken in the end. The rule asks for no instance, and uses
-no axiom of a threat model, so it holds for any number of parties and under every threat model.
+The fair actions are the stages, in the order in which they are named. A state that waits for the response is at the
+last stage whose action is enabled. Suppose that a waiting state always has a stage, that no step leads back to an
+earlier stage or ends the waiting without the response, and that the action of a stage leads beyond it. Then a run that
+waits for ever stays at one stage for ever: the stage's action is enabled all the time and never taken, which weak
+fairness rules out. With one stage this is the rule WF1 of the temporal logic of actions, with several its lattice rule
+(L. Lamport, "The Temporal Logic of Actions", ACM TOPLAS 16(3), 1994, sections 5.6 and 5.7). Steps may lead back from a
+stage whose action is strongly fair: a run that reaches that stage infinitely often takes the action. The rule needs no
+instance and no axiom of a threat model, so it holds for any number of parties and under every threat model.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from carnet_spec.language.analysis.fair_parts import divided
 from carnet_spec.language.terms import Exists, Term, conjunction, sort_of
 
 BEFORE = "before"
-"""The name of what a condition assumes of the state before a step."""
+"""The name of the hypothesis about the state before a step."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Condition:
-    """One condition of the rule: where ``before`` holds, a step of ``action`` leads to where ``after`` holds.
+    """One condition of the rule: a step of ``action`` from a state with ``before`` leads to a state with ``after``.
 
-    Without an action both speak of one state. The formulas are those of ``model_check/coq/Liveness.v``, part by part.
+    Without an action both formulas are about the same state. They are those of ``model_check/coq/Liveness.v``.
 
     Attributes:
-        id: ``live/PROPERTY/waits/ACTION``, or ``live/PROPERTY/by/STAGES/…`` for what depends on the stages.
-        lacking: what is said of the property if nobody proves the condition.
+        id: ``live/PROPERTY/waits/ACTION``, or ``live/PROPERTY/by/STAGES/…`` for a condition that depends on the stages.
+        lacking: the explanation of the property's verdict if the condition is not proved.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Condition:
 
 
 class Rule:
-    """The conditions under which a property holds of one protocol; one with parameters is about arbitrary constants."""
+    """The conditions under which a property holds of one protocol; its parameters become arbitrary constants."""
 
     def __init__(self, protocol: Protocol, live: Eventually) -> None:
         self.protocol = protocol
@@ -69,13 +69,13 @@ class Rule:
 
     @property
     def attempts(self) -> tuple[tuple[str, ...], ...]:
-        """The stages to try: each action that is treated fairly alone, and then all of them."""
+        """The lists of stages to try: each fair action alone, and then all of them."""
         alone = tuple((name,) for name in self._live.fair)
         return (*alone, self._live.fair) if len(alone) > 1 else alone
 
     @property
     def waits(self) -> tuple[Condition, ...]:
-        """Whatever the stages are: no step ends the waiting without what is waited for."""
+        """The conditions for every list of stages: no step ends the waiting without the response."""
         waited_on = _any((self._live.trigger, self._live.response))
         return tuple(
             Condition(
@@ -89,7 +89,7 @@ class Rule:
         )
 
     def stages(self, names: Sequence[str]) -> Stages:
-        """Return the conditions for these stages."""
+        """Return the conditions that depend on the stages."""
         return Stages(
             self.protocol, self._live.fair_to(names), self._waiting, self._id("by", "+".join(map(_part, names)))
         )
@@ -99,12 +99,12 @@ class Rule:
 
 
 def _part(name: str) -> str:
-    """Return a name as a part of a list of stages."""
+    """Escape a name as an element of a list of stages in an id."""
     return part_of_id(name).replace("+", "%2B")
 
 
 class Stages:
-    """The conditions for actions that are treated fairly, in the order in which they are named."""
+    """The conditions for a list of fair actions, the stages, in the order in which they are named."""
 
     def __init__(self, protocol: Protocol, live: Eventually, waiting: Term, id: str) -> None:
         self._live, self._waiting, self._id = live, waiting, id
@@ -114,7 +114,7 @@ class Stages:
 
     @property
     def possible(self) -> Condition:
-        """Some stage is possible wherever something is waited for."""
+        """The condition that the action of some stage is enabled in every waiting state."""
         names = [action.name for action in self._stages]
         lacking = f"there are times at which none of {listed(names)} is possible"
         if len(names) == 1:
@@ -123,14 +123,14 @@ class Stages:
 
     @property
     def moves(self) -> tuple[Condition, ...]:
-        """No run stays at a stage although its action is taken, or goes back from it."""
+        """The conditions that the action of a stage leads beyond it, and that no step leads back from it."""
         return tuple(each for place in range(len(self._stages)) for each in self._of(place))
 
     def _of(self, place: int) -> Iterator[Condition]:
         """Yield the conditions of one stage.
 
-        There is no way back from the first stage: where something is waited for, some stage is possible. One whose
-        action is treated strongly fairly may be left again: as long as it is reached again and again, it is taken.
+        No step can lead back from the first stage, as every waiting state has a stage. Steps may lead back from a stage
+        whose action is strongly fair, as a run that reaches the stage infinitely often takes the action.
         """
         own, later = self._stages[place], [action.name for action in self._stages[place + 1 :]]
         lacking = f"{own.name} does not always bring it about" + (f" or make {listed(later)} possible" if later else "")
@@ -143,11 +143,11 @@ class Stages:
                 yield Condition(id, action, self._at(place), self._beyond(place), lacking)
 
     def _at(self, place: int) -> Term:
-        """Return that it is waited for, and which stage it is at: the last one whose action is possible."""
+        """Return the formula of a waiting state at a stage: no later stage's action is enabled."""
         return _all((self._waiting, self._possible[place], *map(terms.Not, self._possible[place + 1 :])))
 
     def _beyond(self, place: int) -> Term:
-        """Return that it is there, or that this stage or a later one is possible."""
+        """Return the formula that the response holds, or the action of this or a later stage is enabled."""
         return _any((self._live.response, *self._possible[place:]))
 
 
@@ -157,7 +157,7 @@ def _enabled(action: Action) -> Term:
 
 
 def drawn_apart(drawn: Iterable[Term]) -> Term:
-    """What one step draws fresh differs, where it is of one sort."""
+    """Return the formula that values of the same sort which one step draws fresh are distinct."""
     return conjunction(tuple(_differing(drawn)))
 
 
@@ -182,7 +182,7 @@ def _any(parts: Sequence[Term]) -> Term:
 class LivenessObligation:
     """A condition of the rule as an obligation: no values of the constants make all hypotheses true.
 
-    Invariants may be assumed, as they are stated; a proof that uses one needs a proof of that invariant, too.
+    Stated invariants may be assumed; a proof that uses one depends on the proof of that invariant.
     """
 
     id: str
@@ -199,20 +199,20 @@ class LivenessObligation:
 
     @cached_property
     def goal(self) -> Hypothesis:
-        """The goal, negated."""
+        """The negated goal."""
         return Hypothesis(GOAL, terms.Not(precondition(self.after, self.steps.changes) if self.steps else self.after))
 
     @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
-        """Everything that is assumed, in order; the negated goal comes last."""
+        """All hypotheses in order; the negated goal is the last."""
         return (*self.given, self.before, *(self.steps.asked if self.steps else ()), self.goal)
 
 
 @dataclass(frozen=True, slots=True)
 class LivenessAttempt:
-    """The obligations of one property for some stages; if all are proved, the property is.
+    """The obligations of one property for one list of stages; together they prove the property.
 
-    The first says that some stage is always possible.
+    The first says that every waiting state has a stage.
     """
 
     stages: tuple[str, ...]
@@ -220,17 +220,17 @@ class LivenessAttempt:
 
 
 def assumed_of(layers: Sequence[Layer]) -> Layer:
-    """Return the layer whose claims may be assumed: of all layers of a protocol the first one that has any."""
+    """Return the layer whose claims may be assumed: the first of a protocol's layers that has any."""
     return next((each for each in layers if each.claims), layers[0])
 
 
 def attempts(layers: Sequence[Layer]) -> dict[str, tuple[LivenessAttempt, ...]]:
-    """Return for each liveness property what may be proved of it, for each choice of stages: any of them suffices.
+    """Return the attempts for each liveness property, one for each list of stages; one proved attempt suffices.
 
-    There is none for a property that says something that the certified language cannot say.
+    A property that the certified language cannot express has no attempts.
 
     Args:
-        layers: all layers of the protocol. No axiom of a threat model may be used.
+        layers: all layers of the protocol. No axiom of a threat model is used.
     """
     layer = assumed_of(layers)
     found: dict[str, tuple[LivenessAttempt, ...]] = {}
@@ -251,7 +251,7 @@ def _attempts(layer: Layer, rule: Rule) -> Iterator[LivenessAttempt]:
 
 
 class _Reading:
-    """Conditions of one property, read in the certified language."""
+    """The conditions of one property in the certified language."""
 
     def __init__(self, layer: Layer, constants: tuple[terms.Apply, ...]) -> None:
         declared = language_of(layer.protocol)

@@ -1,7 +1,7 @@
-"""What must hold before a step, or of the first state, for a formula to hold after: nothing is simplified.
+"""The weakest precondition of a formula for a step, and its meaning in the first state, without simplification.
 
-Every application is replaced by what it is afterwards. A function's value may depend on whether an assignment takes
-place; such a choice is lifted out of the atom that it stands in, the leftmost argument's choice outermost.
+Every application of a symbol is replaced by its value after the step. The value of a function may depend on whether an
+assignment takes place; this conditional is lifted out of its atom, that of the leftmost argument outermost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _B = TypeVar("_B")
 
 @dataclass(frozen=True, slots=True)
 class Conditional(Generic[_A]):
-    """One of two values, by a test."""
+    """One of two values, depending on a test."""
 
     test: Term
     yes: Choice[_A]
@@ -27,7 +27,7 @@ class Conditional(Generic[_A]):
 
 @dataclass(frozen=True, slots=True)
 class Sure(Generic[_A]):
-    """One value."""
+    """An unconditional value."""
 
     value: _A
 
@@ -65,7 +65,7 @@ def _replaced_term(term: Term, function_is: Functions) -> Choice[Term]:
 
 
 def _is_kept(term: Term, stays: Callable[[Symbol], bool]) -> bool:
-    """Whether nothing in an atom or a term is replaced."""
+    """Whether no symbol in an atom or a term is replaced."""
     match term:
         case terms.Apply(symbol, args):
             return stays(symbol) and all(_is_kept(arg, stays) for arg in args)
@@ -76,7 +76,7 @@ def _is_kept(term: Term, stays: Callable[[Symbol], bool]) -> bool:
 
 
 def _replaced(formula: Term, stays: Callable[[Symbol], bool], function_is: Functions, relation_is: Relations) -> Term:
-    """Replace every application in ``formula`` by what it is elsewhere; that of a symbol that ``stays`` is the same."""
+    """Replace every application in ``formula`` by its value in the other state, unless its symbol ``stays``."""
     match formula:
         case terms.Apply() | terms.Equal() if _is_kept(formula, stays):
             return formula
@@ -95,17 +95,17 @@ def _replaced(formula: Term, stays: Callable[[Symbol], bool], function_is: Funct
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An update, its parameters being constants: a place of its pattern is a term, or open, which matches all."""
+    """An update whose parameters are constants: a place of its pattern is a term, or open and matches any argument."""
 
     symbol: Symbol
     effect: Effect
     pattern: tuple[Term | None, ...]
-    opened: tuple[terms.Var, ...]  # the variables for what the open places match, in order
+    opened: tuple[terms.Var, ...]  # the variables of the open places, in order
     when: Term
     value: Term | None
 
     def applies(self, row: tuple[Term, ...]) -> Term:
-        """Return that the update takes place at ``row``."""
+        """Return the formula that the update takes place at ``row``."""
         asked = terms.substitute(self.when, self._matched(row))
         for place, arg in reversed(tuple(zip(self.pattern, row, strict=True))):
             if place is not None:
@@ -113,12 +113,12 @@ class Change:
         return asked
 
     def relation(self, row: tuple[Term, ...], before: Term) -> Term:
-        """Return whether the relation holds at ``row``, if ``before`` says so of before."""
+        """Return the formula that the relation holds at ``row`` after the update; ``before`` is that for before it."""
         applies = self.applies(row)
         return terms.Or((before, applies)) if self.effect is Effect.INSERT else terms.And((before, terms.Not(applies)))
 
     def function(self, row: tuple[Term, ...], before: Choice[Term]) -> Choice[Term]:
-        """Return the value of the function at ``row``, if it was ``before``."""
+        """Return the value of the function at ``row`` after the update, given its value ``before``."""
         if self.value is None:
             return before
         return Conditional(self.applies(row), Sure(terms.substitute(self.value, self._matched(row))), before)
@@ -129,7 +129,7 @@ class Change:
 
 
 def precondition(claim: Term, changes: Mapping[str, Sequence[Change]]) -> Term:
-    """Return what must hold before a step for ``claim`` to hold after; ``changes`` has the updates of each symbol."""
+    """Return the weakest precondition of ``claim`` for a step; ``changes`` has the updates of each symbol."""
 
     def function_then(symbol: Symbol, row: tuple[Term, ...]) -> Choice[Term]:
         value: Choice[Term] = Sure(terms.Apply(symbol, row))
@@ -162,7 +162,7 @@ class Start:
 
 
 def initially(claim: Term, starts: Mapping[str, Start]) -> Term:
-    """Return what ``claim`` says of the first state; a relation without a first value is empty."""
+    """Return ``claim`` with first values in place of symbols; a relation without a first value is empty."""
 
     def function_first(symbol: Symbol, row: tuple[Term, ...]) -> Choice[Term]:
         start = starts.get(symbol.name)

@@ -1,4 +1,4 @@
-"""A protocol as its obligations need it: everything in the certified language, parameters of actions as constants."""
+"""A protocol in the form of its obligations: in the certified language, with parameters of actions as constants."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GOAL = "goal"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Hypothesis:
-    """A formula with the name that proofs call it by; one that obligations share is one object."""
+    """A formula with its name in proofs; obligations share one object for the same hypothesis."""
 
     name: str
     formula: Term
@@ -39,7 +39,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Statement:
-    """An invariant, closed, and denied as the goal of a step that leaves it alone, with the names of its symbols."""
+    """An invariant as a closed formula, the negated goal if an action changes none of its symbols, and the symbols."""
 
     invariant: Invariant
     hypothesis: Hypothesis
@@ -49,7 +49,7 @@ class Statement:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Steps:
-    """The steps of one action: its parameters as constants, what it asks, and its updates by symbol."""
+    """One action: its parameters as constants, its guards as hypotheses, and its updates by symbol."""
 
     action: Action
     constants: tuple[terms.Apply, ...]
@@ -59,11 +59,11 @@ class Steps:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reading:
-    """A protocol, read."""
+    """A protocol in the certified language."""
 
     protocol: Protocol
     axioms: tuple[Hypothesis, ...]
-    """That sorts are not empty, by their names, and the axioms; no order of declaration plays a part."""
+    """The hypotheses that sorts are not empty, and the axioms, both sorted by name."""
     threats: Mapping[str, tuple[Hypothesis, ...]]
     statements: Mapping[str, Statement]
     starts: Mapping[str, Start]
@@ -74,7 +74,7 @@ def read(protocol: Protocol) -> Reading:
     """Return ``protocol`` in the certified language.
 
     Raises:
-        SpecificationError: it says something that this language cannot say.
+        SpecificationError: it has a construct that this language lacks.
     """
     language = language_of(protocol)
     once("axiom", (axiom.name for axiom in protocol.axioms))
@@ -137,7 +137,7 @@ def steps_of(action: Action, language: Language) -> Steps:
     """Return the steps of ``action``.
 
     Raises:
-        SpecificationError: it says something that the certified language cannot say.
+        SpecificationError: the action has a construct that the certified language lacks.
     """
     place = f"action {action.name}"
     once(f"in {place} the parameter", (var.name for var in action.params))
@@ -162,7 +162,7 @@ def steps_of(action: Action, language: Language) -> Steps:
 
 
 def _drawn_apart(action: Action, values: Mapping[terms.Var, Term]) -> Iterator[Hypothesis]:
-    """What one action draws fresh differs, where it is of one sort."""
+    """Yield the hypothesis that values of the same sort which an action draws fresh are distinct, if there are any."""
     for var in action.fresh:
         if var not in values:
             raise SpecificationError(f"action {action.name} draws {var.name}, which is no parameter of it")
@@ -203,15 +203,15 @@ def _check_update(update: Update, action: Action, reader: Reader) -> None:
 
 
 # --------------------------------------------------------------------------------------------------
-# The layers of a protocol, and the obligations of a layer in the order in which Coq's generator makes them.
+# The layers of a protocol, and the obligations of a layer in the order of Coq's generator.
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """What is proved together: claims that hold under a threat model, or, without one, under all.
+    """Claims that are proved together: those that hold under one threat model, or, without one, under all.
 
     Attributes:
-        known: invariants that hold already.
+        known: invariants that are proved in another layer.
         claims: the invariants to be proved.
     """
 
@@ -223,23 +223,23 @@ class Layer:
 
     @cached_property
     def assumed(self) -> tuple[Hypothesis, ...]:
-        """What holds of every structure: axioms, and those of the threat model."""
+        """The axioms of the protocol and of the threat model."""
         return (*self.reading.axioms, *(self.reading.threats[self.threat.id] if self.threat else ()))
 
     @cached_property
     def before(self) -> tuple[Hypothesis, ...]:
-        """What may be assumed of the state before a step."""
+        """The hypotheses about the state before a step."""
         stated = (statement.hypothesis for statement in self._statements((*self.known, *self.claims)))
         return (*self.assumed, *stated)
 
     @cached_property
     def claimed(self) -> tuple[Statement, ...]:
-        """The claims, read."""
+        """The claims in the certified language."""
         return tuple(self._statements(self.claims))
 
     @cached_property
     def prefix(self) -> str:
-        """What begins the ids of the layer's obligations."""
+        """The prefix of the ids of the layer's obligations."""
         return f"{part_of_id(self.threat.id)}:" if self.threat else ""
 
     def _statements(self, invariants: Iterable[Invariant]) -> Iterator[Statement]:
@@ -248,13 +248,13 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Obligation:
-    """One thing to prove: no values of the constants make all hypotheses true, the negated goal among them.
+    """One proof obligation: no values of the constants make all hypotheses and the negated goal true.
 
     Attributes:
-        id: ``init/<invariant>`` or ``step/<action>/<invariant>``, after the threat model of a layer that has one.
-        steps: the action that is to keep the invariant; ``None`` for the first state.
-        skipped: the action changes nothing of which the invariant speaks. The hypotheses are then the invariant and its
-            negation alone, so that all such pairs of an invariant are one obligation.
+        id: ``init/<invariant>`` or ``step/<action>/<invariant>``, with the layer's threat model, if any, in front.
+        steps: the action that has to preserve the invariant; ``None`` for the first state.
+        skipped: the action changes no symbol of the invariant. The only hypotheses are then the invariant and its
+            negation, so all such pairs of an invariant have the same text.
     """
 
     id: str
@@ -265,32 +265,32 @@ class Obligation:
 
     @property
     def invariant(self) -> Invariant:
-        """The invariant to establish."""
+        """The invariant to prove."""
         return self.statement.invariant
 
     @property
     def variant(self) -> str:
-        """The variant that it is about."""
+        """The variant of the obligation."""
         return self.layer.protocol.variant
 
     @property
     def under(self) -> str:
-        """The threat model whose axioms it may use, if any."""
+        """The id of the threat model whose axioms it may use, or an empty text."""
         return self.layer.threat.id if self.layer.threat else ""
 
     @property
     def action(self) -> Action | None:
-        """The action that is to keep it."""
+        """The action that has to preserve the invariant; None for the first state."""
         return self.steps.action if self.steps else None
 
     @property
     def constants(self) -> tuple[terms.Apply, ...]:
-        """What stands for the action's parameters."""
+        """The constants for the action's parameters."""
         return self.steps.constants if self.steps and not self.skipped else ()
 
     @cached_property
     def goal(self) -> Hypothesis:
-        """The goal, negated."""
+        """The negated goal."""
         if self.skipped:
             return self.statement.denied
         claim = self.statement.hypothesis.formula
@@ -300,12 +300,12 @@ class Obligation:
 
     @property
     def likely(self) -> tuple[str, ...]:
-        """How the names of hypotheses begin that often suffice."""
+        """The prefixes of the names of hypotheses that often suffice for a proof."""
         return ("guard:", f"inv:{self.invariant.name}")
 
     @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
-        """Everything that is assumed, in order; the negated goal comes last."""
+        """All hypotheses in order; the negated goal is the last."""
         if self.skipped:
             return (self.statement.hypothesis, self.goal)
         if self.steps is None:
@@ -316,11 +316,11 @@ class Obligation:
 def layers(protocol: Protocol) -> tuple[Layer, ...]:
     """Return the layers of ``protocol``: the general one first, then one for each threat model that adds claims.
 
-    What holds under every threat model is proved without the axioms of any. Where there is one threat model only, its
-    axioms may be used for everything, and the general layer is empty.
+    Claims that hold under every threat model are proved without the axioms of any. If there is only one threat model,
+    its axioms may be used for all claims, and the general layer is empty.
 
     Raises:
-        SpecificationError: the protocol says something that the certified language cannot say.
+        SpecificationError: the protocol has a construct that the certified language lacks.
     """
     reading = read(protocol)
     alone = len(protocol.threats) == 1 and protocol.threats[0].axioms
@@ -343,7 +343,7 @@ def _claimed_under(protocol: Protocol, wanted: set[str]) -> Iterator[Invariant]:
 
 
 def obligations(layer: Layer) -> Iterator[Obligation]:
-    """Yield everything that has to be proved for the claims of ``layer``, pairs with nothing to prove included."""
+    """Yield all obligations for the claims of ``layer``, skipped pairs included."""
     for statement in layer.claimed:
         yield Obligation(f"{layer.prefix}init/{part_of_id(statement.invariant.name)}", layer, statement, None)
     for steps in layer.reading.steps:
@@ -354,12 +354,12 @@ def obligations(layer: Layer) -> Iterator[Obligation]:
 
 
 def part_of_id(name: str) -> str:
-    """Return a name as one part of an obligation's id, which no other name is written as."""
+    """Escape a name as one part of an obligation's id; different names have different escapes."""
     return name.replace("%", "%25").replace("/", "%2F")
 
 
 # --------------------------------------------------------------------------------------------------
-# The certified language: what a specification may say so that its proofs can be checked down to Coq.
+# The certified language: the part of the language for which Coq can check proofs.
 #
 # It is the language with its shorthands written out: ``and`` and ``or`` join two formulas (several are nested to the
 # right), and a quantifier binds one variable. What it lacks is refused here, with the place where it was found.
@@ -367,13 +367,13 @@ def part_of_id(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What a protocol declares, by name; a name means one thing."""
+    """The declarations of a protocol, by name; each name is declared once."""
 
     sorts: Mapping[str, Sort]
     symbols: Mapping[str, Symbol]
 
     def at(self, place: str, scope: Iterable[terms.Var], *, rigid: bool = False) -> Reader:
-        """Return a reader of what is said at ``place``, where ``scope`` is bound, the innermost variables last."""
+        """Return a reader of formulas at ``place``, with the bound variables ``scope``, the innermost last."""
         reader = Reader(self, place, {var.name: var for var in scope}, rigid)
         for var in reader.scope.values():
             reader.sort(var.sort)
@@ -381,10 +381,10 @@ class Language:
 
 
 def language_of(protocol: Protocol) -> Language:
-    """Return the language in which ``protocol`` speaks.
+    """Return the declarations of ``protocol``.
 
     Raises:
-        SpecificationError: it declares what the certified language has not.
+        SpecificationError: a declaration has a construct that the certified language lacks.
     """
     sorts = {sort.name: sort for sort in protocol.sorts}
     symbols = {symbol.name: symbol for symbol in protocol.symbols}
@@ -406,7 +406,7 @@ def language_of(protocol: Protocol) -> Language:
 
 
 def once(what: str, names: Iterable[str]) -> None:
-    """Make sure that each name is there once; raise SpecificationError if one is there twice."""
+    """Check that names are distinct; raise SpecificationError if one occurs twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -420,8 +420,8 @@ class Reader:
 
     language: Language
     place: str
-    scope: Mapping[str, terms.Var]  # what a name stands for here: the variable of that name that is bound furthest in
-    rigid: bool  # whether nothing may be read here that changes
+    scope: Mapping[str, terms.Var]  # name: the innermost bound variable of that name
+    rigid: bool  # whether only rigid symbols may occur
 
     def formula(self, term: Term) -> Term:
         """Return a formula with its shorthands written out.
@@ -467,12 +467,12 @@ class Reader:
         return term
 
     def sort(self, sort: Sort) -> None:
-        """Make sure that there are things of this sort."""
+        """Check that a sort is declared."""
         if self.language.sorts.get(sort.name) != sort:
             raise self.refused(f"the sort {sort.name}, which the protocol does not declare, or differently")
 
     def refused(self, what: str) -> SpecificationError:
-        """Return the error which says that ``what`` was found here."""
+        """Return the error that ``what`` was found at this place."""
         return SpecificationError(f"{self.place} has {what}: the certified language cannot say this")
 
     def _check_term(self, term: Term) -> None:

@@ -1,1 +1,1 @@
-"""What a run leaves for people and machines: its folder, pages, SARIF, JUnit, Markdown and signed evidence."""
+"""The reports of a run: its folder, HTML pages, SARIF, JUnit, Markdown and signed evidence."""

@@ -1,9 +1,9 @@
-"""The evidence of a release: what was verified, over a manifest of every file of the run, signed.
+"""The signed evidence of a release: the verdicts of a run, with a manifest of all its files.
 
-An in-toto Statement v1 with a test-result predicate, as canonical JSON (RFC 8785), in a DSSE envelope. Its subjects are
-the manifest: the name, size and digest of every file. So the run folder travels beside the envelope, no byte of either
-can change unnoticed, and no file can be added; an ECDSA signature alone has two forms, which say the same. The run is
-read from the bytes that were compared with the manifest.
+The evidence is an in-toto Statement v1 with a test-result predicate, as canonical JSON (RFC 8785), in a DSSE envelope.
+Its subjects are the manifest: the name, size and digest of every file. So the run folder can be stored beside the
+envelope; no byte of either can change unnoticed, and no file can be added. (An ECDSA signature has a second valid form
+of the same meaning.) The run is read from the same bytes that were compared with the manifest.
 
 Source: in-toto attestation framework, Statement v1 and test-result v0.1; DSSE v1.0.
 """
@@ -30,7 +30,7 @@ EXTRA = "the extra 'bundle' (pip install 'carnet[bundle]')"
 
 
 class BundleRefusedError(CarnetError):
-    """The evidence does not say what it should, or is not signed by the key, or is about other files."""
+    """The evidence is malformed, not signed by the key, or about other files."""
 
     kind = "refused"
     exit_code = ExitCode.VIOLATED
@@ -38,7 +38,7 @@ class BundleRefusedError(CarnetError):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceBundle:
-    """What a bundle that was accepted says."""
+    """The content of an accepted bundle."""
 
     result: str
     passed: int
@@ -50,7 +50,7 @@ class EvidenceBundle:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedBundle:
-    """What was accepted: what the evidence says, and the very bytes that it was compared with."""
+    """The content of the evidence, and the files, as bytes, with which its manifest was compared."""
 
     evidence: EvidenceBundle
     files: Files
@@ -60,7 +60,7 @@ def sign_run(files: Files, run: Run, private_key: bytes) -> bytes:
     """Return the signed evidence of a run.
 
     Args:
-        files: what the run's folder holds, all of which is covered, as ``snapshot`` reads it.
+        files: all files of the run's folder, as ``snapshot`` reads them; the manifest covers each.
         run: the run that was read from these files.
         private_key: PEM, unencrypted: Ed25519, ECDSA or RSA.
 
@@ -75,12 +75,12 @@ def sign_run(files: Files, run: Run, private_key: bytes) -> bytes:
 
 
 def check_bundle(envelope: bytes, folder: Path, public_key: bytes) -> AcceptedBundle:
-    """Return what the evidence says, after making sure that it is signed by ``public_key`` and is about ``folder``.
+    """Check that the evidence is signed by ``public_key`` and matches ``folder``; return its content and the files.
 
-    The folder is read once; whatever is made of it has to be made of the files that are returned.
+    The folder is read once; callers have to use the returned files and not read the folder again.
 
     Raises:
-        BundleRefusedError: something is not as it was when it was signed.
+        BundleRefusedError: the signature is not valid, or something changed after signing.
         UsageError: the key cannot be used, or the libraries are not installed.
     """
     dsse, rfc8785 = _library("securesystemslib.dsse"), _library("rfc8785")
@@ -88,7 +88,7 @@ def check_bundle(envelope: bytes, folder: Path, public_key: bytes) -> AcceptedBu
     try:
         read = dsse.Envelope.from_dict(json.loads(envelope))
         canonical = rfc8785.dumps(read.to_dict())
-    except Exception as error:  # whatever the parser says, this is no envelope
+    except Exception as error:  # any error of the parser means that this is no envelope
         raise BundleRefusedError(f"expected a DSSE envelope: {error}") from None
     if canonical != envelope:
         raise BundleRefusedError("the envelope is not written as it was when it was signed")
@@ -96,7 +96,7 @@ def check_bundle(envelope: bytes, folder: Path, public_key: bytes) -> AcceptedBu
         raise BundleRefusedError("expected one signature, and nothing beside it")
     try:
         read.verify([key], 1)
-    except Exception as error:  # the library has several kinds of error for a signature that does not verify
+    except Exception as error:  # the library raises several classes of errors for an invalid signature
         raise BundleRefusedError(f"the signature does not verify under this key: {error}") from None
     statement = _read(read.payload_type, read.payload)
     try:
@@ -110,10 +110,10 @@ def check_bundle(envelope: bytes, folder: Path, public_key: bytes) -> AcceptedBu
 
 
 def require_same_verdicts(found: AcceptedBundle, run: Run) -> None:
-    """Make sure that the evidence says of a run what the run, read from the files it covers, says of itself.
+    """Check that the evidence has the same verdicts as the run that was read from the files it covers.
 
     Raises:
-        BundleRefusedError: it says something else.
+        BundleRefusedError: the verdicts differ.
     """
     said, tests = found.evidence, _tests(run)
     if (said.passed, said.warned, said.failed) != tuple(len(tests[word]) for word in OUTCOMES):
@@ -132,9 +132,7 @@ def _statement(run: Run, files: Files) -> dict[str, Any]:
     test_result = _library("in_toto_attestation.predicates.test_result.v0.test_result_pb2")
     descriptor = _library("in_toto_attestation.v1.resource_descriptor").ResourceDescriptor
     predicate = _predicate(run)
-    protobuf.ParseDict(
-        predicate, test_result.TestResult()
-    )  # it is the predicate that its type promises, or this raises
+    protobuf.ParseDict(predicate, test_result.TestResult())  # raises if the predicate does not fit its type
     subjects = [
         descriptor(name=name, digest={"sha256": _digest(content)}, annotations={"size": len(content)}).pb
         for name, content in files.items()
@@ -146,7 +144,7 @@ def _statement(run: Run, files: Files) -> dict[str, Any]:
 
 
 def _tests(run: Run) -> dict[str, list[str]]:
-    """Return the verdicts by how they ended, each with what it is about."""
+    """Return the names of the verdicts' subjects, grouped by passed, warned and failed."""
     tests: dict[str, list[str]] = {word: [] for word in OUTCOMES}
     for row in run.verdicts:
         word = "passed" if row["as_expected"] else "warned" if row["verdict"] == "UNKNOWN" else "failed"
@@ -208,7 +206,7 @@ def _digest(content: bytes) -> str:
 
 
 def _manifest(subjects: list[Mapping[str, Any]]) -> Manifest:
-    """Return what was signed of each file; a name that could mean two files, or one elsewhere, is refused."""
+    """Return the signed size and digest of each file; an ambiguous name, or one outside the folder, is refused."""
     names = [subject["name"] for subject in subjects]
     for name in names:
         if not plain_name(name):
@@ -247,7 +245,7 @@ def _signer(pem: bytes) -> Any:
         return _library("securesystemslib.signer").CryptoSigner(load_pem_private_key(pem, password=None))
     except CarnetError:
         raise
-    except Exception as error:  # the libraries have a kind of error for each kind of unusable key
+    except Exception as error:  # the libraries raise many classes of errors for unusable keys
         raise UsageError(f"expected an unencrypted private key in PEM: {type(error).__name__}") from None
 
 

@@ -24,11 +24,11 @@ _CONTROL = re.compile(r"[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]")
 
 
 def junit(results: Sequence[Result], silent: Collection[str] = ()) -> str:
-    """Return a document in which what is not as expected failed and what broke down is an error.
+    """Return a JUnit document: a row that is not as expected is a failure, a row with an internal error an error.
 
     Args:
         results: the rows.
-        silent: what the adversary only works out, which is not counted among the steps of a violation.
+        silent: the names of deductions, which are not counted as steps of a violation.
     """
     suites = ElementTree.Element("testsuites", name="carnet verify")
     together = Counter(map(_measured, results))
@@ -41,7 +41,7 @@ def junit(results: Sequence[Result], silent: Collection[str] = ()) -> str:
 
 
 def _measured(row: Result) -> tuple[str, str, float]:
-    """Return what rows have in common that were answered together: each has the time that all of them took."""
+    """Return the key of rows that were answered together: each of them has the time of all."""
     return row.engine, row.variant, row.seconds
 
 
@@ -79,7 +79,7 @@ def _case(suite: str, row: Result, seconds: float, silent: Collection[str]) -> E
 
 
 def _steps(row: Result, silent: Collection[str]) -> Iterator[str]:
-    """Write the trace of a violation, a step to a line; what is only worked out has no number, here as elsewhere."""
+    """Yield the lines of a violation's trace, one for each step; a deduction has no number."""
     numbers = itertools.count(1)
     for place, step in enumerate(row.steps):
         arguments = ", ".join(f"{name}={element}" for name, element in step.args)
@@ -89,7 +89,7 @@ def _steps(row: Result, silent: Collection[str]) -> Iterator[str]:
 
 
 def _facts(row: Result) -> Iterator[str]:
-    """Yield a line for each fact that JUnit has no attribute for: its schema gives a test case no properties."""
+    """Yield a line for each fact for which JUnit has no attribute; its schema allows no properties of test cases."""
     yield f"verdict: {row.shown}"
     yield f"expected: {row.expected}"
     yield f"detail: {row.detail}"
@@ -97,12 +97,12 @@ def _facts(row: Result) -> Iterator[str]:
 
 
 def _clean(text: str) -> str:
-    """Leave out what XML cannot hold."""
+    """Remove the characters that XML does not allow."""
     return _CONTROL.sub("�", text)
 
 
 # --------------------------------------------------------------------------------------------------
-# A run as SARIF 2.1.0: one rule to a requirement, one result to a verdict that is not as expected.
+# A run as SARIF 2.1.0: one rule for each requirement, one result for each verdict that is not as expected.
 #
 # Source: OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0, errata 01.
 
@@ -151,7 +151,7 @@ def _claims(run: Run) -> dict[str, Values]:
 
 
 def _rule_id(run: Run, row: Values) -> str:
-    """Return the requirement that a row is about; what is about none is a rule of its own."""
+    """Return the id of the requirement that a row is about; a row without one has its own rule."""
     if row["kind"] != "claim":
         return f"{row['kind']}/{row['claim']}"
     return str(_claims(run)[row["claim"]]["requirement"] or row["claim"])
@@ -205,7 +205,7 @@ def _sarif_result(run: Run, row: Values, places: Mapping[str, int]) -> dict[str,
 
 
 def _location(run: Run, row: Values) -> dict[str, Any]:
-    """Return where the claim or the action is written that a row is about; else the file of the protocol."""
+    """Return the source location of a row's claim or action; if it is unknown, the file of the protocol."""
     name = f"{row['protocol']}.{row['variant']}.{row['claim']}"
     place = _places(run).get((row["kind"], row["claim"]))
     return {**_physical(run, place), "logicalLocations": [{"fullyQualifiedName": name, "kind": "member"}]}
@@ -221,7 +221,7 @@ def _physical(run: Run, place: Values | None) -> dict[str, Any]:
 
 
 def _flows(run: Run, attack: Values) -> Iterator[dict[str, Any]]:
-    """Yield a thread for each party; the order of execution runs through all of them."""
+    """Yield a thread flow for each party; the execution order is common to all of them."""
     by_party: dict[str, list[dict[str, Any]]] = {}
     places = _places(run)
     for order, event in enumerate(attack["events"], 1):
@@ -242,7 +242,7 @@ def _flows(run: Run, attack: Values) -> Iterator[dict[str, Any]]:
 
 
 # --------------------------------------------------------------------------------------------------
-# A run as Markdown in GitHub's flavour, for the summary of a job or a comment: what failed first, then the matrix.
+# A run as GitHub-flavoured Markdown, for the summary of a job or a comment: failures first, then the matrix.
 
 
 NOT_CLAIMED = "–"
@@ -281,7 +281,7 @@ def _detail_lines(run: Run, row: Values) -> Iterator[str]:
         yield "  <details><summary>the attack</summary>"
         yield ""
         for event in attack["events"]:
-            mark = f"{event['number']}." if event["number"] else "   *"  # what is only worked out is no step
+            mark = f"{event['number']}." if event["number"] else "   *"  # a deduction has no number
             yield f"  {mark} {_plain(event['sentence'])}"
         yield ""
         yield from ("      " + line for line in attack["reason"])
@@ -291,7 +291,7 @@ def _detail_lines(run: Run, row: Values) -> Iterator[str]:
 
 
 def _unproved(run: Run) -> Iterator[str]:
-    """Say which claims and lemmas have no proof, with the state from which an induction fails."""
+    """Yield the lines about claims and lemmas without a proof, with counterexamples to induction."""
     found = unproved(run.run.get("lemmas", ()))
     if found:
         yield "### Without a proof"
@@ -333,5 +333,5 @@ def _word(row: Values) -> str:
 
 
 def _plain(text: str) -> str:
-    """Write ``text`` so that Markdown takes no part of it for markup."""
+    """Escape ``text``, so that Markdown reads no part of it as markup."""
     return "".join(f"\\{char}" if char in "\\`*_[]<>|#" else char for char in text)

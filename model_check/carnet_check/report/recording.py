@@ -1,4 +1,4 @@
-"""What a verification run leaves behind, put together from its outcome."""
+"""From the outcome of a verification run to the content of its folder."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from carnet_check.engines.registry import able
 from carnet_check.exports.itf import itf
 from carnet_check.loading.families import Source, parts_of, threat_of
 from carnet_check.minimise import minimise
+from carnet_check.report.claimed import words_of
 from carnet_check.report.run_folder import Run
 from carnet_check.results import Kind, Result
 from carnet_check.semantics import Interpreter, State
@@ -30,7 +31,7 @@ from carnet_spec.trace import Trace
 
 
 def record_run(outcome: CampaignOutcome, closing: Mapping[str, Any]) -> Run:
-    """Return everything that is kept of a finished run; every violation is minimised and replayed first."""
+    """Return the content of a finished run's folder; every violation is minimised and replayed first."""
     attacks = sorted((attack_of(outcome, row) for row in outcome.results if row.has_trace), key=lambda each: each.name)
     return Run(
         verdicts=tuple(row.as_json() for row in outcome.results),
@@ -54,7 +55,7 @@ def attack_of(outcome: CampaignOutcome, row: Result) -> Attack:
     """Minimise and replay the violation that ``row`` reports; a lasso is replayed as it is.
 
     Raises:
-        EngineError: the interpreter does not reproduce it.
+        EngineError: the interpreter does not reproduce the violation.
     """
     campaign = outcome.campaign
     protocol, source = campaign.task.plan(row.variant).protocol, campaign.request.source
@@ -94,7 +95,7 @@ def _timing(row: Result) -> dict[str, Any]:
 
 
 def _graphs(campaign: Campaign) -> Iterator[dict[str, Any]]:
-    """Draw each variant, if exploring was asked for at all."""
+    """Yield the state graph of each variant, if an exploring engine is part of the run."""
     if any(isinstance(engine, Explores) for engine in campaign.engines):
         source, profile = campaign.request.source, campaign.profile
         for plan in campaign.plans:
@@ -105,11 +106,11 @@ def _graphs(campaign: Campaign) -> Iterator[dict[str, Any]]:
 
 
 # --------------------------------------------------------------------------------------------------
-# What a run was about, as plain JSON values: everything that the report says of a specification.
+# The subject of a run, as plain JSON values: everything that the report says about the specification.
 
 
 def outline(campaign: Campaign) -> dict[str, Any]:
-    """Return what was claimed, of whom, under which assumptions; equal specifications give equal values."""
+    """Return the claims, parties, threat models, assumptions and so on; equal specifications give equal values."""
     source = campaign.request.source
     path = parts_of(source.shown)[0]
     return {
@@ -119,11 +120,12 @@ def outline(campaign: Campaign) -> dict[str, Any]:
         "file": path if path.endswith(".py") else source.family.draft.__module__.replace(".", "/") + ".py",
         "places": _places(source, [plan.protocol.variant for plan in campaign.plans]),
         "variants": [_variant(source, plan) for plan in campaign.plans],
+        "claimed": words_of(source.family, [plan.protocol.variant for plan in campaign.plans]),
     }
 
 
 def _places(source: Source, variants: Sequence[str]) -> list[dict[str, Any]]:
-    """Return where the actions and claims of some variants are written; those of the first are told first."""
+    """Return the source locations of the variants' actions and claims; those of the first variant come first."""
     found: dict[tuple[str, str], SourceLocation] = {}
     for variant in variants:
         stated = source.family.drafted(variant).stated_at
@@ -135,7 +137,7 @@ def _places(source: Source, variants: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _shown_file(source: Source, file: str) -> str:
-    """Return a path as the user wrote it; of a file in a package, from the outermost folder of the package on."""
+    """Return a path as the user wrote it; for a file in a package, the path from the outermost package on."""
     asked, path = Path(parts_of(source.shown)[0]), Path(file)
     if asked.suffix == ".py" and path.is_relative_to(asked.absolute().parent):
         return str(asked.parent / path.relative_to(asked.absolute().parent))
@@ -207,7 +209,7 @@ def _enforced_by(protocol: Protocol, defence: Defence) -> Iterator[str]:
 
 
 def _excluded_steps(source: Source, protocol: Protocol, defence: Defence) -> Iterator[str]:
-    """Yield the steps that this defence keeps out of the design: no proof uses it by name, for lack of a guard."""
+    """Yield the steps that this defence takes away from the design; it has no guard there, so no proof names it."""
     if defence.id not in protocol.without:
         actions = source.family.drafted(protocol.variant).actions
         yield from (action.name for action in actions if action.shortcut_of == defence.id)
@@ -226,10 +228,10 @@ DRAWN = 200
 def state_graph(protocol: Protocol, instances: Mapping[str, Instance]) -> dict[str, Any] | None:
     """Return every state and step of the first of ``instances``, by threat model, that is small enough to draw.
 
-    If none is, the steps of honest parties alone are drawn.
+    If all are too large, only the steps of honest parties are drawn.
 
     Returns:
-        ``None`` if these too are more than can be drawn.
+        ``None`` if these are too many, too.
     """
     honest = replace(protocol, actions=tuple(action for action in protocol.actions if action.by.honest))
     for part, steps in ((protocol, "every step"), (honest, "honest steps alone")):
@@ -249,7 +251,7 @@ def state_graph(protocol: Protocol, instances: Mapping[str, Instance]) -> dict[s
 
 
 def _is_small(protocol: Protocol, instance: Instance, threat: str) -> bool:
-    """Count with the fast explorer what the interpreter would take long to find too large."""
+    """Whether an instance has few enough states to draw; the fast explorer counts them."""
     caps = Caps(states=DRAWN + 1)
     seen = able(Explores).explore(protocol, instance, invariants=(), caps=caps, reduction=False, threat=threat)
     return seen.complete and seen.states <= DRAWN
@@ -277,7 +279,7 @@ def _explored(judge: Interpreter) -> tuple[list[dict[str, Any]], list[dict[str, 
         {
             "depth": depths[state],
             "label": ", ".join(state.functions[name][()] for name in phases),
-            "facts": _facts(state),
+            "facts": [*_facts(state), *_spent(judge, state)],
         }
         for state in numbers
     ]
@@ -285,7 +287,7 @@ def _explored(judge: Interpreter) -> tuple[list[dict[str, Any]], list[dict[str, 
 
 
 def _facts(state: State) -> list[str]:
-    """Return what is not as empty as it can be, in the order of the specification."""
+    """Return the facts of a state without empty relations and default values, in the order of the specification."""
     values = (
         f"{name}{_row(row)} = {value}"
         for name, table in state.functions.items()
@@ -293,6 +295,11 @@ def _facts(state: State) -> list[str]:
     )
     held = (f"{name}{_row(row)}" for name, rows in state.relations.items() for row in sorted(rows))
     return [*values, *held]
+
+
+def _spent(judge: Interpreter, state: State) -> list[str]:
+    """Return what the adversary has spent, where states that are equal otherwise differ in it."""
+    return [] if judge.instance.budget is None else [f"moves spent = {state.spent}"]
 
 
 def _row(row: tuple[str, ...]) -> str:

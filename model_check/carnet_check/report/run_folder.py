@@ -1,16 +1,16 @@
-"""The folder that ``verify --out`` writes: a report needs nothing else, not even the specification.
+"""The folder that ``verify --out`` writes; it is all that a report needs, even without the specification.
 
 ========================= ==========================================================================================
-``verdicts.jsonl``        one verdict to a line; the same bytes for the same commit, profile and solver build
-``timings.jsonl``         what each verdict took
+``verdicts.jsonl``        one verdict on each line; the same bytes for the same commit, profile and solver build
+``timings.jsonl``         the time of each verdict
 ``run.json``              the closing block, the goals, the notes
-``spec.json``             what was claimed: sentences, threat models, assumptions, defences, lemmas; see ``outline``
+``spec.json``             the specification: sentences, threat models, assumptions, defences, lemmas; see ``outline``
 ``attacks/NAME.json``     each violation, minimised and replayed, step by step; ``NAME.itf.json``: the same as ITF
 ``graphs/NAME.json``      the states of instances that are small enough to draw
 ========================= ==========================================================================================
 
-What is read back may have been changed by anybody, so it is read once, from plain files alone, and checked against its
-shape before anything is made of it.
+Others may have changed the folder before it is read. So it is read once, from plain files only, and its JSON is checked
+against a schema before it is used.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from carnet_command.files import make_folder, write_json, write_lines
 from carnet_command.printable import printable
 
 Files = Mapping[str, bytes]
-"""What files hold, by their names below the folder, with '/' between parts."""
+"""The bytes of files, by their path relative to the folder, with '/' between parts."""
 
 MOST_FILES = 20_000
 MOST_BYTES = 1 << 28
-"""Of all files together."""
+"""The most bytes of all files together."""
 DEEPEST = 8
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -48,10 +48,10 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def snapshot(folder: Path, wanted: Callable[[str], bool] = lambda _: True) -> dict[str, bytes]:
     """Read every file below ``folder`` whose name is ``wanted``, in the order of their names.
 
-    ``wanted`` is asked for folders too, whose names end with '/'. The folder itself may be reached by a link.
+    ``wanted`` is also called for folders, whose names end with '/'. The path of the folder itself may contain links.
 
     Raises:
-        UsageError: something is no plain file or folder, has no plain name, or is too large.
+        UsageError: an entry is no plain file or folder, or its name is not plain, or the files are too large.
     """
     found: dict[str, bytes] = {}
     left = MOST_BYTES
@@ -68,7 +68,7 @@ def snapshot(folder: Path, wanted: Callable[[str], bool] = lambda _: True) -> di
 
 
 def plain_name(name: str) -> bool:
-    """Whether a name is a relative path that means one file, and the same one, everywhere."""
+    """Whether a name is a relative path that means the same file on every system."""
     parts = name.split("/")
     return (
         len(parts) <= DEEPEST
@@ -79,7 +79,7 @@ def plain_name(name: str) -> bool:
 
 
 def twins(names: list[str]) -> tuple[str, str] | None:
-    """Return two names that some file systems take for one, if there are such."""
+    """Return two names that some file systems treat as equal, or None."""
     seen: dict[str, str] = {}
     for name in names:
         folded = unicodedata.normalize("NFKC", name).casefold()
@@ -148,7 +148,7 @@ ITF_ENDING = ".itf.json"
 
 @dataclass(frozen=True)
 class Run:
-    """A run as it is written to a folder and read back: plain JSON values throughout."""
+    """The content of a run folder, as plain JSON values."""
 
     verdicts: tuple[Mapping[str, Any], ...]
     run: Mapping[str, Any]
@@ -157,21 +157,21 @@ class Run:
     graphs: tuple[Mapping[str, Any], ...] = ()
     timings: tuple[Mapping[str, Any], ...] = ()
     itf: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The ITF trace of each attack, by the attack's name; written, not read back."""
+    """The ITF trace of each attack, by the attack's name; these are written but never read."""
 
     @property
     def exit_code(self) -> int:
-        """What the run exited with, unless it was interrupted."""
+        """The exit code of the run, unless it was interrupted."""
         return exit_code([result(row) for row in self.verdicts])
 
     def write(self, folder: Path) -> None:
-        """Write the run; every file is whole before it gets its name, and what an earlier run left goes first.
+        """Write the run; each file is written atomically, and the files of an earlier run are removed first.
 
         Raises:
             UsageError: a file cannot be written.
         """
         make_folder(folder)
-        # Remove the attacks and graphs of an earlier run, and first of all its name: half a run is no run
+        # Remove an earlier run: first run.json, so that a part of a run is not mistaken for a run, then the other files
         ours = any((folder / name).is_file() for name in (RUN, VERDICTS))
         (folder / RUN).unlink(missing_ok=True)
         for part in (ATTACKS, GRAPHS):
@@ -191,7 +191,7 @@ class Run:
 
 
 def _make_part(folder: Path) -> None:
-    """Make sure that a folder inside a run is one of its own: nothing is written, or removed, behind a link."""
+    """Create a folder inside a run; refuse a link, so that nothing outside the run is written or removed."""
     if folder.is_symlink():
         raise UsageError(f"expected a folder of the run's own, and '{folder}' is a link")
     make_folder(folder)
@@ -210,16 +210,16 @@ def write_attack(folder: Path, attack: Mapping[str, Any], itf: Mapping[str, Any]
 
 
 def read_run(folder: Path) -> Run:
-    """Read what :meth:`Run.write` wrote.
+    """Read a folder that :meth:`Run.write` wrote.
 
     Raises:
-        UsageError: ``folder`` was not written by ``verify --out``, or something in it is not what it should be.
+        UsageError: ``folder`` was not written by ``verify --out``, or a file in it is malformed.
     """
     return run_of(snapshot(folder, _is_of_a_run), folder)
 
 
 def _is_of_a_run(name: str) -> bool:
-    """Whether a file is one that a run is read from; everything else in the folder is somebody else's."""
+    """Whether a file is part of a run; other files in the folder are ignored."""
     inside, slash, file = name.partition("/")
     if not slash:
         return name in (RUN, SPEC, VERDICTS, TIMINGS, ATTACKS, GRAPHS)
@@ -227,10 +227,10 @@ def _is_of_a_run(name: str) -> bool:
 
 
 def run_of(files: Files, folder: Path) -> Run:
-    """Return the run that ``files`` hold; ``folder`` is what errors call the place that they are from.
+    """Return the run that is stored in ``files``; ``folder`` is named in errors.
 
     Raises:
-        UsageError: something is not what it should be.
+        UsageError: a file is malformed.
     """
     if RUN not in files:
         raise UsageError(f"expected a folder written by 'carnet verify --out', and '{folder}' has no {RUN}")
@@ -266,27 +266,27 @@ class _Reader:
     folder: Path
 
     def object(self, name: str) -> dict[str, Any]:
-        """Return the object that a file holds."""
+        """Return the JSON object in a file."""
         return self._parsed(name, self._text(name))
 
     def objects(self, part: str) -> dict[str, dict[str, Any]]:
-        """Return the objects in the files of a part, by the names of the files."""
+        """Return the JSON objects in the files of a subfolder, by the names of the files."""
         names = (name for name in self.files if name.startswith(f"{part}/") and name.count("/") == 1)
         return {name: self.object(name) for name in names if name.endswith(".json") and not name.endswith(ITF_ENDING)}
 
     def lines(self, name: str) -> list[dict[str, Any]]:
-        """Return the objects in a file that has one on each line."""
+        """Return the JSON objects in a file with one on each line."""
         return list(self._lines(name))
 
     def check(self, name: str, shape: shapes.Shape, value: Any, line: int = 0) -> None:
-        """Make sure that what a file, or a line of it, holds has a shape; JSONPath (RFC 9535) says where not."""
+        """Check the shape of a value in a file or a line of it; an error gives the place as a JSONPath (RFC 9535)."""
         try:
             shape(value, "$")
         except shapes.ShapeError as error:
             raise UsageError(f"{self._place(name, line)} is no part of a run: {printable(str(error))}") from None
 
     def _lines(self, name: str) -> Iterator[dict[str, Any]]:
-        lines = self._text(name).removesuffix("\n").split("\n")  # other ends of lines may stand inside a text
+        lines = self._text(name).removesuffix("\n").split("\n")  # other line separators may occur in a text
         for place, line in enumerate(lines, 1):
             if line or place < len(lines):
                 yield self._parsed(name, line, place)
@@ -313,16 +313,16 @@ class _Reader:
         return f"'{self.folder / name}'" + (f", line {line}," if line else "")
 
 
-# -- The shape of a run folder: what every file in it has to hold for a report to be made of it ----
+# -- The schema of a run folder: what a report requires of each file -------------------------------
 
 MOST_DRAWN = 2_000
-"""States, and steps between two of them, of a graph."""
+"""The most states of a graph, and the most steps between two of them."""
 
 _texts = rows(text)
 
 
 def _fields(shape: Shape, names: str) -> dict[str, Shape]:
-    """Give several fields one shape."""
+    """Return a mapping from several field names to one shape."""
     return dict.fromkeys(names.split(), shape)
 
 
@@ -393,8 +393,18 @@ _variant = record(
     defences=rows(record({"shuts_out": _texts}, id=text, title=text, enforced_by=_texts, removed=text)),
     lemmas=rows(record(name=text, says=text, formula=_texts)),
 )
+_named = record(id=text, title=text)
+_design = record(**_fields(text, "name title label"), layers=_texts, threats=rows(_named))
+_claimed = record(
+    designs=rows(_design),
+    **_fields(table(text), "claims liveness lemma_claims"),
+    assumptions=rows(record(**_fields(text, "id short sentence"))),
+    services=rows(record(title=text, available=text)),
+    findings=count,
+    carried_out=flag,
+)
 _spec = record(
-    {"places": rows(record(kind=text, name=text, file=text, line=count))},
+    {"places": rows(record(kind=text, name=text, file=text, line=count)), "claimed": _claimed},
     **_fields(text, "protocol title reference file"),
     variants=rows(_variant),
 )
@@ -426,7 +436,7 @@ _graph = record(
 
 
 def _of_a_verdict(value: Any, where: str) -> None:
-    """A verdict, which is as expected if, and only if, it says so."""
+    """Check that a verdict's field about its expectation agrees with the verdict."""
     _verdict(value, where)
     if value["as_expected"] is not result(value).as_expected:
         said = "" if value["as_expected"] else " not"
@@ -436,7 +446,7 @@ def _of_a_verdict(value: Any, where: str) -> None:
 
 
 def _of_an_attack(value: Any, where: str) -> None:
-    """An attack, in which nobody acts who is no party."""
+    """Check that only parties of the attack act in it."""
     _attack(value, where)
     parties = set(value["parties"])
     for place, event in enumerate(value["events"]):
@@ -447,7 +457,7 @@ def _of_an_attack(value: Any, where: str) -> None:
 
 
 def _of_a_graph(value: Any, where: str) -> None:
-    """A graph, which has a state, and no step from or to one that it has not."""
+    """Check that a graph has a state, and that its steps connect states of the graph."""
     _graph(value, where)
     nodes = value["nodes"]
     if not nodes:
@@ -461,7 +471,7 @@ def _of_a_graph(value: Any, where: str) -> None:
 
 
 def result(row: Mapping[str, Any]) -> Result:
-    """Return a verdict as it was before it was written down."""
+    """Return a verdict, parsed from its JSON values."""
     return Result(
         protocol=row["protocol"],
         variant=row["variant"],

@@ -1,7 +1,7 @@
-"""What JSON from outside has to look like: each part is checked once, at the edge, and then relied on.
+"""Schemas of JSON from outside: each value is checked once, where it is read, and then trusted.
 
-A shape is a function of a value and of where it stands. It returns nothing, or raises with what was expected there and
-what came. Fields that no shape names are let through: a later version may have more to say.
+A shape is a function of a value and its place. It returns None, or raises an error with the expected and the actual
+value. Fields that a shape does not name are accepted: a later version may have more fields.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any, Final, NoReturn
 
 Shape = Callable[[Any, str], None]
 MOST_COUNTED: Final = 1 << 63
-"""No number that Carnet writes comes near it."""
+"""The limit of whole numbers; numbers that Carnet writes are far below it."""
 
 
 class ShapeError(ValueError):
-    """JSON is not what it should be; the message says where."""
+    """A JSON value does not have its shape; the message says where."""
 
 
 def parsed(text: str) -> Any:
-    """Return the value of a JSON text that every reader takes for the same.
+    """Return the value of a JSON text that all parsers read alike.
 
     Raises:
-        ShapeError: it is not JSON, names a field twice, nests too deep, or has a number or character that cannot be.
+        ShapeError: it is not JSON, repeats a field, is nested too deeply, or has an invalid number or character.
 
     Source: RFC 8259, sections 4 (names that are not unique), 6 (numbers), 8.2 (halves of characters) and 9 (limits).
     """
@@ -60,31 +60,31 @@ def _no_constant(word: str) -> NoReturn:
 
 
 def text(value: Any, where: str) -> None:
-    """A text."""
+    """Check that a value is a text."""
     if not isinstance(value, str):
         raise _unexpected("a text", value, where)
 
 
 def flag(value: Any, where: str) -> None:
-    """True or false."""
+    """Check that a value is true or false."""
     if not isinstance(value, bool):
         raise _unexpected("true or false", value, where)
 
 
 def count(value: Any, where: str) -> None:
-    """A whole number, not below zero."""
+    """Check that a value is a whole number, not below zero."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < MOST_COUNTED:
         raise _unexpected("a whole number", value, where)
 
 
 def number(value: Any, where: str) -> None:
-    """A number, not an infinite one."""
+    """Check that a value is a finite number."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < MOST_COUNTED:
         raise _unexpected("a number", value, where)
 
 
 def maybe(shape: Shape) -> Shape:
-    """Return the shape of what may be null instead."""
+    """Return the shape of a value that may also be null."""
 
     def check(value: Any, where: str) -> None:
         if value is not None:

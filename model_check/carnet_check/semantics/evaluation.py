@@ -1,4 +1,4 @@
-"""Evaluation: what a term stands for in a state, by a function that is made once from the shape of the term."""
+"""States, and the value of a term in a state, by a function that is compiled once for the term."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _fixed(table: Function) -> Function:
 
 
 class State:
-    """The value of every mutable symbol, and what the adversary has spent of its budget.
+    """The value of every mutable symbol, and the part of the adversary's budget that is spent.
 
     States are immutable, compare by value and hash.
     """
@@ -43,16 +43,16 @@ class State:
 
     @property
     def functions(self) -> Mapping[str, Function]:
-        """The value of each function at each row; a variable has the empty row only."""
+        """The value of each function at each row; a variable is a function with the empty row only."""
         return self._functions
 
     @property
     def spent(self) -> int:
-        """The sum of the costs of the actions taken, where a budget bounds it."""
+        """The sum of the costs of the actions taken, if a budget bounds it."""
         return self._spent
 
     def changed(self, relations: Mapping[str, Relation], functions: Mapping[str, Function], cost: int = 0) -> State:
-        """Return this state with some symbols replaced, and ``cost`` more spent."""
+        """Return this state with new values of some symbols, and with ``cost`` more spent."""
         return State({**self._relations, **relations}, {**self._functions, **functions}, self._spent + cost)
 
     def __eq__(self, other: object) -> bool:
@@ -80,19 +80,19 @@ class State:
 
 
 # --------------------------------------------------------------------------------------------------
-# Evaluation: what a term stands for in a state, by a function that is made once from the shape of the term.
+# The value of a term in a state, by a function that is compiled once for the term.
 
 Value = Callable[[State, Env], Any]
-"""What a term stands for in a state: an element, or whether a formula is true."""
+"""Returns the value of a term in a state: an element, or the truth of a formula."""
 Part = tuple[Value, bool]
-"""A part of a formula, and whether it has to be true or false."""
+"""A part of a formula, and the truth value that it has to have."""
 
 
 class Evaluation:
     """Terms and formulas over the elements and rigid facts of one instance.
 
-    A conjunction of nothing is true and a disjunction of nothing is false; so is what holds for all, or for some,
-    elements of a sort that has none.
+    An empty conjunction is true and an empty disjunction is false. Likewise, over a sort without elements, a *for all*
+    is true and a *there is* is false.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -101,17 +101,18 @@ class Evaluation:
         self._listed: dict[tuple[int, tuple[terms.Var, ...], bool], tuple[Term, list[list[Part]]]] = {}
 
     def value(self, term: Term, state: State, env: Env) -> str | bool:
-        """Return the element that a term stands for, or whether a formula is true.
+        """Return the element that is the value of a term, or the truth of a formula.
 
-        ``env`` names an element for each variable that is free in it.
+        ``env`` has an element for each free variable.
         """
-        found: str | bool = self._value_of(term)(state, env)
+        found: str | bool = self.function(term)(state, env)
         return found
 
-    def _value_of(self, term: Term) -> Value:
-        """Return the function for a term; it is kept by the identity of the term, which is kept with it.
+    def function(self, term: Term) -> Value:
+        """Return the compiled function of a term, cached by the term's identity; the cache keeps the term alive.
 
-        Those of quantified formulas are not kept: what is closed over its parameters is a new term each time.
+        Functions of quantified formulas are not cached: closing a formula over its parameters makes a new term each
+        time.
         """
         if isinstance(term, terms.Forall | terms.Exists):
             return self._make(term)
@@ -121,7 +122,7 @@ class Evaluation:
         return known[1]
 
     def _make(self, term: Term) -> Value:
-        make = self._value_of
+        make = self.function
         match term:
             case terms.Var(name, _):
                 return lambda _, env: env[name]
@@ -155,18 +156,18 @@ class Evaluation:
                 return lambda state, env: self.first(bound, body, state, env, wanted=True) is not None
 
     def _make_applied(self, symbol: Symbol, args: Sequence[Value]) -> Value:
-        name = symbol.name
+        name, row = symbol.name, _row(args)
         if symbol.is_relation:
             held = self.instance.relations.get(name, frozenset())
             if symbol.mutable:
-                return lambda state, env: tuple([arg(state, env) for arg in args]) in state.relations.get(name, ())
-            return lambda state, env: tuple([arg(state, env) for arg in args]) in held
+                return lambda state, env: row(state, env) in state.relations.get(name, ())
+            return lambda state, env: row(state, env) in held
         if symbol.mutable:
-            return lambda state, env: state.functions[name][tuple([arg(state, env) for arg in args])]
-        return lambda state, env: self.instance.functions[name][tuple([arg(state, env) for arg in args])]
+            return lambda state, env: state.functions[name][row(state, env)]
+        return lambda state, env: self.instance.functions[name][row(state, env)]
 
     def assignments(self, variables: Sequence[terms.Var]) -> Iterator[dict[str, str]]:
-        """Yield every way to choose elements for ``variables``, the last one changing fastest."""
+        """Yield every assignment of elements to ``variables``; the last variable changes fastest."""
         names = [var.name for var in variables]
         for row in itertools.product(*(self.instance.of(var.sort) for var in variables)):
             yield dict(zip(names, row, strict=True))
@@ -178,10 +179,10 @@ class Evaluation:
     def first(
         self, variables: Sequence[terms.Var], body: Term, state: State, env: Env | None = None, *, wanted: bool
     ) -> Env | None:
-        """Return ``env`` with the first choice of elements for which a formula is as ``wanted``, or nothing.
+        """Return ``env`` with the first choice of elements that gives a formula the truth value ``wanted``, or None.
 
-        Elements are chosen one by one, the last one changing fastest. What has to be so for the formula to be as
-        wanted is looked at as soon as its variables are chosen.
+        Elements are chosen one by one; the last variable changes fastest. Parts that the formula needs for the wanted
+        value are evaluated as soon as their variables are chosen.
         """
         parts = self._parts(tuple(variables), body, wanted)
 
@@ -192,16 +193,19 @@ class Evaluation:
             if position == len(variables):
                 return chosen
             var = variables[position]
-            further = (choose(position + 1, {**chosen, var.name: each}) for each in self.instance.of(var.sort))
-            return next((found for found in further if found is not None), None)
+            for each in self.instance.of(var.sort):
+                found = choose(position + 1, {**chosen, var.name: each})
+                if found is not None:
+                    return found
+            return None
 
         return choose(0, env or {})
 
     def _parts(self, variables: tuple[terms.Var, ...], body: Term, wanted: bool) -> list[list[Part]]:
-        """List what must be true, or false, by the number of variables that must be chosen to look at it.
+        """Return the parts with required truth values, by the number of variables that must be chosen to evaluate them.
 
-        What was listed is kept by the identity of the formula, which is kept with it: to compare two formulas takes
-        as long as to list their parts.
+        The result is cached by the identity of the formula, which the cache keeps alive: comparing two formulas would
+        take as long as listing their parts.
         """
         known = self._listed.get((id(body), variables, wanted))
         if known is None:
@@ -209,13 +213,24 @@ class Evaluation:
             for part, truth in _needed_parts(body, wanted):
                 names = {var.name for var in terms.free_variables(part)}
                 last = [position for position, var in enumerate(variables, 1) if var.name in names]
-                parts[max(last, default=0)].append((self._value_of(part), truth))
+                parts[max(last, default=0)].append((self.function(part), truth))
             known = self._listed[id(body), variables, wanted] = (body, parts)
         return known[1]
 
 
+def _row(args: Sequence[Value]) -> Callable[[State, Env], Row]:
+    """Return the function for a row of arguments; those of one and of two, which are most, need no list."""
+    match args:
+        case [one]:
+            return lambda state, env: (one(state, env),)
+        case [one, other]:
+            return lambda state, env: (one(state, env), other(state, env))
+        case _:
+            return lambda state, env: tuple([arg(state, env) for arg in args])
+
+
 def _needed_parts(term: Term, wanted: bool) -> Iterator[tuple[Term, bool]]:
-    """Yield parts which, all together, are what makes a formula true, or false, as ``wanted``."""
+    """Yield parts with truth values that are together equivalent to a formula's having the truth value ``wanted``."""
     match term:
         case terms.Not(body):
             yield from _needed_parts(body, not wanted)

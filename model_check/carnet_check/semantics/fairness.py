@@ -1,24 +1,25 @@
-r"""Fairness: what it means that an action is taken fairly, and which rules nobody has to take.
+r"""Fairness: what it means that an action is taken fairly, and which rules become optional steps.
 
-* A run is an endless sequence of states. Nobody has to take a step, so a run may stay where it is for ever, unless
-  fairness forbids it.
-* An action is *open* in a state if some step of it, with whatever parameters, can be taken and changes the state. It is
-  taken **fairly** (weak fairness) if it is not open for ever without being taken: again and again some step of it
-  changes the state, or it is not open. Fairness is asked of the action with all its parameters together, as WF_vars(A)
-  of TLA+ is of ``A == \E x : Act(x)``; which parameters are chosen is nobody's promise.
-* It is taken **strongly fairly** if it is not open again and again without being taken: from some state on it is never
-  open, or again and again some step of it changes the state, as SF_vars(A) of TLA+ asks. An action that another one
-  opens and closes is taken then, too.
-* A property with parameters is one for each choice of elements (:func:`at_each`): what is fair may depend on them.
-* Where a property says what is *given* of an action, only its steps with these parameters count, as WF_vars(B) of TLA+
-  does for ``B == \E x : Act(x) /\ x = value``: a GPU is asked to carry out the orders of the session that is waited
-  for, and may do what it likes in others. Such steps are a part of
-  the action (:func:`~carnet_spec.language.analysis.fair_parts.part`).
-* A pool, a budget or the number of elements that can be drawn fresh ends a run that would go on in a larger instance.
-  An action that only they keep from being taken is *cut short*: it is neither open nor not.
-* A rule is taken at once wherever it can be. That is exact for what may be reached; but nobody has to forge a message
-  that an honest party waits for. So a rule is a step of its own, which may be left out, if it concludes anything that
-  decides about what is claimed or about a fair action (:func:`with_rules_as_steps`).
+* A run is an infinite sequence of states. A run may stutter for ever, unless fairness forbids it.
+* An action is *open* in a state if some step of it, with any parameters, is enabled and changes the state; this is
+  ``ENABLED <<A>>_vars`` of TLA+. It is taken **fairly** (weak fairness) if it is not open from some state on for
+  ever without being taken: infinitely often some step of it changes the state, or infinitely often it is not open.
+  Fairness is required of the action with all its parameters together, as WF_vars(A) of TLA+ is of
+  ``A == \E x : Act(x)``; which parameters are chosen is left open.
+* An action is taken **strongly fairly** if it is not open infinitely often without being taken: from some state on it
+  is never open, or infinitely often some step of it changes the state, as SF_vars(A) of TLA+ requires. So an action is
+  taken even if another one opens and closes it again and again.
+* A property with parameters is one property for each choice of elements (:func:`at_each`); its fair steps may depend on
+  these.
+* If a property says what is *given* of an action, only steps with these parameters count, as in WF_vars(B) of TLA+ with
+  ``B == \E x : Act(x) /\ x = value``. For example, a GPU has to execute the orders of the session that the property is
+  about, and may ignore those of others. Such steps are a part of the action
+  (:func:`~carnet_spec.language.analysis.fair_parts.part`).
+* A pool, a budget or the number of elements that can be drawn fresh may end a run that would continue in a larger
+  instance. An action that is only disabled by these limits is *cut short*: whether it is open is undetermined.
+* A rule (deduction) is taken as soon as it is enabled. That preserves reachability, but not liveness: no one is obliged
+  to forge a message that an honest party waits for. So a rule becomes an optional step if it concludes something on
+  which the property or a fair action depends (:func:`with_rules_as_steps`).
 
 Source: L. Lamport, "The Temporal Logic of Actions", ACM TOPLAS 16(3), 1994, sections 5.3 and 5.5.
 """
@@ -41,7 +42,7 @@ from carnet_spec.trace import Trace, TraceStep
 
 
 def at_each(live: Eventually, instance: Instance) -> Iterator[tuple[Env, Eventually]]:
-    """Yield each choice of elements for the parameters of ``live``, and the property of these elements alone."""
+    """Yield each choice of elements for the parameters of ``live``, with the property for these elements."""
     for row in itertools.product(*(instance.of(var.sort) for var in live.params)):
         env = {var.name: element for var, element in zip(live.params, row, strict=True)}
         yield env, live.at(Member(var.sort, element) for var, element in zip(live.params, row, strict=True))
@@ -51,14 +52,14 @@ def at_each(live: Eventually, instance: Instance) -> Iterator[tuple[Env, Eventua
 
 
 def with_rules_as_steps(protocol: Protocol, liveness: Iterable[Eventually]) -> Protocol:
-    """Return the protocol in which rules that decide about ``liveness`` are steps that may be left out."""
+    """Return the protocol in which rules on which ``liveness`` depends are optional steps."""
     steps = frozenset().union(*(rules_as_steps(protocol, live) for live in liveness))
     actions = (replace(each, deduction=False) if each.name in steps else each for each in protocol.actions)
     return replace(protocol, actions=tuple(actions))
 
 
 def rules_as_steps(protocol: Protocol, live: Eventually) -> frozenset[str]:
-    """Return the rules that ``live`` names as fair, and those that conclude what it or a fair action depends on."""
+    """Return the rules that ``live`` names as fair, and those with conclusions on which it or a fair action depends."""
     matters = _matters(protocol, live.at(live.variables))
     rules = (each for each in protocol.actions if each.deduction)
     return frozenset(
@@ -69,7 +70,7 @@ def rules_as_steps(protocol: Protocol, live: Eventually) -> frozenset[str]:
 
 
 def _matters(protocol: Protocol, live: Eventually) -> frozenset[Symbol]:
-    """Return what is read by the property and by the guards of fair actions, what these write, and what decides it."""
+    """Return the symbols of the property and of fair actions, and the deduced symbols that decide their values."""
     fair = [part(action, live) for action in protocol.actions if action.name in live.fair]
     found = symbols_of(live.trigger) | symbols_of(live.response)
     found = found.union(*(symbols_of(guard.formula) for action in fair for guard in action.guards))
@@ -90,7 +91,7 @@ def _read_by(update: Update) -> frozenset[Symbol]:
 
 
 def divided_instance(instance: Instance, protocol: Protocol) -> Instance:
-    """Return the instance for a divided protocol: all parts of an action draw from the same elements."""
+    """Return the instance for a divided protocol: all parts of an action have the pools of the action."""
     pools = {
         (action.name, var): pool
         for action in protocol.actions
@@ -101,18 +102,18 @@ def divided_instance(instance: Instance, protocol: Protocol) -> Instance:
 
 
 def agree(protocol: Protocol, some: Eventually, other: Eventually) -> bool:
-    """Whether two properties without parameters want the same steps of each action taken fairly that both name."""
+    """Whether two properties without parameters name the same fair steps of each action that both name as fair."""
     both = (action for action in protocol.actions if action.name in some.fair and action.name in other.fair)
     return all(some.condition(each.name, each.params) == other.condition(each.name, each.params) for each in both)
 
 
 def whole(trace: Trace) -> Trace:
-    """Return a trace of a divided protocol as one of the protocol."""
+    """Return a trace of a divided protocol as a trace of the original protocol."""
     return replace(trace, steps=tuple(replace(step, action=whole_name(step.action)) for step in trace.steps))
 
 
 def counted_whole(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return what is counted of each action of a divided protocol as counts of the protocol's."""
+    """Return counts for the actions of a divided protocol as counts for those of the original protocol."""
     found: dict[str, int] = {}
     for name, count in counts.items():
         found[whole_name(name)] = found.get(whole_name(name), 0) + count
@@ -123,7 +124,7 @@ def counted_whole(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def is_limited(action: Action, instance: Instance) -> bool:
-    """Whether the instance may keep an action from being taken that its guards allow."""
+    """Whether limits of the instance may disable an action that its guards allow."""
     pooled = any(
         len(instance.pools.get((action.name, var.name), instance.of(var.sort))) < len(instance.of(var.sort))
         for var in action.params
@@ -132,16 +133,16 @@ def is_limited(action: Action, instance: Instance) -> bool:
 
 
 def guards_alone(action: Action) -> Term:
-    """Return that the guards allow the action for some elements, whatever pools, budget and unused elements say."""
+    """Return the formula that the guards allow the action for some elements, without pools, budget and fresh draws."""
     guards = conjunction(tuple(guard.formula for guard in action.guards if guard.kind is not GuardKind.FRESH))
     return Exists(action.params, guards) if action.params else guards
 
 
-# -- what can be taken ----------------------------------------------------------------------------
+# -- which actions are open -----------------------------------------------------------------------
 
 
 def is_open(judge: Interpreter, action: Action, state: State) -> bool:
-    """Whether some step of the action, or of a part of it, can be taken in a state and changes it."""
+    """Whether some step of the action, or of a part of it, is enabled in a state and changes it."""
     steps = (
         env for each, env in judge.enabled(state) if each.name == action.name and allowed(judge, action, state, env)
     )
@@ -154,25 +155,25 @@ def allowed(judge: Interpreter, action: Action, state: State, env: Env) -> bool:
 
 
 def is_cut_short(judge: Interpreter, action: Action, state: State) -> bool:
-    """Whether an action that is not open may be so for want of elements or budget alone."""
+    """Whether an action that is not open may be disabled only by pools, budget or a lack of fresh elements."""
     return is_limited(action, judge.instance) and judge.holds(guards_alone(action), state)
 
 
 # --------------------------------------------------------------------------------------------------
-# Lassos: runs that go round for ever, and whether one refutes that something happens in the end.
+# Lassos: runs that repeat some steps for ever, and whether one refutes a liveness property.
 
 
 def objection(judge: Interpreter, live: Eventually, trace: Trace) -> str:
-    """Say why ``trace`` is no fair run in which ``live`` waits in vain, for whichever elements; nothing, if it is one.
+    """Return why ``trace`` is no fair run that violates ``live``, for any elements; empty if it is one.
 
     Args:
-        judge: of the protocol with the rules as steps that decide about ``live``.
-        live: what is said to fail.
-        trace: a lasso, with all deductions written out or with none.
+        judge: the interpreter of the protocol in which rules on which ``live`` depends are steps.
+        live: the property.
+        trace: a lasso, with all deductions or with none.
 
     Raises:
         NotEnabled: a step cannot be taken.
-        SpecificationError: an action is unknown, or its arguments are not the action's.
+        SpecificationError: an action is unknown, or the arguments do not fit its parameters.
     """
     states = judge.replay(trace)
     if trace.loop is None:
@@ -196,13 +197,13 @@ def _objection(judge: Interpreter, live: Eventually, states: Sequence[State], tr
 def waits_in_vain(
     judge: Interpreter, live: Eventually, states: Sequence[State], trace: Trace
 ) -> tuple[Env, Eventually] | None:
-    """Return the first elements for which a lasso waits in vain, and the property of these; ``states`` are along it."""
+    """Return the first elements for which a lasso violates ``live``, and the property for these; or None."""
     every = at_each(live, judge.instance)
     return next(((env, each) for env, each in every if not _objection(judge, each, states, trace)), None)
 
 
 def waiting_from(judge: Interpreter, live: Eventually, states: Sequence[State], loop: int) -> int | None:
-    """Return the first place of a lasso from which it waits for ever, if it does; ``live`` has no parameters."""
+    """Return the first place from which a lasso waits for the response for ever, or None, for no parameters."""
     begin = None
     for place, state in enumerate(states):
         if judge.holds(live.response, state):
@@ -215,7 +216,7 @@ def waiting_from(judge: Interpreter, live: Eventually, states: Sequence[State], 
 
 
 def fairly(judge: Interpreter, live: Eventually, name: str, states: Sequence[State], trace: Trace) -> str:
-    """Say how the part of a lasso that is repeated is fair to an action that ``live`` names; nothing, if it is not.
+    """Return why the repeated part of a lasso is fair to an action that ``live`` names; empty if it is not fair.
 
     The property has no parameters.
     """
@@ -240,9 +241,10 @@ def fairly(judge: Interpreter, live: Eventually, name: str, states: Sequence[Sta
 
 
 def going_round(judge: Interpreter, stem: Iterable[TraceStep], repeated: Sequence[TraceStep], trace: Trace) -> Trace:
-    """Return ``trace`` with the steps of a lasso: a way to where it begins, and steps that are taken again and again.
+    """Return ``trace`` with the steps of a lasso: the stem, and the repeated steps.
 
-    Both list no deduction. What matters to a search returns after one round, and the whole state after some more.
+    Both are given without deductions. After one round, the part of the state that the search distinguishes is the same;
+    the repeated steps are taken until the whole state is.
 
     Raises:
         NotEnabled: a step cannot be taken.

@@ -1,12 +1,12 @@
-"""The judge itself: first states, steps, traces and formulas of one protocol on one instance."""
+"""The interpreter: first states, steps, traces and formulas of one protocol on one instance."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from carnet_check.semantics.evaluation import Env, Evaluation, Function, Relation, State
+from carnet_check.semantics.evaluation import Env, Evaluation, Function, Relation, State, Value
 from carnet_spec.language import (
     Action,
     Axiom,
@@ -39,7 +39,7 @@ from carnet_spec.language.terms import (
 from carnet_spec.trace import Trace, TraceStep
 
 NOTHING = State({}, {})
-"""The state that what never changes is evaluated in."""
+"""The state in which rigid terms are evaluated."""
 
 
 class Interpreter:
@@ -72,7 +72,7 @@ class Interpreter:
     # -- states and steps --------------------------------------------------------------------------
 
     def start(self) -> State:
-        """Return the first state before any deduction; nothing is spent."""
+        """Return the first state, before any deduction and with an unspent budget."""
         return self._start
 
     def initial(self) -> State:
@@ -80,24 +80,24 @@ class Interpreter:
         return self.saturate(self.start())
 
     def enabled(self, state: State) -> Iterator[tuple[Action, Env]]:
-        """Yield every step that can be taken, deductions aside, in the protocol's order."""
+        """Yield every enabled step, without deductions, in the protocol's order."""
         for action in self._steps:
             yield from ((action, env) for env in self.enabled_by(action, state))
 
     def enabled_by(self, action: Action, state: State) -> Iterator[Env]:
-        """Yield the arguments with which one action, or one deduction, can be taken."""
+        """Yield the arguments for which an action or a deduction is enabled."""
         if self._firing.affordable(action, state):
             yield from self._firing.enabled(action, state)
 
     def fire(self, state: State, action: Action, env: Env) -> State:
-        """Take one step, or one deduction, and nothing more.
+        """Take one step or one deduction, without the deductions that follow.
 
-        Any unused element will do for a parameter that is drawn fresh: which one is no part of the meaning.
+        A parameter that is drawn fresh may be any unused element.
 
         Raises:
-            NotEnabled: a guard does not hold, and it is named; two values that are drawn fresh are the same; or the
+            NotEnabled: a guard does not hold (the error names it), two values that are drawn fresh are equal, or the
                 adversary's budget is spent.
-            SpecificationError: the arguments are not the action's.
+            SpecificationError: the arguments do not fit the action's parameters.
         """
         if set(env) != {var.name for var in action.params}:
             wanted = ", ".join(var.name for var in action.params) or "nothing"
@@ -108,20 +108,20 @@ class Interpreter:
         return self._firing.checked(state, action, env)
 
     def step(self, state: State, action: Action, env: Env) -> State:
-        """Take one step and all deductions it makes possible.
+        """Take one step and all deductions that it enables.
 
         Raises:
             NotEnabled: the step cannot be taken, as in :meth:`fire`.
-            SpecificationError: the arguments are not the action's.
+            SpecificationError: the arguments do not fit the action's parameters.
         """
         return self.saturate(self.fire(state, action, env))
 
     def saturate(self, state: State) -> State:
-        """Take every deduction that adds something, until none does."""
+        """Take deductions until none adds a fact."""
         return self._deductions.taken(state)[1]
 
     def premises_hold(self, rule: Action, state: State) -> bool:
-        """Whether some instance of a deduction can be taken, even if it adds nothing."""
+        """Whether the premises of a deduction hold for some elements, even if it adds nothing."""
         return any(True for _ in self._firing.enabled(rule, state))
 
     # -- traces ------------------------------------------------------------------------------------
@@ -129,11 +129,11 @@ class Interpreter:
     def replay(self, trace: Trace) -> list[State]:
         """Return the states along ``trace``, the first one included.
 
-        A trace that lists deductions is taken literally: every step is taken alone, from the unsaturated first state.
-        A trace that lists none is completed: deductions are taken after every step.
+        The steps of a trace with deductions are taken exactly as given, from the unsaturated first state. For a trace
+        without deductions, all deductions are taken after every step.
 
-        Steps are judged by their actions and arguments alone. That the trace names this protocol's design, and that
-        the instance satisfies the axioms of its threat model, is the caller's business: see :meth:`violated`.
+        Only actions and arguments are checked here. The caller has to check that the trace is of this design, and that
+        the instance satisfies the axioms of its threat model: see :meth:`violated`.
 
         Raises:
             NotEnabled: a step cannot be taken, as in :meth:`fire`.
@@ -148,9 +148,9 @@ class Interpreter:
         return states
 
     def expand(self, steps: Iterable[TraceStep]) -> list[TraceStep]:
-        """Write out every deduction between the given steps, which list none.
+        """Return the given steps, which have no deductions, with every deduction between them.
 
-        Deductions of the first state come before the first step.
+        The deductions of the first state come before the first step.
 
         Raises:
             NotEnabled: a step cannot be taken, as in :meth:`fire`.
@@ -163,15 +163,15 @@ class Interpreter:
         return written
 
     def expanded_start(self) -> tuple[list[TraceStep], State]:
-        """Return every deduction of the first state, and where they lead."""
+        """Return every deduction of the first state, and the saturated first state."""
         return self._deductions.taken(self.start())
 
     def expanded(self, state: State, step: TraceStep) -> tuple[list[TraceStep], State]:
-        """Return a step with every deduction that follows it, and where they lead.
+        """Return a step with every deduction that follows it, and the state after these.
 
         Args:
-            state: one in which no deduction adds anything, such as this function returns.
-            step: what is taken there.
+            state: a saturated state, such as this function returns.
+            step: the step to take.
 
         Raises:
             NotEnabled: the step cannot be taken, as in :meth:`fire`.
@@ -184,33 +184,33 @@ class Interpreter:
     # -- formulas ----------------------------------------------------------------------------------
 
     def holds(self, term: Term, state: State, env: Env | None = None) -> bool:
-        """Whether a formula is true; ``env`` names an element for each variable free in it."""
+        """Whether a formula is true; ``env`` has an element for each free variable."""
         return bool(self._evaluation.value(term, state, env or {}))
 
     def value(self, term: Term, state: State, env: Env | None = None) -> str | bool:
-        """Return what a term stands for; ``env`` names an element for each variable free in it."""
+        """Return the value of a term; ``env`` has an element for each free variable."""
         return self._evaluation.value(term, state, env or {})
 
     def counterexample(self, invariant: Invariant, state: State) -> Env | None:
-        """Return the first elements for which an invariant fails, or nothing.
+        """Return the first elements for which an invariant is false, or None.
 
-        For an invariant without parameters these are no elements, ``{}``, which is not nothing.
+        For a false invariant without parameters the result is ``{}``, not None.
         """
         return self._evaluation.first(invariant.params, invariant.body, state, wanted=False)
 
     def witness(self, params: Sequence[Var], body: Term, state: State) -> Env | None:
-        """Return the first elements for which a formula holds, or nothing."""
+        """Return the first elements for which a formula holds, or None."""
         return self._evaluation.first(params, body, state, wanted=True)
 
     def axioms_hold(self) -> list[str]:
-        """Return the names of the protocol's axioms that the instance violates: none, if all is well."""
+        """Return the names of the protocol's axioms that the instance violates."""
         return self.violated(self.protocol.axioms)
 
     def violated(self, axioms: Iterable[Axiom]) -> list[str]:
-        """Return the names of those axioms that the instance violates.
+        """Return the names of those of ``axioms`` that the instance violates.
 
         Raises:
-            SpecificationError: an axiom reads state, so that no instance decides it.
+            SpecificationError: an axiom reads a mutable symbol, so an instance alone does not decide it.
         """
         listed = list(axioms)
         for axiom in listed:
@@ -251,11 +251,11 @@ def _require_rigid(what: str, term: Term) -> None:
         raise SpecificationError(f"{what} reads {', '.join(changing)}, which changes")
 
 
-# -- Firing: which steps an action offers in a state, and the state that one of them leads to ------
+# -- Firing: the enabled steps of an action in a state, and the state after a step -----------------
 
 
 class NotEnabled(Exception):
-    """A step was asked for whose guard does not hold."""
+    """A step cannot be taken, for example because a guard does not hold."""
 
     def __init__(self, action: str, guard: str, env: Env) -> None:
         chosen = ", ".join(f"{name}={element}" for name, element in env.items())
@@ -265,6 +265,27 @@ class NotEnabled(Exception):
         self.env = dict(env)
 
 
+Affected = Callable[[State, Env], list[tuple[Row, str]]]
+"""The rows that an update is about in a state, each with the value there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ActionFunctions:
+    """What an action asks of a state and does to it.
+
+    Attributes:
+        action: it itself.
+        checks: the parts of its guards, by the number of parameters that must be known to check them.
+        guards: each guard by its name.
+        updates: each update with the function for the rows that it is about.
+    """
+
+    action: Action
+    checks: list[list[Value]]
+    guards: list[tuple[str, Value]]
+    updates: list[tuple[Update, Affected]]
+
+
 class Firing:
     """The steps of one protocol's actions, deductions included, one at a time."""
 
@@ -272,37 +293,39 @@ class Firing:
         self._evaluation = evaluation
         self._instance = evaluation.instance
         self._told_apart = distinguishable_fresh_sorts(protocol, self._instance)
-        self._checks = {action.name: _checks(action) for action in protocol.actions}
+        self._by_action: dict[int, _ActionFunctions] = {}
 
     def enabled(self, action: Action, state: State) -> Iterator[Env]:
-        """Choose the parameters one by one, checking each part of a guard as soon as it can be."""
-        checks = self._checks[action.name]
+        """Yield the enabled arguments; parts of guards are checked as soon as their parameters are chosen."""
+        checks = self._functions(action).checks
 
         def choose(position: int, chosen: Env) -> Iterator[Env]:
-            if all(self._evaluation.value(part, state, chosen) for part in checks[position]):
-                if position == len(action.params):
-                    yield chosen
-                else:
-                    var = action.params[position]
-                    for element in self._choices(action, var, state, chosen):
-                        yield from choose(position + 1, {**chosen, var.name: element})
+            for part in checks[position]:
+                if not part(state, chosen):
+                    return
+            if position == len(action.params):
+                yield chosen
+            else:
+                var = action.params[position]
+                for element in self._choices(action, var, state, chosen):
+                    yield from choose(position + 1, {**chosen, var.name: element})
 
         return choose(0, {})
 
     def affordable(self, action: Action, state: State) -> bool:
-        """Whether the adversary's budget allows one more of these steps."""
+        """Whether the adversary's budget allows one more step of this action."""
         budget = self._instance.budget
         return budget is None or state.spent + action.cost <= budget
 
     def checked(self, state: State, action: Action, env: Env) -> State:
-        """Take a step whose parameters were given, if it can be taken.
+        """Take a step with given arguments, if it is enabled.
 
         Raises:
-            NotEnabled: a guard does not hold, two values drawn fresh are the same, or the budget is spent.
+            NotEnabled: a guard does not hold, two values drawn fresh are equal, or the budget is spent.
         """
-        for guard in action.guards:
-            if not self._evaluation.value(guard.formula, state, env):
-                raise NotEnabled(action.name, guard.name, env)
+        for name, holds in self._functions(action).guards:
+            if not holds(state, env):
+                raise NotEnabled(action.name, name, env)
         drawn = [(var.sort, env[var.name]) for var in action.fresh]
         if len(set(drawn)) < len(drawn):
             raise NotEnabled(action.name, "fresh values differ", env)
@@ -314,9 +337,9 @@ class Firing:
         """Return the state after a step that is known to be enabled."""
         relations: dict[str, Relation] = {}
         functions: dict[str, Function] = {}
-        for update in action.updates:
+        for update, affected in self._functions(action).updates:
             name = update.symbol.name
-            rows = list(self._affected(update, before, env))
+            rows = affected(before, env)
             if update.effect is Effect.INSERT:
                 held = relations.get(name, before.relations.get(name, frozenset()))
                 relations[name] = held | {row for row, _ in rows}
@@ -337,25 +360,40 @@ class Firing:
         unused = [element for element in pool if (element,) not in used and element not in drawn]
         return unused if var.sort in self._told_apart else unused[:1]
 
-    def _affected(self, update: Update, before: State, env: Env) -> Iterator[tuple[Row, str]]:
+    def _functions(self, action: Action) -> _ActionFunctions:
+        """Return the functions for an action; they are kept by its identity, and it is kept with them."""
+        known = self._by_action.get(id(action))
+        if known is None:
+            guards = [(guard.name, self._evaluation.function(guard.formula)) for guard in action.guards]
+            updates = [(update, self._affected(update)) for update in action.updates]
+            known = self._by_action[id(action)] = _ActionFunctions(action, self._checks(action), guards, updates)
+        return known
+
+    def _affected(self, update: Update) -> Affected:
+        """Return the function for the rows that an update is about, each with its value."""
         evaluation = self._evaluation
-        for more in evaluation.assignments(update.each):
-            every = {**env, **more}
-            if evaluation.value(update.when, before, every):
-                row = tuple(str(evaluation.value(arg, before, every)) for arg in update.args)
-                value = "" if update.value is None else str(evaluation.value(update.value, before, every))
-                yield row, value
+        when, args = evaluation.function(update.when), list(map(evaluation.function, update.args))
+        value = None if update.value is None else evaluation.function(update.value)
 
+        def rows(before: State, env: Env) -> list[tuple[Row, str]]:
+            every = ({**env, **more} for more in evaluation.assignments(update.each))
+            return [
+                (tuple([str(arg(before, each)) for arg in args]), "" if value is None else str(value(before, each)))
+                for each in every
+                if when(before, each)
+            ]
 
-def _checks(action: Action) -> list[list[Term]]:
-    """List the parts of the guards by the number of parameters that must be known to check them."""
-    checks: list[list[Term]] = [[] for _ in range(len(action.params) + 1)]
-    for guard in action.guards:
-        for part in _conjuncts(guard.formula):
-            needed = free_variables(part)
-            last = [position for position, var in enumerate(action.params, 1) if var in needed]
-            checks[max(last, default=0)].append(part)
-    return checks
+        return rows
+
+    def _checks(self, action: Action) -> list[list[Value]]:
+        """Return the parts of the guards by the number of parameters that must be chosen to check them."""
+        checks: list[list[Value]] = [[] for _ in range(len(action.params) + 1)]
+        for guard in action.guards:
+            for part in _conjuncts(guard.formula):
+                needed = free_variables(part)
+                last = [position for position, var in enumerate(action.params, 1) if var in needed]
+                checks[max(last, default=0)].append(self._evaluation.function(part))
+        return checks
 
 
 def _conjuncts(term: Term) -> Iterator[Term]:
@@ -367,7 +405,7 @@ def _conjuncts(term: Term) -> Iterator[Term]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Deductions: what follows by itself in a state, taken until nothing is added, and why the order is no matter.
+# Deductions: they are taken until none adds a fact, and their order does not matter.
 
 
 class Deductions:
@@ -383,7 +421,7 @@ class Deductions:
         self._concern = {rule.name: _concern(rule) for rule in rules}
         inserted = frozenset(update.symbol for rule in rules for update in rule.updates)
         for rule in rules:
-            # Refuse a deduction whose premises deny what deductions insert: it would depend on their order
+            # Refuse a deduction whose premises negate what deductions insert: its outcome would depend on their order
             premises = [guard.formula for guard in rule.guards]
             premises += [term for update in rule.updates for term in (*update.args, update.when)]
             for part in premises:
@@ -401,13 +439,14 @@ class Deductions:
                 raise SpecificationError(f"rule {rule.name} costs a move of the adversary, but a deduction is free")
 
     def taken(self, state: State, settled: State | None = None) -> tuple[list[TraceStep], State]:
-        """Take every deduction that adds something, until none does; return these and the state.
+        """Take deductions until none adds a fact; return the deductions and the state.
 
-        A rule that added nothing adds nothing as long as what it reads and writes is the same, so it is not tried.
+        A rule that added nothing is not tried again until a symbol that it reads or writes changes.
 
         Args:
-            state: where to begin.
-            settled: a state in which no deduction adds anything, if one is known; the nearer the fewer rules are tried.
+            state: the state to begin with.
+            settled: a saturated state, if one is known; the fewer symbols differ from ``state``, the fewer rules are
+                tried.
         """
         steps: list[TraceStep] = []
         tried = dict.fromkeys(self._concern, settled)
@@ -460,22 +499,22 @@ def _denied(term: Term, positive: bool = True) -> frozenset[Symbol]:
             return symbols_of(term)
 
 
-# -- Replays: traces taken step by step, and what several of them begin with taken once ------------
+# -- Replays: traces are replayed step by step; a common prefix of several traces is taken once ----
 
 
 @dataclass(slots=True)
 class _ReplayNode:
-    """Where some steps lead, and where more steps lead from there."""
+    """A node of the prefix tree of replayed traces: a state, and the nodes after further steps."""
 
     state: State
     further: dict[TraceStep, _ReplayNode] = field(default_factory=dict)
 
 
 class Replays:
-    """Replays the traces of one protocol on one instance; many shortest traces begin alike.
+    """Replays traces of one protocol on one instance; many shortest traces have a common prefix.
 
     Attributes:
-        interpreter: which takes the steps.
+        interpreter: the interpreter that takes the steps.
     """
 
     def __init__(self, interpreter: Interpreter) -> None:
@@ -483,7 +522,7 @@ class Replays:
         self._begins: dict[bool, _ReplayNode] = {}
 
     def end(self, steps: Iterable[TraceStep]) -> State:
-        """Return the state in which steps end; they are taken as :meth:`Interpreter.replay` takes those of a trace.
+        """Return the state after steps, which are taken as in :meth:`Interpreter.replay`.
 
         Raises:
             NotEnabled: a step cannot be taken.

@@ -1,1 +1,1 @@
-"""What ``carnet init`` begins a protocol of one's own with: files that work as they stand, to be changed in steps."""
+"""The files that ``carnet init`` copies: a working small protocol, to be changed step by step into the user's own."""

@@ -1,1 +1,1 @@
-"""A verification run: planned, carried out by the engines, and checked for what would make a pass worthless."""
+"""A verification run: planning, running the engines, and checks for vacuity and disagreement."""

@@ -1,4 +1,4 @@
-"""One table: what each engine says of each proof obligation of a protocol, and whether any two disagree.
+"""A table with each engine's answer to each proof obligation of a protocol, and whether any two engines disagree.
 
 ``python -m carnet_check.verification.agreement gpu-travelling --out agreement.csv`` asks every engine that answers
 obligations. Exit code 1: one proves what another finds satisfiable; 3: something is unknown.
@@ -26,12 +26,12 @@ COLUMNS = (
     *("variant", "digest", "layer", "obligations", "texts"),
     *("engine", "version", "proved", FRAME, "refuted", "unknown", "median ms", "max ms"),
 )
-"""What the summary has; ``digest`` is the variant's."""
+"""The columns of the summary; ``digest`` is that of the variant."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObligationAnswers:
-    """What each engine, by name, says of one obligation."""
+    """The answers of all engines, by name, to one obligation."""
 
     variant: str
     layer: str
@@ -41,12 +41,12 @@ class ObligationAnswers:
 
     @property
     def words(self) -> dict[str, str]:
-        """The outcome that each engine gives."""
+        """The outcome of each engine."""
         return {name: answer.outcome for name, answer in self.said.items()}
 
     @property
     def code(self) -> ExitCode:
-        """What becomes of a run in which engines say this."""
+        """The exit code that these answers require."""
         words = set(self.words.values())
         if "refuted" in words and words & {"proved", FRAME}:
             return ExitCode.VIOLATED

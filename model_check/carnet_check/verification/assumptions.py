@@ -1,7 +1,7 @@
-"""Which claims fall if an assumption falls: attacks in instances of which its axioms do not hold, and all others do.
+"""Which claims depend on an assumption: attacks in instances that violate its axioms and satisfy all others.
 
-The instances are those in which attacks are looked for, with one fact that never changes turned round, or two. That no
-claim falls in them establishes nothing.
+The instances are those of attack searches, with one or two rigid facts changed. If no claim is violated in them, that
+establishes nothing.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from carnet_spec.language import Axiom, Instance, Profile, Protocol, Row, Symbol
 from carnet_spec.language.terms import symbols_of
 
 CAPS = Caps(states=15_000)
-"""Where the search of one instance stops."""
+"""The limit of the search in one instance."""
 MOST_CHANGES = 400
-"""The most changes of one fact, and of two, that are tried."""
+"""The most changes of one fact, and the most of two facts, that are tried."""
 MOST_INSTANCES = 3
 """The most instances of one size that are searched under one threat model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fall:
-    """A claim that falls without an assumption: under which threat model, where, and after how many steps."""
+    """A claim that is violated without an assumption: the threat model, the instance, and the number of steps."""
 
     claim: str
     threat: str
@@ -40,14 +40,14 @@ class Fall:
 def falls_without(
     explorer: Explores, source: Source, protocol: Protocol, assumption: str, claims: Collection[str]
 ) -> Iterator[Fall]:
-    """Yield those of ``claims`` for which a trace was found that breaks them, and replayed by the interpreter.
+    """Yield those of ``claims`` that are violated without an assumption, by a trace that the interpreter replayed.
 
     Args:
-        explorer: looks for traces.
+        explorer: the engine that searches for traces.
         source: gives the instances.
         protocol: the design, with all assumptions.
-        assumption: what its axioms state; they are left out.
-        claims: proved claims.
+        assumption: the id of the assumption; the axioms that state it are left out.
+        claims: the names of proved claims.
 
     Raises:
         EngineError: the interpreter does not reproduce a trace.
@@ -86,9 +86,9 @@ def _searched(
 def _instances(
     source: Source, protocol: Protocol, threat: Threat, size: Profile, dropped: Sequence[Axiom]
 ) -> Iterator[tuple[Instance, str]]:
-    """Yield instances of a size, at most two changes away from the family's own, that break no axiom but dropped ones.
+    """Yield instances of a size, at most two changes from the family's, that violate only axioms of ``dropped``.
 
-    Only facts are changed of which the dropped axioms speak.
+    Only facts of symbols in the dropped axioms are changed.
     """
     own = source.instance(protocol, threat.id, size)
     spoken = {symbol for axiom in dropped for symbol in symbols_of(axiom.formula)}
@@ -109,7 +109,7 @@ def _instances(
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Another value of one rigid symbol in one place; ``value`` is nothing where a relation is turned round."""
+    """A change of one rigid symbol at one row: a new value of a function, or, without a value, a negated relation."""
 
     symbol: str
     row: Row
@@ -133,7 +133,7 @@ class _Change:
 
 
 def _changes(instance: Instance, rigid: Sequence[Symbol]) -> Iterator[_Change]:
-    """Yield every change of one fact, those of constants and of what is true of one element first."""
+    """Yield every change of one fact, those of constants and of unary relations first."""
     for symbol in sorted(rigid, key=lambda each: (len(each.domain), each.name)):
         for row in itertools.product(*(instance.of(sort) for sort in symbol.domain)):
             if symbol.is_relation:

@@ -1,8 +1,8 @@
-"""A verification run: every engine is asked, and what could make a pass worthless is looked for.
+"""A verification run: all engines answer, and the result is checked for vacuity.
 
-For every variant, each claim is judged under each threat model that it names. What is claimed to fail must fall. What
-could make a pass worthless (a goal nobody reaches, a step nobody takes, a premise that cannot hold) becomes a row of
-its own, or takes the claim's place.
+For every variant, each claim is judged under each threat model that it names. An expected violation has to be found.
+Vacuity (a goal that is never reached, an action that is never taken, a premise that cannot hold) becomes a row of its
+own, or replaces the claim's verdict.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SILENT = NullListener()
 
 
 def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
-    """Ask every engine what was planned, check the answers, and list the rows in a fixed order."""
+    """Run every planned engine, check the answers, and return the rows in a fixed order."""
     began = time.monotonic()
     with _begun(campaign) as engines:
         answers, settled = _run_engines(campaign, engines, listener)
@@ -66,9 +66,9 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
 
 @contextmanager
 def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
-    """Start an asynchronous engine early, beside those before it, which are expected to prove everything.
+    """Start an engine that runs in the background early, in parallel with the engines before it.
 
-    Of several, none is started early: each may take all the memory that there is for explorations.
+    If there are several such engines, none is started early: each may use all the memory for explorations.
     """
     able = [each for each in campaign.engines if isinstance(each, RunsInBackground)]
     if len(able) != 1 or able[0] is campaign.engines[0] or campaign.task.jobs == 1:
@@ -85,7 +85,7 @@ def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
 def _run_engines(
     campaign: Campaign, engines: Sequence[Engine], listener: Listener
 ) -> tuple[tuple[EngineResult, ...], set[tuple[str, str, str]]]:
-    """Return what each engine answers, and which liveness was proved before an engine (engine, variant, name)."""
+    """Return the engines' answers, and the liveness proved before an engine ran, as (engine, variant, name)."""
     answers: tuple[EngineResult, ...] = ()
     settled: set[tuple[str, str, str]] = set()
     for engine in engines:
@@ -97,7 +97,7 @@ def _run_engines(
 
 
 def _with_proved(campaign: Campaign, proved: Collection[tuple[str, str]]) -> Campaign:
-    """Return the campaign in which liveness that is proved for any size need not be decided for one."""
+    """Return the campaign without exploration of liveness properties that are proved for every size."""
     return replace(campaign, plans=tuple(_without(plan, proved) for plan in campaign.plans))
 
 
@@ -108,7 +108,7 @@ def _without(plan: Plan, proved: Collection[tuple[str, str]]) -> Plan:
 
 
 def _not_explored(settled: Iterable[tuple[str, str, str]]) -> Iterator[str]:
-    """Say what was not decided for an instance, by which engine, because it is proved."""
+    """Yield notes about the liveness properties that an engine did not explore because they are proved."""
     for (engine, variant), group in groupby(sorted(settled), key=itemgetter(0, 1)):
         names = ", ".join(name for _, _, name in group)
         told = f"proved for any size, so no instance was explored for it (--engine {engine} does that): {names}"
@@ -116,7 +116,7 @@ def _not_explored(settled: Iterable[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def _order(campaign: Campaign, row: Result) -> tuple[int, ...]:
-    """By variant, kind, claim, threat model and engine."""
+    """Return the sort key of a row: variant, kind, claim, threat model and engine."""
     variants = [plan.protocol.variant for plan in campaign.plans]
     plan = campaign.plans[variants.index(row.variant)]
     return (
@@ -133,20 +133,19 @@ def _place(names: Sequence[str], name: str) -> int:
 
 
 # --------------------------------------------------------------------------------------------------
-# An engine's answer is checked before it counts: one row for each pair that was asked for, and no other.
+# An engine's answer is checked before it counts: it has one row for each requested pair, and no other row.
 #
-# An engine that says nothing, says it twice, or speaks of something else has a defect: nothing that it leaves out
-# passes.
+# An engine that omits a row, repeats one or adds one has a defect; an omitted row becomes an error.
 
 ALWAYS_SAID = (Verdict.UNKNOWN, Verdict.ERROR, Verdict.VIOLATED)
 """The verdicts that any engine may give; VIOLATED needs a trace."""
 
 
 def accept_answer(campaign: Campaign, engine: Engine, answer: EngineResult) -> EngineResult:
-    """Return the answer with an error for each row that is missing, and with what the run expects in every row.
+    """Return the answer with an error row for each missing row, and with the expected verdict in every row.
 
     Raises:
-        EngineError: a row is not this engine's, speaks of what was not asked, or says what the engine cannot know.
+        EngineError: a row has another engine's name, was not requested, or has a verdict that the engine cannot give.
     """
     plans = {plan.protocol.variant: plan for plan in campaign.plans}
     counts = Counter(row.key for row in answer.rows)
@@ -161,7 +160,7 @@ def accept_answer(campaign: Campaign, engine: Engine, answer: EngineResult) -> E
 
 
 def _defect(engine: Engine, plan: Plan | None, answer: EngineResult, row: Result) -> str:
-    """Say why a row cannot be what this engine was asked for, or nothing."""
+    """Return why a row is no valid answer of this engine; empty if it is one."""
     if row.engine != engine.name:
         return f"in the name of {row.engine}"
     if plan is None or (row.kind is Kind.CLAIM and (row.claim, row.threat) not in _pairs(plan)):
@@ -174,7 +173,7 @@ def _defect(engine: Engine, plan: Plan | None, answer: EngineResult, row: Result
             return "nobody asked"
     elif row.kind is not Kind.CLAIM and row.verdict is not Verdict.ERROR:
         return f"of a {row.kind}, which it does not judge"
-    empty = (Verdict.VACUOUS,) if row.kind is Kind.LEMMA_CLAIM else ()  # no case, or a hypothesis that is not needed
+    empty = (Verdict.VACUOUS,) if row.kind is Kind.LEMMA_CLAIM else ()  # no case, or an unneeded hypothesis
     if row.verdict not in (*engine.verdicts, *ALWAYS_SAID, *empty):
         return "a word that is not among its verdicts"
     shown = row.kind is Kind.LEMMA_CLAIM or _has_trace(answer, row)
@@ -211,7 +210,7 @@ def _with_expectation(campaign: Campaign, engine: Engine, plan: Plan, row: Resul
 def _missing(
     campaign: Campaign, engine: Engine, plan: Plan, answered: Collection[tuple[str, str, str, str, str]]
 ) -> Iterator[Result]:
-    """Yield an error for each pair without a row; what falls is not missed where an engine cannot show it."""
+    """Yield an error row for each pair without a row; engines that cannot show violations may omit expected ones."""
     asked = [
         (Kind.CLAIM, claim.name, threat.id)
         for claim, threat in plan.pairs
@@ -238,15 +237,15 @@ def _missing(
 
 
 # --------------------------------------------------------------------------------------------------
-# One part of a verification run: the obligations and searches that fall to it are answered, and no claim is judged.
+# One shard of a verification run: it answers its share of obligations and searches, and judges no claim.
 #
-# A claim rests on obligations of several parts, so a part has no verdict to give. It leaves its answers in the cache;
-# the run that finds them all there gives the verdicts, and asks for itself whatever it does not find.
+# A claim depends on obligations of several shards, so a shard has no verdicts. It stores its answers in the cache. A
+# later run of everything finds them there, computes the missing ones, and gives the verdicts.
 
 
 @dataclass(frozen=True, slots=True)
 class ShardOutcome:
-    """What one part of a run did."""
+    """The outcome of one shard of a run."""
 
     shard: Shard
     shares: tuple[ShardReport, ...]
@@ -254,11 +253,11 @@ class ShardOutcome:
 
     @property
     def exit_code(self) -> ExitCode:
-        """What the command exits with: 0 only if everything that falls to the part has a definite answer."""
+        """The exit code of the command: 0 only if all work of the shard has a definite answer."""
         return deciding(map(_code, self.shares))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the part as JSON values; a part has no rows, and nothing is as expected before they are joined."""
+        """Return the outcome as JSON values; a shard has no rows and no expectations."""
         return {
             "results": [],
             "summary": {"as_expected": False, "by_verdict": {}, "declared": []},
@@ -267,16 +266,16 @@ class ShardOutcome:
 
 
 def require_shareable(campaign: Campaign) -> tuple[Shares, ...]:
-    """Return the engines of a campaign, all of which can do a part of their work.
+    """Return the engines of a campaign, after a check that each can do a shard of its work.
 
     Raises:
-        UsageError: one cannot.
+        UsageError: an engine cannot.
     """
     return tuple(_able(engine) for engine in campaign.engines)
 
 
 def run_shard(campaign: Campaign, shard: Shard, listener: Listener) -> ShardOutcome:
-    """Do the part of the work that ``shard`` names."""
+    """Do the work of a shard."""
     began = time.monotonic()
     shares = tuple(engine.share(campaign.task, shard, listener) for engine in require_shareable(campaign))
     return ShardOutcome(shard, shares, time.monotonic() - began)
@@ -307,7 +306,7 @@ def _as_json(share: ShardReport) -> dict[str, Any]:
 
 
 def shard_lines(shared: ShardOutcome) -> Iterator[tuple[str, str]]:
-    """Yield what a person reads of a part, as labels and texts."""
+    """Yield the lines about a shard for display, as labels and texts."""
     for each in shared.shares:
         yield each.engine, f"{each.done:,} of {each.of:,} {each.work}s, {len(each.open):,} without an answer"
         for name, why in sorted(each.open.items())[:SHOWN_OPEN]:
@@ -319,4 +318,4 @@ def shard_lines(shared: ShardOutcome) -> Iterator[tuple[str, str]]:
 
 
 SHOWN_OPEN = 10
-"""How many pieces of work without an answer are named."""
+"""The most unanswered obligations and searches that are named."""

@@ -1,8 +1,8 @@
-"""What could make a pass worthless: engines that disagree, premises that cannot hold, goals and steps never reached.
+"""Checks for disagreement and vacuity: premises that cannot hold, goals and actions that are never reached.
 
-Every honest step is taken and every goal reached in the baseline. Under each threat model the adversary does
-something. An adversary's step that no run takes here is what some defence or size stops, so it is only mentioned,
-unless there is nothing to remove or its guards contradict one another.
+Every honest action has to be taken and every goal reached in the baseline. Under each threat model the adversary has to
+take an action. An adversary's action that is never taken may be prevented by a defence or by the size. So it is only
+mentioned, unless the protocol has no defence to remove or the action's guards contradict each other.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from carnet_spec.language.printing import fair_steps
 from carnet_spec.language.terms import TRUE, Term, conjunction
 
 # --------------------------------------------------------------------------------------------------
-# What a strict reader does not let pass: a claim on the word of one engine, and a claim that is only announced.
+# Shortcomings for a strict reader: claims that only one engine establishes, and claims that are only declared.
 
 ESTABLISHES = frozenset({Verdict.PROVED, Verdict.EXHAUSTED})
-"""What says of a claim that it holds, and not only that nothing was found."""
+"""The verdicts that establish a claim, as opposed to those that report a search without a violation."""
 
 
 def shortcomings(outcome: CampaignOutcome) -> list[str]:
-    """Return what keeps a run, all as expected, from being more than what one engine says, in the order of its rows."""
+    """Return the shortcomings of a run whose rows are all as expected, in the order of its rows."""
     return [*_alone(outcome), *(f"{each}: declared, and not stated yet" for each in outcome.campaign.declared)]
 
 
 def _alone(outcome: CampaignOutcome) -> Iterator[str]:
-    """Yield each claim that is to hold and that fewer than two engines establish."""
+    """Yield each claim that is expected to hold and that fewer than two engines establish."""
     said = (row for row in outcome.results if row.kind in (Kind.CLAIM, Kind.LIVENESS, Kind.LEMMA_CLAIM))
     rows = [row for row in said if row.expected is not Verdict.VIOLATED]
     for (variant, claim, threat), group in groupby(sorted(rows, key=_question), key=_question):
@@ -55,7 +55,7 @@ def _alone(outcome: CampaignOutcome) -> Iterator[str]:
 
 
 def proving(plan: interface.Plan, rows: Iterable[Result], claim: LemmaClaim) -> tuple[str, ...]:
-    """Return the engines that prove, under every threat model, all theorems of a lemma claim; if it has none, none."""
+    """Return the engines that prove all theorems of a lemma claim under every threat model; empty without theorems."""
     stated = {(other.name, threat.id) for other, threat in plan.pairs if other.name in claim.theorems}
     proved: dict[str, set[tuple[str, str]]] = {}
     for row in rows:
@@ -68,9 +68,9 @@ def _question(row: Result) -> tuple[str, str, str]:
     return row.variant, row.claim, row.threat
 
 
-# -- What can ever happen, in an instance of any size, by an engine that can tell ------------------
+# -- What can ever happen, in an instance of any size, decided by an engine with a solver ----------
 #
-# What is asked is weaker than reachability, so "never" is established for every instance, while "perhaps" says
+# The question over-approximates reachability. So "never" is established for every instance, while "perhaps" establishes
 # nothing.
 
 Known = Mapping[str, Term]
@@ -81,14 +81,14 @@ NOTHING_KNOWN: Known = MappingProxyType({})
 def possibilities(
     protocol: Protocol, threat: Threat | None, known: Known = NOTHING_KNOWN, runner: Runner = ONE_PROCESS
 ) -> interface.Possibilities:
-    """Return what answers whether something may ever happen, in instances of any size."""
+    """Return an object that answers whether something may ever happen, in instances of any size."""
     return able(interface.DecidesPossibility).possibilities(protocol, threat, known, runner)
 
 
 def possible_actions(protocol: Protocol, asked: interface.Possibilities, seen: Collection[str]) -> tuple[Action, ...]:
-    """Return the actions that may ever be taken; the others never are, in no instance.
+    """Return the actions that may ever be taken; no instance has a run with another action.
 
-    Those called as one of ``seen`` were taken already, so nobody has to ask.
+    The actions named in ``seen`` were taken in an exploration, so no question about them is needed.
     """
     found = [action for action in protocol.actions if action.name in seen]
     waiting = [action for action in protocol.actions if action.name not in seen]
@@ -104,12 +104,12 @@ def possible_actions(protocol: Protocol, asked: interface.Possibilities, seen: C
 
 
 def enabling_goal(action: Action) -> Goal:
-    """Return what must be reached for ``action`` to be taken."""
+    """Return the goal that ``action`` is enabled."""
     return Goal(action.name, action.params, conjunction(tuple(guard.formula for guard in action.guards)), "")
 
 
 # --------------------------------------------------------------------------------------------------
-# What could make a pass worthless: engines that disagree, premises that cannot hold, goals and steps never reached.
+# Disagreement and vacuity: premises that cannot hold, goals and actions that are never reached.
 
 ANY_THREAT = "any"
 NOTHING_WAITS = "what it waits after never happens"
@@ -120,19 +120,19 @@ NO_BASES: Mapping[RowKey, interface.ProofBasis] = {}
 
 @dataclass(frozen=True, slots=True)
 class CheckedRows:
-    """Rows that were checked, and what was found out beside them."""
+    """The checked rows, and the goals and notes that the checks added."""
 
     rows: tuple[Result, ...]
     goals: tuple[GoalOutcome, ...] = ()
     notes: tuple[str, ...] = ()
     asides: frozenset[str] = frozenset()
-    """The notes that a reader of one screen can do without: they say nothing against a verdict."""
+    """The notes that a short report may omit, as they cast no doubt on a verdict."""
 
 
 def disagreements(
     rows: Sequence[Result], plan: interface.Plan, bases: Mapping[RowKey, interface.ProofBasis] = NO_BASES
 ) -> list[Result]:
-    """Turn into errors what one engine proves and another refutes, by a trace or by the very obligation."""
+    """Return the rows, with errors where one engine proves what another refutes, by a trace or by an obligation."""
     whys: dict[RowKey, str] = {}
     mine = [row for row in rows if row.variant == plan.protocol.variant and row.kind in (Kind.CLAIM, Kind.LIVENESS)]
     for proved in (row for row in mine if row.verdict is Verdict.PROVED):
@@ -146,15 +146,15 @@ def disagreements(
 
 
 def _is_about_the_same(row: Result, proved: Result) -> bool:
-    """Whether a proof speaks of what a row is about; one of liveness is good under every threat model."""
+    """Whether a proof is about the subject of a row; a proof of liveness is valid under every threat model."""
     everywhere = proved.kind is Kind.LIVENESS and proved.threat == ANY_THREAT
     return (row.kind, row.claim) == (proved.kind, proved.claim) and (everywhere or row.threat == proved.threat)
 
 
 def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, interface.ProofBasis]) -> str:
-    """Say how a row contradicts one that says PROVED of the same pair, if it does.
+    """Return how a row contradicts a PROVED row of the same pair; empty if it does not.
 
-    A proof that uses no axioms of a threat model is good under it, too.
+    A proof that uses no axioms of a threat model is valid under it, too.
     """
     if row.verdict is Verdict.VIOLATED:
         return "a replayed trace refutes"
@@ -165,18 +165,18 @@ def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, interface.P
 
 
 def check_plan(campaign: Campaign, plan: interface.Plan, evidence: Evidence, found: CheckedRows) -> CheckedRows:
-    """Return the rows with vacuous claims marked, and with a row for everything else that is vacuous."""
+    """Return the rows with vacuous claims marked, and with a row for every other kind of vacuity."""
     check = _Check(campaign, plan, evidence, found.rows)
     marked = list(check.with_premises_checked(found.rows))
-    if plan.protocol.lemma_claims and not plan.protocol.actions:  # no step is spoken of: nothing is to be reached
+    if plan.protocol.lemma_claims and not plan.protocol.actions:  # lemma claims alone: there are no steps and no goals
         return replace(found, rows=tuple(marked), notes=(*found.notes, *check.notes))
     if check.is_unsure:
-        check.note("no solver was asked, so nobody looked for premises that never hold")
+        check.note("no solver was asked, so premises that never hold were not looked for")
     if not evidence.searches:
-        check.note("not explored, so nobody looked for goals out of reach and steps that nobody takes")
+        check.note("not explored, so unreachable goals and steps that no run takes were not looked for")
     elif campaign.request.claims:
         check.note(
-            "only some claims were explored, so nobody looked for goals out of reach and steps that nobody takes"
+            "only some claims were explored, so unreachable goals and steps that no run takes were not looked for"
         )
     else:
         marked += [*check.goals(), *check.actions(), *check.threats()]
@@ -188,7 +188,7 @@ def check_plan(campaign: Campaign, plan: interface.Plan, evidence: Evidence, fou
 
 
 def _fairness(live: Eventually, names: Iterable[str]) -> str:
-    """Say of what steps a proof needs fairness, weak and strong."""
+    """Return the words for the actions whose weak and strong fairness a proof needs."""
     by = live.fair_to(names)
     kinds = {"weak": [name for name in by.fair if name not in by.strong], "strong": by.strong}
     steps = {kind: fair_steps(replace(by.fair_to(some), strong=())) for kind, some in kinds.items() if some}
@@ -196,7 +196,7 @@ def _fairness(live: Eventually, names: Iterable[str]) -> str:
 
 
 def _called(number: int, several: bool) -> str:
-    """Name a premise: by its number, if the claim has several."""
+    """Return the name of a premise, with its number if the claim has several."""
     return f"premise {number}" if several else "the premise"
 
 
@@ -219,7 +219,7 @@ class _Check:
         self.is_unsure = isinstance(self._whatever_happens, interface.NoSolver)
 
     def _possibilities_under(self, threat: Threat | None, known: Known = NOTHING_KNOWN) -> interface.Possibilities:
-        """Return what tells what may happen; nobody is asked where only engines run that believe no solver."""
+        """Return what answers questions of possibility; without a solver if all engines of the run trust none."""
         if all(engine.believes_no_solver for engine in self.campaign.engines):
             return interface.NoSolver()
         found = possibilities(self.protocol, threat, known, self.campaign.task.runner)
@@ -229,7 +229,7 @@ class _Check:
 
     @property
     def remembered(self) -> tuple[str, ...]:
-        """What a cache knew of what may ever happen, where there is one."""
+        """The notes about cached answers to questions of possibility."""
         together = CacheStatistics()
         for each in self.before:
             together.add(each.used)
@@ -238,7 +238,7 @@ class _Check:
     # -- premises ---------------------------------------------------------------------------------
 
     def with_premises_checked(self, rows: Sequence[Result]) -> Iterator[Result]:
-        """Yield the rows; those of a claim whose premise cannot hold say so, and those under a contradiction."""
+        """Yield the rows; those of a claim with an impossible premise, or under contradictory axioms, are VACUOUS."""
         claims = {claim.name: claim for claim, _ in self.plan.pairs}
         vacuous = {name: why for name, claim in claims.items() if (why := self._vacuous_claim(claim))}
         impossible = {threat.id for threat in self.plan.threats if self._worlds.has_contradiction(threat)}
@@ -257,7 +257,7 @@ class _Check:
                 yield row
 
     def _vacuous_claim(self, claim: Claim) -> str:
-        """Say why ``claim``, or a part of it, can never apply, if it cannot."""
+        """Return why ``claim``, or a part of it, can never apply; empty if it can."""
         premises = premises_of(claim.checked)
         named = {_called(number, len(premises) > 1): premise for number, premise in enumerate(premises, 1)}
         return next((why for called, premise in named.items() if (why := self._vacuous(claim, called, premise))), "")
@@ -268,16 +268,14 @@ class _Check:
         threats = [None if threat == NO_THREAT else threat for other, threat in self.plan.pairs if other == claim]
         if able_under := [threat for threat in threats if self._may_happen(premise, threat)]:
             if not self.is_unsure and not any(self._asked(threat).answered(premise) for threat in able_under):
-                self.note(
-                    f"nobody could tell whether {called} of {claim.name} can ever be met: the solver does not answer"
-                )
+                self.note(f"it is unknown whether {called} of {claim.name} can ever be met: the solver does not answer")
             elif self.evidence.broad:
                 self.note(f"{called} of {claim.name} is met in no state of this profile, though it can be")
             return ""
         return f"{called} never holds, so the claim says nothing"
 
     def _may_happen(self, what: Goal, threat: Threat | None) -> bool:
-        """Whether some instance, of whatever size, may reach ``what``: if not, that is established."""
+        """Whether some instance, of any size, may reach ``what``; False is established, True is not."""
         return self._asked(threat).may(what, self._takeable(threat))
 
     def _takeable(self, threat: Threat | None) -> tuple[Action, ...]:
@@ -288,21 +286,21 @@ class _Check:
         return self._possible[key]
 
     def _asked(self, threat: Threat | None) -> interface.Possibilities:
-        """Return what tells, from what is proved under a threat model, what may happen there."""
+        """Return what answers questions of possibility under a threat model, from what is proved there."""
         key = threat.id if threat else ""
         if key not in self._possibilities:
             self._possibilities[key] = self._possibilities_under(threat, self._known(threat))
         return self._possibilities[key]
 
     def _known(self, threat: Threat | None) -> dict[str, Term]:
-        """Return what is proved to hold in every state under a threat model: claims, and the lemmas they rest on."""
+        """Return the formulas that are proved to hold in every state under a threat model: claims and their lemmas."""
         where = (threat or NO_THREAT).id
         proved = [row for row in self.rows if row.threat == where and row.verdict is Verdict.PROVED]
         names = {name for row in proved for name in (row.claim, *row.lemmas)}
         return {each.name: each.formula for each in self.protocol.invariants if each.name in names}
 
     def _models(self) -> list[Threat | None]:
-        """Return every threat model there is: what those asked for rule out may happen under another."""
+        """Return every threat model: what is impossible under the requested ones may happen under another."""
         return list(self.protocol.threats) or [None]
 
     def _never_taken(self, action: Action) -> bool:
@@ -313,7 +311,7 @@ class _Check:
     def goals(self) -> Iterator[Result]:
         """Record which goals were reached, and yield a row for each that was not."""
         if not self.protocol.goals:
-            self.note("no goal is stated, so nothing says that what is claimed is claimed of anything that happens")
+            self.note("no goal is stated, so the claims may hold because nothing ever happens")
         for goal in self.protocol.goals:
             found = self.evidence.reached(goal.name)
             self.reached.append(self._goal_outcome(goal, found))
@@ -346,7 +344,7 @@ class _Check:
     # -- liveness ---------------------------------------------------------------------------------
 
     def liveness(self) -> Iterator[Result]:
-        """Yield a row for each liveness property and each engine that proves such; say so where nobody judges them."""
+        """Yield a row for each liveness property and each engine that proves liveness; note if no engine judges it."""
         names = ", ".join(live.name for live in self.plan.liveness)
         if names and not any(
             isinstance(engine, interface.ProvesLiveness | interface.DecidesLiveness) for engine in self.campaign.engines
@@ -356,13 +354,13 @@ class _Check:
                 for each in registered()
                 if isinstance(each, interface.ProvesLiveness | interface.DecidesLiveness)
             ]
-            self.note(f"liveness is judged by {' or '.join(judging)} alone, so nobody looked at {names}")
+            self.note(f"liveness is judged by {' or '.join(judging)} alone, so these were not checked: {names}")
         for live in self.plan.liveness:
             provers = (engine for engine in self.campaign.engines if isinstance(engine, interface.ProvesLiveness))
             yield from (self._lively(prover, live) for prover in provers)
 
     def with_triggers_checked(self, rows: Sequence[Result]) -> Iterator[Result]:
-        """Yield the rows; those of engines that decide liveness say where nothing is ever waited for."""
+        """Yield the rows; those of engines that decide liveness are VACUOUS if the trigger is never reached."""
         live = {each.name: each for each in self.plan.liveness}
         for row in rows:
             mine = row.variant == self.protocol.variant and row.kind is Kind.LIVENESS
@@ -373,7 +371,7 @@ class _Check:
                 yield row
 
     def _may_wait(self, live: Eventually) -> bool:
-        """Whether anything may ever be waited for, in an instance of whatever size."""
+        """Whether the trigger of a liveness property may ever hold, in an instance of any size."""
         trigger = trigger_of(live)
         if self.evidence.reached(trigger.name):
             return True
@@ -381,7 +379,7 @@ class _Check:
         if not able_under:
             return False
         if not self.is_unsure and not any(self._asked(threat).answered(trigger) for threat in able_under):
-            self.note(f"nobody could tell whether anything waits for {live.name}: the solver does not answer")
+            self.note(f"it is unknown whether anything waits for {live.name}: the solver does not answer")
         elif self.evidence.decides(live.name):
             self.note(f"{live.name} waits for nothing in any state of this profile, though it may")
         return True
@@ -417,7 +415,7 @@ class _Check:
     # -- steps ------------------------------------------------------------------------------------
 
     def actions(self) -> Iterator[Result]:
-        """Yield a row for each step that should have been taken and never was."""
+        """Yield a row for each action that should have been taken and never was."""
         idle = [action for action in self.protocol.actions if not self.evidence.fired(action.name)]
         stopped = []
         for action in idle:
@@ -432,12 +430,12 @@ class _Check:
                 else:
                     stopped.append(action.name)
         layer = self.family.variants[self.protocol.variant].over
-        if stopped and not layer:  # what a layer's claims do not rest on is left out, and seen in the variant below
-            said = f"adversary steps that no run took here, and other profiles or designs may: {', '.join(stopped)}"
+        if stopped and not layer:  # a layer omits actions that its claims do not need; the variant below has them
+            said = f"adversary steps that no explored run takes, though larger instances may: {', '.join(stopped)}"
             self.asides.add(self.note(said))
 
     def _hopeless(self, action: Action) -> str:
-        """Say why the adversary can never take ``action``, whatever is removed from the protocol."""
+        """Return why the adversary can never take ``action``, even with all defences removed; empty if it can."""
         if not self._whatever_happens.may(enabling_goal(action), None):
             return "its guards contradict one another"
         nothing_to_remove = not self.protocol.defences and len(self.family.variants) == 1
@@ -446,7 +444,7 @@ class _Check:
         return ""
 
     def threats(self) -> Iterator[Result]:
-        """Yield a row for each threat model under which the adversary does nothing."""
+        """Yield a row for each threat model under which the adversary takes no action."""
         hostile = [action for action in self.protocol.actions if not action.by.honest]
         active = [action for action in hostile if not action.deduction] or hostile
         explored = {found.search.threat for found in self.evidence.broad if not found.problems}
@@ -475,7 +473,7 @@ class _Check:
         )
 
     def note(self, text: str) -> str:
-        """Add a remark on this variant to what the run says at its end, once, and return it."""
+        """Add a note about this variant to the end of the run, unless it is there, and return it."""
         remark = f"{self.protocol.variant}: {text}"
         if remark not in self.notes:
             self.notes.append(remark)
@@ -483,17 +481,17 @@ class _Check:
 
 
 # --------------------------------------------------------------------------------------------------
-# Whether the axioms, with those of a threat model, have a model that a proof speaks of.
+# Whether the axioms, with those of a threat model, have a model: otherwise a proof is vacuous.
 
 NO_MODEL = "no small structure was found in which what is assumed under {} holds, so the proof may be about nothing: {}"
-"""Why a proof is no verdict if no model is known."""
+"""The reason why a proof is no verdict if no model of the axioms is known."""
 ASK = "ask a solver, as `--engine {}` does"
 NO_SOLVER_ANSWER = "the solver does not answer whether there is any"
 ANYTHING = Goal("anything", (), TRUE, "")
 
 
 class AxiomModels:
-    """The models of one protocol's axioms; ``asked`` says what may happen under a threat model, or under none."""
+    """Whether one protocol's axioms have models; ``asked`` returns the possibilities under a threat model or none."""
 
     def __init__(
         self,
@@ -509,11 +507,11 @@ class AxiomModels:
         self._asked: dict[str, tuple[bool, interface.Possibilities]] = {}
 
     def has_contradiction(self, threat: Threat) -> bool:
-        """Whether the axioms contradict one another; an instance that was explored is a model of them."""
+        """Whether the axioms contradict each other; an explored instance is a model of them."""
         return not self._was_explored(threat) and not self._may_be(threat)[0]
 
     def why_no_model(self, threat: Threat) -> str:
-        """Say why no model of the axioms is known, if none is: no solver says that there is one, and none was found."""
+        """Return why no model of the axioms is known; empty if a solver, an instance or a small structure shows one."""
         if self._was_explored(threat):
             return ""
         _, asked = self._may_be(threat)
@@ -526,7 +524,7 @@ class AxiomModels:
         )
 
     def _may_be(self, threat: Threat) -> tuple[bool, interface.Possibilities]:
-        """Return whether there may be a model, and what was asked."""
+        """Return whether there may be a model, and the object that answered."""
         if threat.id not in self._asked:
             asked = self._possibilities(None if threat == NO_THREAT else threat)
             self._asked[threat.id] = asked.may(ANYTHING, None), asked
@@ -536,14 +534,14 @@ class AxiomModels:
         return any(found.states for found in self._evidence.broad if found.search.threat == threat.id)
 
 
-# -- What the explorations of one variant saw, all engines and threat models together --------------
+# -- The evidence of all explorations of one variant, by all engines and under all threat models ---
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The searches of one variant; ``engine`` is the first engine that explored it, none if nobody did.
+    """The searches of one variant; ``engine`` is the first engine that explored it, or empty.
 
-    ``liveness`` is what each engine that proves such things could prove of each liveness property.
+    ``liveness`` has the answer about each liveness property of each engine that proves liveness.
     """
 
     engine: str = ""
@@ -552,7 +550,7 @@ class Evidence:
 
     @staticmethod
     def of(variant: str, answers: Sequence[interface.EngineResult]) -> Evidence:
-        """Collect what was seen of a variant; from random walks nothing follows about what they did not see."""
+        """Collect the searches of a variant, without random walks: they show nothing about what they did not visit."""
         found = [(answer.engine, each) for answer in answers for each in answer.searches]
         found = [(by, each) for by, each in found if not each.search.alone and each.walked is None]
         mine = [(by, each) for by, each in found if each.search.variant == variant]
@@ -566,21 +564,21 @@ class Evidence:
 
     @property
     def broad(self) -> tuple[Coverage, ...]:
-        """The searches for claims that were neither directed at goals nor for claims that fall elsewhere."""
+        """The searches of the profile's instances for claims; not those directed at goals or at expected violations."""
         searches = ((found, found.search) for found in self.searches)
         return tuple(found for found, search in searches if not (search.directed or search.sought or search.liveness))
 
     @property
     def exhaustive(self) -> bool:
-        """Whether every reachable state of the instances was seen under every threat model asked for."""
+        """Whether every reachable state of the instances was visited under every requested threat model."""
         return all(found.exhaustive for found in self.broad)
 
     def fired(self, action: str) -> bool:
-        """Whether some search took the step."""
+        """Whether some search took the action."""
         return any(found.fired.get(action, 0) for found in self.searches)
 
     def took(self, threat: str, action: str) -> bool:
-        """Whether some search of every claim took the step under a threat model."""
+        """Whether some broad search under a threat model took the action."""
         return any(found.fired.get(action, 0) for found in self.broad if found.search.threat == threat)
 
     def taken(self, threat: str) -> frozenset[str]:
@@ -589,12 +587,12 @@ class Evidence:
         return frozenset(name for found in searches for name, count in found.fired.items() if count)
 
     def reached(self, goal: str) -> Coverage | None:
-        """Return the search that reached the goal in the fewest steps."""
+        """Return the search that reached the goal in the fewest steps, or None."""
         with_goal = [found for found in self.searches if goal in found.goals]
         return min(with_goal, key=lambda f: (len(f.goals[goal].steps), f.search.threat), default=None)
 
     def decides(self, live: str) -> bool:
-        """Whether some search decided about a liveness property, or looked whether anything waits for it."""
+        """Whether some search decided a liveness property, or checked whether its trigger is reached."""
         return any(live in (*found.search.liveness, *found.search.triggers) for found in self.searches)
 
     def tried(self, goal: str) -> tuple[Coverage, ...]:

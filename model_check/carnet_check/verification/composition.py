@@ -1,10 +1,11 @@
-"""Whether a bond of a composition holds: what one protocol establishes implies what the other takes for granted.
+"""Whether a bond of a composition holds: what one protocol establishes implies what the other one assumes.
 
-A solver is asked, for any number of everything. A bond holds only if all of this is shown, and an answer that is
-unknown shows nothing: the premises imply the formula in the other protocol's words; without any single one of them they
-do not, so that each is needed; and each case that the formula speaks of has a state in which all holds that is assumed
-and proved of the other protocol under one of the threat models. Cases are those of implications, and of what is never
-so together. A part of the formula may hold by the reading alone: that is said, and not every part may.
+A solver decides this for instances of any size. A bond holds only if all of the following is shown; an unknown answer
+shows nothing. The premises imply the assumption, translated by the reading. Each premise is needed: without it the
+others do not imply the assumption. Each case of the assumption is possible: it has a state that satisfies everything
+that is assumed and proved of the other protocol under one of the threat models. The cases are the premises of
+implications, and the parts of negated conjunctions. Parts of the assumption may be valid by the reading alone, which is
+reported; if all parts are, the bond does not hold.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from carnet_spec.language.composition import BuiltBond
 from carnet_spec.language.notation import show
 
 Contradictory = Callable[[Mapping[str, terms.Term]], bool | None]
-"""Says whether named formulas contradict one another, if that is known."""
+"""Returns whether named formulas contradict each other, or None if that is unknown."""
 GOAL = "goal"
 
 
 class BondStatus(StrEnum):
-    """What is known of a bond."""
+    """The possible results for a bond."""
 
     EQUAL = "equal"
-    """Both say the same, up to the names of variables."""
+    """Both formulas are equal, up to the names of variables."""
     IMPLIED = "implied"
     OPEN = "open"
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was found of a bond, why it is open if it is, and which parts of it hold whatever is established."""
+    """The result for a bond, why it is open if it is, and which parts of it are valid by the reading alone."""
 
     bond: str
     standing: BondStatus
@@ -49,7 +50,7 @@ class Judgement:
 
 
 def judge(bond: BuiltBond, contradictory: Contradictory | None = None) -> Judgement:
-    """Say whether ``bond`` holds; by default the first engine that compares formulas is asked."""
+    """Judge ``bond``; by default with the first engine that compares formulas."""
     asked = contradictory or able(ComparesFormulas).contradictory
     goal = terms.conjunction(tuple(bond.read.values()))
     reasons = [*_not_implied(bond, goal, asked), *_not_needed(bond, goal, asked)]
@@ -70,7 +71,7 @@ def judge(bond: BuiltBond, contradictory: Contradictory | None = None) -> Judgem
 
 
 def _not_implied(bond: BuiltBond, goal: terms.Term, asked: Contradictory) -> Iterator[str]:
-    """Yield why the premises are not known to imply the goal."""
+    """Yield the reasons why it is not shown that the premises imply the goal."""
     implied = asked({**bond.premises, GOAL: terms.negation(goal)})
     if implied is None:
         yield "the solver does not know whether what is established implies what is assumed"
@@ -90,7 +91,7 @@ def _not_needed(bond: BuiltBond, goal: terms.Term, asked: Contradictory) -> Iter
 
 
 def _never_so(bond: BuiltBond, goal: terms.Term, asked: Contradictory) -> Iterator[str]:
-    """Yield each case of the goal that no state is shown to have of which all holds that is proved."""
+    """Yield each case of the goal that is not shown to be possible together with everything that is proved."""
     for case in dict.fromkeys(cases(goal)):
         answers = {asked({**world, GOAL: case}) for world in bond.hypotheses_by_threat.values()}
         if False not in answers:
@@ -99,9 +100,9 @@ def _never_so(bond: BuiltBond, goal: terms.Term, asked: Contradictory) -> Iterat
 
 
 def cases(formula: terms.Term) -> Iterator[terms.Term]:
-    """Yield, for each conclusion of ``formula``, what has to be so for it to say something.
+    """Yield, for each conclusion of ``formula``, the condition under which it applies.
 
-    That a conjunction is never true says of one part that it is false where the others are true.
+    A negated conjunction concludes that one part is false if the others are true.
     """
     match formula:
         case terms.And(parts):
@@ -120,9 +121,9 @@ def cases(formula: terms.Term) -> Iterator[terms.Term]:
 
 
 def conjunct_set(formulas: Iterable[terms.Term]) -> frozenset[terms.Term]:
-    """Return ``formulas`` as a set of conjuncts whose variables are named by where they are bound.
+    """Return ``formulas`` as a set of conjuncts whose variables are named by their binders.
 
-    Equal sets say the same; two that say the same may differ.
+    Equal sets are equivalent formulas; equivalent formulas may have different sets.
     """
     return frozenset(_named(part, {}) for formula in formulas for part in _conjuncts(formula))
 

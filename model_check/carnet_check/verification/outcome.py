@@ -1,4 +1,4 @@
-"""What a verification run established."""
+"""The outcome of a verification run."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from carnet_spec.language import Claim, Instance, Invariant, Profile, Protocol, 
 from carnet_spec.trace import Trace
 
 SHOWN = 3
-"""How many counterexamples to induction a run looks for, unless it is asked for those of one invariant."""
+"""How many counterexamples to induction a run looks for, unless those of one invariant are requested."""
 SHOWN_OF_ONE = 5
-"""How many are looked for where it is."""
+"""How many it looks for if those of one invariant are requested."""
 MOST_STATES = 1_000_000
-"""Where looking for states that break lemmas stops, all instances of a variant together."""
+"""The most states in the search for violations of lemmas, in all instances of a variant together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refutation:
-    """Where a reachable state breaks an invariant: the search, and the protocol that it was made in.
+    """A search that found a reachable state which violates an invariant, and the protocol that it explored.
 
-    The protocol is the one that was verified, in which the lemmas that were looked for are stated as claims.
+    The protocol is the verified one, with the lemmas to refute added as claims.
     """
 
     protocol: Protocol
@@ -44,14 +44,14 @@ class Refutation:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The status of an invariant, and what shows it.
+    """The status of an invariant, and its evidence.
 
     Attributes:
-        standing: what the engine says that proves, and REFUTED if exploring refutes it.
-        engine: the engine that proves.
-        refutation: a trace to a state that breaks it, if there is one.
-        searched: what was explored without finding one.
-        ctis: states from which a step breaks it.
+        standing: the status from the proving engine, or REFUTED if exploring refutes the invariant.
+        engine: the proving engine.
+        refutation: a trace to a state that violates it, if there is one.
+        searched: the searches that found no such trace.
+        ctis: counterexamples to induction.
     """
 
     standing: InvariantStatus
@@ -66,8 +66,8 @@ def diagnose(
 ) -> tuple[Diagnosis, ...]:
     """Return the status of every invariant that a proving engine judged.
 
-    Instances larger than the profile's are explored where some row of the variant is not as expected, since only then a
-    proof wants repair, or where a counterexample is asked for.
+    Instances larger than the profile's are explored if a row of the variant is not as expected, since only then a proof
+    needs repair, or if counterexamples are requested.
     """
     wrong = {row.variant for row in results if not row.as_expected}
     found: list[Diagnosis] = []
@@ -81,7 +81,7 @@ def diagnose(
     return tuple(_shown(campaign, found, listener))
 
 
-# -- is it false? ----------------------------------------------------------------------------------
+# -- is an unproved invariant false? ---------------------------------------------------------------
 
 
 def _searched(
@@ -92,7 +92,7 @@ def _searched(
     sizes: Sequence[Profile],
     listener: Listener,
 ) -> list[Diagnosis]:
-    """Look for reachable states that break what is not proved; a claim was explored before."""
+    """Look for reachable states that violate unproved lemmas; claims were explored before."""
     lemmas = tuple(Claim(lemma.name, lemma, lemma.says, "", "", lemma.under) for lemma in plan.protocol.lemmas)
     protocol = replace(plan.protocol, claims=(*plan.protocol.claims, *lemmas))
     sought = [each.standing for each in told if each.standing.lemma and each.standing.status is not Status.PROVED]
@@ -108,7 +108,7 @@ def _searched(
 def _searches(
     campaign: Campaign, plan: Plan, protocol: Protocol, sought: Sequence[InvariantStatus], sizes: Sequence[Profile]
 ) -> Iterator[Coverage]:
-    """Explore instance after instance, the smallest first, under each threat model, for what still stands."""
+    """Explore the instances, the smallest first, under each threat model, for the invariants not yet refuted."""
     explorer = next((engine for engine in campaign.engines if isinstance(engine, Explores)), None)
     source = campaign.request.source
     caps = within(SOUGHT_CAPS, 1, campaign.request.limits)
@@ -128,7 +128,7 @@ def _searches(
 
 
 def _judged(told: Diagnosis, protocol: Protocol, searches: Sequence[Coverage]) -> Diagnosis:
-    """Return what is known once a reachable state was looked for; a search with a defect shows nothing."""
+    """Return the diagnosis after searches for a violation; a search with an internal error shows nothing."""
     standing = told.standing
     if standing.status is Status.PROVED:
         return told
@@ -145,11 +145,11 @@ def _judged(told: Diagnosis, protocol: Protocol, searches: Sequence[Coverage]) -
     return replace(told, searched="; ".join(told_of))
 
 
-# -- or does it lack a lemma? ----------------------------------------------------------------------
+# -- or does its proof lack a lemma? ---------------------------------------------------------------
 
 
 def _shown(campaign: Campaign, told: Sequence[Diagnosis], listener: Listener) -> Iterator[Diagnosis]:
-    """Add counterexamples to induction: those of the invariant that was asked for, or the first few."""
+    """Yield the diagnoses with counterexamples to induction: those of the requested invariant, or the first few."""
     engines = {engine.name: engine for engine in campaign.engines if isinstance(engine, Diagnoses)}
     asked, left = campaign.request.cti, SHOWN
     for each in told:
@@ -173,7 +173,7 @@ def invariant_of(protocol: Protocol, name: str) -> Invariant:
 
 @dataclass(frozen=True, slots=True)
 class GoalOutcome:
-    """Whether a goal was reached in a variant, and by how many steps under which threat model."""
+    """Whether a goal was reached in a variant, and in how many steps under which threat model."""
 
     variant: str
     goal: str
@@ -192,10 +192,10 @@ class GoalOutcome:
 
 @dataclass(frozen=True)
 class CampaignOutcome:
-    """The verdicts of a run in a fixed order, and what they rest on.
+    """The verdicts of a run in a fixed order, and their evidence.
 
-    ``answers`` is what each engine said; ``results`` are their rows, with what is worthless marked and with a row for
-    everything that should happen and does not.
+    ``answers`` are the engines' answers; ``results`` are their rows after the checks: vacuous ones are marked, and
+    there is a row for each goal, action and threat model that is vacuous.
     """
 
     campaign: Campaign
@@ -204,19 +204,19 @@ class CampaignOutcome:
     goals: tuple[GoalOutcome, ...] = ()
     notes: tuple[str, ...] = ()
     asides: frozenset[str] = frozenset()
-    """The notes that say nothing against a verdict."""
+    """The notes that cast no doubt on a verdict."""
     seconds: float = 0.0
     diagnoses: tuple[Diagnosis, ...] = ()
-    """The status of each claim and lemma where proofs are made by induction."""
+    """The status of each claim and lemma, if an engine proves by induction."""
 
     @property
     def searches(self) -> tuple[Coverage, ...]:
-        """Everything that was explored, by whatever engine."""
+        """The searches of all engines."""
         return tuple(found for answer in self.answers for found in answer.searches)
 
     @property
     def explored(self) -> list[dict[str, Any]]:
-        """What each search explored, by whatever engine, as JSON values."""
+        """The scopes of the searches of all engines, as JSON values."""
         return [
             {
                 "engine": answer.engine,
@@ -235,7 +235,7 @@ class CampaignOutcome:
 
     @property
     def limits(self) -> Iterator[str]:
-        """Where explorations had to stop, as far as it was asked for, or because interpretations were drawn."""
+        """Yield why explorations are incomplete: requested limits, or interpretations that were drawn at random."""
         limits = self.campaign.request.limits
         if limits.states is not None:
             yield f"asked for: {limits.states:,} states to an exploration"
@@ -245,11 +245,11 @@ class CampaignOutcome:
             yield f"asked for: {limits.seconds:,.0f} s to an exploration"
 
     def instance_of(self, row: Result) -> Instance:
-        """Return the instance in which the violation was found that a row reports."""
+        """Return the instance in which the violation of a row was found."""
         return self.violation_of(row).instance_of(row.claim)
 
     def violation_of(self, row: Result) -> Coverage:
-        """Return the search that found the violation that a row reports."""
+        """Return the search that found the violation of a row."""
         return next(
             found
             for answer in self.answers
@@ -259,7 +259,7 @@ class CampaignOutcome:
         )
 
     def again(self, row: Result) -> str:
-        """Return the command that finds the violation that a row reports once more."""
+        """Return the command that finds the violation of a row again."""
         request = self.campaign.request
         pair = f"--variant {row.variant} --threat {row.threat} --claim {row.claim}"
         if row.kind is Kind.LIVENESS:
@@ -276,7 +276,7 @@ class CampaignOutcome:
         return f"carnet verify {request.source.shown} {pair} {' '.join(options)}"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: how many verdicts there are of each kind, and all of them in a table."""
+        """Return the HTML for a notebook: the number of verdicts of each kind, and a table of all."""
         summary = self.summary()
         counts = " · ".join(f"{word} {count}" for word, count in summary["by_verdict"].items())
         whether = "every verdict as expected" if summary["as_expected"] else "not every verdict as expected"
@@ -285,7 +285,7 @@ class CampaignOutcome:
 
     @property
     def exit_code(self) -> int:
-        """What the command exits with."""
+        """The exit code of the command."""
         return exit_code(self.results)
 
     def summary(self) -> dict[str, Any]:
@@ -303,9 +303,9 @@ def rows_of(answers: Sequence[EngineResult]) -> list[Result]:
 
 
 # --------------------------------------------------------------------------------------------------
-# How claims and lemmas stand, as plain JSON values, and as text for those that are not proved.
+# The status of claims and lemmas, as plain JSON values, and as text for those that are not proved.
 #
-# What a terminal, a summary and a page show of a failed induction is made from the same values.
+# Terminal output, summaries and pages about a failed induction are all made from these values.
 
 
 Values = Mapping[str, Any]
@@ -315,7 +315,7 @@ SHOWN_UNPROVED = 12
 """The most claims and lemmas of a variant that a terminal lists as not proved."""
 SHOWN_NAMES = 5
 STORIES = 3
-"""How many refuted lemmas are told step by step."""
+"""The most refuted lemmas whose traces are described step by step."""
 UNREACHED = "The interpreter took this step and judged both states. Whether the first can be reached is not known."
 
 
@@ -323,13 +323,13 @@ def invariants_as_json(outcome: CampaignOutcome) -> list[dict[str, Any]]:
     """Return the status of every claim and lemma, in the order of the variants and of the specification.
 
     Raises:
-        EngineError: the interpreter does not reproduce a trace that refutes one.
+        EngineError: the interpreter does not reproduce a refuting trace.
     """
     return list(_invariants(outcome))
 
 
 def _invariants(outcome: CampaignOutcome) -> Iterator[dict[str, Any]]:
-    """Yield them; the first refuted lemmas come with their story. That of a claim is told as an attack."""
+    """Yield the status of each; the first refuted lemmas have a described trace. For claims, attacks have it."""
     left = STORIES
     for told in outcome.diagnoses:
         standing, trace = told.standing, None
@@ -354,7 +354,7 @@ def _invariants(outcome: CampaignOutcome) -> Iterator[dict[str, Any]]:
 
 
 def _trace(name: str, found: Refutation) -> dict[str, Any]:
-    """Return the fewest steps that break an invariant, replayed."""
+    """Return the minimised and replayed trace that violates an invariant."""
     protocol, instance = found.protocol, found.search.instance_of(name)
     judge, invariant = Interpreter(protocol, instance), invariant_of(protocol, name)
     trace = minimise(judge, invariant, found.trace)
@@ -394,7 +394,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _expected(outcome: CampaignOutcome, told: Diagnosis) -> bool:
-    """Whether it is a claim that is expected to fall, and falls."""
+    """Whether the invariant is that of a claim whose violation is expected and found."""
     standing = told.standing
     rows = [
         row
@@ -410,9 +410,9 @@ def _expected(outcome: CampaignOutcome, told: Diagnosis) -> bool:
 
 
 def unproved(found: Sequence[Values]) -> list[Values]:
-    """Return what is not proved, first what has an obligation of its own that fails.
+    """Return the unproved claims and lemmas, first those with a failing obligation of their own.
 
-    Claims that are refuted are left out: their attacks are told elsewhere.
+    Refuted claims are left out: their attacks are described elsewhere.
     """
     open_ = [each for each in found if each["status"] != Status.PROVED and not _is_attacked(each)]
     return sorted(open_, key=lambda each: not (each["failing"] or each["open"]))
@@ -423,7 +423,7 @@ def _is_attacked(each: Values) -> bool:
 
 
 def unproved_lines(found: Sequence[Values], cti: str = "") -> Iterator[str]:
-    """Tell what is not proved and why; of ``cti`` also if it is."""
+    """Yield the lines about unproved claims and lemmas; the one named ``cti`` is included even if it is proved."""
     for variant in dict.fromkeys(each["variant"] for each in found):
         mine = [each for each in found if each["variant"] == variant]
         open_ = unproved(mine)
@@ -453,7 +453,7 @@ def _unproved_lines(each: Values) -> Iterator[str]:
 
 
 def cti_lines(cti: Values) -> Iterator[str]:
-    """Tell a counterexample to induction: the state before, the step, what it changed, and what is false then."""
+    """Yield the lines about a counterexample to induction: the state, the step, its changes, and what is false then."""
     yield f"    {able(Diagnoses).shows}: {cti['obligation']}"
     if cti["unconfirmed"]:
         yield from wrapped("", f"unconfirmed, so no state is shown: {cti['unconfirmed']}", 6)

@@ -1,4 +1,4 @@
-"""What a verification run is asked, checked and spelled out before anything runs."""
+"""The request of a verification run, checked and expanded before anything runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from carnet_spec.language import Profile, Protocol, TwoRuns
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a run is asked: empty selections mean everything."""
+    """The request of a run; empty selections mean everything."""
 
     source: Source
     variants: tuple[str, ...] = ()
@@ -25,20 +25,20 @@ class Request:
     profile: str = "tiny"
     runner: Runner = ONE_PROCESS
     limits: Caps = NO_CAPS
-    """The caps of explorations that were asked for; the memory is shared by all of them."""
+    """The requested caps of explorations; all explorations share the memory."""
     cti: str = ""
-    """The lemma or claim of which every counterexample to induction is wanted."""
+    """The lemma or claim whose counterexamples to induction are requested."""
     depth: int | None = None
     """The most steps of a run, for engines that bound runs; ``None``: their own default."""
     walks: int | None = None
-    """How many random walks engines take that would visit every state."""
+    """How many random walks exploring engines take instead of visiting every state."""
     seed: int | None = None
     """The seed of the random walks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """A request that was checked and spelled out; running it gives a campaign's outcome."""
+    """A checked and expanded request; running it results in a `CampaignOutcome`."""
 
     request: Request
     profile: Profile
@@ -49,7 +49,7 @@ class Campaign:
 
     @property
     def task(self) -> interface.Task:
-        """What every engine is asked."""
+        """The task for every engine."""
         request = self.request
         return interface.Task(
             source=request.source,
@@ -62,12 +62,12 @@ class Campaign:
 
     @property
     def walks(self) -> Walks | None:
-        """The random walks that are taken, if any."""
+        """The random walks to take, or None."""
         return random_walks(self.request.walks, self.request.depth, self.request.seed)
 
     @property
     def declared(self) -> list[str]:
-        """Claims that are named and not stated yet."""
+        """Claims that are declared and not stated yet."""
         found = (claim.name for plan in self.plans for claim in plan.protocol.claims if claim.declared)
         return list(dict.fromkeys(found))
 
@@ -77,14 +77,14 @@ class Campaign:
         return {plan.protocol.variant: plan.protocol.digest for plan in self.plans}
 
 
-# -- what is asked --------------------------------------------------------------------------------
+# -- checking the request -------------------------------------------------------------------------
 
 
 def planned(request: Request) -> Campaign:
-    """Check a request and spell it out, without running anything.
+    """Check a request and expand it, without running anything.
 
     Raises:
-        UsageError: something that is named does not exist, or nothing is left to check.
+        UsageError: a name does not exist, or nothing is left to check.
         InvalidSpecificationError: the specification is not well formed.
     """
     source = request.source
@@ -110,10 +110,10 @@ def planned(request: Request) -> Campaign:
 
 
 def _with_something_to_judge(request: Request, plans: Sequence[interface.Plan]) -> tuple[interface.Engine, ...]:
-    """Return the engines to run, without those that would judge nothing.
+    """Return the engines to run, without those that have nothing to judge.
 
     Raises:
-        UsageError: all would.
+        UsageError: no engine has anything to judge.
     """
     engines = _engines(request)
     lemmas = any(plan.lemma_claims for plan in plans)
@@ -130,7 +130,7 @@ def _with_something_to_judge(request: Request, plans: Sequence[interface.Plan]) 
 
 
 def _engines(request: Request) -> tuple[interface.Engine, ...]:
-    """Return the engines to run, set to the random walks and to the depth that were asked for."""
+    """Return the engines to run, with the requested random walks and depth."""
     engines = registry.chosen(request.engines)
     walks = random_walks(request.walks, request.depth, request.seed)
     if walks is not None:
@@ -151,10 +151,10 @@ def _engines(request: Request) -> tuple[interface.Engine, ...]:
 
 
 def random_walks(number: int | None, depth: int | None, seed: int | None) -> Walks | None:
-    """Return the random walks that are asked for.
+    """Return the requested random walks, or None.
 
     Raises:
-        UsageError: a seed is given and no number of walks.
+        UsageError: a seed is given without a number of walks.
     """
     if number is None:
         if seed is not None:
@@ -164,14 +164,14 @@ def random_walks(number: int | None, depth: int | None, seed: int | None) -> Wal
 
 
 def _refuse_unable(engines: Sequence[interface.Engine], kind: type[interface.Engine], what: str) -> None:
-    """Refuse an option that none of the engines of the run knows."""
+    """Refuse an option that no engine of the run supports."""
     if not any(isinstance(engine, kind) for engine in engines):
         able = " or ".join(engine.name for engine in registry.registered() if isinstance(engine, kind))
         raise UsageError(f"none of the engines {what}: add {able}")
 
 
 def _refuse_no_induction(campaign: Campaign) -> None:
-    """Refuse ``--cti`` for an unknown invariant, or where no engine of the run finds counterexamples to induction."""
+    """Refuse ``--cti`` for an unknown invariant, or if no engine of the run finds counterexamples to induction."""
     name = campaign.request.cti
     if not name:
         return
@@ -218,7 +218,7 @@ def _plan(request: Request, variant: str) -> interface.Plan:
 
 
 def _named(protocol: Protocol) -> list[str]:
-    """Return what can be asked for by name."""
+    """Return the names of the claims and lemmas that can be requested."""
     return [*protocol.claim_names, *(live.name for live in protocol.liveness)]
 
 
@@ -275,7 +275,7 @@ def _complaints(source: Source, plan: interface.Plan) -> list[str]:
 
 
 def _accepted(source: Source, protocol: Protocol) -> list[str]:
-    """Return the accepted leaks of a protocol of two runs, which are shown beside its verdicts."""
+    """Return notes about the accepted leaks of a two-run protocol."""
     draft = source.family.drafted(protocol.variant)
     accepted = draft.accepted_leaks if isinstance(draft, TwoRuns) else ()
     return [f"{protocol.variant}: accepted leak {leak}" for leak in accepted]

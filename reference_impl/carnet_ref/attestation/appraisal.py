@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -144,6 +145,7 @@ INVENTORY: Final = "inventory"
 INVENTORY_ONLY: Final = "inventory only"
 INVENTORY_DETAIL: Final = "the policy asks what the evidence is and who signed it, and nothing else"
 """The step, and what an acceptance by an inventory lacks: all that makes evidence something to rely on."""
+X509_PATH: Final = "RFC 5280, section 6.1"
 X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 POLICY: Final = "policy"
 """The option that a step lacks which nobody takes unless a policy asks."""
@@ -389,6 +391,24 @@ class Checklist:
         """
         self._steps.append(AppraisalStep(step, False, detail, source, "", without, tuple(differences)))
         raise RefusedError(self._steps[-1])
+
+    @contextmanager
+    def refusing(
+        self,
+        step: str,
+        errors: type[Exception] | tuple[type[Exception], ...],
+        source: str = "",
+        *,
+        without: tuple[str, ...] = (),
+    ) -> Iterator[None]:
+        """Refuse at ``step`` if one of ``errors`` is raised here; an error about a path says which certificate it is.
+
+        Raises RefusedError in its place.
+        """
+        try:
+            yield
+        except errors as error:
+            self.refuse(step, str(error), source, without=without, differences=of_path(error))
 
     def require_taken(
         self, policy: AppraisalPolicy, also: Set[str] = frozenset(), *, without: tuple[str, ...] = ()

@@ -176,7 +176,9 @@ def appraise_composite(
     """
     steps = Checklist()
     try:
-        parsed = _parse(steps, evidence)
+        with steps.refusing("parse", MalformedError):
+            parsed = parse_evidence(evidence)
+        steps.passed("parse", f"binding of {len(parsed.binding.encode())} bytes, a quote and a report")
         # Establish that a TD made the binding, before anything in the binding is believed
         quote = appraise_quote(
             parsed.quote,
@@ -197,15 +199,6 @@ def appraise_composite(
     return steps.concluded(
         {"role": binding.role, "epoch": binding.epoch, **told, "quote": dict(quote.claims), "gpu": dict(gpu)}
     )
-
-
-def _parse(steps: Checklist, evidence: bytes) -> CompositeEvidence:
-    try:
-        parsed = parse_evidence(evidence)
-    except MalformedError as error:
-        steps.refuse("parse", str(error))
-    steps.passed("parse", f"binding of {len(parsed.binding.encode())} bytes, a quote and a report")
-    return parsed
 
 
 def _comparisons(parsed: CompositeEvidence, expected: Expected) -> tuple[tuple[str, bool, str], ...]:

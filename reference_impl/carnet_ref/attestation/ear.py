@@ -263,10 +263,8 @@ def appraise(signed: SignedResult, given: OptionValues, against: AppraisalContex
     steps = Checklist()
     steps.passed("parse", f"a token of {len(signed.token.compact)} characters", JWS)
     try:
-        try:
+        with steps.refusing("signature", SignatureError, JWS):
             verify_by_one(signed.token, signed.keys)
-        except SignatureError as error:
-            steps.refuse("signature", str(error), JWS)
         steps.passed("signature", f"{signed.token.algorithm} by the key given", JWS)
         result = _result(steps, signed.token)
         _check_time(steps, result, against.at)
@@ -284,11 +282,9 @@ def appraise(signed: SignedResult, given: OptionValues, against: AppraisalContex
 
 
 def _result(steps: Checklist, token: Token) -> AttestationResult:
-    try:
+    with steps.refusing("claims", MalformedError, EAR):
         result = parse_claims(token.payload)
         _check_type(token, result.profile)
-    except MalformedError as error:
-        steps.refuse("claims", str(error), EAR)
     steps.passed("claims", f"a result by {result.verifier}, about {len(result.submodules)}", EAR)
     return result
 

@@ -18,7 +18,7 @@ import click
 
 from carnet_command.errors import UsageError
 from carnet_command.exit_codes import ExitCode
-from carnet_command.files import reason, replacing, require_apart, require_writable_file
+from carnet_command.files import require_apart, require_writable_file, write_text
 from carnet_command.once import require_each_once
 from carnet_command.printable import printable
 from carnet_command.text import hanging, wrapped
@@ -181,12 +181,7 @@ class Issuer(NamedTuple):
             raise UsageError(f"--ear needs a time from {EARLIEST.year} to {LATEST.year - 1}")
         profile = EarProfile[self.profile.upper()]
         kind = OLDER_TYPE if profile.is_older else TYPE
-        token = signed_token(claims_set(appraised, profiles, profile), self.key, kind)
-        try:
-            with replacing(self.path) as file:
-                file.write(token)
-        except OSError as error:
-            raise UsageError(f"cannot write '{self.path}': {reason(error)}") from None
+        write_text(self.path, signed_token(claims_set(appraised, profiles, profile), self.key, kind))
 
 
 def issuer_given(ear: Path | None, key: Path | None, profile: str | None) -> Issuer | None:

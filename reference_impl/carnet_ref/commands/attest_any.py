@@ -16,7 +16,7 @@ import click
 
 from carnet_command.errors import UsageError
 from carnet_command.exit_codes import ExitCode
-from carnet_command.files import reason
+from carnet_command.files import failing_as
 from carnet_command.once import require_each_once
 from carnet_command.printable import printable
 from carnet_command.progress import Pace, progress
@@ -241,10 +241,8 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     """
     found: list[Path] = []
     for path in paths:
-        try:
+        with failing_as(f"cannot read '{path}'"):
             inside = [path] if not path.is_dir() else sorted(each for each in path.iterdir() if each.name[0] != ".")
-        except OSError as error:
-            raise UsageError(f"cannot read '{path}': {reason(error)}") from None
         files = [each for each in inside if each.is_file() or not each.exists()] if path.is_dir() else inside
         if not files:
             raise UsageError(f"'{path}' holds no file")

@@ -1,10 +1,10 @@
-"""What attackers gain against AES-256-GCM, under one key and under many: upper bounds, as exact fractions.
+"""Upper bounds on the advantage of attackers against AES-256-GCM, with one key and with many, as exact fractions.
 
-A *block* is 16 bytes. Bounds on one key say nothing about a session that has several: its keys are attacked together,
-and the draft says that the bounds of one key must not be used then.
+A *block* is 16 bytes. The bounds for one key do not apply to a session with several keys: an attacker attacks all keys
+together, and the draft says that the bounds for one key must not be used then.
 
-Left out, as in the draft, are terms that are negligible for keys of 256 bits: whoever computes AES 2^80 times gains
-less than 2^-160 by that. AES itself is taken to be ideal.
+As in the draft, terms are left out that are negligible for keys of 256 bits: an attacker who computes AES 2^80 times
+gains less than 2^-160 by that. AES itself is assumed to be ideal.
 
 Source: draft-irtf-cfrg-aead-limits-11, sections 6.2 (one key: Iwata, Ohashi and Minematsu, CRYPTO 2012) and 7.1 (many
 keys: Hoang, Tessaro and Thiruvengadam, CCS 2018, Theorem 4.3, whose IVs are XORed with a secret mask); revision 03 of
@@ -38,28 +38,28 @@ DRIVER_UNITS: Final[Mapping[int, int]] = MappingProxyType(
 )
 """The driver's limits of one key, by the exponent of the advantage: one limit for each of 2^-50 to 2^-65."""
 SMALL_PRINT: Final = Fraction(195, 2)
-"""Blocks that every key is charged on top of its own: 97 for a key of 256 bits, and a half without random masks."""
+"""Blocks that the bound adds to those of every key: 97 for a key of 256 bits, and a half without random masks."""
 
 
 def one_key_confidentiality(blocks: int, messages: int) -> Fraction:
-    """Return how well anybody tells ``messages`` of so many ``blocks`` in all from random bytes."""
+    """Return the advantage of distinguishing ``messages``, with ``blocks`` in all, from random bytes."""
     return Fraction((blocks + messages + 1) ** 2, 2**129)
 
 
 def one_key_integrity(attempts: int, longest: int) -> Fraction:
-    """Return how likely one of so many forged messages of at most ``longest`` blocks is accepted."""
+    """Return the probability that one of ``attempts`` forged messages of at most ``longest`` blocks is accepted."""
     return Fraction(2 * attempts * (longest + 1), 2**128)
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What many keys protect together.
+    """The total use of many keys.
 
     Attributes:
-        blocks: how many are protected, under all keys.
-        attempts: how many forged messages are tried, under all keys.
-        longest: blocks of the longest message.
-        most: blocks that any one key protects.
+        blocks: the blocks protected by all keys together.
+        attempts: the forged messages tried against all keys together.
+        longest: the blocks of the longest message.
+        most: the most blocks protected by one key.
     """
 
     blocks: int
@@ -69,14 +69,14 @@ class Load:
 
     @property
     def confidentiality(self) -> Fraction:
-        """How well anybody tells all of it from random bytes."""
+        """The advantage of distinguishing all messages from random bytes."""
         return self._joint(self.blocks)
 
     @property
     def integrity(self) -> Fraction:
-        """How likely a forged message is accepted, or anything else about the encryption is broken.
+        """The advantage against authenticated encryption: a forgery is accepted, or ciphertexts are distinguished.
 
-        No bound on forgery alone is known for many keys; this one covers both.
+        For many keys no separate bound on forgeries is known; this one covers both.
         """
         return self._joint(self.blocks + self.attempts * self.longest)
 

@@ -1,29 +1,29 @@
 """Certificates and the path from one of them up to a trust anchor.
 
-The links are checked one by one, because the verifier of `cryptography` holds every certificate to the rules of the
-Web: NVIDIA's RIM certificates write dates before 2050 as GeneralizedTime and are refused there. Signatures and names
-are still checked by `cryptography`; the few rules of RFC 5280 that remain are the ones below.
+This module checks each link itself, because the verifier of `cryptography` applies the rules of the Web PKI to every
+certificate: it refuses NVIDIA's RIM certificates, which write dates before 2050 as GeneralizedTime. `cryptography`
+still checks signatures and names; the other rules of RFC 5280 that apply are listed here.
 
-What a certificate is for, role by role:
+The allowed usage of a certificate depends on its role:
 
-* Who signs evidence, RIMs or Intel's collateral is an end entity whose key makes digital signatures. RFC 5280 has no
-  extended key usage for any of these, and genuine certificates list none; one that lists purposes is for those alone,
-  unless any purpose is among them.
-* Who issues such certificates is an authority that may sign certificates, and lists no other purposes either.
-* Who answers OCSP requests for an authority is an end entity, too, and lists that purpose by name.
+* A signer of evidence, RIMs or Intel's collateral is an end entity whose key makes digital signatures. RFC 5280 has no
+  extended key usage for these, and genuine certificates list none. A certificate that lists purposes may be used for
+  these only, unless anyExtendedKeyUsage is among them.
+* An issuer of such certificates is an authority that may sign certificates, and lists no other purposes either.
+* A responder to OCSP requests for an authority is an end entity, too, and lists that purpose.
 
-AMD's endorsement keys differ: their certificates have the serial number 0 and do not say what the key is for. Whoever
-reads those says so (``zero_serial``, ``unstated_usage``); every other path is held to RFC 5280.
+AMD's endorsement keys differ: their certificates have the serial number 0 and do not state the key usage. Callers that
+read those pass ``zero_serial`` and ``unstated_usage``; every other path must satisfy RFC 5280.
 
 Every key on a path has a strength of 128 bits or more: ECDSA over P-256, P-384 or P-521, or RSA of 3072 bits or more.
 Genuine paths use P-384 (NVIDIA), P-256 (Intel), and RSA of 4096 bits above P-384 (AMD). TPMs sign with RSA of 2048
-bits; whoever reads their certificates says so (``tpm_key``), and only the first of a path may have such a key. No key
-comes twice. Name constraints are not applied here, so a path with some is refused, critical or not. So is a path
-with another critical extension that is not understood.
+bits; callers that read their certificates pass ``tpm_key``, and only the leaf may have such a key. No key occurs twice
+on a path. Name constraints are not implemented, so a path with some is refused, critical or not. A path with another
+critical extension that is not implemented is refused, too.
 
-What depends on certificates alone is found out once: what one says, whether one issued another, and at which anchor
-a path ends. Certificates are compared by all that is in them. Time, policies and revocation are no part of this, and
-no error is remembered; ``REMEMBERED`` bounds how many answers are.
+Results that depend on certificates alone are cached: the content of a certificate, whether one issued another, and the
+anchor of a path. Certificates are compared by their whole content. Time, policies and revocation are not part of this,
+and errors are not cached; ``REMEMBERED`` bounds the cache.
 
 Source: RFC 5280, sections 4.1, 4.2, 4.2.1.3, 4.2.1.9, 4.2.1.10, 4.2.1.12 and 6.1; NIST SP 800-57 Part 1 Revision 5,
 tables 2 and 4 (strengths of keys, and until when).
@@ -51,17 +51,17 @@ from cryptography.utils import CryptographyDeprecationWarning
 from carnet_ref.wire import MalformedError
 
 ONLY_PEM = re.compile(rb"(\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----)+\s*")
-"""RFC 7468 lets other text stand around certificates; nobody signs that, so it could be changed unnoticed."""
+"""PEM without other text: RFC 7468 allows text around certificates, but it is not signed and could be changed."""
 REMEMBERED = 256
 LONGEST_PATH = 10
 LARGEST_CHAIN = 64 * 1024
 CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
 RSA_BITS, SHORTER_RSA = range(3072, 8193), range(2048, 8193)
-"""The upper end bounds what one verification costs."""
+"""The allowed sizes of RSA keys; the upper end bounds the cost of a verification."""
 LONGEST_NAME = 200
-"""How many characters of a name are shown."""
+"""The most characters of a name that are shown."""
 TIME = "%Y-%m-%dT%H:%M:%SZ"
-"""How moments are shown."""
+"""The format of times in messages."""
 HASHES = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 UNDERSTOOD = {x509.BasicConstraints.oid, x509.KeyUsage.oid, x509.ExtendedKeyUsage.oid}
 TPM_KEY_PURPOSE = x509.ObjectIdentifier("2.23.133.8.3")
@@ -85,10 +85,10 @@ UNREADABLE = (
     x509.UnsupportedGeneralNameType,
     Warning,
 )
-"""What `cryptography` raises on certificates and lists that cannot be read, once warnings are errors."""
+"""The exceptions of `cryptography` for malformed certificates and revocation lists, if warnings are errors."""
 
 SERIAL_WARNING = "Parsed a serial number which wasn't positive"
-"""How `cryptography` begins what it says of a serial number that RFC 5280, section 4.1.2.2, forbids."""
+"""The prefix of the warning of `cryptography` about a serial number that RFC 5280, section 4.1.2.2, forbids."""
 
 
 _WARNING_FILTERS = threading.RLock()
@@ -96,20 +96,20 @@ _WARNING_FILTERS = threading.RLock()
 
 @contextmanager
 def own_warning_filters() -> Iterator[None]:
-    """Let filters of warnings be set inside, and be as before afterwards.
+    """Allow the block to set warning filters, and restore the earlier ones afterwards.
 
-    They are those of the whole process. So one thread at a time has its own: another one's would decide what is refused
-    here, and some would stay.
+    Warning filters belong to the whole process, so only one thread at a time is in such a block. Otherwise the filters
+    of another thread could decide what is refused here, and could stay.
     """
     with _WARNING_FILTERS, warnings.catch_warnings():
         yield
 
 
 class PathError(ValueError):
-    """Certificates that do not lead to a trust anchor.
+    """Certificates do not form a valid path to a trust anchor.
 
     Attributes:
-        certificate: the one that is to blame; ``None`` where it is none of them.
+        certificate: the certificate with the fault; ``None`` if it is none of them.
     """
 
     def __init__(self, reason: str, certificate: x509.Certificate | None = None) -> None:
@@ -118,11 +118,11 @@ class PathError(ValueError):
 
 
 def parse_pem_chain(data: bytes, *, zero_serial: bool = False) -> tuple[x509.Certificate, ...]:
-    """Return the certificates in ``data``, in its order: the one that is to be relied on first.
+    """Return the certificates in the PEM text ``data``, in its order, the leaf first.
 
-    ``data`` is PEM; ``zero_serial`` says whether a serial number may be 0.
+    ``zero_serial`` says whether a serial number may be 0.
 
-    Raises MalformedError if there are none, too many, or something else.
+    Raises MalformedError if there are none or too many, or the text has anything else.
     """
     _check_size(len(data))
     blocks = data.count(b"-----BEGIN ")
@@ -130,17 +130,17 @@ def parse_pem_chain(data: bytes, *, zero_serial: bool = False) -> tuple[x509.Cer
     if not ONLY_PEM.fullmatch(data):
         raise MalformedError("certificate chain", "PEM certificates with only white space between them", "other text")
     certificates = _parsed(lambda: x509.load_pem_x509_certificates(data), zero_serial)
-    if blocks != len(certificates):  # the loader passes over what it does not know and over a last block cut short
+    if blocks != len(certificates):  # the loader skips unknown blocks and a truncated last one
         raise MalformedError("certificate chain", f"{blocks} whole certificates", f"{len(certificates)}")
     return certificates
 
 
 def parse_der_chain(each: Sequence[bytes], *, zero_serial: bool = False) -> tuple[x509.Certificate, ...]:
-    """Return the certificates whose DER encodings are ``each``.
+    """Return the certificates with the DER encodings ``each``.
 
     ``zero_serial`` says whether a serial number may be 0.
 
-    Raises MalformedError if there are none, too many, or something else.
+    Raises MalformedError if there are none or too many, or one is malformed.
     """
     _check_size(sum(map(len, each)))
     _check_count(len(each))
@@ -160,7 +160,7 @@ def _check_count(count: int) -> None:
 def _parsed(load: Callable[[], list[x509.Certificate]], zero_serial: bool) -> tuple[x509.Certificate, ...]:
     try:
         with own_warning_filters():
-            warnings.simplefilter("error")  # what `cryptography` will refuse one day is refused today
+            warnings.simplefilter("error")  # a deprecation warning of `cryptography` means refusal, too
             if zero_serial:
                 warnings.filterwarnings("ignore", SERIAL_WARNING, CryptographyDeprecationWarning)
             certificates = tuple(_read(certificate, zero_serial) for certificate in load())
@@ -176,22 +176,22 @@ def _parsed(load: Callable[[], list[x509.Certificate]], zero_serial: bool) -> tu
 
 @lru_cache(REMEMBERED)
 def _read(certificate: x509.Certificate, _zero_serial: bool) -> x509.Certificate:
-    """Return a certificate of which everything has been read, while these warnings are errors."""
+    """Return a certificate after all its fields were decoded, with warnings as errors."""
     read_everything(certificate)
     return certificate
 
 
 def read_everything(certificate: x509.Certificate) -> None:
-    """Touch what `cryptography` decodes only when asked, so that errors come now: those in ``UNREADABLE``."""
+    """Access all fields that `cryptography` decodes lazily, so that errors (those in ``UNREADABLE``) are raised now."""
     _ = (certificate.extensions, certificate.public_key(), certificate.subject, certificate.issuer)
     _ = (certificate.not_valid_before_utc, certificate.not_valid_after_utc, certificate.signature_hash_algorithm)
 
 
 @lru_cache(REMEMBERED)
 def check_signature_is_whole(certificate: x509.Certificate) -> None:
-    """Insist that a signature is not said to have unused bits: nobody signs that number, so it could be changed.
+    """Require that the signature's bit string has no unused bits: their number is not signed and could be changed.
 
-    Raises MalformedError if it is said to have some.
+    Raises MalformedError if it has some.
     """
     signed = asn1.decode_der(SignedCertificate, certificate.public_bytes(Encoding.DER))
     if signed.signature.padding_bits():
@@ -200,7 +200,7 @@ def check_signature_is_whole(certificate: x509.Certificate) -> None:
 
 @asn1.sequence
 class SignedCertificate:
-    """A certificate as its three parts.
+    """The three parts of a certificate.
 
     Source: RFC 5280, section 4.1.
     """
@@ -217,16 +217,16 @@ def check_path(
     unstated_usage: bool = False,
     tpm_key: bool = False,
 ) -> x509.Certificate:
-    """Validate the chain, leaf first, and return the trust anchor it ends at.
+    """Validate the chain, leaf first, and return the trust anchor at its end.
 
-    The last certificate may be the anchor itself. The first must be of an end entity that may sign evidence. Validity
-    in time is for the caller to look at: see `validity`.
+    The last certificate may be the anchor itself. The leaf must be an end entity that may sign evidence. The caller has
+    to check validity in time: see `validity`.
 
-    ``unstated_usage`` says whether the first may leave out what its key is for, as RFC 5280, section 4.2.1.3, allows;
-    ``tpm_key``, whether it is of a TPM's key: that may be RSA of 2048 bits, and the certificate be for that purpose and
-    name the TPM in a critical extension.
+    ``unstated_usage`` says whether the leaf may omit its key usage, as RFC 5280, section 4.2.1.3, allows. ``tpm_key``
+    says whether the leaf has a TPM's key: it may then be RSA of 2048 bits, and the certificate may list that purpose
+    and name the TPM in a critical extension.
 
-    Raises PathError if they lead to none, a certificate on the way must not issue, or one is for something else.
+    Raises PathError if the chain ends at no anchor, or a certificate must not be used in its role.
     """
     return _anchor_of(tuple(certificates), tuple(anchors), unstated_usage, tpm_key)
 
@@ -238,12 +238,12 @@ def _anchor_of(
     unstated_usage: bool,
     tpm_key: bool,
 ) -> x509.Certificate:
-    """Return the trust anchor as `check_path` does."""
+    """Return the trust anchor as `check_path` does; the results are cached."""
     check_signer(certificates[0], TPM_KEY_PURPOSE if tpm_key else None, unstated_usage=unstated_usage)
     last = certificates[-1]
     anchor = last if last in anchors else _issuer_among(anchors, last)
     path = [*certificates] if anchor is last else [*certificates, anchor]
-    # Insist that no key comes twice on a path: one that does is a circle, or a certificate too many
+    # Require that no key occurs twice on a path: a repeated key is a cycle or a superfluous certificate
     keys = [certificate.public_key() for certificate in path]
     twice = next((place for place, key in enumerate(keys) if key in keys[:place]), None)
     if twice is not None:
@@ -256,7 +256,7 @@ def _anchor_of(
 
 
 def _issuer_among(anchors: Sequence[x509.Certificate], issued: x509.Certificate) -> x509.Certificate:
-    """Return the anchor that issued ``issued``; a root with a new key keeps its name, so several may have the name."""
+    """Return the anchor that issued ``issued``; several anchors may share a name, as roots with new keys keep it."""
     named = [anchor for anchor in anchors if anchor.subject == issued.issuer]
     if not named:
         raise PathError(f"{name(issued)} is issued by {name_of(issued.issuer)}, which is no trust anchor", issued)
@@ -264,9 +264,9 @@ def _issuer_among(anchors: Sequence[x509.Certificate], issued: x509.Certificate)
 
 
 def check_issued(issued: x509.Certificate, issuer: x509.Certificate, *, tpm_key: bool = False) -> None:
-    """Insist that ``issuer`` signed ``issued``, of which everything that matters is understood here.
+    """Require that ``issuer`` signed ``issued``, and that ``issued`` has a strong key and no unsupported extension.
 
-    Raises PathError if it did not, or something is not.
+    Raises PathError otherwise.
     """
     if not isinstance(issued.signature_hash_algorithm, HASHES):
         raise PathError(f"{name(issued)} is signed with a hash that is not accepted", issued)
@@ -276,7 +276,7 @@ def check_issued(issued: x509.Certificate, issuer: x509.Certificate, *, tpm_key:
 
 
 def _check_understood(certificate: x509.Certificate, *, tpm_key: bool = False) -> None:
-    """Insist on a key that is strong enough, and on no rule that would go unheeded."""
+    """Require a key that is strong enough, and no extension that would be ignored although it is critical."""
     problem = _weakness(certificate.public_key(), SHORTER_RSA if tpm_key else RSA_BITS)
     if problem is not None:
         raise PathError(f"{name(certificate)} has a key that is not accepted: {problem}", certificate)
@@ -289,7 +289,7 @@ def _check_understood(certificate: x509.Certificate, *, tpm_key: bool = False) -
 
 
 def _weakness(key: object, rsa_bits: range) -> str | None:
-    """Return what is wrong with a key, ``None`` where nothing is."""
+    """Return why a key is too weak, or ``None``."""
     match key:
         case ec.EllipticCurvePublicKey():
             return None if isinstance(key.curve, CURVES) else f"it is on {key.curve.name}"
@@ -312,12 +312,12 @@ def is_issued_by(issued: x509.Certificate, issuer: x509.Certificate) -> bool:
 def check_signer(
     certificate: x509.Certificate, purpose: x509.ObjectIdentifier | None = None, *, unstated_usage: bool = False
 ) -> None:
-    """Insist that ``certificate`` is one of an end entity whose key signs, so that no authority's key passes for it.
+    """Require that ``certificate`` is that of an end entity with a signing key, not that of an authority.
 
-    ``purpose`` is the extended key usage that stands for what was signed; ``None`` where there is none, as for
-    evidence. ``unstated_usage`` says whether it may leave out what its key is for.
+    ``purpose`` is the extended key usage for what was signed; ``None`` if there is none, as for evidence.
+    ``unstated_usage`` says whether the certificate may omit its key usage.
 
-    Raises PathError if it is one of an authority, of a key for something else, or of a key for nobody knows what.
+    Raises PathError if the certificate is that of an authority, or its key has another usage, or an unstated one.
 
     Source: RFC 5280, sections 4.2.1.3, 4.2.1.9 and 4.2.1.12.
     """
@@ -334,7 +334,7 @@ def check_signer(
 
 
 def _check_purpose(certificate: x509.Certificate, purpose: x509.ObjectIdentifier | None) -> None:
-    """Insist that ``certificate`` lists no purposes, or ``purpose`` or any purpose among them."""
+    """Require that ``certificate`` lists no extended key usages, or ``purpose`` or anyExtendedKeyUsage among them."""
     try:
         listed = list(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
     except x509.ExtensionNotFound:
@@ -345,7 +345,7 @@ def _check_purpose(certificate: x509.Certificate, purpose: x509.ObjectIdentifier
 
 
 def _check_may_issue(issuer: x509.Certificate, below: int) -> None:
-    """Insist that ``issuer`` is an authority that may have ``below`` authorities under it."""
+    """Require that ``issuer`` is an authority with a path length that allows ``below`` authorities under it."""
     try:
         constraints = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
         usage = issuer.extensions.get_extension_for_class(x509.KeyUsage).value
@@ -361,7 +361,7 @@ def _check_may_issue(issuer: x509.Certificate, below: int) -> None:
 
 
 def is_authority(certificate: x509.Certificate) -> bool:
-    """Return whether ``certificate`` says that it is one of an authority."""
+    """Return whether ``certificate`` says that it is that of an authority."""
     try:
         return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except x509.ExtensionNotFound:
@@ -369,7 +369,7 @@ def is_authority(certificate: x509.Certificate) -> bool:
 
 
 def validity(certificates: Sequence[x509.Certificate]) -> tuple[datetime, datetime]:
-    """Return from when until when all ``certificates`` are valid together."""
+    """Return the start and the end of the time in which all ``certificates`` are valid."""
     return (
         max(certificate.not_valid_before_utc for certificate in certificates),
         min(certificate.not_valid_after_utc for certificate in certificates),
@@ -377,24 +377,24 @@ def validity(certificates: Sequence[x509.Certificate]) -> tuple[datetime, dateti
 
 
 def common_name(certificate: x509.Certificate) -> str | None:
-    """Return the one common name of a certificate's subject, if it has one."""
+    """Return the common name of a certificate's subject, or None unless there is exactly one."""
     return only_common_name(certificate.subject)
 
 
 def only_common_name(subject: x509.Name) -> str | None:
-    """Return the one common name in a name, if it has one."""
+    """Return the common name in a distinguished name, or None unless there is exactly one."""
     names = subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     return str(names[0].value) if len(names) == 1 else None
 
 
 def name(certificate: x509.Certificate) -> str:
-    """Return the common name of who ``certificate`` is about, or all that it says."""
+    """Return the common name of the subject of ``certificate``, or its whole distinguished name."""
     common = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     return repr(str(common[0].value)[:LONGEST_NAME]) if common else name_of(certificate.subject)
 
 
 def name_of(subject: x509.Name) -> str:
-    """Return all that a name says, up to a length that a line of text can do with."""
+    """Return a distinguished name as text, truncated to a length that fits into a line."""
     return subject.rfc4514_string()[:LONGEST_NAME]
 
 

@@ -1,7 +1,7 @@
 """HPKE in base mode, with its export interface: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM.
 
-The sender has nothing but the recipient's public key; so nobody is authenticated, and what is exported is what both
-ends are bound to afterwards.
+The sender only knows the recipient's public key, so the sender is not authenticated. Both ends are bound to the context
+by the secrets that they export from it.
 
 Source: RFC 9180, sections 4.1 (DHKEM), 5.1 (key schedule), 5.2 (encryption) and 5.3 (export).
 """
@@ -18,7 +18,7 @@ _BASE_MODE: Final = b"\x00"
 
 
 class Direction:
-    """Messages in one direction, each sealed or opened at the next sequence number."""
+    """One direction of a context: each message is sealed or opened with the next sequence number."""
 
     __slots__ = ("_base", "_cipher", "_sequence")
 
@@ -28,11 +28,11 @@ class Direction:
         self._sequence = 0
 
     def seal(self, message: bytes) -> bytes:
-        """Return the next message, protected."""
+        """Return the sealed message, with the next sequence number."""
         return self._cipher.encrypt(self._nonce(), message)
 
     def open(self, sealed: bytes) -> bytes:
-        """Return what was sealed. Raises AuthenticationError if it is not the next message."""
+        """Return the plaintext of the next message. Raises AuthenticationError if it is not the next message."""
         return self._cipher.decrypt(self._nonce(), sealed)
 
     def _nonce(self) -> bytes:
@@ -42,7 +42,7 @@ class Direction:
 
 
 class Context:
-    """What both ends derive from the secret of the KEM; ``info`` separates one use of HPKE from another."""
+    """The keys that both ends derive from the KEM's shared secret; ``info`` separates one use of HPKE from another."""
 
     __slots__ = ("_exporter", "messages")
 
@@ -57,21 +57,21 @@ class Context:
         self._exporter = expand(b"exp", primitives.KEY_BYTES)
 
     def export(self, purpose: bytes, length: int) -> bytes:
-        """Return a secret for another purpose, which says nothing about the others."""
+        """Return the exported secret for a purpose, which is independent of those for other purposes."""
         return _expand(_SUITE, self._exporter, b"sec", purpose, length)
 
 
 def sender(recipient: bytes, ephemeral: bytes, info: bytes) -> tuple[bytes, Context]:
-    """Return what is sent along for the recipient's public key, and the sender's context.
+    """Return the encapsulated key for the recipient's public key, and the sender's context.
 
-    Raises KeyMaterialError if ``recipient`` is no public key, or ``ephemeral`` no private one.
+    Raises KeyMaterialError if ``recipient`` is no public key, or ``ephemeral`` no private key.
     """
     share = primitives.X25519Share(ephemeral)
     return share.public, Context(_shared(share.agree(recipient), share.public, recipient), info)
 
 
 def recipient(own: primitives.X25519Share, encapsulated: bytes, info: bytes) -> Context:
-    """Return the recipient's context. Raises KeyMaterialError if what was sent along is no public key."""
+    """Return the recipient's context. Raises KeyMaterialError if ``encapsulated`` is no public key."""
     return Context(_shared(own.agree(encapsulated), encapsulated, own.public), info)
 
 

@@ -1,7 +1,7 @@
-"""The cryptography that Carnet uses, behind typed functions: wrong shapes and failed checks are errors, never values.
+"""The cryptographic primitives of Carnet as typed functions: wrong sizes and failed checks raise errors.
 
-Nothing is implemented here; every primitive is that of ``cryptography``. What the wrappers add is that a caller
-cannot choose a weaker variant by accident and cannot overlook a result.
+No primitive is implemented here; all are those of ``cryptography``. With these wrappers, a caller cannot choose a
+weaker variant by accident, and cannot overlook the result of a check.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 Random = Callable[[int], bytes]
-"""A source of that many random bytes; it is passed in, so that a test can say what was drawn."""
+"""A source of random bytes, called with their number; it is passed in, so that a test can determine the bytes."""
 
 Buffer = bytes | bytearray | memoryview
 
@@ -34,14 +34,14 @@ RSA_BITS: Final = 3072
 
 
 class CryptoError(Exception):
-    """A cryptographic operation that was refused."""
+    """A cryptographic operation was refused."""
 
 
 class AuthenticationError(CryptoError):
-    """A tag, a signature or a MAC that does not verify.
+    """A tag, a signature or a MAC does not verify.
 
     Attributes:
-        what: what was being checked.
+        what: the name of the object that was checked.
     """
 
     def __init__(self, what: str) -> None:
@@ -50,7 +50,7 @@ class AuthenticationError(CryptoError):
 
 
 class KeyMaterialError(CryptoError):
-    """A key, a nonce or a share of the wrong size, or outside the group.
+    """A key, a nonce or a key share has the wrong size, or is outside the group.
 
     Attributes:
         what: the input.
@@ -103,13 +103,13 @@ class AesGcm(_Aead):
         super().__init__(AESGCM(key), "AES-GCM")
 
     def encrypt_into(self, nonce: bytes, plaintext: Buffer, out: bytearray | memoryview) -> int:
-        """Write ciphertext and tag to ``out``, which is 16 bytes longer than ``plaintext``; return how many bytes."""
+        """Write ciphertext and tag to ``out``, 16 bytes longer than ``plaintext``; return the number of bytes."""
         return self._cipher.encrypt_into(nonce, plaintext, None, out)
 
     def decrypt_into(self, nonce: bytes, ciphertext: Buffer, out: bytearray | memoryview) -> int:
-        """Write the plaintext to ``out``, which is 16 bytes shorter than ``ciphertext``; return how many bytes.
+        """Write the plaintext to ``out``, 16 bytes shorter than ``ciphertext``; return the number of bytes.
 
-        Raises AuthenticationError if the tag does not verify; ``out`` is cleared of what had been decrypted.
+        Raises AuthenticationError if the tag does not verify; ``out`` is then cleared of unauthenticated plaintext.
         """
         try:
             return self._cipher.decrypt_into(nonce, ciphertext, None, out)
@@ -119,7 +119,7 @@ class AesGcm(_Aead):
 
 
 class AesGcmSiv(_Aead):
-    """AES-GCM-SIV under one key: for sealing state at rest, where a restored snapshot may repeat a nonce.
+    """AES-GCM-SIV under one key, for sealing state at rest: restoring a snapshot may repeat a nonce.
 
     Source: RFC 8452.
     """
@@ -161,7 +161,7 @@ def hmac_sha384(key: bytes, data: bytes) -> bytes:
 
 
 def verify_hmac_sha384(key: bytes, data: bytes, tag: bytes, what: str = "HMAC-SHA-384") -> None:
-    """Check a whole HMAC-SHA-384 tag, in constant time. Raises AuthenticationError if it is another."""
+    """Check a whole HMAC-SHA-384 tag, in constant time. Raises AuthenticationError if it does not verify."""
     context = hmac.HMAC(key, hashes.SHA384())
     context.update(data)
     try:
@@ -171,7 +171,7 @@ def verify_hmac_sha384(key: bytes, data: bytes, tag: bytes, what: str = "HMAC-SH
 
 
 def hkdf_sha384(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
-    """Extract and expand. Raises KeyMaterialError if more than 255 blocks are asked for."""
+    """Extract and expand a key. Raises KeyMaterialError if more than 255 blocks are requested."""
     _check_hkdf_length(hashes.SHA384(), length)
     return HKDF(hashes.SHA384(), length, salt, info).derive(secret)
 
@@ -182,13 +182,13 @@ def hkdf_extract_sha256(salt: bytes, secret: bytes) -> bytes:
 
 
 def hkdf_expand_sha256(key: bytes, info: bytes, length: int = KEY_BYTES) -> bytes:
-    """Expand a pseudorandom key. Raises KeyMaterialError if more than 255 blocks are asked for."""
+    """Expand a pseudorandom key. Raises KeyMaterialError if more than 255 blocks are requested."""
     _check_hkdf_length(hashes.SHA256(), length)
     return HKDFExpand(hashes.SHA256(), length, info).derive(key)
 
 
 def hkdf_expand_sha384(key: bytes, info: bytes, length: int) -> bytes:
-    """Expand a pseudorandom key. Raises KeyMaterialError if more than 255 blocks are asked for."""
+    """Expand a pseudorandom key. Raises KeyMaterialError if more than 255 blocks are requested."""
     _check_hkdf_length(hashes.SHA384(), length)
     return HKDFExpand(hashes.SHA384(), length, info).derive(key)
 
@@ -201,7 +201,7 @@ def _check_hkdf_length(algorithm: hashes.HashAlgorithm, length: int) -> None:
 def verify_p384(key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, what: str = "ECDSA signature") -> None:
     """Check a raw ECDSA P-384/SHA-384 signature: r and s, 48 bytes each, big-endian.
 
-    Raises AuthenticationError if it is not 96 bytes or does not verify; KeyMaterialError if the curve is another.
+    Raises AuthenticationError if it is not 96 bytes or does not verify; KeyMaterialError if the curve is another one.
     """
     _check_p384(key.curve)
     _verify_raw(key, signature, data, hashes.SHA384(), what)
@@ -244,7 +244,7 @@ def _verify_raw(
     what: str,
     half: int | None = None,
 ) -> None:
-    """Check a signature whose halves are as long as the hash, or ``half`` bytes each."""
+    """Check a raw ECDSA signature; r and s are each as long as the hash, or ``half`` bytes."""
     half = half or algorithm.digest_size
     if len(signature) != 2 * half:
         raise AuthenticationError(what)
@@ -294,7 +294,7 @@ def _check_rsa(bits: int) -> None:
 
 
 class P384Share:
-    """One end's ephemeral half of an ECDHE exchange over secp384r1; points are x and y, 48 bytes each."""
+    """One end's ephemeral key share of an ECDHE exchange over secp384r1; points are x and y, 48 bytes each."""
 
     __slots__ = ("_private", "public")
 
@@ -305,7 +305,7 @@ class P384Share:
         self.public = self._private.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)[1:]
 
     def agree(self, peer: bytes) -> bytes:
-        """Return the x coordinate shared with the peer's point.
+        """Return the shared secret: the x coordinate of the product with the peer's point.
 
         Raises KeyMaterialError if the peer's share is not a point of the curve.
         """
@@ -323,7 +323,7 @@ _P384_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFC7634D81F
 
 
 class X25519Share:
-    """One end's half of an X25519 exchange."""
+    """One end's key share of an X25519 exchange."""
 
     __slots__ = ("_private", "public")
 

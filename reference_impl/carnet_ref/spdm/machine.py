@@ -255,6 +255,9 @@ def expect(kind: type[_Expected], message: Message) -> _Expected:
 class SecuredState(MessageState):
     """A state inside a session: both directions of records, and what every such state does alike."""
 
+    carries_applications: ClassVar[bool] = True
+    """Whether the application may send and receive in this state."""
+
     sending: RecordKeys
     receiving: RecordKeys
     random: Random
@@ -280,11 +283,6 @@ class SecuredState(MessageState):
         if isinstance(event, SendApplication) and self.carries_applications:
             return self.sealed(VENDOR, event.payload)
         raise UnexpectedMessageError(self.awaits, type(event).__name__)
-
-    @property
-    def carries_applications(self) -> bool:
-        """Whether the application may send and receive in this state."""
-        return True
 
     @property
     def takes_applications(self) -> bool:

@@ -194,13 +194,10 @@ class AwaitKeyUpdateAck(_AwaitAnswer):
     """
 
     awaits: ClassVar[str] = "KEY_UPDATE_ACK"
+    carries_applications: ClassVar[bool] = False
+    """Between keys nothing but the update is carried."""
 
     before: secured.RecordKeys | None = None
-
-    @property
-    def carries_applications(self) -> bool:
-        """Between keys nothing but the update is carried."""
-        return False
 
     @property
     def takes_applications(self) -> bool:
@@ -241,11 +238,8 @@ class AwaitNewKeyAck(_AwaitAnswer):
     """The requester's next key was used."""
 
     awaits: ClassVar[str] = "KEY_UPDATE_ACK for the new key"
-
-    @property
-    def carries_applications(self) -> bool:
-        """Between keys nothing but the update is carried."""
-        return False
+    carries_applications: ClassVar[bool] = False
+    """Between keys nothing but the update is carried."""
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """The update is over."""
@@ -377,6 +371,8 @@ class _Finishing(machine.SecuredState):
     """The key exchange is over, and the handshake is not."""
 
     awaits: ClassVar[str] = ""
+    carries_applications: ClassVar[bool] = False
+    """Nothing but the handshake is carried before it is over."""
 
     config: RequesterConfig
     vca: bytes
@@ -385,11 +381,6 @@ class _Finishing(machine.SecuredState):
     secrets: secured.HandshakeSecrets = field(repr=False)
     identity: RequesterIdentity | None
     summary: bytes
-
-    @property
-    def carries_applications(self) -> bool:
-        """Nothing but the handshake is carried before it is over."""
-        return False
 
     def finish(self) -> machine.SessionStep:
         """Send FINISH: signed, if this end has to say who it is."""

@@ -197,11 +197,8 @@ class AwaitNewKey(ResponderSecured):
     """Keys were updated; the requester has to use its next one."""
 
     awaits: ClassVar[str] = "KEY_UPDATE that verifies the new key"
-
-    @property
-    def carries_applications(self) -> bool:
-        """Between keys nothing but the update is carried."""
-        return False
+    carries_applications: ClassVar[bool] = False
+    """Between keys nothing but the update is carried."""
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Acknowledge; the update is over."""
@@ -312,16 +309,13 @@ class _Handshake(ResponderSecured):
     """The key exchange is over, and the handshake is not; ``requester`` is who has to sign FINISH."""
 
     awaits: ClassVar[str] = ""
+    carries_applications: ClassVar[bool] = False
+    """Nothing but the handshake is carried before it is over."""
 
     transcript: bytes
     secrets: HandshakeSecrets = field(repr=False)
     summary: bytes
     requester: Chain | None
-
-    @property
-    def carries_applications(self) -> bool:
-        """Nothing but the handshake is carried before it is over."""
-        return False
 
     def acknowledge(self, came: int, request: Message | None) -> machine.SessionStep:
         """Acknowledge a response, and make the next request, if there is one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -76,14 +75,14 @@ class Replay(Generic[W]):
 
     Attributes:
         family: the protocol, whose variants say which defences they lack.
-        world: opens the world of a variant in which some defences are off, for an attack.
+        world: makes the world of a variant in which some defences are off, for an attack.
         take: takes a step, given those that follow; whatever it cannot take is a refusal or a ``LookupError``.
         claims: what shows that a claim is violated.
         refusals: what the parties of the system raise.
     """
 
     family: Family
-    world: Callable[[str, frozenset[str], Attack], AbstractContextManager[W]]
+    world: Callable[[str, frozenset[str], Attack], W]
     take: Callable[[W, TraceStep, Sequence[TraceStep]], None]
     claims: Claims[W]
     refusals: tuple[type[Exception], ...]
@@ -97,19 +96,18 @@ class Replay(Generic[W]):
         attacked, defended = (self.carried_out(world, attack) for world in worlds)
         return {**attacked, "defended": defended}
 
-    def carried_out(self, opened: AbstractContextManager[W], attack: Attack) -> dict[str, Any]:
+    def carried_out(self, world: W, attack: Attack) -> dict[str, Any]:
         """Take the steps in a world, and return what shows that the claim is violated, or where it was stopped."""
         refusals: tuple[type[Exception], ...] = (*self.refusals, CryptoError, LookupError)
-        with opened as world:
-            for index, step in enumerate(attack.steps):
-                try:
-                    self.take(world, step, attack.steps[index + 1 :])
-                except refusals as error:
-                    place, missing = self.missing(world, index, step)
-                    at = {"index": place, "step": missing.to_json(), "why": _why(error)}
-                    return {"reproduced": False, "recovered": "", "stopped": at}
-            found = next(self.claims[attack.claim](world), "") if attack.claim in self.claims else ""
-            return {"reproduced": bool(found), "recovered": found, "stopped": None}
+        for index, step in enumerate(attack.steps):
+            try:
+                self.take(world, step, attack.steps[index + 1 :])
+            except refusals as error:
+                place, missing = self.missing(world, index, step)
+                at = {"index": place, "step": missing.to_json(), "why": _why(error)}
+                return {"reproduced": False, "recovered": "", "stopped": at}
+        found = next(self.claims[attack.claim](world), "") if attack.claim in self.claims else ""
+        return {"reproduced": bool(found), "recovered": found, "stopped": None}
 
     def defended(self, attack: Attack) -> str:
         """Return the variant that the attack is tried against with every defence on."""

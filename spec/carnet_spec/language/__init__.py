@@ -1,8 +1,9 @@
 """The specification language: many-sorted first-order transition systems, written as traced Python.
 
-One import gives an author the whole language: sorts (:class:`Individual`), symbols (:func:`relation`, :func:`function`,
-:func:`variable` and their rigid kin), formulas, and :class:`Draft`, which collects actions, rules, claims, lemmas,
-goals, threat models and defences into a :class:`Protocol`. :class:`TwoRuns` puts two runs of a draft side by side.
+This module exports the whole language: sorts (:class:`Individual`), symbols (:func:`relation`, :func:`function`,
+:func:`variable` and their rigid counterparts), formulas, and :class:`Draft`, which collects actions, rules, claims,
+lemmas, goals, threat models and defences into a :class:`Protocol`. :class:`TwoRuns` composes two runs of a draft with
+itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Actions: what a party may do, as named guards and named updates.
 
-An action is written as a Python function that is called once with symbolic values; the :class:`Step` it is given
-records what it requires and what it changes. All guards and updates read the state *before* the step; whatever is not
-mentioned stays as it was; updates of one symbol apply in the order they are written.
+An action is written as a Python function. The function is called once with symbolic values, and its :class:`Step`
+argument records the guards and updates. All guards and updates read the state *before* the step. Symbols and rows that
+no update mentions are unchanged. Updates of one symbol apply in the order in which they are written.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from carnet_spec.language.tracing import traced_twice
 
 
 class GuardKind(Enum):
-    """Why a guard is there."""
+    """The kinds of guards."""
 
     REQUIRE = "require"
     """A check that the acting party makes."""
     GIVEN = "given"
-    """A fact of the world that makes the step possible; no party reads it."""
+    """A fact about the environment that makes the step possible; no party reads it."""
     ACTOR = "actor"
     """The acting agent follows the protocol (corrupt agents act through the adversary's actions)."""
     FRESH = "fresh"
-    """The value was never used before."""
+    """The condition that a value was never used before."""
 
 
 class Effect(Enum):
@@ -64,8 +64,8 @@ class Guard:
 class Update:
     """A named change of one symbol.
 
-    Inserts or removes the tuples ``args`` (or assigns ``value`` at them) if ``when`` holds in the state before. A
-    variable of ``each`` stands for every element of its sort and occurs once, as an argument of its own.
+    It inserts or removes the tuples ``args`` (or assigns ``value`` at them) if ``when`` holds in the state before. A
+    variable of ``each`` ranges over all elements of its sort, and occurs exactly once, as an argument.
     """
 
     name: str
@@ -86,8 +86,8 @@ _Part = TypeVar("_Part", Guard, Update)
 class Action:
     """One kind of step.
 
-    ``cost`` counts it against an adversary budget; a ``deduction`` is a rule: insert-only and free, so engines may
-    apply it as early as possible. ``shortcut_of`` names the defence without which alone the action exists.
+    ``cost`` is the part of an adversary budget that a step spends. A ``deduction`` is a rule: insert-only and free, so
+    engines may apply it as early as possible. A ``shortcut_of`` a defence exists only if that defence is removed.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Action:
         require_name("an action", self.name)
 
     def without(self, defences: Collection[str]) -> Action:
-        """Return what is left without some defences: what they are made of goes, and what replaces it comes."""
+        """Return the action with some defences removed: without their parts, and with the parts that replace these."""
 
         def kept(parts: tuple[_Part, ...]) -> tuple[_Part, ...]:
             return tuple(
@@ -146,7 +146,7 @@ class Step:
         sends: str = "",
         taken: Iterable[str] = (),
     ) -> None:
-        """Start recording; ``taken`` are names of variables that the action has beside its parameters."""
+        """Start recording; ``taken`` are the names of further variables of the action, besides its parameters."""
         if not isinstance(by, Role):
             raise MisuseError(f"by= takes the Role that acts, not {by!r}")
         self.action = action
@@ -162,34 +162,34 @@ class Step:
         self.sends = sends
 
     def says(self, sentence: str) -> None:
-        """Say what the step is, in a sentence with ``{parameter}`` places."""
+        """Describe the step in a sentence with ``{parameter}`` places."""
         if self.sentence:
             raise MisuseError(f"{self.action}: a step is one sentence, and it says '{self.sentence}' already")
         self.sentence = sentence
 
     def message(self, text: str) -> None:
-        """Say who sends what to whom, as ``sender -> receiver: text``: the arrow of a sequence diagram."""
+        """Describe the message of the step as ``sender -> receiver: text``, for the arrow of a sequence diagram."""
         if self.sends:
             raise MisuseError(f"{self.action}: a step has one message, and sends '{self.sends}' already")
         self.sends = text
 
     def actor(self, agent: Individual, honest: Formula) -> None:
-        """Say which agent takes the step; ``honest`` holds of agents that follow the protocol."""
+        """Declare which agent takes the step; ``honest`` holds of agents that follow the protocol."""
         self.acting = agent.term
         self._guard("actor", honest, GuardKind.ACTOR, None, None)
 
     def require(self, name: str, formula: Formula, *, defence: str | None = None, unless: str | None = None) -> None:
-        """Make the step possible only if the acting party sees ``formula`` hold."""
+        """Add the guard ``formula``, which the acting party checks."""
         if self._deduction and not self._by.honest:
             raise MisuseError(f"rule {self.action}: nobody checks anything in a deduction: write given('{name}', …)")
         self._guard(name, formula, GuardKind.REQUIRE, defence, unless)
 
     def given(self, name: str, formula: Formula, *, defence: str | None = None, unless: str | None = None) -> None:
-        """Make the step possible only if ``formula`` is true of the world; no party needs to see it."""
+        """Add the guard ``formula``, a fact about the environment that no party needs to see."""
         self._guard(name, formula, GuardKind.GIVEN, defence, unless)
 
     def fresh(self, element: Individual, *, defence: str | None = None, name: str = "") -> None:
-        """Draw ``element``, a parameter, as a value never used before, and mark it used."""
+        """Draw the parameter ``element`` as a value that was never used before, and mark it as used."""
         if not isinstance(element, Individual) or element.term not in self._params:
             raise MisuseError(f"{self.action}: fresh needs a parameter of the action, not {called(element)}")
         symbol = used_symbol(sort_of(element.term))
@@ -199,7 +199,7 @@ class Step:
         self._update(f"use {_label(element.term)}", symbol, Effect.INSERT, (element.term,), None, TRUE, None, None)
 
     def each(self, sort: type[Individual]) -> Individual:
-        """Stand for every element of ``sort`` in one argument of an update."""
+        """Return a variable for one argument of an update, which ranges over all elements of ``sort``."""
         declared = declared_sort(f"{self.action}: each", sort)
         base = f"each_{declared.name.lower()}"
         names = (f"{base}{number or ''}" for number in itertools.count(len(self._each)))
@@ -242,7 +242,7 @@ class Step:
         defence: str | None = None,
         unless: str | None = None,
     ) -> None:
-        """Give a variable, or a function at some arguments, a new value."""
+        """Assign a new value to a variable, or to a function at some arguments."""
         if self._deduction:
             raise MisuseError(f"rule {self.action}: a deduction only inserts")
         target = place.term if isinstance(place, Expression) else None
@@ -322,16 +322,16 @@ class Step:
 
 
 def _refuse_result(result: object, action: str) -> None:
-    """Refuse what a generator or a coroutine hands back in place of saying anything, and any other result."""
+    """Refuse any result of the function, such as that of a generator or a coroutine, which records nothing."""
     if result is not None:
         raise MisuseError(f"{action} returns a {type(result).__name__}: an action says what happens by its step alone")
 
 
 def traced_step(function: Callable[..., object], params: tuple[Individual, ...], begin: Callable[[], Step]) -> Step:
-    """Call ``function`` with a step that ``begin`` returns, and return it with what was recorded.
+    """Call ``function`` with a step that ``begin`` returns, and return that step with the record.
 
     Raises:
-        MisuseError: the function does anything else, or something else when it is called again.
+        MisuseError: the function does not only record, or records something else when it is called again.
     """
     steps: list[Step] = []
 

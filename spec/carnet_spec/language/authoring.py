@@ -1,7 +1,7 @@
-"""What every protocol says in the same way: its assumptions, defences, claims, designs that lack something, instances.
+"""Helpers for the parts that all protocols have: assumptions, claims, liveness, findings, and instances.
 
-These functions add nothing to the language. They are for a protocol whose normative text lies beside it, and whose
-variants are told apart by the defences that they lack.
+These functions add nothing to the language. They are for a protocol with a normative text beside it, whose variants
+differ by the defences that they lack.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 _Named = TypeVar("_Named", Profile, Variant)
 
 HONEST = ("alice", "anna", "anton", "agnes")
-"""What honest agents are called in instances; further ones are numbered."""
+"""The names of honest agents in instances; further ones are numbered."""
 
 
 def by_name(*listed: _Named) -> dict[str, _Named]:
@@ -53,7 +53,7 @@ def by_name(*listed: _Named) -> dict[str, _Named]:
 
 
 def assumptions_from(draft: Draft, text: NormativeText, built_in: Collection[str] = ()) -> None:
-    """Declare the assumptions of ``text``; those of ``built_in`` are in the shape of the steps."""
+    """Declare the assumptions of ``text``; those of ``built_in`` are part of the steps, not stated by an axiom."""
     for id, requirement in text.requirements().items():
         if requirement.level is Level.ASSUMPTION:
             draft.assumption(id, requirement.sentence, built_in=id in built_in)
@@ -83,12 +83,12 @@ class Claims:
 
 
 Chosen = Mapping[str, Mapping[str, Callable[..., Individual]]]
-"""For each action that is to be taken fairly, what some of its parameters are in these steps."""
+"""For each fair action, the values of some of its parameters in the fair steps."""
 
 
 @dataclass(frozen=True)
 class Promises:
-    """States liveness: the sentence of ``sum-begun`` is that of ``LIVE-SUM-BEGUN`` in ``text``."""
+    """States liveness properties: the sentence of ``sum-begun`` is that of ``LIVE-SUM-BEGUN`` in ``text``."""
 
     draft: Draft
     text: NormativeText
@@ -102,17 +102,17 @@ class Promises:
         each: tuple[type[Individual], ...],
         given: Chosen,
     ) -> None:
-        """State that ``then`` follows ``when``, for each choice of elements, if what is ``given`` is taken fairly."""
+        """State that ``when`` leads to ``then``, for each choice of elements, if the ``given`` steps are fair."""
         id, fair = f"LIVE-{name.upper()}", tuple(given)
         sentence = self.text.sentence(id)
         self.draft.eventually(name, when, then, sentence=sentence, each=each, fair=fair, given=given, requirement=id)
 
 
 StateLemma = Callable[[Callable[..., Formula]], Invariant]
-"""What states the decorated function as a lemma: under every threat model, or under some."""
+"""A decorator that states a function as a lemma, under every threat model or under some."""
 
 Falls = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""For each variant the claims that fall in it, and under which threat models."""
+"""For each variant, the claims that are violated in it, each with the threat models."""
 
 
 @dataclass(frozen=True)
@@ -125,13 +125,13 @@ class Findings:
     def __call__(
         self, number: int, variant: str, claim: str, *, threat: str = "", about: str = "", without: tuple[str, ...] = ()
     ) -> Callable[[str], Finding]:
-        """Return what makes a sentence the finding of that number; it may be under another threat model, say."""
+        """Return a function from a sentence to the finding of that number; the arguments may override the defaults."""
         under, of = threat or self.threat, about or self.about
         return lambda says: Finding(f"finding-{number}", says, under, claim, variant, without, of)
 
 
 def expect_falls(draft: Draft, threats: tuple[str, ...], falls: Falls, untrue: Mapping[str, tuple[str, ...]]) -> None:
-    """Say which claims fall in the variant that is drafted, and take back the lemmas that do not hold in it."""
+    """Declare the expected violations in the drafted variant, and withdraw the lemmas that do not hold in it."""
     for claim, fails in falls.get(draft.variant, {}).items():
         draft.expect(claim, under=tuple(threat for threat in threats if threat not in fails), fails_under=fails)
     draft.withdraw(*untrue.get(draft.variant, ()))
@@ -146,17 +146,17 @@ def numbered_names(what: str, count: int, start: int = 1) -> Row:
 
 
 def first_names(names: Row, what: str, count: int) -> Row:
-    """Return ``count`` names: the first of ``names``, and numbered ones where there are too few."""
+    """Return ``count`` names: the first of ``names``, then numbered ones if these are too few."""
     return (*names[:count], *numbered_names(what, count - len(names), start=1 + len(names)))
 
 
 def unary(names: Iterable[str]) -> frozenset[Row]:
-    """Return the rows of a relation with one place that holds of ``names``."""
+    """Return the rows of a unary relation that holds of ``names``."""
     return frozenset((name,) for name in names)
 
 
 def fact(true: bool) -> frozenset[Row]:
-    """Return the rows of a relation without a place: one row if it holds, else none."""
+    """Return the rows of a relation without arguments: the empty row if it holds, else none."""
     return frozenset({()} if true else ())
 
 
@@ -166,11 +166,11 @@ def amounts_in_words(*amounts: tuple[int, str]) -> str:
 
 
 Sizes = Mapping[str, tuple[int, str]]
-"""For each size by name its default, and what it counts."""
+"""For each size, by name: its default, and a noun for what it counts."""
 
 
 def sizes_for(scale: Scale, sizes: Sizes, where: str) -> dict[str, int]:
-    """Return every size of the family ``where``: what the scale says, and the default where it says nothing.
+    """Return every size of the family ``where``: that of the scale, or the default.
 
     Raises:
         SpecificationError: the scale names a size that the family does not have.

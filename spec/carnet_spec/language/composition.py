@@ -1,9 +1,9 @@
-"""Compositions: two protocols, one over the other, and the bonds between what one assumes and the other claims.
+"""Compositions: two protocols, one over the other, and assume/guarantee bonds between them.
 
-A *bond* names formulas that one protocol takes for granted (an assumption by its id, an axiom, or an invariant that its
-proofs use) and formulas that the other establishes (claims, lemmas, axioms). Under an interpretation the second have to
-imply the first; :mod:`carnet_check.verification.composition` asks. The formulas are looked up in the built protocols.
-Every assumption of both protocols is in a bond or is left open with a reason, so none is forgotten.
+A *bond* names formulas that one protocol assumes (an assumption by its id, an axiom, or an invariant that its proofs
+use) and formulas that the other establishes (claims, lemmas, axioms). Under an interpretation the second have to imply
+the first; :mod:`carnet_check.verification.composition` decides that. The formulas are looked up in the built protocols.
+Every assumption of both protocols must be in a bond, or be left open with a reason.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from carnet_spec.language.statements import Invariant
 from carnet_spec.language.tracing import SourceLocation, called_from, traced_twice, written_at
 
 # -- interpretation ----------------------------------------------------------------------------------------------------
-# Interpretations: what the symbols of one protocol are, said in the words of another.
+# Interpretations: translations of the symbols of one protocol into formulas and terms of another.
 #
-# An interpretation gives each sort of one protocol a sort of another, and each symbol a formula or a term over symbols
-# of the other. It takes the very terms of the one protocol and returns them in the other's words, so nothing is written
-# down twice. What neither protocol has, such as the one user that is looked at, is glue, and declared.
+# An interpretation maps each sort of one protocol to a sort of another, and each symbol to a formula or a term over
+# symbols of the other. It translates the terms of the built protocol, so no formula is written twice. A symbol that
+# neither protocol has, such as a constant for the one user under consideration, is declared separately.
 
 Symbolic = Expression | Relation | Function[Any]
-"""What a symbol is as an author has it: a relation, a function, a constant, a variable or a flag."""
+"""A symbol as authors write it: a relation, a function, a constant, a variable or a flag."""
 Stated = TypeVar("Stated", bound=Callable[..., Expression])
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a symbol is in the other protocol: a term over variables for its arguments."""
+    """The interpretation of a symbol: a term of the other protocol over variables for its arguments."""
 
     symbol: terms.Symbol
     params: tuple[terms.Var, ...]
@@ -63,12 +63,12 @@ class Meaning:
 
     @property
     def shown(self) -> str:
-        """The definition as people read it."""
+        """The definition, for display."""
         return f"{show(terms.Apply(self.symbol, self.params))} is {show(self.body)}"
 
 
 class Interpretation:
-    """Reads the symbols of one protocol as formulas and terms of another."""
+    """Translates the symbols of one protocol into formulas and terms of another."""
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class Interpretation:
             self._require_alike(one, other)
 
     def defines(self, what: Symbolic) -> Callable[[Stated], Stated]:
-        """Say by the decorated function what a symbol is; its parameters are of the other protocol's sorts.
+        """Interpret a symbol by the decorated function, whose parameters have the other protocol's sorts.
 
-        The function stays what it is, so that others may call it.
+        The decorator returns the function unchanged, so that other definitions may call it.
 
         Raises:
             MisuseError: the function has another arity, other sorts, or another result than the symbol.
@@ -110,7 +110,7 @@ class Interpretation:
         return state
 
     def renames(self, what: Symbolic, other: Symbolic) -> None:
-        """Say that a symbol is a symbol of the other protocol, at the same arguments.
+        """Interpret a symbol as a symbol of the other protocol, with the same arguments.
 
         Raises:
             MisuseError: the two differ in arity or sorts.
@@ -122,7 +122,7 @@ class Interpretation:
         self._add(Meaning(symbol, params, terms.Apply(meant, params), "", place))
 
     def translate(self, term: terms.Term) -> terms.Term:
-        """Return ``term`` in the other protocol's words.
+        """Translate ``term`` into the other protocol.
 
         Raises:
             MisuseError: it has a sort or a symbol that is not interpreted.
@@ -159,10 +159,10 @@ class Interpretation:
                 return terms.rebuild(term, lambda child: self._translate(child, renamed))
 
     def meaning(self, symbol: terms.Symbol) -> Meaning:
-        """Return what a symbol is in the other protocol; the 'used' predicate of a fresh sort maps to its counterpart.
+        """Return the interpretation of a symbol; the 'used' predicate of a fresh sort maps to its counterpart.
 
         Raises:
-            MisuseError: nothing says so.
+            MisuseError: the symbol is not interpreted.
         """
         if symbol in self.meanings:
             return self.meanings[symbol]
@@ -225,10 +225,10 @@ class Interpretation:
 
 
 def symbol_of(what: Symbolic) -> terms.Symbol:
-    """Return the symbol that an author means.
+    """Return the symbol of an author's expression.
 
     Raises:
-        MisuseError: it is more than a symbol, or less.
+        MisuseError: the expression is not just a symbol.
     """
     if isinstance(what, Relation | Function):
         return what.symbol
@@ -254,14 +254,14 @@ class Bond:
     """An assume/guarantee link: assumptions of one protocol and the formulas of the other that discharge them.
 
     Attributes:
-        of: the protocol that takes it for granted.
+        of: the protocol that assumes.
         assumes: its formulas, each by its kind and name: ``assumption A7``, ``axiom places do not loop``,
             ``lemma received_in_order``, ``claim no-replay``.
-        by: formulas of the other protocol, named so.
-        reading: what the symbols of the one are in the other.
-        part_of: the assumptions, by id, of which this is a part.
-        discharges: which part that is.
-        leaves: what of it is still assumed.
+        by: formulas of the other protocol, named in the same way.
+        reading: the interpretation of the one protocol's symbols in the other.
+        part_of: the ids of the assumptions that these formulas are a part of.
+        discharges: a sentence about the part that is discharged.
+        leaves: a sentence about the part that is still assumed.
     """
 
     name: str
@@ -280,7 +280,7 @@ class Bond:
 
 @dataclass(frozen=True, slots=True)
 class OpenAssumptions:
-    """Assumptions that the other protocol says nothing of, and why."""
+    """Assumptions that the other protocol does not discharge, and why."""
 
     of: End
     ids: tuple[str, ...]
@@ -293,15 +293,15 @@ class BuiltBond:
 
     bond: Bond
     assumed: Mapping[str, terms.Term]
-    """What is taken for granted, as its protocol says it."""
+    """The assumed formulas, in the symbols of their protocol."""
     read: Mapping[str, terms.Term]
-    """The same in the words of the other protocol."""
+    """The assumed formulas, translated to the other protocol."""
     premises: Mapping[str, terms.Term]
-    """What the other protocol establishes."""
+    """The formulas that the other protocol establishes."""
     hypotheses_by_threat: Mapping[str, Mapping[str, terms.Term]]
-    """For each threat model of the other protocol, all that is assumed and proved of it there."""
+    """For each threat model of the other protocol, all formulas that are assumed and proved there."""
     moving: tuple[terms.Symbol, ...]
-    """What never changes in the one and is read as what changes in the other: the bond says it of each moment."""
+    """Rigid symbols whose interpretation is mutable: for these, the bond holds in each state separately."""
 
 
 class Composition:
@@ -309,7 +309,7 @@ class Composition:
 
     Attributes:
         threats: pairs of threat models, the upper's and the lower's, under which everything that a bond names holds.
-        fits: why the pairs fit.
+        fits: why the two threat models of each pair correspond.
     """
 
     def __init__(
@@ -343,10 +343,10 @@ class Composition:
         discharges: str,
         leaves: str,
     ) -> Bond:
-        """Add a bond; :class:`Bond` says what its parts are.
+        """Add a bond; :class:`Bond` describes the arguments.
 
         Raises:
-            SpecificationError: another has its name, or reads the same protocol in another way: a word means one thing.
+            SpecificationError: another bond has its name, or uses another interpretation of the same protocol.
         """
         if any(other.name == name for other in self.bonds):
             raise SpecificationError(f"{self.id}: two bonds are called '{name}'")
@@ -357,14 +357,15 @@ class Composition:
         return bond
 
     def leave_open(self, of: End, *ids: str, why: str) -> None:
-        """Say that nothing in the other protocol establishes these assumptions, and why."""
+        """Declare that the other protocol does not discharge these assumptions, and why."""
         self.left_open.append(OpenAssumptions(of, ids, why))
 
     def built(self, variants: Mapping[End, str] | None = None) -> tuple[BuiltBond, ...]:
-        """Look up all that the bonds name, in the main variants or in ``variants``.
+        """Look up all formulas that the bonds name, in the main variants or in ``variants``.
 
         Raises:
-            SpecificationError: something is not there, is not claimed under the threat models, or is forgotten.
+            SpecificationError: a formula does not exist or is not claimed under the threat models, or an assumption is
+                neither in a bond nor left open.
         """
         named = variants or {}
         protocols = {end: family.protocol(named.get(end, "")) for end, family in self.families.items()}
@@ -438,7 +439,7 @@ def _require_symbols(reading: Interpretation, own: Protocol, other: Protocol) ->
 
 
 def _all_of(protocol: Protocol, threat: str) -> dict[str, terms.Term]:
-    """Return all that is assumed and all that is claimed of a protocol under a threat model."""
+    """Return all axioms, claims and lemmas of a protocol under a threat model."""
     found = {f"axiom {axiom.name}": axiom.formula for axiom in (*protocol.axioms, *protocol.threat(threat).axioms)}
     for claim in protocol.claims:
         if claim.invariant is not None and threat in set(claim.under) - set(claim.fails_under):
@@ -493,4 +494,4 @@ _LOOKED_UP: Mapping[str, Callable[[Protocol, str, tuple[str, ...]], dict[str, te
     "claim": _claim,
     "lemma": _lemma,
 }
-"""How each kind of formula is found in a protocol."""
+"""For each kind of formula, the function that looks it up in a protocol."""

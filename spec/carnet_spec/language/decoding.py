@@ -1,8 +1,8 @@
 """Reading a protocol back from its canonical encoding (:mod:`.encoding`); the text may be hostile.
 
-What is read is the very protocol that was encoded, or an error: a text that is not byte for byte what the encoder
-writes of what was read is refused. The encoding says nothing of the order in which sorts and symbols were declared;
-they are read back in order of first appearance, in which a draft declares them, too.
+Decoding returns the protocol that was encoded, or raises an error: the result is encoded again, and a text that differs
+in any byte is refused. The encoding does not have the order in which sorts and symbols were declared. They are decoded
+in the order of their first appearance, which is the order in which a draft declares them, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def decoded(text: str) -> Protocol:
     """Return the protocol whose encoding is ``text``.
 
     Raises:
-        SpecificationError: it is the encoding of none.
+        SpecificationError: the text is not the encoding of a protocol.
     """
     try:
         content = _object(json.loads(text), "format")
@@ -73,13 +73,13 @@ def _protocol(content: Mapping[str, Json]) -> Protocol:
 
 
 class Decoder:
-    """Reads parts with the tables of sorts and symbols that they refer to."""
+    """Decodes parts of a protocol, which refer to tables of sorts and symbols."""
 
     def __init__(self, sorts: Json, symbols: Json) -> None:
         """Read the tables.
 
         Raises:
-            SpecificationError: they are none.
+            SpecificationError: a table is malformed.
         """
         self.sorts = {name: _sort(each) for name, each in _object(sorts).items()}
         self.symbols = {name: self._symbol(each) for name, each in _object(symbols).items()}
@@ -105,7 +105,7 @@ class Decoder:
         """Return a term.
 
         Raises:
-            SpecificationError: the value stands for none.
+            SpecificationError: the value encodes no term.
         """
         match value:
             case ["variable", *_]:
@@ -146,7 +146,7 @@ class Decoder:
         """Return a variable.
 
         Raises:
-            SpecificationError: the value stands for none.
+            SpecificationError: the value encodes no variable.
         """
         match value:
             case ["variable", name, sort]:
@@ -163,7 +163,7 @@ class Decoder:
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def action(self, value: Json) -> Action:
-        """Return one kind of step."""
+        """Return an action."""
         each = _object(
             value,
             *("name", "by", "parameters", "guards", "updates", "says", "source", "message", "enforces", "cost"),
@@ -232,7 +232,7 @@ class Decoder:
         return statements.Threat(_text(each["id"]), _text(each["title"]), axioms, _flag(each.get("passive", False)))
 
     def invariant(self, value: Json) -> statements.Invariant:
-        """Return a lemma, or what a claim states."""
+        """Return an invariant: a lemma, or the formula of a claim."""
         each = _object(value, "name", "parameters", "body", "says", "under")
         params, body = self._variables(each["parameters"]), self.term(each["body"])
         return statements.Invariant(_text(each["name"]), params, body, _text(each["says"]), _each(_text, each["under"]))

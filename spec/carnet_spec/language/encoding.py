@@ -1,10 +1,10 @@
-"""The canonical encoding of a protocol's parts, which digests and exports are made of.
+"""The canonical encoding of a protocol's parts, from which digests and exports are computed.
 
 A term is a list that begins with its kind, as in ``["and", [["apply", "ready", []], ["true"]]]``; any other part is an
-object with a value for every key. A sort or a symbol is defined once, in a table, and named wherever it is used. Every
-word here is written down for the encoding and taken from no class, field or member of an enumeration, so that renaming
-those changes no digest. No part is left out, so different values never have the same encoding, and every value can be
-decoded again. A change of what is written is a new :data:`FORMAT`.
+object with a value for every key. A sort or a symbol is defined once, in a table, and referenced by name. Every word of
+the encoding is a literal in this module, not the name of a class, field or enumeration member, so renaming those
+changes no digest. No part is left out, so different values never have the same encoding, and every value can be
+decoded. Any change of the encoding needs a new :data:`FORMAT`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from carnet_spec.language.terms import (
 )
 
 FORMAT = "carnet-protocol/1"
-"""Names this encoding; what has to be decoded differently has another name."""
+"""The name of this encoding; an encoding that has to be decoded differently has another name."""
 
 Json = str | int | bool | None | list["Json"] | dict[str, "Json"]
 
@@ -62,7 +62,7 @@ _Defined = TypeVar("_Defined", bound=Sort | Symbol)
 
 
 class _Table(Generic[_Defined]):
-    """Definitions by name; a second one of the same name, which lints refuse, is told apart by a number."""
+    """Definitions by name; a second definition of the same name, which lints refuse, gets a number."""
 
     def __init__(self, define: Callable[[_Defined], Json]) -> None:
         self._define = define
@@ -70,7 +70,7 @@ class _Table(Generic[_Defined]):
         self.definitions: dict[str, Json] = {}
 
     def name(self, thing: _Defined) -> str:
-        """Return what ``thing`` is called, and define it where it is first named."""
+        """Return the name of ``thing`` in the table, and add its definition at the first use."""
         if thing not in self._names:
             others = (f"{thing.name}#{number}" for number in itertools.count(2))
             names = itertools.chain([thing.name], others)
@@ -81,14 +81,14 @@ class _Table(Generic[_Defined]):
 
 
 class Encoder:
-    """Encodes the parts of one protocol, and keeps the definitions of the sorts and symbols that they name."""
+    """Encodes the parts of one protocol, and collects the definitions of the sorts and symbols that they use."""
 
     def __init__(self) -> None:
         self._sorts: _Table[Sort] = _Table(_sort)
         self._symbols: _Table[Symbol] = _Table(self._symbol)
 
     def document(self, parts: Mapping[str, Json], *, sorts: Iterable[Sort], symbols: Iterable[Symbol]) -> str:
-        """Return the parts with the definitions of all that they name, and of ``sorts`` and ``symbols``, as JSON."""
+        """Return the parts, with the definitions that they use and those of ``sorts`` and ``symbols``, as JSON."""
         for symbol in symbols:
             self._symbols.name(symbol)
         for sort in sorts:
@@ -151,7 +151,7 @@ class Encoder:
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def action(self, action: Action) -> Json:
-        """Return one kind of step."""
+        """Return an action."""
         return {
             "name": action.name,
             "by": _role(action.by),
@@ -221,7 +221,7 @@ class Encoder:
         }
 
     def invariant(self, invariant: statements.Invariant) -> Json:
-        """Return a lemma, or what a claim states."""
+        """Return an invariant: a lemma, or the formula of a claim."""
         return {
             "name": invariant.name,
             "parameters": self._terms(invariant.params),
@@ -231,7 +231,7 @@ class Encoder:
         }
 
     def claim(self, claim: statements.Claim) -> Json:
-        """Return a claim; one that is only declared states nothing."""
+        """Return a claim; a claim that is only declared has no invariant."""
         return {
             "name": claim.name,
             "states": None if claim.invariant is None else self.invariant(claim.invariant),
@@ -244,7 +244,7 @@ class Encoder:
         }
 
     def lemma_claim(self, claim: LemmaClaim) -> Json:
-        """Return a lemma claim; the cases that decide it are computed, so that their words stand for them."""
+        """Return a lemma claim; its cases are computed by code, so the encoding has their description instead."""
         return {
             "name": claim.name,
             "sentence": claim.sentence,
@@ -273,7 +273,7 @@ class Encoder:
         }
 
     def eventually(self, live: statements.Eventually) -> Json:
-        """Return a liveness property; one without parameters has none, and so it is with the id of a sentence."""
+        """Return a liveness property; the keys for parameters and for a requirement are left out if there is none."""
         more: dict[str, Json] = {"parameters": self._terms(live.params)} if live.params else {}
         more |= {"requirement": live.requirement} if live.requirement else {}
         return {

@@ -8,4 +8,4 @@ class SpecificationError(Exception):
 
 
 class MisuseError(SpecificationError, TypeError):
-    """An expression was written in a way that tracing cannot see, or with the wrong sorts."""
+    """An expression was written in a way that cannot be traced, or has the wrong sorts."""

@@ -1,8 +1,8 @@
-"""What specifications are written with: sorts as classes, symbols that are called, operators that build formulas.
+"""The expressions of specifications: sorts as classes, symbols that are called, operators that build formulas.
 
-A sort is a class (``class Key(Individual, fresh=True)``), so that an action's parameters are annotated with it and
-static type checkers follow along. Formulas are joined by ``&``, ``|``, ``~`` and :func:`implies`; terms are compared
-by ``==`` and ``!=``. Python's own ``and``, ``or``, ``not``, ``if`` and chained comparisons cannot be traced and raise
+A sort is a class (``class Key(Individual, fresh=True)``), so an action's parameters are annotated with it and static
+type checkers work. Formulas are combined by ``&``, ``|``, ``~`` and :func:`implies`; terms are compared by ``==`` and
+``!=``. Python's own ``and``, ``or``, ``not``, ``if`` and chained comparisons cannot be traced and raise
 :class:`~carnet_spec.language.errors.MisuseError`.
 """
 
@@ -44,7 +44,7 @@ from carnet_spec.language.terms import (
 
 
 class Expression:
-    """A term under construction; ``term`` is the value that is kept."""
+    """A term under construction; ``term`` is the finished value."""
 
     __slots__ = ("term",)
 
@@ -98,7 +98,7 @@ class Formula(Expression):
 class Individual(Expression):
     """Base of every sort: subclass it to declare one.
 
-    ``fresh=True`` lets actions draw elements never used before; the relation that remembers them is
+    With ``fresh=True``, actions can draw elements that were never used before; the relation of used elements is
     :func:`used`.
     """
 
@@ -127,10 +127,10 @@ class Individual(Expression):
 
 
 def declared_sort(what: str, sort: type[Individual]) -> Sort:
-    """Return the sort that a class declares; ``what`` is said of its elements.
+    """Return the sort that a class declares; ``what`` names its use in the error.
 
     Raises:
-        MisuseError: it is no such class.
+        MisuseError: the class declares no sort.
     """
     if isinstance(sort, type) and issubclass(sort, Individual) and sort is not Individual:
         return sort.sort
@@ -145,7 +145,7 @@ AnIndividual = TypeVar("AnIndividual", bound=Individual)
 
 
 class _MemberMark:
-    """Holds the place of a member until its sort exists, and tells type checkers that it is one of that sort."""
+    """A placeholder for a member until its sort exists; for type checkers it has the type of that sort."""
 
     __slots__ = ()
 
@@ -171,10 +171,10 @@ def _comparable(left: Expression, right: object, operator: str) -> tuple[Term, T
 
 
 def formula_term(value: object, what: str) -> Term:
-    """Return the term of ``value``, a formula that ``what`` asks for.
+    """Return the term of the formula ``value``; ``what`` names its use in the error.
 
     Raises:
-        MisuseError: it is none; the error says what to write instead.
+        MisuseError: the value is no formula; the error says what to write instead.
     """
     if isinstance(value, Formula):
         return value.term
@@ -190,7 +190,7 @@ def formula_term(value: object, what: str) -> Term:
 
 
 def called(value: object) -> str:
-    """Return what an author calls ``value``, which stands where it must not."""
+    """Return a description of ``value`` for an error about a misplaced value."""
     match value:
         case Expression() | str() | int() | float() | None:
             return repr(value)
@@ -206,17 +206,17 @@ def called(value: object) -> str:
 
 
 def implies(premise: Formula, conclusion: Formula) -> Formula:
-    """If ``premise`` then ``conclusion``."""
+    """Return the formula that ``premise`` implies ``conclusion``."""
     return Formula(Implies(formula_term(premise, "implies"), formula_term(conclusion, "implies")))
 
 
 def all_of(*formulas: Formula) -> Formula:
-    """Conjunction of ``formulas``; true when there are none."""
+    """Return the conjunction of ``formulas``; true if there are none."""
     return Formula(conjunction(tuple(formula_term(part, "all_of") for part in formulas)))
 
 
 def any_of(*formulas: Formula) -> Formula:
-    """Disjunction of ``formulas``; false when there are none."""
+    """Return the disjunction of ``formulas``; false if there are none."""
     return Formula(disjunction(tuple(formula_term(part, "any_of") for part in formulas)))
 
 
@@ -227,11 +227,11 @@ false = Formula(FALSE)
 def parameters(function: Callable[..., object], skip: int = 0, sorts: Sequence[Sort] = ()) -> tuple[Individual, ...]:
     """Return one variable for each parameter of ``function`` after the first ``skip``, by its annotation.
 
-    Where ``sorts`` says what the parameters are, one that is not annotated has the sort of its place. A relation or
-    function of the language has its own parameters.
+    A parameter without an annotation has the sort at its place in ``sorts``, if that is given. A relation or function
+    of the language has its own parameters.
 
     Raises:
-        MisuseError: ``function`` is none, or the sort of a parameter is not known.
+        MisuseError: ``function`` is no function, or the sort of a parameter is not known.
     """
     if not callable(function):
         raise MisuseError(f"expected a function, not {called(function)}: write what it says in the body of a 'def'")
@@ -249,7 +249,7 @@ def parameters(function: Callable[..., object], skip: int = 0, sorts: Sequence[S
 
 
 def parameter_names(function: Callable[..., object]) -> Sequence[str]:
-    """Return what a function calls its parameters; a relation calls each after its sort and place."""
+    """Return the names of a function's parameters; those of a relation are made from sort and position."""
     if isinstance(function, Relation):
         return [sort.name.lower() + str(position) for position, sort in enumerate(function.symbol.domain)]
     return _names(function) if _is_plain(function) else [*inspect.signature(function).parameters]
@@ -268,7 +268,7 @@ def _annotated(function: Callable[..., object]) -> list[tuple[str, Any]]:
 
 
 def _is_plain(function: object) -> TypeGuard[FunctionType]:
-    """Whether a function has nothing but positional parameters; :mod:`inspect` takes ten times as long to say which."""
+    """Whether a function has only positional parameters; this is ten times as fast as :mod:`inspect`."""
     if type(function) is not FunctionType or vars(function):
         return False
     code = function.__code__
@@ -284,7 +284,7 @@ def _is_sort(value: object) -> bool:
 
 
 def _class_of(sort: Sort) -> type[Individual]:
-    """Return a class for a sort that is known as a value."""
+    """Return a class for a sort that is given as a value."""
     made = type(sort.name, (Individual,), {})
     assert issubclass(made, Individual)
     made.sort = sort
@@ -292,7 +292,7 @@ def _class_of(sort: Sort) -> type[Individual]:
 
 
 def _without_sort(parameter: str, function: Callable[..., object]) -> str:
-    """Say how to give a parameter a sort: one that the module has, the most alike first."""
+    """Return the advice how to annotate a parameter with a sort of the module, the most similar name first."""
     known = [name for name, value in getattr(function, "__globals__", {}).items() if _is_sort(value)]
     near = difflib.get_close_matches(parameter.lower(), [name.lower() for name in known], n=1, cutoff=0.3)
     alike = (name for name in known if name.lower() in near or name.lower().startswith(parameter[:1].lower()))
@@ -307,16 +307,16 @@ def _without_sort(parameter: str, function: Callable[..., object]) -> str:
 
 
 def forall(body: Callable[..., Formula], *sorts: type[Individual], names: str = "") -> Formula:
-    """``forall(lambda u: before(u, v), Slot)``: the body holds for every element of the sorts.
+    """Return the formula that the body holds for every element of the sorts: ``forall(lambda u: before(u, v), Slot)``.
 
-    Elements are called what the body calls its parameters, or the letters of ``names``.
+    The bound variables have the names of the body's parameters, or the letters of ``names``.
     """
     bound, inner = _quantified(body, sorts, names)
     return Formula(Forall(bound, inner))
 
 
 def exists(body: Callable[..., Formula], *sorts: type[Individual]) -> Formula:
-    """``exists(lambda k: live(gpu, k), Key)``: the body holds for some elements of the sorts."""
+    """Return the formula that the body holds for some elements of the sorts: ``exists(lambda k: live(k), Key)``."""
     bound, inner = _quantified(body, sorts, "")
     return Formula(Exists(bound, inner))
 
@@ -337,7 +337,7 @@ def _quantified(
 
 
 def _rename_bound(bound: tuple[Var, ...], body: Term) -> tuple[tuple[Var, ...], Term]:
-    """Rename what is bound where a formula made elsewhere, and used inside, binds a variable of the same name."""
+    """Rename bound variables if a formula inside ``body``, made elsewhere, binds a variable of the same name."""
     taken = {var.name for sub in subterms(body) if isinstance(sub, Forall | Exists) for var in sub.bound}
     if not any(var.name in taken for var in bound):
         return bound, body
@@ -349,7 +349,7 @@ def _rename_bound(bound: tuple[Var, ...], body: Term) -> tuple[tuple[Var, ...], 
 
 
 class _Nesting:
-    """How many quantifiers are open: bound variables carry the depth, so helpers can never capture one another's."""
+    """The number of open quantifiers; it is part of the bound variables' names, so helpers cannot capture variables."""
 
     depth = 0
 
@@ -398,7 +398,7 @@ class Relation(_Applicable):
     __slots__ = ()
 
     def __call__(self, *args: Expression) -> Formula:
-        """Say that the relation holds of ``args``."""
+        """Return the formula that the relation holds of ``args``."""
         return Formula(self._apply(args))
 
 
@@ -412,12 +412,12 @@ class Function(_Applicable, Generic[AnIndividual]):
         self.to = to
 
     def __call__(self, *args: Expression) -> AnIndividual:
-        """Return the element that belongs to ``args``."""
+        """Return the term for the value of the function at ``args``."""
         return self.to(self._apply(args))
 
 
 def used_symbol(sort: Sort) -> Symbol:
-    """Return the relation that remembers which elements of a fresh ``sort`` were drawn."""
+    """Return the relation of the elements of a fresh ``sort`` that were drawn."""
     if not sort.fresh:
         raise MisuseError(f"{sort.name} has no fresh elements: declare it with fresh=True")
     return Symbol(
@@ -426,12 +426,12 @@ def used_symbol(sort: Sort) -> Symbol:
 
 
 def used(element: Individual) -> Formula:
-    """Whether ``element`` was drawn by some ``step.fresh`` already."""
+    """Return the formula that ``element`` was drawn by some ``step.fresh``."""
     return Formula(Apply(used_symbol(element.sort), (element.term,)))
 
 
 # -- declarations ------------------------------------------------------------------------------------------------------
-# What a specification speaks of: relations, functions, constants, variables and flags, each declared by its name.
+# Declarations of relations, functions, constants, variables and flags, each with its name.
 
 
 def rigid_relation(name: str, *domain: type[Individual], kind: Kind = Kind.PUBLIC, says: str = "") -> Relation:

@@ -38,8 +38,8 @@ def all_sizes(scale: Scale, defaults: Scale, where: str) -> dict[str, int]:
 class Variant:
     """One design choice.
 
-    ``label`` is printed with every verdict (``needs firmware``); ``expected`` gives, for a claim and a threat model,
-    the verdict that differs from the claim's own expectation: PROVED or VIOLATED.
+    ``label`` is printed with every verdict (``needs firmware``). ``expected`` has, by claim and threat model, the
+    verdicts that differ from the claim's own expectation: PROVED or VIOLATED.
     """
 
     name: str
@@ -48,11 +48,11 @@ class Variant:
     without: tuple[str, ...] = ()
     """Defences that the variant lacks."""
     over: str = ""
-    """The variant that this one adds a layer to; the layer's claims are checked together with that variant's."""
+    """The variant to which this one adds a layer; the claims of both are checked together."""
     hunts: tuple[Profile, ...] = ()
-    """The sizes that a search for an attack on this variant goes through, where those of the family lack its parts.
+    """The sizes for attack searches on this variant, if those of the family lack its parts.
 
-    ``carnet verify`` goes through them, too, for what is expected to fall and stands in the instances of its profile.
+    ``carnet verify`` tries these sizes, too, for expected violations that the instances of its profile do not show.
     """
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """An attack that must be found: a variant or removed defences, a threat model and the claim that falls."""
+    """An attack that must be found: a variant or removed defences, a threat model and the violated claim."""
 
     id: str
     title: str
@@ -71,7 +71,7 @@ class Finding:
     variant: str = ""
     without: tuple[str, ...] = ()
     about: str = ""
-    """The design that it is a finding about, where a family tells several apart."""
+    """The name of the design that the finding is about, if the family distinguishes several."""
 
     def __post_init__(self) -> None:
         require_fields(self, f"Finding {self.id!r}", id=str, title=str, threat=str, claim=str, variant=str, about=str)
@@ -80,9 +80,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Something that a design asks of a part that its authors do not make, such as firmware.
+    """A service that a design needs from a component of others, such as firmware.
 
-    ``available`` says in one word what is publicly known of it, and ``where`` how anybody can tell.
+    ``available`` says in one word whether it is publicly known to exist, and ``where`` has the evidence.
     """
 
     id: str
@@ -97,7 +97,7 @@ class Service:
 
 
 class PartyKind(Enum):
-    """What a party is, in words that fit every design, so that designs can be compared."""
+    """The kinds of parties, common to all designs, so that designs can be compared."""
 
     OTHERS = "others that take part"
     TEE = "TEE of a CPU"
@@ -106,7 +106,7 @@ class PartyKind(Enum):
 
 
 class Visibility(Enum):
-    """What a party sees of the data of an honest one: the most first."""
+    """What a party sees of the data of an honest party, from most to least."""
 
     CLEAR = "clear"
     RESULT = "result"
@@ -118,7 +118,7 @@ class Visibility(Enum):
 
     @property
     def meaning(self) -> str:
-        """What the word stands for."""
+        """The meaning of the word."""
         return _MEANINGS[self]
 
 
@@ -135,20 +135,20 @@ _MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class PartyView:
-    """What one party sees of the data of an honest one, and what it is trusted for."""
+    """What one party sees of the data of an honest party, and what it is trusted for."""
 
     kind: PartyKind
     party: str
-    """What the design calls it."""
+    """The name of the party in the design."""
     sees: Visibility
     detail: str
-    """What exactly it sees, in words."""
+    """What exactly the party sees, in words."""
     limited_by: tuple[str, ...] = ()
-    """The claims that say that it sees no more; without any, nothing that is checked does."""
+    """The claims that the party sees no more; if empty, this is not checked."""
     trusted_for: str = ""
-    """What it is relied on for; empty where nothing is."""
+    """What the party is trusted for; empty if for nothing."""
     assumed_in: tuple[str, ...] = ()
-    """The assumptions, or hypotheses of lemma claims, that take this for granted."""
+    """The assumptions, or hypotheses of lemma claims, that state this trust."""
 
     def __post_init__(self) -> None:
         what = f"PartyView {self.party!r}"
@@ -160,7 +160,7 @@ class PartyView:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A size of instance for explicit search; without ``budget`` the adversary is unbounded."""
+    """A size of instance for explicit-state search; without ``budget`` the adversary is unbounded."""
 
     name: str
     scale: Scale
@@ -172,10 +172,10 @@ class Profile:
 
 
 def made_by_the_checker(protocol: Protocol, threat: str, scale: Scale) -> Instance:
-    """Stand for the instances of a family that gives none: whoever checks it makes them.
+    """The placeholder for the instance function of a family without instances: the checker makes these.
 
     Raises:
-        SpecificationError: always; a checker puts its own function in this place.
+        SpecificationError: always; a checker replaces this function by its own.
     """
     raise SpecificationError(f"{protocol.id} gives no instance for {threat} and {dict(scale)}: the checker makes them")
 
@@ -186,27 +186,26 @@ class Family:
 
     Attributes:
         draft: builds the draft of a variant.
-        instance: builds the finite instance for a protocol, a threat id and a scale. Without one the checker makes
+        instance: builds the finite instance for a protocol, a threat id and a scale. Without it the checker makes
             instances, and explores every interpretation of the rigid symbols that the axioms allow.
-        variants: the designs by name; without any there is one, called ``main``.
-        main: the variants that ``carnet verify`` covers by default, the first being the default everywhere else;
-            without any, the first variant.
-        profiles: the sizes by name. A family that gives instances and no profile has ``tiny``, an empty scale.
-        hunts: the sizes that a search for an attack goes through, small to large, with their adversary budgets; without
-            any, those of the profiles.
-        default_threat: the threat model under which ``carnet attack`` and ``carnet explore`` look, unless they are told
-            another; where it is empty, the one with the fewest axioms.
-        rounds: the size that bounds how often the protocol goes round, which ``Goal.rounds`` counts; empty: none does.
-        options: sizes that have an option of their own on the command line, each with a letter and what it counts.
-        services: what its variants ask of parts that nobody can change, such as firmware.
-        views: what each party sees and is trusted for, in the first main variant; of each kind one at most.
-        fresh_sizes: the sizes that only say how many values may be drawn fresh: an instance relates none of them to
-            each other but in a line, so it grows no faster than the size.
-        judged_under: given the actions of a recorded run, returns the threat model that the run is judged under if its
+        variants: the designs by name; if empty, there is one design, called ``main``.
+        main: the variants that ``carnet verify`` covers by default; the first is the default everywhere else. If empty,
+            it is the first variant.
+        profiles: the sizes by name. A family with instances and without profiles has ``tiny``, an empty scale.
+        hunts: the sizes for attack searches, small to large, with their adversary budgets; if empty, the profiles.
+        default_threat: the threat model that ``carnet attack`` and ``carnet explore`` use by default; if empty, the one
+            with the fewest axioms.
+        rounds: the size that bounds the number of rounds, which ``Goal.rounds`` counts; empty if there is none.
+        options: sizes that have their own option on the command line, each with a letter and a noun for what it counts.
+        services: services that the variants need from components of others, such as firmware.
+        views: what each party sees and is trusted for, in the first main variant; at most one of each kind.
+        fresh_sizes: the sizes that only limit how many values may be drawn fresh: an instance relates these values at
+            most by a linear order, so it grows linearly with the size.
+        judged_under: a function from the actions of a recorded run to the threat model for its verdict, if the run's
             header names none.
-        round_goal: the goal that a whole round leads to, whose run the documentation draws; empty: it draws none.
-        text: the normative text; a family that brings none has that of ``requirements.md`` beside the module that it is
-            loaded from, if there is one.
+        round_goal: the goal that a whole round reaches, whose run the documentation draws; empty for no drawing.
+        text: the normative text; by default that of ``requirements.md`` beside the module that the family is loaded
+            from, if there is one.
     """
 
     id: str
@@ -229,7 +228,7 @@ class Family:
     text: NormativeText = field(default_factory=NormativeText)
     _drafts: dict[str, Draft] = field(init=False, default_factory=dict, compare=False, repr=False)
     _whole: dict[str, Protocol] = field(init=False, default_factory=dict, compare=False, repr=False)
-    """Variants that were built already; what is made from this family by ``replace`` builds its own."""
+    """A cache of built variants; a copy made by ``replace`` has its own."""
     _digests: dict[tuple[str, tuple[str, ...]], str] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
@@ -265,7 +264,7 @@ class Family:
         return self._whole[name]
 
     def digest(self, variant: str = "", without: tuple[str, ...] = ()) -> str:
-        """Return the digest of a variant with further defences removed; it is worked out once.
+        """Return the digest of a variant with further defences removed; the result is cached.
 
         Raises:
             SpecificationError: the variant or a defence is unknown.
@@ -278,7 +277,7 @@ class Family:
         return self.drafted(name).protocol((*self.variants[name].without, *without))
 
     def drafted(self, variant: str) -> Draft:
-        """Return the draft of a variant, which is traced once: every design with less is resolved from it."""
+        """Return the draft of a variant; it is traced once, and designs with defences removed are resolved from it."""
         if variant not in self._drafts:
             drafted = self.draft(variant)
             if not isinstance(drafted, Draft):
@@ -299,24 +298,24 @@ class Family:
         """Return the profile called ``name``.
 
         Raises:
-            SpecificationError: there is none.
+            SpecificationError: there is no profile of this name.
         """
         if name not in self.profiles:
             raise SpecificationError(f"no profile '{name}' in {self.id}{and_known(name, self.profiles)}")
         return self.profiles[name]
 
     def sizes_to_hunt(self, variant: str) -> tuple[Profile, ...]:
-        """Return the sizes that a search for an attack on a variant goes through, small to large."""
+        """Return the sizes for attack searches on a variant, small to large."""
         return self.variants[variant].hunts or self.hunts or tuple(self.profiles.values())
 
     def is_within(self, goal: Goal, profile: Profile) -> bool:
-        """Whether the instances of ``profile`` have the rounds that ``goal`` needs."""
+        """Whether the instances of ``profile`` have as many rounds as ``goal`` needs."""
         return goal.rounds <= profile.scale.get(self.rounds, goal.rounds)
 
     def directed(self, profile: Profile, goals: Iterable[Goal]) -> Profile:
         """Return the profile in which to look for goals that need more rounds than ``profile`` has.
 
-        It is the one called ``directed``; without one, ``profile`` with as many rounds as the goals need.
+        It is the profile called ``directed``; if there is none, ``profile`` with as many rounds as the goals need.
         """
         longer = {**profile.scale, self.rounds: max(goal.rounds for goal in goals)}
         return self.profiles.get(DIRECTED) or replace(profile, scale=longer)

@@ -1,7 +1,7 @@
 """Finite instances: the elements, the rigid facts and the bounds that an explicit search works with.
 
-Bounds live outside the specification: an instance fixes how many elements each sort has, what the rigid symbols mean,
-which elements an action may draw as fresh, and how many active adversary moves are allowed.
+Bounds are not part of the specification: an instance fixes the elements of each sort, the interpretation of the rigid
+symbols, which elements an action may draw as fresh, and how many active adversary moves are allowed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Member = TypeVar("Member")
 Row = tuple[str, ...]
 """Element names, one for each argument of a symbol."""
 MOST_MOVES = (1 << 63) - 1
-"""The largest budget: what was spent is counted in one word."""
+"""The largest budget; the amount spent is stored in one machine word."""
 
 
 class InLine(Set[Row]):
-    """The rows of a strict linear order: each element with each one after it. None of the pairs is stored."""
+    """The rows of a strict linear order: each element with each later one. The pairs are computed, not stored."""
 
     __slots__ = ("_places", "elements")
 
@@ -34,7 +34,7 @@ class InLine(Set[Row]):
 
     @classmethod
     def _from_iterable(cls, it: Iterable[Member]) -> Set[Member]:
-        """Return what the operators of `Set` answer with: a plain set, since it need not be a line."""
+        """Return the result of the operators of `Set`: a plain set, since it need not be a linear order."""
         return frozenset(it)
 
     def __contains__(self, row: object) -> bool:
@@ -52,11 +52,11 @@ class InLine(Set[Row]):
     __hash__ = Set._hash
 
     def place(self, element: str) -> int:
-        """Return how many elements come before one."""
+        """Return how many elements come before ``element``."""
         return self._places[element]
 
     def beside(self, element: str, *, after: bool) -> Collection[Row]:
-        """Return the rows with an element and those after it, or with it and those before."""
+        """Return the rows of an element with all later ones, or of all earlier ones with it."""
         return _RowsBeside(self, self._places[element], after)
 
 
@@ -86,14 +86,14 @@ class Instance:
 
     Attributes:
         elements: names of the elements of each uninterpreted sort.
-        relations: for each rigid relation, the rows for which it holds; absent ones hold nowhere.
+        relations: for each rigid relation, the rows for which it holds; a relation that is absent is empty.
         functions: for each rigid function or constant, its value at each row (the empty row for a constant).
-        first: for a variable or function that changes and has no initial value, the values that it starts with; where
-            nothing is said it starts at the first element of its sort.
-        pools: for an action and one of its parameters, the elements it may draw or choose, in order; by default all.
-            Where a step may choose only some, that is printed beside every verdict, too.
-        budget: how many active adversary moves are allowed, at most :data:`MOST_MOVES`; ``None`` is no bound.
-        describes: the author's words about the size; they are printed as such, beside the sizes as they are.
+        first: for a mutable variable or function without an initial value, its first values; by default the first
+            element of its sort.
+        pools: for an action and one of its parameters, the elements that it may draw or choose, in order; by default
+            all. A pool that is only a part of the sort is printed with every verdict.
+        budget: the most active adversary moves, at most :data:`MOST_MOVES`; ``None`` is no bound.
+        describes: the author's words about the size; they are printed as such, together with the actual sizes.
     """
 
     elements: Mapping[str, Row]
@@ -110,12 +110,12 @@ class Instance:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many elements each uninterpreted sort has."""
+        """The number of elements of each uninterpreted sort."""
         return {sort: len(names) for sort, names in self.elements.items()}
 
     @property
     def words(self) -> str:
-        """The sizes in words, and what the author says of them."""
+        """The sizes in words, with the author's description."""
         return in_words(self.sizes, self.describes)
 
     def of(self, sort: Sort) -> Row:
@@ -130,10 +130,10 @@ class Instance:
     def check(self, protocol: Protocol) -> None:
         """Refuse an instance that names unknown elements, or leaves a rigid function undefined.
 
-        What is said of symbols that the protocol lacks is passed over: a family gives one instance to all its designs.
+        Symbols that the protocol lacks are ignored: a family gives one instance to all its designs.
 
         Raises:
-            SpecificationError: with what is wrong.
+            SpecificationError: the instance is refused; the message says why.
         """
         if self.budget is not None and not 0 <= self.budget <= MOST_MOVES:
             raise SpecificationError(
@@ -204,7 +204,7 @@ class Instance:
 
 
 def in_words(sizes: Mapping[str, int], authors_words: str) -> str:
-    """Say how many elements each sort has; what the author says of them is marked as such."""
+    """Return the number of elements of each sort in words; the author's description is marked as such."""
     counted = " · ".join(f"{number} {sort}" for sort, number in sizes.items())
     said = f'author: "{authors_words}"' if authors_words else ""
     return f"{counted} ({said})" if counted and said else counted or said

@@ -1,8 +1,8 @@
-"""Lemma claims: what a protocol claims that speaks of no step, such as a bijection, a rank or an error bound.
+"""Lemma claims: claims of a protocol that are about no step, such as a bijection, a rank or an error bound.
 
-A lemma claim is checked by two independent means at least. Each means goes through cases in which the claim is
-decided: a count decides by what the words mean, a calculation by a formula or an algorithm that has to agree. What is
-first-order of the claim is stated beside it as an ordinary claim, which solvers prove and kernels certify. Decided in
+A lemma claim is checked by at least two independent means. Each means decides the claim in a series of cases: counting
+applies the definition of the words, calculation a formula or an algorithm that has to agree. The first-order part of
+the claim is also stated as an ordinary claim, which solvers prove and kernels certify. Decided in
 docs/adr/0060-lemma-claims.md.
 """
 
@@ -16,11 +16,11 @@ from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.naming import require_name
 
 LeftOut = str
-"""The hypothesis that cases need not satisfy, or nothing: they satisfy all."""
+"""The hypothesis that cases need not satisfy; empty if they satisfy all."""
 
 
 class Means(StrEnum):
-    """How the cases of a lemma claim are decided; means share no code with one another."""
+    """How the cases of a lemma claim are decided; different means share no code."""
 
     COUNTING = "counting"
     CALCULATION = "calculation"
@@ -28,9 +28,9 @@ class Means(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """What has to hold for a lemma claim to hold: without it there is a case in which the claim fails.
+    """A hypothesis of a lemma claim; without it there is a case in which the claim is false.
 
-    ``requirement`` is the id of the sentence that asks for it, if one does.
+    ``requirement`` is the id of the sentence that requires it, or empty.
     """
 
     name: str
@@ -46,9 +46,9 @@ class Case:
     """One case of a lemma claim.
 
     Attributes:
-        size: how large it is, such as the order of a field; cases come in the order of their sizes.
-        values: what it is about, by name, in the order in which it is printed.
-        holds: whether the claim holds in it.
+        size: the size of the case, such as the order of a field; cases are sorted by size.
+        values: the parameters of the case by name, in the order in which they are printed.
+        holds: whether the claim holds in the case.
     """
 
     size: int
@@ -57,7 +57,7 @@ class Case:
 
     @property
     def words(self) -> str:
-        """What the case is about, as people read it."""
+        """The parameters of the case, for display."""
         return ", ".join(f"{name} = {value}" for name, value in self.values)
 
 
@@ -66,11 +66,11 @@ class Examination:
     """The cases that one means decides.
 
     Attributes:
-        means: how.
-        over: what is gone through, in words.
-        cases: yields the cases that satisfy all hypotheses but the one given, smallest first.
-        needs: the hypotheses without which a case is shown in which the claim does not hold.
-        complete: whether the cases are all that ``over`` speaks of, and not samples of them.
+        means: how the cases are decided.
+        over: a description of the cases.
+        cases: a function that yields the cases that satisfy all hypotheses but the given one, smallest first.
+        needs: the hypotheses that this examination shows to be necessary, by a case without them.
+        complete: whether the cases are all that ``over`` describes, not samples.
     """
 
     means: Means
@@ -82,13 +82,13 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class LemmaClaim:
-    """A claim that speaks of no step.
+    """A claim that is about no step.
 
     Attributes:
-        hypotheses: what has to hold for the claim to; each is shown to be necessary.
-        examinations: the means that decide cases, each once.
-        theorems: ordinary claims of the same protocol that state what is first-order of it, for any size.
-        under: the threat models for which it is claimed.
+        hypotheses: the hypotheses of the claim; each is shown to be necessary.
+        examinations: the examinations, at most one by each means.
+        theorems: ordinary claims of the same protocol that state the first-order part, for any size.
+        under: the threat models under which it is claimed.
     """
 
     name: str
@@ -119,10 +119,10 @@ class LemmaClaim:
 
     @property
     def cites(self) -> tuple[str, ...]:
-        """The ids of the sentence that it states, and of those that ask for its hypotheses."""
+        """The ids of the sentence that it states, and of those that require its hypotheses."""
         asked = (each.requirement for each in self.hypotheses if each.requirement)
         return tuple(dict.fromkeys((self.requirement, *asked)))
 
     def examination(self, means: Means) -> Examination | None:
-        """Return the examination by ``means``, if there is one."""
+        """Return the examination by ``means``, or None."""
         return next((each for each in self.examinations if each.means is means), None)

@@ -1,7 +1,7 @@
-"""HTML by which notebooks show values: a few tags, and no text that a browser would act on.
+"""HTML for values in notebooks: a few tags, and escaped text.
 
-Notebooks ask a value for it by ``_repr_html_``. Whatever a text says, it is shown: what has a meaning in HTML is
-escaped, and what is not for printing is written as in Python source.
+Notebooks call ``_repr_html_`` of a value. Characters with a meaning in HTML are escaped, and unprintable characters are
+written as in Python source.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 MOST_ROWS = 200
-"""How many rows of a table are shown; the last one says how many more there are."""
+"""The most rows of a table that are shown; a last one says how many more there are."""
 _LEFT = ' style="text-align:left;padding:2px 8px"'
 
 
 class Html(str):
-    """Text that is HTML already, so that nothing of it is escaped again."""
+    """Text that is already HTML and is not escaped again."""
 
     __slots__ = ()
 
 
 def shown(text: str) -> Html:
-    """Return a text as HTML that shows it."""
+    """Return a text, escaped as HTML."""
     if isinstance(text, Html):
         return text
     return Html(html.escape("".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)))
 
 
 def strong(text: str) -> Html:
-    """Return a text that stands out."""
+    """Return a text in bold."""
     return Html(f"<strong>{shown(text)}</strong>")
 
 
 def lines(parts: Iterable[str]) -> Html:
-    """Return texts below one another."""
+    """Return texts, each on its own line."""
     return Html("<br>".join(map(shown, parts)))
 
 
@@ -44,12 +44,12 @@ def paragraph(text: str) -> Html:
 
 
 def text_block(parts: Iterable[str]) -> Html:
-    """Return lines of text as they are, with their spaces."""
+    """Return lines of preformatted text."""
     return Html('<pre style="white-space:pre-wrap">' + "\n".join(map(shown, parts)) + "</pre>")
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
-    """Return a table, of which the first cell of each row says what the row is about; nothing, if it has no rows."""
+    """Return a table; the first cell of each row is its heading. The result is empty if there are no rows."""
     listed = list(rows)
     if not listed:
         return Html()
@@ -64,12 +64,12 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> H
 
 
 def folded(summary: str, content: Html) -> Html:
-    """Return something that is shown when a reader unfolds it; nothing, if there is nothing."""
+    """Return content that a reader can unfold; the result is empty if the content is."""
     return Html(f"<details><summary>{shown(summary)}</summary>\n{content}\n</details>") if content else Html()
 
 
 def document(title: str, *parts: Html) -> Html:
-    """Return a title and what is below it."""
+    """Return a title with the parts below it."""
     return Html(
         "\n".join(
             ['<div style="overflow-x:auto">', paragraph(strong(title)), *(part for part in parts if part), "</div>"]
@@ -78,13 +78,13 @@ def document(title: str, *parts: Html) -> Html:
 
 
 def design(protocol: str, variant: str, without: Iterable[str]) -> str:
-    """Say what design something is about."""
+    """Return the name of a design: protocol, variant and removed defences."""
     removed = ", ".join(without)
     return f"{protocol}, {variant}" + (f" without {removed}" if removed else "")
 
 
 def steps(trace: Mapping[str, Any]) -> Html:
-    """Return the steps of a trace, which comes as its JSON values, by their numbers."""
+    """Return the numbered steps of a trace that is given as JSON values."""
     about = design(trace["protocol"], trace["variant"], trace["without"])
     under = f" under {trace['threat']}" if trace["threat"] else ""
     rows = [

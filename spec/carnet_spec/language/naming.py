@@ -1,6 +1,6 @@
-"""Names that can be said, and names that are used where nobody declared them.
+"""Checks of names and fields, and suggestions for unknown names.
 
-The empty text, which elsewhere means that there is none, names no part of a protocol.
+The empty text is no name of a part: elsewhere it means that there is none.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from carnet_spec.language.errors import MisuseError, SpecificationError
 def require_name(what: str, name: str) -> None:
     """Refuse a blank name.
 
-    The empty text stands for every threat model at once, for no assumption and for no defence.
+    The empty text has other meanings: every threat model, no assumption, or no defence.
 
     Raises:
-        SpecificationError: the name has no letter, digit or sign.
+        SpecificationError: the name has no visible character.
     """
     if not name.strip():
         raise SpecificationError(f"{what} has a blank name, {name!r}: give it one that can be said")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is most like ``name``, whatever its case; empty, if none is like it."""
+    """Return the known name that is most similar to ``name``, ignoring case; empty if none is similar."""
     folded = {each.lower(): each for each in known}
     near = difflib.get_close_matches(name.lower(), folded, n=1)
     return folded[near[0]] if near else ""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Ask whether the nearest known name was meant; empty, if none is like it."""
+    """Return the question whether the most similar known name was meant; empty if none is similar."""
     near = nearest(name, known)
     return f"did you mean '{near}'?" if near else ""
 
 
 def and_known(name: str, known: Iterable[str]) -> str:
-    """Return the end of an error about a name that does not exist: the nearest that does, and all that do."""
+    """Return the end of an error about an unknown name: the most similar known name, and all known names."""
     names = tuple(known)
     return "; " + " ".join(filter(None, (did_you_mean(name, names), f"known: {', '.join(names) or 'none'}")))
 
 
 # -- fields ------------------------------------------------------------------------------------------------------------
-# What the fields of a value that an author writes have to be: a string in the place of a tuple is refused.
+# Checks of the types of fields that an author writes: a string instead of a tuple, for example, is refused.
 
 _NAMED: dict[object, tuple[str, str]] = {
     str: ("a string", "strings"),
@@ -58,16 +58,16 @@ _NAMED: dict[object, tuple[str, str]] = {
     Mapping: ("a mapping", "mappings"),
     Set: ("a set", "sets"),
 }
-"""How types are called, one and several."""
+"""The names of types in errors, singular and plural."""
 
 
 def require_fields(value: object, what: str, **shapes: Any) -> None:
-    """Refuse a value in which a field has another shape.
+    """Refuse a value with a field that does not have its shape.
 
     A shape is a type, ``(T,)`` for a tuple of any number of ``T``, or ``{K: V}`` for a mapping.
 
     Raises:
-        MisuseError: it names the field, what belongs there and what stands there.
+        MisuseError: a field has another shape; the message names the field, the expected and the actual value.
     """
     for name, shape in shapes.items():
         given = getattr(value, name)

@@ -1,8 +1,8 @@
-"""Terms as people read them: mathematical notation, or plain ASCII.
+"""Terms for display, in mathematical notation or plain ASCII.
 
-Parentheses are written only where the meaning needs them: ¬ binds tighter than ∧, ∧ than ∨, ∨ than →, and a
-quantifier reaches as far to the right as it can. Bound variables get back the short names that their
-author gave them, with a number where two would be confused.
+Parentheses are written only if the meaning needs them: ¬ binds tighter than ∧, ∧ than ∨, ∨ than →, and the scope of a
+quantifier extends as far to the right as possible. Bound variables have the short names that their author gave them,
+with a number if two would be equal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from carnet_spec.language import terms
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """The signs that formulas are written with; a quantifier's sign brings its own space."""
+    """The signs of formulas; the sign of a quantifier includes its space."""
 
     forall: str
     exists: str
@@ -31,7 +31,7 @@ MATH = Notation("∀", "∃", "∧", "∨", "¬", "→", "≠")
 ASCII = Notation("forall ", "exists ", "&", "|", "~", "->", "!=")
 
 _LOOSE, _IMPLIES, _OR, _AND, _TIGHT = range(5)
-"""How tightly an operator holds its operands together, loosest first."""
+"""The precedence levels of operators, loosest first."""
 
 _Names = Mapping[terms.Var, str]
 
@@ -55,13 +55,13 @@ def reserved_names(term: terms.Term) -> set[str]:
 
 
 def unused_name(base: str, taken: Iterable[str]) -> str:
-    """Return ``base``, or the first number after it that makes it a name of its own."""
+    """Return ``base``, or ``base`` with the first number that makes it different from all ``taken`` names."""
     candidates = itertools.chain([base], (f"{base}{number}" for number in itertools.count(2)))
     return next(name for name in candidates if name not in taken)
 
 
 def binders(variables: Iterable[tuple[terms.Var, str]]) -> str:
-    """Group neighbours of one sort: ``a b: Agent, k: Key``."""
+    """Return bound variables with their sorts, adjacent ones of one sort grouped: ``a b: Agent, k: Key``."""
     groups = itertools.groupby(variables, key=lambda pair: pair[0].sort)
     return ", ".join(f"{' '.join(name for _, name in group)}: {sort.name}" for sort, group in groups)
 
@@ -74,7 +74,7 @@ class _Writer:
         self.reserved = reserved
 
     def text(self, term: terms.Term, names: dict[terms.Var, str], around: int) -> str:
-        """Write ``term`` on one line, as an operand of an operator that binds ``around``."""
+        """Write ``term`` on one line, as an operand of an operator with the precedence ``around``."""
         signs = self.notation
         match term:
             case terms.Var():
@@ -114,7 +114,7 @@ class _Writer:
         return f"({written})" if own < around else written
 
     def lines(self, term: terms.Term, names: dict[terms.Var, str], around: int, width: int) -> list[str]:
-        """Write ``term`` on one line if it fits, and else with an operator in front of each line."""
+        """Write ``term`` on one line if it fits, else on several, with the operator in front of each line."""
         line = self.text(term, names, around)
         if len(line) <= width or not isinstance(
             term, terms.And | terms.Or | terms.Implies | terms.Forall | terms.Exists
@@ -133,7 +133,7 @@ class _Writer:
         return written
 
     def _operands(self, term: terms.Term) -> tuple[int, str, list[tuple[terms.Term, int]]]:
-        """Return how tight an operator is, its sign, and each operand with what is around it."""
+        """Return the precedence of an operator, its sign, and each operand with the precedence around it."""
         match term:
             case terms.And(parts):
                 return _AND, self.notation.conjunction, [(part, _AND + 1) for part in parts]
@@ -148,7 +148,7 @@ class _Writer:
     def _prefix(
         self, term: terms.Forall | terms.Exists, names: dict[terms.Var, str]
     ) -> tuple[str, terms.Term, dict[terms.Var, str]]:
-        """Return the prefix of ``term`` and of like quantifiers right inside, and what they bind."""
+        """Return the prefix of ``term`` and equal quantifiers directly inside it, the body, and the names."""
         inner = dict(names)
         bound: list[tuple[terms.Var, str]] = []
         body: terms.Term = term

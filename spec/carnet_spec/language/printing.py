@@ -1,4 +1,4 @@
-"""Actions, claims and other statements as people read them; :mod:`.notation` writes their terms."""
+"""Actions, claims and other statements for display; :mod:`.notation` writes their terms."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def show_signature(action: Action) -> str:
 
 
 def show_guard(guard: Guard, notation: Notation = MATH) -> str:
-    """Return what ``guard`` asks for; that a value is fresh is said in words."""
+    """Return the condition of ``guard``; freshness is written in words."""
     match guard:
         case Guard(kind=GuardKind.FRESH, formula=Not(Apply(_, (argument,)))):
             return f"{show(argument, notation)} is new"
@@ -37,7 +37,7 @@ def show_guard(guard: Guard, notation: Notation = MATH) -> str:
 
 
 def show_update(update: Update, notation: Notation = MATH) -> str:
-    """Return what ``update`` changes, for which elements, and when."""
+    """Return the change of ``update``, with its elements and its condition."""
     names = _names_of_each(update)
     arguments = f"({', '.join(show(arg, notation, names) for arg in update.args)})"
     place = update.symbol.name + (arguments if update.args else "")
@@ -53,7 +53,7 @@ def show_update(update: Update, notation: Notation = MATH) -> str:
 
 
 def show_action(action: Action, notation: Notation = MATH) -> str:
-    """Return ``action`` as text: a line that says who takes it, then one for each part."""
+    """Return ``action`` as text: a line with its role, then one for each part."""
     kind = "rule" if action.deduction else "action"
     lines = [f"{kind} {show_signature(action)} by {action.by.name}"]
     lines += [
@@ -71,7 +71,7 @@ def show_invariant(invariant: Invariant, notation: Notation = MATH) -> str:
 
 
 def show_claim(claim: Claim, notation: Notation = MATH) -> str:
-    """Return what ``claim`` states, or that it is only declared."""
+    """Return the formula of ``claim``, or the words that it is only declared."""
     if claim.invariant is None:
         return f"{claim.name}: declared, not stated yet"
     return show_invariant(claim.invariant, notation)
@@ -103,7 +103,7 @@ def _tags(part: Guard | Update) -> str:
 
 
 def _names_of_each(update: Update) -> dict[Var, str]:
-    """Name the variables that stand for every element after their sorts, apart from all others."""
+    """Return names for the variables of ``each``, made from their sorts and different from all others."""
     terms = [*update.args, update.when, *([update.value] if update.value is not None else [])]
     taken = set().union(*(reserved_names(term) for term in terms))
     names: dict[Var, str] = {}
@@ -114,7 +114,7 @@ def _names_of_each(update: Update) -> dict[Var, str]:
 
 
 def fair_steps(live: Eventually) -> list[str]:
-    """Return what a property wants taken fairly: each action by name, with what is given of it, and if strongly."""
+    """Return the fair actions of a property, each with its given values, and whether it is strongly fair."""
     return [_fair_steps(live, action) for action in live.fair]
 
 

@@ -1,6 +1,6 @@
-"""Protocols: what is specified, claimed and assumed, fixed in an immutable :class:`Protocol`.
+"""Protocols: the immutable :class:`Protocol` with its actions, claims and assumptions.
 
-Every engine reads these values and nothing else; a :class:`~carnet_spec.language.draft.Draft` makes them.
+Engines read these values and nothing else; a :class:`~carnet_spec.language.draft.Draft` builds them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOWHERE: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Protocol:
-    """A protocol with its design choices made: the value that every engine reads."""
+    """A protocol with all design choices made: the value that every engine reads."""
 
     id: str
     title: str
@@ -66,7 +66,7 @@ class Protocol:
 
     @property
     def undeclared_threats(self) -> tuple[tuple[str, str, str], ...]:
-        """The threat models that a claim or lemma names and nobody declares: what names it, its name, and the id."""
+        """The undeclared threat models: for each the kind and name of the claim or lemma that names it, and its id."""
         known = {threat.id for threat in self.threats}
         named = [("claim", claim.name, {*claim.under, *claim.fails_under}) for claim in self.claims]
         named += [("lemma", lemma.name, {*lemma.under}) for lemma in self.lemmas]
@@ -74,12 +74,12 @@ class Protocol:
         return tuple((what, name, id) for what, name, ids in named for id in sorted(ids - known))
 
     def require_declared_threats(self, places: Mapping[tuple[str, str], object] = NOWHERE) -> None:
-        """Refuse a claim or lemma under a threat model that nobody declares: no engine would ever look at it.
+        """Refuse a claim or lemma under an undeclared threat model, as no engine would ever check it.
 
-        A protocol may declare none; what is claimed of it is claimed of everybody.
+        A protocol may declare no threat model; its claims then hold without assumptions about corruption.
 
         Args:
-            places: where in the source a claim or lemma is stated, if that is known.
+            places: the source locations of claims and lemmas, if they are known.
 
         Raises:
             SpecificationError: one of several threat models is misspelt, or was never declared.
@@ -91,7 +91,7 @@ class Protocol:
             raise SpecificationError(f"{stated} names a threat model '{id}' that is not declared{known}")
 
     def resting_on(self, used: Iterable[str]) -> tuple[str, ...]:
-        """Return the assumptions built into every step, and those among ``used``, as they are declared.
+        """Return the built-in assumptions and those of ``used``, in the order of declaration.
 
         Axioms that name no assumption come last, in their own order.
         """
@@ -111,11 +111,11 @@ class Protocol:
 
     @property
     def encoded(self) -> str:
-        """The protocol as canonical JSON: equal protocols have equal texts, and others never do.
+        """The protocol as canonical JSON: two protocols have equal texts exactly if they are equal.
 
-        It holds all that engines read, and all words that are shown with a verdict: names, sentences and sources. It
-        holds no name of Python code, and nothing of the order in which sorts and symbols were declared. The tables
-        ``sorts`` and ``symbols`` define what the other parts refer to by name; :mod:`.encoding` has the parts.
+        It contains everything that engines read, and all words that are shown with a verdict: names, sentences and
+        sources. It contains no names of Python code, and not the order in which sorts and symbols were declared. The
+        tables ``sorts`` and ``symbols`` define the names that the other parts use; :mod:`.encoding` encodes the parts.
         """
         write = Encoder()
         return write.document(
@@ -146,7 +146,7 @@ class Protocol:
         return hashlib.sha256(self.encoded.encode("ascii")).hexdigest()
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: who takes part, what is claimed under which threat model, and the actions."""
+        """Return the HTML for a notebook: the roles, the claims with their threat models, and the actions."""
         return markup.document(
             f"{self.title} ({markup.design(self.id, self.variant, self.without)})",
             markup.table("Parties", ("party", "follows the protocol", "actions and rules"), _parties(self.actions)),
@@ -163,7 +163,7 @@ class Protocol:
         )
 
     def _claimed(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield each claim, what it says, and under which threat models it is made and expected to fall."""
+        """Yield each claim, its sentence, and the threat models under which it is made and expected to be violated."""
         for claim in self.claims:
             made = ", ".join(claim.under) if self.threats else "of everybody"
             fails = ", ".join(claim.fails_under)
@@ -184,7 +184,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def _parties(actions: Iterable[Action]) -> Iterator[tuple[str, str, str]]:
-    """Yield each role that takes steps, in the order of its first."""
+    """Yield each role with actions, in the order of its first action."""
     taken: dict[terms.Role, list[str]] = {}
     for action in actions:
         taken.setdefault(action.by, []).append(action.name)
@@ -203,24 +203,24 @@ def terms_of_action(action: Action) -> tuple[terms.Term, ...]:
 
 
 # -- signature ---------------------------------------------------------------------------------------------------------
-# The signature of a protocol: the symbols and sorts that it speaks of, collected from its parts.
+# The signature of a protocol: its symbols and sorts, collected from its parts.
 
 
 def signature_of(
     protocol: Protocol, symbols: Iterable[terms.Symbol] = (), sorts: Iterable[terms.Sort] = ()
 ) -> tuple[tuple[terms.Symbol, ...], tuple[terms.Sort, ...]]:
-    """Return the symbols and the sorts of a protocol, in an order that every reader sees.
+    """Return the symbols and the sorts of a protocol, in an order that depends on the protocol alone.
 
-    Symbols stand in order of first appearance; sorts are those of the symbols, of parameters, of bound variables and
+    Symbols are in the order of first appearance. Sorts are those of the symbols, of parameters, of bound variables and
     of members, in this order.
 
     Args:
-        protocol: what speaks of them.
-        symbols: what is declared besides.
-        sorts: what is declared besides.
+        protocol: the protocol.
+        symbols: further declared symbols.
+        sorts: further declared sorts.
 
     Raises:
-        SpecificationError: two different symbols have one name.
+        SpecificationError: two different symbols have the same name.
     """
     found: dict[terms.Symbol, None] = {}
     bound: set[terms.Var] = set()
@@ -256,7 +256,7 @@ def _state_properties(protocol: Protocol) -> tuple[statements.Invariant | statem
 
 
 def _spoken(protocol: Protocol) -> Iterator[terms.Term | terms.Symbol]:
-    """Yield every formula and term of a protocol, and the symbols that it gives values to."""
+    """Yield every formula and term of a protocol, and the symbols that it assigns values to."""
     yield from (axiom.formula for axiom in protocol.axioms)
     for action in protocol.actions:
         yield from terms_of_action(action)

@@ -7,10 +7,10 @@ its id and closes with its source; a title in italics may stand before the sente
 
     **A1** *Ideal cryptography.* Encryption and signatures are ideal. (Source: convention)
 
-An id is capitals and digits, joined by hyphens. ``A1`` and ``ASM-…`` are assumptions; ``CLAIM-…`` says what must
-always hold; every other sentence says MUST or SHOULD. The text is the only place where a sentence is written: actions
-name the ids that they enforce, claims the one that they state, and assumptions carry theirs. An id is unique within its
-protocol, and says nothing about the text of another protocol.
+An id has capitals and digits, joined by hyphens. ``A1`` and ``ASM-…`` are assumptions, ``CLAIM-…`` states what must
+always hold, and every other sentence contains MUST or SHOULD. A sentence is written in this text only: actions name the
+ids that they enforce, claims the one that they state, and assumptions have their own. An id is unique within its
+protocol, and unrelated to the ids of another protocol.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from carnet_spec.language.naming import and_known
 from carnet_spec.language.protocol import Protocol
 
 FILE = "requirements.md"
-"""What the normative text of a protocol is called, beside the module that the protocol is in."""
+"""The name of the file with a protocol's normative text, beside the module of the protocol."""
 
 
 class Level(Enum):
@@ -51,8 +51,8 @@ class Requirement:
 
     @property
     def short(self) -> str:
-        """The title, or the first clause of the sentence where it has none."""
-        return self.title or re.split("[:;.]", self.sentence)[0]
+        """The title, or the first clause of the sentence if it has no title."""
+        return self.title or first_clause(self.sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class NormativeText:
         """Return all normative sentences by id, in the order in which they are written.
 
         Raises:
-            SpecificationError: an id is given twice, or a sentence lacks its source or says nothing binding.
+            SpecificationError: an id is given twice, or a sentence has no source, or neither MUST nor SHOULD.
         """
         return _requirements(self)
 
@@ -88,11 +88,16 @@ class NormativeText:
         return known[id].sentence
 
 
+def first_clause(sentence: str) -> str:
+    """Return what stands before the first colon, semicolon or full stop."""
+    return re.split("[:;.]", sentence)[0]
+
+
 def text_beside(file: str) -> NormativeText:
-    """Return the normative text that lies beside the Python file of a protocol, or an empty one.
+    """Return the normative text beside the Python file of a protocol, or an empty one if there is none.
 
     Raises:
-        SpecificationError: there is a text that cannot be read.
+        SpecificationError: the text cannot be read.
     """
     path = Path(file).with_name(FILE)
     place = f"{path.parent.name}/{FILE}"
@@ -105,7 +110,7 @@ def text_beside(file: str) -> NormativeText:
 OPENING = re.compile(
     r"^(?:[*-] +)?\*\*(?P<id>(?=[A-Z]*[-\d])[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*)\*\*(?P<rest>.*)", re.MULTILINE
 )
-"""What opens a normative sentence: an id in bold, at the start of a paragraph or of a list item."""
+"""The beginning of a normative sentence: an id in bold, at the start of a paragraph or of a list item."""
 _WHOLE = re.compile(r"(?:\*(?P<title>[^*]+)\.\* +)?(?P<sentence>.+?)\s*\(Source: (?P<source>.+)\)")
 _OBLIGES_NOBODY = re.compile(r"\b([Nn]o|[Nn]obody|[Nn]one)\b[^.,:;]*\b(MUST|SHOULD)\b")
 _ASSUMPTION = re.compile(r"A\d+|ASM-.+")
@@ -122,7 +127,7 @@ def _requirements(text: NormativeText) -> Mapping[str, Requirement]:
 
 
 def cited(protocol: Protocol) -> dict[str, tuple[str, ...]]:
-    """Return the ids that ``protocol`` refers to, each with what does: actions, claims, liveness, assumptions."""
+    """Return the ids that ``protocol`` refers to, each with the actions, claims and so on that refer to it."""
     pairs = [
         *((id, action.name) for action in protocol.actions for id in action.enforces),
         *((id, claim.name) for claim in protocol.claims for id in _ids(claim.requirement)),

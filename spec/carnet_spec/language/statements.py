@@ -1,4 +1,4 @@
-"""What a protocol states beside its steps: what is assumed, claimed, hoped for, defended and true at first."""
+"""The statements of a protocol besides its actions: assumptions, claims, goals, liveness, defences, initial values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from carnet_spec.language.terms import Equal, Forall, Symbol, Term, Var, conjunc
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """Something taken for granted, printed with every verdict that uses it.
+    """An assumption, printed with every verdict that uses it.
 
-    ``built_in`` assumptions are in the very shape of the steps, so every verdict rests on them; the others are stated
-    by axioms, and a proof rests on those it used.
+    A ``built_in`` assumption is part of how the steps are modelled, so every verdict depends on it. The others are
+    stated by axioms, and a proof depends on those that it used.
     """
 
     id: str
@@ -27,12 +27,12 @@ class Assumption:
 
 
 UNNAMED = "axiom: "
-"""Begins what is listed for an axiom that names no assumption."""
+"""The prefix for an axiom that names no assumption, in lists of assumptions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axiom:
-    """A formula over rigid symbols that is assumed, and the assumption it states."""
+    """An assumed formula over rigid symbols, and the assumption that it states."""
 
     name: str
     formula: Term
@@ -44,7 +44,7 @@ class Axiom:
 
     @property
     def states(self) -> str:
-        """The assumption that it states; one that names none is listed by its own name."""
+        """The id of the assumption that it states, or its own name with a prefix if it states none."""
         return self.assumption or UNNAMED + self.name
 
 
@@ -63,18 +63,18 @@ class Threat:
 
     @property
     def without_adversary(self) -> bool:
-        """Whether it stands for the run of honest parties alone, in which no step of the adversary is missed."""
+        """Whether it is the threat model of honest runs, in which no action of the adversary is expected."""
         return self.id == "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Defence:
-    """A named group of guards and updates that can be switched off together."""
+    """A named group of guards and updates that can be removed together."""
 
     id: str
     title: str
     base: str = ""
-    """The variant it is removed from; empty: the protocol's first main variant."""
+    """The variant from which it is removed; empty: the protocol's first main variant."""
 
     def __post_init__(self) -> None:
         require_name("a defence", self.id)
@@ -91,7 +91,7 @@ class Initial:
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """A formula that holds in every reachable state: a claim, or a lemma that helps to prove one."""
+    """A formula that should hold in every reachable state: a claim's formula, or a lemma for its proof."""
 
     name: str
     params: tuple[Var, ...]
@@ -105,16 +105,16 @@ class Invariant:
 
     @property
     def formula(self) -> Term:
-        """The invariant closed over its parameters."""
+        """The universal closure of the invariant over its parameters."""
         return Forall(self.params, self.body) if self.params else self.body
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A property of every reachable state, under the threat models it is claimed for.
+    """A property of every reachable state, under the threat models ``under``.
 
-    ``fails_under`` are the threat models under which it is *expected* to be violated; ``declared`` claims belong to a
-    layer that does not exist yet and are never reported as passed.
+    ``fails_under`` are the threat models under which it is *expected* to be violated. A ``declared`` claim belongs to a
+    layer that does not exist yet, and is never reported as passed.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Something that must be reachable, or everything proved would be vacuous."""
+    """A formula that must be reachable; otherwise proofs may be vacuous."""
 
     name: str
     params: tuple[Var, ...]
@@ -158,7 +158,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a parameter of an action is in the steps that are to be taken fairly."""
+    """The value of an action's parameter in the fair steps."""
 
     action: str
     parameter: str
@@ -167,11 +167,12 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Eventually:
-    """Liveness: whenever ``trigger`` holds, ``response`` holds later, if the named actions are taken fairly.
+    """A leads-to property: whenever ``trigger`` holds, ``response`` holds then or later, if actions are taken fairly.
 
-    Fairness is weak, but for actions that ``strong`` names, too. Of an action that ``given`` speaks of, only the steps
-    with these values are to be taken fairly. With ``params`` it is one property for each choice of elements, of which
-    trigger, response and what is given may speak. ``requirement`` is the id of the sentence that it states, if any.
+    The actions of ``fair`` are weakly fair, and those also in ``strong`` strongly fair. If ``given`` has values for an
+    action, only its steps with these values are fair. With ``params`` it is one property for each choice of elements,
+    and trigger, response and given values may depend on these. ``requirement`` is the id of the sentence that it
+    states, or empty.
     """
 
     name: str
@@ -194,14 +195,14 @@ class Eventually:
             raise SpecificationError(f"{self.name} gives a value twice, of what is not fair, or in another order")
 
     def fair_to(self, actions: Iterable[str]) -> Eventually:
-        """Return the property under fairness of some actions, and of the same steps of them."""
+        """Return the property with fairness of the given actions only, and of the same steps of each."""
         names = tuple(actions)
         given = (each for name in dict.fromkeys(names) for each in self.given if each.action == name)
         strong = (name for name in dict.fromkeys(names) if name in self.strong)
         return replace(self, fair=names, given=tuple(given), strong=tuple(strong))
 
     def at(self, values: Iterable[Term]) -> Eventually:
-        """Return the property of some elements alone, without parameters; there is a value for each parameter."""
+        """Return the property without parameters for given elements, one for each parameter."""
         chosen = dict(zip(self.params, values, strict=True))
         given = tuple(replace(each, value=substitute(each.value, chosen)) for each in self.given)
         trigger, response = substitute(self.trigger, chosen), substitute(self.response, chosen)
@@ -209,14 +210,14 @@ class Eventually:
 
     @property
     def variables(self) -> tuple[Var, ...]:
-        """A variable for each parameter that is called as no parameter of an action is."""
+        """A variable for each parameter, with a name that no parameter of an action has."""
         return tuple(Var(f"each {var.name}", var.sort) for var in self.params)
 
     def condition(self, action: str, parameters: Iterable[Var]) -> Term:
-        """Return which steps of an action are to be taken fairly.
+        """Return the formula that describes the fair steps of an action.
 
         Raises:
-            SpecificationError: the property has parameters, which an action may have by the same names.
+            SpecificationError: the property has parameters, whose names could clash with the action's.
         """
         if self.params:
             raise SpecificationError(f"{self.name} asks for fairness of no steps but those for some elements")
@@ -225,5 +226,5 @@ class Eventually:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All that it says."""
+        """All terms of the property."""
         return (self.trigger, self.response, *(given.value for given in self.given))

@@ -1,9 +1,8 @@
 """Core terms: many-sorted first-order logic with finite enumerations, as plain immutable values.
 
-Everything a later stage does with a formula (evaluate, translate, substitute, print, mutate) starts from these
-classes. They compare and hash structurally; sorts, symbols and variables hash by their names alone, which is much
-sooner done than by all that is declared of them. The operators people write specifications with live in
-:mod:`carnet_spec.language.expressions`.
+All other stages (evaluation, translation, substitution, printing, mutation) work on these classes. They compare and
+hash structurally; sorts, symbols and variables hash by their names alone, which is much faster than hashing their whole
+declarations. The operators for writing specifications are in :mod:`carnet_spec.language.expressions`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class Sort:
     name: str
     members: tuple[str, ...] | None = field(default=None, hash=False)
     fresh: bool = field(default=False, hash=False)
-    """Elements of the sort can be drawn fresh, that is, never used before."""
+    """Whether elements of the sort can be drawn fresh, that is, never used before."""
 
     @property
     def is_enumeration(self) -> bool:
@@ -33,20 +32,20 @@ BOOL = Sort("Bool")
 
 
 class Kind(Enum):
-    """Who may read a symbol; the visibility lint is stated over these."""
+    """Who may read a symbol; the visibility lint uses these kinds."""
 
     PUBLIC = "public"
-    """Published and unchanging: any party may read it."""
+    """Published and rigid: any party may read it."""
     STATE = "state"
-    """The own state of one role."""
+    """The local state of one role."""
     MESSAGE = "message"
-    """On a wire or shown as evidence: any party may read it, the platform included."""
+    """Sent as a message or shown as evidence: any party may read it, the platform included."""
     TRUTH = "truth"
-    """A fact of the world that no honest party can look at (who is corrupt, which GPU is genuine)."""
+    """A fact about the environment that no honest party can observe (who is corrupt, which GPU is genuine)."""
     GHOST = "ghost"
-    """History kept for the claims alone."""
+    """A history variable, which only claims read."""
     KNOWLEDGE = "knowledge"
-    """What an agent knows."""
+    """The knowledge of an agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,7 @@ class Implies:
 
 @dataclass(frozen=True, slots=True)
 class IfThenElse:
-    """A choice between two terms; made by substitution of updates, never written by hand."""
+    """A conditional term or formula; results from substituting updates, never written by authors."""
 
     test: Term
     then: Term
@@ -186,7 +185,7 @@ def sort_of(term: Term) -> Sort:
 
 
 def conjunction(parts: tuple[Term, ...]) -> Term:
-    """Join ``parts`` by and, flattening and dropping what is trivially true."""
+    """Return the conjunction of ``parts``, flattened and without trivially true parts."""
     flat: list[Term] = []
     for part in parts:
         if isinstance(part, And):
@@ -199,7 +198,7 @@ def conjunction(parts: tuple[Term, ...]) -> Term:
 
 
 def disjunction(parts: tuple[Term, ...]) -> Term:
-    """Join ``parts`` by or, flattening and dropping what is trivially false."""
+    """Return the disjunction of ``parts``, flattened and without trivially false parts."""
     flat: list[Term] = []
     for part in parts:
         if isinstance(part, Or):
@@ -212,7 +211,7 @@ def disjunction(parts: tuple[Term, ...]) -> Term:
 
 
 def negation(term: Term) -> Term:
-    """Negate ``term``, cancelling a double negation."""
+    """Return the negation of ``term``; a double negation is removed."""
     match term:
         case Truth(value):
             return Truth(not value)
@@ -241,7 +240,7 @@ _CHILDREN: Mapping[type, Callable[[Any], tuple[Term, ...]]] = {
     IfThenElse: lambda term: (term.test, term.then, term.otherwise),
     Truth: lambda term: (),
 }
-"""How each kind of term is taken apart: looked up by the kind, since nothing is done more often."""
+"""For each kind of term, the function that returns its direct subterms; a table is the fastest way to find it."""
 
 
 def subterms(term: Term) -> Iterator[Term]:
@@ -320,7 +319,7 @@ def rebuild(term: Term, change: Callable[[Term], Term]) -> Term:
 def substitute(term: Term, values: Mapping[Var, Term]) -> Term:
     """Replace free variables of ``term`` by ``values``.
 
-    Bound variables are renamed when a value would be captured, so the result means what the caller expects.
+    Bound variables are renamed if they would capture a variable of a value.
     """
     if not values:
         return term
@@ -340,7 +339,7 @@ def substitute(term: Term, values: Mapping[Var, Term]) -> Term:
 
 
 def _renamed(bound: tuple[Var, ...], captured: frozenset[Var], taken: frozenset[Var]) -> tuple[Var, ...]:
-    """Rename the variables of ``bound`` that are ``captured`` to ones that nothing else uses."""
+    """Rename the variables of ``bound`` that are in ``captured`` to unused ones."""
     renamed: list[Var] = []
     for var in bound:
         new = var

@@ -1,9 +1,9 @@
-"""Calling a specification's function to see what it says, and nothing else.
+"""Tracing: calling a specification's function with symbolic values, and refusing side effects.
 
-An action is a Python function that is called with symbolic values. What it does beside saying something would be done
-while somebody checks, and would make it say other things another time. So it is called twice, without standard output,
-without files, processes and network, and refused where it reaches for them, leaves its globals changed, draws at
-random, or says two different things.
+An action is a Python function that is called with symbolic values. A side effect would happen while a user checks the
+protocol, and could make the function record something else the next time. So the function is called twice, without
+standard output, files, processes and network. It is refused if it tries to use them, changes its globals, uses random
+numbers, or records two different things.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from carnet_spec.language.errors import MisuseError
 Traced = TypeVar("Traced")
 
 LIBRARY_FOLDERS = tuple(str(PurePath(__file__).parents[1] / room) for room in ("language", "theories"))
-"""The folders of what specifications are written with."""
+"""The folders of the language and its theories."""
 _REFUSED = ("open", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "signal.", "webbrowser.")
-"""What the names of audit events begin with that a function must not cause."""
+"""The prefixes of the names of audit events that a function must not cause."""
 _tracing = threading.local()
 _said_twice: set[CodeType] = set()
-"""The code of the functions that were called twice and said the same."""
+"""The code objects of functions that were called twice with equal results."""
 
 
 def traced_twice(function: Callable[..., object], say: Callable[[], Traced]) -> Traced:
-    """Return what ``say`` returns, which calls ``function``, after seeing that it says the same again.
+    """Return the result of ``say``, which calls ``function``, after a check that a second call gives the same.
 
-    A function that several designs share is called again for the first of them alone: it is one text. Whether it
-    changes what it finds outside, or draws at random, is looked at each time.
+    A function that several designs share is called a second time only for the first design. Changes of its
+    surroundings, and the use of random numbers, are checked each time.
 
     Raises:
-        MisuseError: ``function`` does something beside, or says two different things.
+        MisuseError: ``function`` has a side effect, or records two different things.
     """
     name = getattr(function, "__name__", repr(function))
     _refuse_writing_globals(function, name)
@@ -64,7 +64,7 @@ def traced_twice(function: Callable[..., object], say: Callable[[], Traced]) -> 
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """Where in the source something is said: a file, by its whole path, and a line, from 1."""
+    """A location in the source: a file, by its absolute path, and a line, from 1."""
 
     file: str
     line: int
@@ -74,13 +74,13 @@ class SourceLocation:
 
 
 def written_at(function: Callable[..., object]) -> SourceLocation | None:
-    """Return where a function is, or nothing for what is not written in Python."""
+    """Return the source location of a function, or None if it is not written in Python."""
     code = getattr(function, "__code__", None)
     return SourceLocation(code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else None
 
 
 def called_from() -> SourceLocation | None:
-    """Return the place outside the language and its theories from which it is called."""
+    """Return the source location of the call outside the language and its theories, or None."""
     frame = sys._getframe(1)
     while frame.f_code.co_filename.startswith(LIBRARY_FOLDERS):
         if frame.f_back is None:
@@ -90,7 +90,7 @@ def called_from() -> SourceLocation | None:
 
 
 class _NoOutput(io.TextIOBase):
-    """Refuses to be written to."""
+    """A stream that refuses all writing."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -101,7 +101,7 @@ class _NoOutput(io.TextIOBase):
 
 @contextlib.contextmanager
 def _alone(name: str) -> Iterator[None]:
-    """Refuse output and system calls of this thread."""
+    """Refuse output and system calls of this thread while the block runs."""
     _install()
     outer = getattr(_tracing, "name", None)
     _tracing.name = name
@@ -116,7 +116,7 @@ _installed = threading.Lock()
 
 
 def _install() -> None:
-    """Watch audit events from now on; there is no way to stop watching, so it is done once."""
+    """Install the audit hook, once, as an audit hook cannot be removed."""
     if _installed.acquire(blocking=False):
         sys.addaudithook(_watch)
 
@@ -124,7 +124,7 @@ def _install() -> None:
 def _watch(event: str, _args: tuple[Any, ...]) -> None:
     name = getattr(_tracing, "name", None)
     if name is not None and event.startswith(_REFUSED):
-        _tracing.name = None  # the error is made, and told, without being watched
+        _tracing.name = None  # creating and reporting the error may cause audit events
         raise MisuseError(f"{name} calls the system ({event}): an action says what happens and does nothing")
 
 
@@ -135,7 +135,7 @@ def _refuse_writing_globals(function: Callable[..., object], name: str) -> None:
 
 @functools.cache
 def _written_globals(code: CodeType) -> tuple[str, ...]:
-    """Return the globals that a function assigns or deletes; each variant traces the same functions again."""
+    """Return the globals that a function assigns or deletes; cached, as each variant traces the same functions."""
     instructions = (each for part in _codes(code) for each in dis.get_instructions(part))
     return tuple(each.argval for each in instructions if each.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"))
 
@@ -148,7 +148,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _surroundings(function: Callable[..., object]) -> dict[str, object]:
-    """Return the lists, sets and dictionaries that a function finds outside, copied, and what it closes over."""
+    """Return copies of the lists, sets and dictionaries that a function can reach by globals and closures."""
     if not isinstance(function, FunctionType):
         return {}
     names = _names(function.__code__)
@@ -165,14 +165,14 @@ def _names(code: CodeType) -> tuple[str, ...]:
 
 def _is_filled(cell: Any) -> bool:
     try:
-        cell.cell_contents  # noqa: B018 # reading it is the question
+        cell.cell_contents  # noqa: B018 # reading it raises an error if it is empty
     except ValueError:
         return False
     return True
 
 
 def _copied(value: object) -> object:
-    """Return what tells whether ``value`` was changed: the ids of what a container holds, or its own."""
+    """Return a key that differs if ``value`` was changed: the ids of a container's items, or its own id."""
     match value:
         case dict():
             return [(id(key), id(each)) for key, each in value.items()]

@@ -1,6 +1,6 @@
-"""The ground instances of an obligation that contradict each other, with the terms and formulas they are made of.
+"""Contradictory ground instances of an obligation's hypotheses, and their terms and formulas.
 
-Terms and formulas have numbers, so that equal ones are compared at once.
+Terms and formulas are interned: equal ones have the same number.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Closure = tuple[Env, int]
 class Node(NamedTuple):
     """A term or a formula: its kind, a name if it has one, and the numbers of its parts.
 
-    The part of a bound variable is its index, of an eigenvariable its number, of a constant formula 0 or 1.
+    A bound variable has its index as its part, an eigenvariable its number, and a constant formula 0 or 1.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Node(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """Whether a formula holds. Atoms are ground and have no ``env``."""
+    """A formula and whether it holds. Atoms are ground and have no ``env``."""
 
     sign: bool
     env: Env
@@ -130,7 +130,7 @@ class TermBank:
         return found
 
     def order(self, term: int) -> tuple[object, ...]:
-        """Return what ground terms are ordered by: members first, small before large; contexts keep the order."""
+        """Return the key that orders ground terms: members first, small before large; contexts keep the order."""
         found = self._order.get(term)
         if found is None:
             kind, name, parts = self.nodes[term]
@@ -143,7 +143,7 @@ class TermBank:
     # -- facts --------------------------------------------------------------------------------------
 
     def noted(self, sign: bool, env: Env, formula: int) -> tuple[Fact, ...]:
-        """Take note of a formula as the kernel does, the newest fact first."""
+        """Return the facts that the kernel adds for a formula, the newest first."""
         kind, name, parts = self.nodes[formula]
         if kind in ATOMS:
             return (Fact(sign, (), self.number(kind, name, tuple(self.ground(env, part) for part in parts))),)
@@ -156,7 +156,7 @@ class TermBank:
         return (Fact(sign, env, formula),)
 
     def ways(self, fact: Fact) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-        """Return what either branch of a split takes note of."""
+        """Return the facts that each of the two branches of a split adds."""
         sign, env, formula = fact
         kind, _, parts = self.nodes[formula]
         if kind == CHOOSE:
@@ -170,44 +170,44 @@ class TermBank:
         return self.noted(left, env, first), self.noted(sign, env, second) + self.noted(not left, env, first)
 
     def is_general(self, fact: Fact) -> bool:
-        """Whether a fact speaks of all elements of a sort."""
+        """Whether a fact is universally quantified: a true *for all* or a false *there is*."""
         return self.nodes[fact.formula].kind == (FORALL if fact.sign else EXISTS)
 
     def body(self, formula: int, binders: int = 1) -> int:
-        """Return what stands under so many binders of a formula."""
+        """Return the subformula under the first ``binders`` binders of a formula."""
         for _ in range(binders):
             (formula,) = self.nodes[formula].parts
         return formula
 
 
 # --------------------------------------------------------------------------------------------------
-# Which ground instances contradict each other: found in rounds, from models of what is there so far.
+# Contradictory ground instances, found in rounds from models of the instances so far (model-based instantiation).
 #
-# A model that makes a general formula true and one of its instances false asks for that instance. When there is no
-# model any more, the instances that are needed for that are left.
+# If a model makes a general formula true and one of its instances false, that instance is added. When there is no
+# model any more, the instances are reduced to those that the contradiction needs.
 
 ROUNDS = 400
-"""The most models that are looked at."""
+"""The most rounds, each with one model."""
 MOST_WAYS = 100
-"""The most ways in which a formula can be false that are told apart."""
+"""The most distinct ways in which a formula can be false that are considered."""
 AT_ONCE = 3
-"""The most instances of one formula that a model asks for."""
+"""The most instances of one formula that a model adds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProofNeeds:
-    """What a proof needs: terms for variables of general formulas, and terms whose cases are told apart."""
+    """What a proof needs: terms for the variables of general formulas, and terms for case splits."""
 
     instances: dict[Closure, list[Env]] = field(default_factory=dict)
     cases: list[int] = field(default_factory=list)
 
 
 _Want = tuple[Closure, Env] | int
-"""An instance of a closure at terms, or a term whose cases have to be told apart."""
+"""An instance of a closure at terms, or a term for a case split."""
 
 
 def proof_needs(grounding: Grounding, deadline: float = math.inf) -> ProofNeeds | None:
-    """Return what contradicts itself, or nothing if none was found before the process has had so much CPU time."""
+    """Return contradictory instances, or None if none are found until the process's CPU time reaches ``deadline``."""
     wants: dict[str, _Want] = {}
     switches: list[Any] = []
     for _ in range(ROUNDS):
@@ -237,7 +237,7 @@ def proof_needs(grounding: Grounding, deadline: float = math.inf) -> ProofNeeds 
 
 
 def _meaning(grounding: Grounding, want: _Want) -> Any:
-    """Return what an instance or a case says."""
+    """Return the Z3 formula of an instance or of a case split."""
     z3, bank = grounding.z3, grounding.bank
     if isinstance(want, int):
         members = bank.enumerations[bank.sort(want)]
@@ -251,7 +251,7 @@ def _meaning(grounding: Grounding, want: _Want) -> Any:
 
 
 def _smallest(grounding: Grounding, switches: list[Any]) -> list[str]:
-    """Return the names of switches that contradict each other, and do not without any of them."""
+    """Return the names of a minimal set of switches (assumption literals) that contradict each other."""
     solver, unsat = grounding.solver, grounding.z3.unsat
     core = sorted(solver.unsat_core(), key=lambda switch: int(str(switch).partition("!")[2]))
     place = 0
@@ -267,13 +267,13 @@ def _smallest(grounding: Grounding, switches: list[Any]) -> list[str]:
 
 
 Values = tuple[int, ...]
-"""What Z3 calls the values of terms."""
+"""The values of terms in a model, by number."""
 Scope = tuple[int | None, ...]
 """Terms for bound variables, as far as they have been chosen."""
 
 
 class _Matching(NamedTuple):
-    """A search for terms at which ``body`` is not as ``wanted``; the first places of ``scope`` are to be filled."""
+    """A search for terms for the first places of ``scope``, at which ``body`` has not the truth value ``wanted``."""
 
     scope: Scope
     sorts: list[str]
@@ -282,7 +282,7 @@ class _Matching(NamedTuple):
 
 
 class _Model:
-    """A model of what is there so far; values are known by number."""
+    """A model of the instances so far; values are numbered."""
 
     def __init__(self, grounding: Grounding, deadline: float) -> None:
         self._deadline = deadline
@@ -323,7 +323,7 @@ class _Model:
             self._of_value.setdefault(found, term)
         return found
 
-    # -- what the model asks for --------------------------------------------------------------------
+    # -- instances that the model violates ----------------------------------------------------------
 
     def instances(self) -> Iterator[tuple[Closure, Env]]:
         """Yield instances that are false although the general formula is true."""
@@ -353,12 +353,12 @@ class _Model:
             yield from self._matched(matching, sorted(asked, key=self._choices))
 
     def _choices(self, atom: int) -> int:
-        """Return how many choices an atom leaves that is asked for."""
+        """Return how many choices of terms an atom leaves if it has to be true."""
         kind, name, _ = self._bank.nodes[atom]
         return len(self._rows(name)) if kind == HOLDS else 0
 
     def _matched(self, matching: _Matching, asked: Sequence[int]) -> Iterator[Env]:
-        """Yield terms that make the atoms true that are asked for, leaving branches as soon as that is in vain."""
+        """Yield terms that make the atoms ``asked`` true; a branch is left as soon as that is impossible."""
         scope, sorts, body, wanted = matching
         if time.process_time() > self._deadline or self._holds(scope, body) is wanted:
             return
@@ -390,7 +390,7 @@ class _Model:
         return [one + other for one in first for other in second]
 
     def _ways(self, scope: Scope, atom: int) -> Iterator[Scope]:
-        """Yield the ways in which an atom can be true, by terms for further variables."""
+        """Yield each way to make an atom true, as a scope with terms for further variables."""
         kind, name, parts = self._bank.nodes[atom]
         if kind == HOLDS:
             rows = (self._extended(scope, parts, row) for row in self._rows(name))
@@ -405,7 +405,7 @@ class _Model:
         return [row for row, holds in self._table(relation).items() if holds]
 
     def _table(self, relation: str) -> dict[Values, bool]:
-        """Return where a relation holds and where not, as far as that matters; elsewhere it does not hold."""
+        """Return the truth of a relation at the tuples that the formulas mention; it is false at all others."""
         if relation not in self._tables:
             atoms = self._ground.atoms.get(relation, {}).items()
             self._tables[relation] = {
@@ -414,7 +414,7 @@ class _Model:
         return self._tables[relation]
 
     def _extended(self, scope: Scope, parts: Env, row: Values) -> Scope | None:
-        """Return terms for further variables, at which terms have given values; nothing if they cannot have them."""
+        """Return a scope with terms for further variables that give ``parts`` the values ``row``, or None."""
         found = list(scope)
         for part, value in zip(parts, row, strict=True):
             node = self._bank.nodes[part]
@@ -462,7 +462,7 @@ class _Model:
         return values if len(values) == len(terms) else None
 
     def _number_of(self, expression: Any) -> int:
-        """Return a number for the value of an expression; it stays that value's own as long as the value is kept."""
+        """Return the number of an expression's value; it identifies the value as long as the value is kept."""
         value = self._model.eval(expression, model_completion=True)
         self._kept.append(value)
         return int(value.get_id())
@@ -477,7 +477,7 @@ def _once(found: Iterator[Env]) -> Iterator[Env]:
 
 
 def joined(kind: str, parts: Iterator[Callable[[], bool | None]]) -> bool | None:
-    """Return the truth of a connective; ``parts`` say theirs when they are called."""
+    """Return the truth of a connective, None if unknown; ``parts`` are evaluated lazily."""
     first = next(parts)()
     if kind == NOT:
         return None if first is None else not first
@@ -496,19 +496,19 @@ def joined(kind: str, parts: Iterator[Callable[[], bool | None]]) -> bool | None
     return second if second is decided or first is not None else None
 
 
-# -- What is known of an obligation without its quantifiers, as Z3 sees it -------------------------
+# -- An obligation without its quantifiers, in Z3 --------------------------------------------------
 #
-# A quantified formula with terms for its variables is a proposition; if it claims that something exists, it brings an
-# eigenvariable for that. Sorts are uninterpreted, and of an enumeration it is only said that its members differ.
+# A quantified formula, with terms for its free variables, is a proposition. If it is existential, its witness is an
+# eigenvariable. Sorts are uninterpreted; of an enumeration Z3 knows only that its members are distinct.
 
 DEEPEST = 3
-"""The most functions around anything in a term that is made to instantiate with."""
+"""The most nested function applications in a term that is made for instantiation."""
 DEEPEST_MET = 4
-"""The same for terms that formulas bring."""
+"""The same for terms that occur in formulas."""
 
 
 class Grounding:
-    """A solver, and what stands in it for terms and closures."""
+    """A Z3 solver, with the expressions for terms and closures."""
 
     def __init__(self, bank: TermBank) -> None:
         import z3
@@ -520,9 +520,9 @@ class Grounding:
         self.pool: dict[str, dict[int, int]] = {}
         """The ground terms of each sort that variables are replaced by, with their depths."""
         self.proxies: dict[Closure, Any] = {}  # the proposition of each quantified closure
-        self.named: dict[Closure, int] = {}  # the eigenvariable of each
-        self.depth = 0  # how deep terms are that are there only because functions can be applied
-        self.atoms: dict[str, dict[Env, Any]] = {}  # for each relation, the terms that something is said of
+        self.named: dict[Closure, int] = {}  # the eigenvariable of each existential closure
+        self.depth = 0  # the nesting depth up to which functions were applied to make further terms
+        self.atoms: dict[str, dict[Env, Any]] = {}  # for each relation, the ground tuples in atoms
         self._sorts: dict[str, Any] = {}
         self._symbols: dict[str, Any] = {}
         self._terms: dict[int, Any] = {}
@@ -541,7 +541,7 @@ class Grounding:
     # -- terms --------------------------------------------------------------------------------------
 
     def term(self, term: int) -> Any:
-        """Return a ground term, which becomes one that variables are replaced by."""
+        """Return the expression of a ground term, and use the term for instantiation from now on."""
         if term not in self._terms:
             node = self.bank.nodes[term]
             inside = [self.term(part) for part in node.parts] if node.kind == APPLY else []
@@ -552,14 +552,14 @@ class Grounding:
         return self._terms[term]
 
     def expression(self, term: int) -> Any:
-        """Return a ground term; variables are not replaced by it for that."""
+        """Return the expression of a ground term, without using the term for instantiation."""
         if term in self._terms:
             return self._terms[term]
         node = self.bank.nodes[term]
         return self.applied(term, list(map(self.expression, node.parts)) if node.kind == APPLY else [])
 
     def applied(self, term: int, inside: list[Any]) -> Any:
-        """Return the symbol of a ground term, applied to ``inside``."""
+        """Return the symbol of a ground term, applied to the expressions ``inside``."""
         kind, name, parts = self.bank.nodes[term]
         if kind == APPLY:
             return self._symbol(name, *self.bank.functions[name])(*inside)
@@ -578,7 +578,7 @@ class Grounding:
         return self._sorts[name]
 
     def deepen(self) -> bool:
-        """Apply functions to terms from now on, or to deeper ones than before; say whether that adds any terms."""
+        """Increase the depth up to which functions are applied to terms; return whether that adds any terms."""
         before = self._count()
         while self.depth < DEEPEST and self._count() == before:
             self.depth += 1
@@ -589,7 +589,7 @@ class Grounding:
         return sum(map(len, self.pool.values()))
 
     def close(self) -> None:
-        """Apply functions to terms, up to the depth, until there are no new terms."""
+        """Apply functions to terms, up to the current depth, until there are no new terms."""
         functions = [
             (name, domain)
             for name, (domain, result) in self.bank.functions.items()

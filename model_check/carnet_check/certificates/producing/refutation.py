@@ -1,6 +1,6 @@
-"""A refutation of an obligation, as a tableau that is pruned to what closes its branches.
+"""The search for a refutation of an obligation: a tableau, pruned to the facts that close its branches.
 
-What is found is for the kernel to judge.
+The search is not trusted: the kernel checks each refutation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from carnet_check.kernel import checker
 from carnet_check.kernel.checker import Obligation, Step
 
 # --------------------------------------------------------------------------------------------------
-# The end of a branch: the fewest facts that contradict each other, and the rewritings that show it.
+# The end of a branch: a minimal set of contradictory facts, and the rewritings that show the contradiction.
 
 MOST_REWRITINGS = 200
 
@@ -38,14 +38,14 @@ class NotFound(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Facts that contradict each other after rewriting by some of them: places among them, and directions."""
+    """Contradictory facts, and the rewritings that show it: the place of each equation, and its direction."""
 
     facts: tuple[Fact, ...]
     rewritings: tuple[tuple[int, bool], ...]
 
 
 def closed(bank: TermBank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> Close:
-    """Return how a branch ends whose facts contradict each other; raise NotFound if rewriting does not show it."""
+    """Return the end of a branch with contradictory facts; raise NotFound if no rewriting shows the contradiction."""
     equations = [fact for fact in facts if is_equation(bank, fact) and fact not in contradiction]
     needed = list(dict.fromkeys((*contradiction, *_fewest(bank, equations, contradiction))))
     rewritings: list[tuple[int, bool]] = []
@@ -67,7 +67,7 @@ def is_equation(bank: TermBank, fact: Fact) -> bool:
 
 
 def _fewest(bank: TermBank, equations: list[Fact], contradiction: Sequence[Fact]) -> list[Fact]:
-    """Leave out equations, many at a time first, as long as there is a contradiction."""
+    """Return a minimal list of equations that still contradict; many are left out at a time at first."""
     size = len(equations)
     while size:
         place = 0
@@ -82,7 +82,7 @@ def _fewest(bank: TermBank, equations: list[Fact], contradiction: Sequence[Fact]
 
 
 def _possible(bank: TermBank, facts: Sequence[Fact]) -> Iterator[tuple[tuple[object, ...], int, bool, list[Fact]]]:
-    """Yield every rewriting from a larger term to a smaller one that changes something, with its outcome."""
+    """Yield every rewriting from a larger term to a smaller one that changes a fact, with the rewritten facts."""
     for place, fact in enumerate(facts):
         if not is_equation(bank, fact):
             continue
@@ -122,7 +122,7 @@ def _is_contradictory(bank: TermBank, fact: Fact) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------
-# From the instances that contradict each other to a refutation: a tree of facts, pruned to what its ends use.
+# From contradictory instances to a refutation: a tree of facts, pruned to those that its leaves use.
 
 MOST_BRANCHES = 20_000
 
@@ -131,7 +131,7 @@ MOST_BRANCHES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class UseHypothesis:
-    """A hypothesis is taken note of."""
+    """Add a hypothesis to the branch."""
 
     hypothesis: int
     rest: Tree
@@ -139,7 +139,7 @@ class UseHypothesis:
 
 @dataclass(frozen=True, slots=True)
 class Instantiate:
-    """A general fact is taken at terms."""
+    """Instantiate a general fact at terms."""
 
     fact: Fact
     terms: Env
@@ -148,7 +148,7 @@ class Instantiate:
 
 @dataclass(frozen=True, slots=True)
 class IntroduceWitness:
-    """An element of which a fact says that it exists is called by an eigenvariable."""
+    """Name the witness of an existential fact by an eigenvariable."""
 
     fact: Fact
     named: int
@@ -157,7 +157,7 @@ class IntroduceWitness:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A fact can be in two ways."""
+    """Branch on the two ways in which a fact can hold."""
 
     fact: Fact
     first: Tree
@@ -166,7 +166,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class CaseSplit:
-    """A term is one of the members of an enumeration."""
+    """Branch on the members of an enumeration that a term can be equal to."""
 
     term: int
     each: tuple[Tree, ...]
@@ -174,7 +174,7 @@ class CaseSplit:
 
 Tree = UseHypothesis | Instantiate | IntroduceWitness | Split | CaseSplit | Close
 _Need = Fact | int
-"""What a refutation needs: facts, and eigenvariables that have been named."""
+"""A fact, or an eigenvariable that was introduced: what a step or a refutation depends on."""
 _Found = tuple[Tree, frozenset[_Need]]
 
 
@@ -188,7 +188,7 @@ class _Applied:
 
 
 _NOTHING = Close((), ())
-"""Stands for what comes after a step while that is not known."""
+"""Placeholder for the rest of a tree that is not known yet."""
 
 
 class Search:
@@ -197,13 +197,13 @@ class Search:
     def __init__(self, bank: TermBank, needed: ProofNeeds, named: dict[Closure, int]) -> None:
         self.bank = bank
         self.needed = needed
-        self.named = named  # the eigenvariable of each closure that claims that something exists
+        self.named = named  # the eigenvariable of each existential closure
         self.branches = 0
         self.of_goal = set(bank.noted(True, bank.scope, bank.hypotheses[-1]))
         """The facts that come from the goal alone: they are split first, since every other fact serves few of them."""
 
     def refutation(self) -> Tree:
-        """Return a refutation; raise NotFound if there is none with the instances that are needed."""
+        """Return a refutation that uses the given instances only; raise NotFound if there is none."""
         branch = _Branch(self, {}, frozenset())
         for place, formula in enumerate(self.bank.hypotheses):
             branch.apply(UseHypothesis(place, _NOTHING), (), self.bank.noted(True, self.bank.scope, formula))
@@ -212,7 +212,7 @@ class Search:
         return tree
 
     def refute(self, known: dict[_Need, None], added: Sequence[_Need], done: frozenset[_Need]) -> _Found:
-        """Refute a branch that has further facts."""
+        """Refute the branch with the facts ``known`` and ``added``."""
         self.branches += 1
         if self.branches > MOST_BRANCHES:
             raise NotFound("more branches than any refutation should have")
@@ -222,13 +222,13 @@ class Search:
 
 
 class _Branch:
-    """A branch of a refutation: what it knows, and the steps that it has taken."""
+    """A branch of a refutation: its facts, and the steps taken so far."""
 
     def __init__(self, search: Search, known: dict[_Need, None], done: frozenset[_Need]) -> None:
         self.search = search
         self.bank = search.bank
         self.known: dict[_Need, None] = dict(known) or dict.fromkeys(self.bank.scope)
-        self.done = done  # the facts that were split and the terms whose cases were told apart
+        self.done = done  # the facts and terms that the branch has split on
         self.todo: list[Fact] = []
         self.taken: list[_Applied] = []
 
@@ -318,7 +318,7 @@ class _Branch:
                 raise NotFound("a branch that nothing closes")
 
     def _best_split(self, facts: Iterable[Fact], congruence: Congruence) -> Fact | None:
-        """Return the fact to split: one way is known to be false, if possible, and it is short."""
+        """Return the fact to split: preferably one of whose two ways is known to be false, then a short one."""
         best: tuple[tuple[int, bool, int], Fact] | None = None
         for fact in facts:
             if fact in self.done or self.bank.nodes[fact.formula].kind in (*b.ATOMS, *b.QUANTIFIERS, b.CONST):
@@ -339,7 +339,7 @@ class _Branch:
         return 1 + sum(map(self._weight, () if kind in (*b.ATOMS, b.CONST) else parts))
 
     def _split(self, fact: Fact, congruence: Congruence) -> _Found:
-        """Refute both ways, one that is known to be false first; a way that needs nothing new is enough."""
+        """Refute both ways of a fact, one known to be false first; a refutation without the new facts is enough."""
         ways = self.bank.ways(fact)
         self._inherit(fact, (*ways[0], *ways[1]))
         order = sorted((0, 1), key=lambda way: all(congruence.holds(each) is not False for each in ways[way]))
@@ -366,7 +366,7 @@ class _Branch:
         return CaseSplit(term, tuple(trees)), needs
 
     def _with_other_terms(self) -> bool:
-        """Replace eigenvariables that nothing is known of here by something else, which does as well."""
+        """Replace eigenvariables that the branch has not introduced by other terms, which serve as well."""
         for fact, terms in self._wanted():
             if not all(self.is_named(term) for term in terms):
                 choices = [self._choices(term) for term in terms]
@@ -388,14 +388,14 @@ class _Branch:
 
 
 # --------------------------------------------------------------------------------------------------
-# What ground atoms say together: which terms are equal, which other atoms are decided, and whether they contradict.
+# Congruence closure: which terms are equal, which atoms the facts decide, and whether the facts contradict.
 
 
 class Congruence:
-    """The closure of some facts under equality. Facts that are no atoms take part by name alone.
+    """The congruence closure of some facts. Facts that are no atoms are only compared by identity.
 
-    ``contradiction`` has the facts that contradict each other when equals are equal, or nothing at all if two members
-    of an enumeration became equal; without a contradiction it is ``None``.
+    ``contradiction`` has the facts that contradict each other modulo equality. It is empty if two members of an
+    enumeration became equal, and ``None`` if there is no contradiction.
     """
 
     def __init__(self, bank: TermBank, facts: Iterable[Fact]) -> None:
@@ -446,7 +446,7 @@ class Congruence:
         return term
 
     def _congruent(self) -> bool:
-        """Join applications to equal arguments once, and say whether anything changed."""
+        """Merge applications to equal arguments in one pass; return whether anything changed."""
         self._applied = {}
         joined_any = False
         for term in self._leader:
@@ -457,7 +457,7 @@ class Congruence:
         return joined_any
 
     def representative(self, term: int) -> int:
-        """Return the term that stands for everything equal to ``term``."""
+        """Return the representative of the equivalence class of ``term``."""
         if term in self._leader:
             return self._led(term)
         kind, name, parts = self._bank.nodes[term]
@@ -496,7 +496,7 @@ class Congruence:
     # -- truth --------------------------------------------------------------------------------------
 
     def truth(self, env: Env, formula: int) -> bool | None:
-        """Return whether a closure holds, if the facts decide it."""
+        """Return whether a closure holds, or None if the facts do not decide it."""
         known = self._closures.get((env, formula))
         return self._composed(env, formula) if known is None else known.sign
 
@@ -526,23 +526,23 @@ class Congruence:
         return False if differ else None
 
     def holds(self, fact: Fact) -> bool | None:
-        """Return whether a fact is one, if the others decide it."""
+        """Return whether a fact is true, or None if the other facts do not decide it."""
         truth = self.truth(fact.env, fact.formula)
         return None if truth is None else truth == fact.sign
 
     def follows(self, fact: Fact) -> bool:
-        """Whether the parts of a fact say it already."""
+        """Whether a fact follows from the truth of its parts."""
         return self._composed(fact.env, fact.formula) is fact.sign
 
 
-# -- Finding a refutation of an obligation. What is found is for the kernel to judge ---------------
+# -- Finding a refutation of an obligation ---------------------------------------------------------
 
 
 def find_refutation(obligation: Obligation, deadline: float = math.inf) -> list[Step]:
-    """Return a refutation; give up when the process has had so much CPU time.
+    """Return a refutation of an obligation.
 
     Raises:
-        NotFound: the search ended without one.
+        NotFound: there is none, or the CPU time of the process, in seconds, reached ``deadline``.
     """
     bank = TermBank(obligation)
     grounding = Grounding(bank)
@@ -553,11 +553,11 @@ def find_refutation(obligation: Obligation, deadline: float = math.inf) -> list[
 
 
 # --------------------------------------------------------------------------------------------------
-# From a refutation by name to the steps that the kernel follows: facts by their places, eigenvariables in order.
+# From a tree to the steps that the kernel reads: facts are named by their places, eigenvariables are numbered in order.
 
 
 class _At(NamedTuple):
-    """Where in a refutation a tree stands: the eigenvariables named so far, and the facts, the newest first."""
+    """The context of a subtree: the eigenvariables introduced so far, and the facts, the newest first."""
 
     named: tuple[int, ...]
     facts: tuple[Fact, ...]
@@ -577,7 +577,7 @@ def steps_of(bank: TermBank, tree: Tree) -> Iterator[Step]:
 
 
 def _step(bank: TermBank, node: Tree, at: _At) -> tuple[Step, list[tuple[Tree, _At]]]:
-    """Return a step, and what follows it with the places where that stands."""
+    """Return the step of a node, and its subtrees with their contexts."""
     match node:
         case UseHypothesis(hypothesis, rest):
             step: Step = ("use", (hypothesis,), (), ())

@@ -1,1 +1,1 @@
-"""Bounded model checking: every run of a few steps at once, for any number of everything, by Z3."""
+"""Bounded model checking: every run up to a number of steps, in instances of any size, by Z3."""

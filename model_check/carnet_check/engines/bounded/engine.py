@@ -1,4 +1,4 @@
-"""The engine of bounded model checking: no run of a few steps breaks a claim, whatever the number of everything."""
+"""The engine of bounded model checking: no run up to a number of steps violates a claim, in instances of any size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, T
 from carnet_spec.trace import Trace
 
 DEFAULT_DEPTH = 8
-"""How many steps are looked at."""
+"""The most steps of a run."""
 DEFAULT_RLIMIT = 20_000_000
 """Units of Z3's resource counter for one claim and one number of steps."""
 ANY_NUMBER = "any number of everything"
@@ -29,7 +29,7 @@ ANY_NUMBER = "any number of everything"
 
 @dataclass(frozen=True)
 class BoundedModelChecking(Bounded):
-    """Looks at every run of up to ``depth`` steps; ``rlimit`` is the solver's budget for a claim and a depth."""
+    """Checks every run of at most ``depth`` steps; ``rlimit`` is the solver's budget for a claim and a depth."""
 
     name: ClassVar = "bmc"
     purpose: ClassVar = "every run of a few steps, for any number of everything"
@@ -45,31 +45,31 @@ class BoundedModelChecking(Bounded):
         return replace(self, rlimit=most)
 
     def to_depth(self, steps: int) -> Self:
-        """Return the engine for runs of so many steps."""
+        """Return the engine for runs of at most ``steps`` steps."""
         return replace(self, depth=steps)
 
     def expected(self, profile: Profile) -> Verdict:
-        """Return HOLDS-TO, whatever the profile."""
+        """Return HOLDS-TO, for every profile."""
         return Verdict.HOLDS_TO
 
     def intention(self, task: Task) -> str:
-        """Say how long runs may be, and that no size matters."""
+        """Return the words for the length of runs, in instances of any size."""
         return f"every run of up to {counted(self.depth, 'step')}, for {ANY_NUMBER}, by {solver_version()}"
 
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
-        """Say that the number of steps is bounded, and nothing else."""
+        """Return the words that only the number of steps is bounded."""
         return (f"{self.name}: up to {counted(self.depth, 'step')}, rules counted, {ANY_NUMBER}",)
 
     def budget(self, profile: Profile) -> str:
-        """Say how long runs may be, and what the solver may take."""
+        """Return the words for the length of runs, and the solver's budget."""
         return f"{counted(self.depth, 'step')}, {self.rlimit:,} solver units to a claim and a number of steps"
 
     def require_runnable(self, task: Task) -> None:
-        """Refuse to believe a Z3 that fails its self-test (UsageError)."""
+        """Raise UsageError if Z3 fails its self-test."""
         require_trusted()
 
     def run(self, task: Task, listener: Listener) -> EngineResult:
-        """Look for a run that breaks each claim, one variant after the other."""
+        """Look for a run that violates each claim, one variant after the other."""
         rows: list[Result] = []
         searches: list[Coverage] = []
         for plan in task.plans:
@@ -143,7 +143,7 @@ class BoundedModelChecking(Bounded):
 
 
 def _stopped(standing: ClaimStatus) -> str:
-    """Say why nothing is known of more steps, or nothing where no more was asked."""
+    """Return why nothing is known about more steps; empty if no more were requested."""
     last = standing.last
     if last is None:
         return ""
@@ -157,14 +157,14 @@ BMC = BoundedModelChecking()
 
 
 # --------------------------------------------------------------------------------------------------
-# Runs that the solver found, judged: the interpreter takes every step in the structure that was read.
+# Checking the runs that the solver found: the interpreter takes every step, in the solver's structure.
 
 AS_FOUND = "as found"
 """The name of the size of an instance that the solver chose."""
 
 
 def violation(reference: str, plan: Plan, threat: Threat, claim: str, found: FoundRun) -> Coverage:
-    """Return a run that breaks a claim, alone, with whatever the interpreter has against it."""
+    """Return the coverage of one run that violates a claim; its problems are the interpreter's objections, if any."""
     protocol = plan.protocol
     task = Search(
         reference=reference,

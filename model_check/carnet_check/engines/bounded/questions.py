@@ -1,7 +1,7 @@
-"""What is asked of the claims of one variant, and how answers without a threat model serve under each of them.
+"""The queries about the claims of one variant, without and under threat models.
 
-What no run does where nothing is assumed, no run does under a threat model, which only adds axioms. So each claim is
-asked about without one first, and under a threat model only from the number of steps on that is still open.
+A threat model only adds axioms. So if no run violates a claim without a threat model, none does under one. Each claim
+is tried without a threat model first, and under a threat model only from the first undecided number of steps on.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from carnet_spec.language.terms import BOOL, FALSE, And, Apply, IfThenElse, Kind
 from carnet_spec.trace import TraceStep
 
 OnAnswer = Callable[[str, str, int], None]
-"""Told a claim, a threat model or nothing, and the number of steps about which there is an answer."""
+"""Called with a claim, a threat model or an empty text, and the number of steps of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimStatus:
-    """What is known of a claim under a threat model: ``least`` steps or more are needed to break it.
+    """The status of a claim under a threat model: at least ``least`` steps are needed to violate it.
 
-    ``last`` is the answer about so many steps, or nothing where no more was asked.
+    ``last`` is the answer for ``least`` steps, or None if that many were not requested.
     """
 
     least: int = 0
@@ -40,10 +40,10 @@ class ClaimStatus:
 
 
 class Questions:
-    """The questions about one variant, up to a number of steps.
+    """The queries about one variant, up to a number of steps.
 
     Raises:
-        SpecificationError: the protocol says something that the certified language cannot say.
+        SpecificationError: the protocol has a construct that the certified language lacks.
     """
 
     def __init__(self, plan: Plan, depth: int, rlimit: int) -> None:
@@ -53,7 +53,7 @@ class Questions:
         self._reading = read(plan.protocol)
 
     def answered(self, pool: Pool, told: OnAnswer) -> list[ClaimStatus]:
-        """Return how each pair of claim and threat model stands, in the plan's order."""
+        """Return the status of each pair of claim and threat model, in the plan's order."""
         pairs = self._plan.pairs
         claims = list(dict.fromkeys(claim.name for claim, _ in pairs))
         general = dict(zip(claims, self._decide(pool, [(name, None, 0) for name in claims], told), strict=True))
@@ -97,27 +97,27 @@ class Questions:
 
 
 # --------------------------------------------------------------------------------------------------
-# Asking Z3 for a run that breaks a claim: after no step, after one, and so on, each time in a fresh context.
+# Asking Z3 for a run that violates a claim: after no step, after one, and so on, each time in a fresh context.
 #
-# This module is what a worker process imports. Where there is a run, a small finite structure is read for it, since
-# the interpreter needs one; that it is a run is for the interpreter to say.
+# Worker processes import this module. If there is a run, a small finite structure is read from the model, since the
+# interpreter needs one; the interpreter then decides whether it is a run.
 
 SIZES = (1, 2, 3, 4, 6)
-"""How many elements of each sort are tried for a structure, before as many as the solver likes."""
+"""The numbers of elements of each sort that are tried for a structure, before any number is allowed."""
 Sizes = Mapping[Sort, int]
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedQuery:
-    """Whether a claim can be broken, after so many steps and after more.
+    """The query whether a claim can be violated after ``first`` steps or more.
 
     Attributes:
-        id: names the question.
+        id: the name of the query.
         parts: the text of the first state, and of each step.
-        denied: the text that the claim is broken, after no step, after one, and so on, as far as is asked.
-        first: the least number of steps; fewer are not asked about.
-        options: what each step may be.
-        wanted: what is read of a structure.
+        denied: the text of the negated claim after no step, after one, and so on.
+        first: the least number of steps to try.
+        options: the possible actions of each step.
+        wanted: the symbols to read from a model.
         rlimit: the solver's budget for each number of steps.
     """
 
@@ -132,7 +132,7 @@ class BoundedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is known of runs of exactly so many steps: PROVED says that none breaks the claim, REFUTED that one does."""
+    """The answer for runs of exactly ``steps`` steps: PROVED if none violates the claim, REFUTED if one does."""
 
     steps: int
     outcome: SolverOutcome
@@ -141,22 +141,22 @@ class Answer:
 
     @staticmethod
     def unknown(steps: int, reason: str) -> Answer:
-        """Return that nothing is known, and why."""
+        """Return the answer UNKNOWN with its reason."""
         return Answer(steps, SolverOutcome.UNKNOWN, reason)
 
     @property
     def is_proved(self) -> bool:
-        """Whether no run of so many steps breaks the claim."""
+        """Whether no run of this length violates the claim."""
         return self.outcome is SolverOutcome.PROVED
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the solver says that a run does, which nobody need believe."""
+        """Whether the solver found a run that violates the claim; the interpreter has yet to confirm it."""
         return self.outcome is SolverOutcome.REFUTED
 
 
 def answers(asked: BoundedQuery) -> Iterator[Answer]:
-    """Answer for one number of steps after the other, until a run breaks the claim or the budget is too small."""
+    """Answer for increasing numbers of steps, until a run violates the claim or the budget is exhausted."""
     import z3
 
     with limited_memory(z3):
@@ -219,17 +219,17 @@ def _model(asked: BoundedQuery, steps: int, sizes: Sizes) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------
-# Finite structures and the runs in them, as the solver gives them: plain values that leave a worker process.
+# Finite structures and runs in them, read from the solver's models: plain values that a worker process can send.
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSymbols:
-    """What is read of a model.
+    """The symbols to read from a model.
 
     Attributes:
-        sorts: the sorts whose elements are open.
-        rigid: the symbols that never change, by their names in the text.
-        first: what has any value at first, by the names that the text has for the first state.
+        sorts: the uninterpreted sorts.
+        rigid: the rigid symbols, by their names in the text.
+        first: the symbols without an initial value, by the names of their first values in the text.
     """
 
     sorts: tuple[Sort, ...]
@@ -246,12 +246,12 @@ class FoundRun:
 
 
 def structure_of(model: Any, wanted: ModelSymbols, options: Sequence[Sequence[Option]]) -> FoundRun:
-    """Return the structure of ``model``, and of the ``options`` of each step the one that is taken."""
+    """Return the structure of ``model``, and the run: for each step the one of its ``options`` that is taken."""
     return _Reading(model, wanted).found(options)
 
 
 class _Reading:
-    """One model; what it says nothing of may be anything, so it is false or the first element."""
+    """Reads one model; a value that the model leaves open becomes false or the first element."""
 
     def __init__(self, model: Any, wanted: ModelSymbols) -> None:
         self._model = model
@@ -279,7 +279,7 @@ class _Reading:
     # -- elements ----------------------------------------------------------------------------------
 
     def _universe(self, sort: Sort) -> list[Any]:
-        """Return the elements of a sort; ``None`` is the one that a model need not mention."""
+        """Return the elements of a sort; ``None`` represents the only element of a sort that the model omits."""
         places = (each for each in self._model.sorts() if str(each.name()) == sort_name(sort))
         return next((sorted(self._model.get_universe(place), key=str) for place in places), [None])
 
@@ -348,23 +348,23 @@ class _Reading:
 
 # -- Runs of a protocol as SMT-LIB text: the first state, and one step after the other -------------
 #
-# A state is defined, never assumed: each symbol after a step is a macro over the symbols before it, down to the first
-# state. So no frame has to be proved, and what quantifies over a state is, for the solver, a few rows. Exactly one
-# action is taken in each step, a rule like any other action: that is the step as the interpreter takes it by itself.
+# Each symbol after a step is defined as a macro over the symbols before it, down to the first state. So no frame axioms
+# are needed, and a quantifier over a state is, for the solver, one over a few rows. Exactly one action is taken in each
+# step; a deduction is an action like any other, as in the interpreter's replay of traces with deductions.
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An action that may be a step: the constant that says that it is, and those that its arguments are read from."""
+    """A possible action of a step: the flag that it is taken, and the constants of its arguments."""
 
     action: str
     by: str
     chosen: str
-    args: tuple[tuple[str, Sort, str], ...]  # the name of each parameter, its sort and its constant
+    args: tuple[tuple[str, Sort, str], ...]  # name, sort and constant of each parameter
 
 
 class Unrolling:
-    """The runs of one protocol, under a threat model or under none; steps are written down as they are asked for."""
+    """The runs of one protocol, under a threat model or under none; the text of steps is generated on demand."""
 
     def __init__(self, reading: Reading, threat: Threat | None) -> None:
         self._reading = reading
@@ -374,16 +374,16 @@ class Unrolling:
         self.open = [each for each in self._mutable if not each.is_relation and each.name not in reading.starts]
         """The functions and variables that may have any value at first."""
         self._parts = [self._first()]
-        self.options: list[tuple[Option, ...]] = []  # what each step may be
+        self.options: list[tuple[Option, ...]] = []  # the possible actions of each step
 
     def parts(self, steps: int) -> tuple[str, ...]:
-        """Return the text of the first state, and that of each of so many steps."""
+        """Return the text of the first state, and that of each of ``steps`` steps."""
         while len(self._parts) <= steps:
             self._parts.append(self._step(len(self._parts) - 1))
         return tuple(self._parts[: steps + 1])
 
     def denied(self, invariant: str, place: int) -> str:
-        """Return that an invariant does not hold after ``place`` steps."""
+        """Return the text that an invariant does not hold after ``place`` steps."""
         return _assertion(Not(at(self._reading.statements[invariant].hypothesis.formula, place)))
 
     # -- the first state ---------------------------------------------------------------------------
@@ -427,7 +427,7 @@ class Unrolling:
         return "\n".join(lines)
 
     def _after(self, symbol: Symbol, place: int, steps: Iterable[tuple[Steps, Apply, Slots]]) -> str:
-        """Define ``symbol`` after a step: as it was before, but for the updates of the action that is taken."""
+        """Return the definition of ``symbol`` after a step: its value before, changed by the action that is taken."""
         row = _row(symbol)
         value: Term = Apply(at_step(symbol, place), row)
         for each, chosen, args in steps:
@@ -440,7 +440,7 @@ class Unrolling:
 
 
 def _updated(change: Change, row: tuple[Var, ...], value: Term, place: int, chosen: Apply, args: Slots) -> Term:
-    """Return the value at ``row`` after an update, if its action is taken, of what was ``value`` before it."""
+    """Return the value at ``row`` after an update if its action is taken; ``value`` is the value before."""
     applies = And((chosen, at(change.applies(row), place, args)))
     match change.function(row, Sure(value)):
         case Conditional(_, Sure(assigned), _):
@@ -468,24 +468,24 @@ def _definition(symbol: Symbol, params: tuple[Var, ...], value: Term) -> str:
     return f"(define-fun {quoted(symbol_name(symbol))} ({bound}) {quoted(sort_name(symbol.result))} {text(value)})"
 
 
-# -- The symbols that stand for states and steps of a run: one of a kind for each place in it ------
+# -- The reserved symbols for states and steps of a run: one for each place in it ------------------
 
 Slots = Mapping[Symbol, Apply]
 """The constant of one step for each parameter of an action."""
 
 
 def at_step(symbol: Symbol, place: int) -> Symbol:
-    """Return ``symbol`` as it is after ``place`` steps."""
+    """Return the copy of ``symbol`` after ``place`` steps."""
     return _reserved_symbol(Purpose.COPY, f"{place}.{symbol.name}", symbol.domain, symbol.result)
 
 
 def is_step_taken(action: Action, place: int) -> Apply:
-    """Return whether ``action`` is the step that follows after ``place`` steps."""
+    """Return the flag that ``action`` is the step after ``place`` steps."""
     return Apply(_reserved_symbol(Purpose.CHOICE, f"{place}.{action.name}", (), BOOL), ())
 
 
 def step_parameters(steps: Steps, place: int) -> Slots:
-    """Return what stands for the parameters of an action; actions share their constants, since one alone is taken."""
+    """Return the constants of an action's parameters; actions share constants, since exactly one action is taken."""
     found: dict[Symbol, Apply] = {}
     counts: dict[Sort, int] = {}
     for constant in steps.constants:
@@ -496,7 +496,7 @@ def step_parameters(steps: Steps, place: int) -> Slots:
 
 
 def at(term: Term, place: int, args: Slots | None = None) -> Term:
-    """Return what ``term`` says of the state after ``place`` steps, of a step with ``args``."""
+    """Return ``term`` for the state after ``place`` steps, with ``args`` in place of parameters."""
     changed = rebuild(term, lambda part: at(part, place, args))
     if not isinstance(changed, Apply):
         return changed

@@ -1,4 +1,4 @@
-"""The report: a folder of static pages that needs no network, no server and, to be read, no script."""
+"""The HTML report: a folder of static pages that needs no network and no server, and can be read without scripts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.report.html import views
-from carnet_check.report.html.views import layout_graph
+from carnet_check.report.html.graphs import layout_graph
 from carnet_check.report.run_folder import Run
 from carnet_command.files import make_folder, write_text
 from carnet_command.printable import printable_lines, printable_values
@@ -22,7 +22,7 @@ SEARCH = "search.js"
 def write_html(run: Run, folder: Path, tables: Sequence[Mapping[str, Any]] = ()) -> None:
     """Write the report of ``run``: ``index.html``, one style sheet, one script, and a page for each counterexample.
 
-    Equal runs give equal bytes. ``tables`` are published figures beside reproduced ones, as ``carnet datapath --json``
+    Equal runs give equal bytes. ``tables`` compare published with reproduced figures, as ``carnet datapath --json``
     prints them.
 
     Raises:
@@ -37,33 +37,56 @@ def write_html(run: Run, folder: Path, tables: Sequence[Mapping[str, Any]] = ())
 
 
 def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Path) -> None:
-    """Write a page for each of some attacks, which belong to no run, and ``index.html``, which leads to them.
+    """Write a page for each of ``attacks``, which need not belong to a run, and an ``index.html`` with links to them.
 
     Args:
-        attacks: as a run folder keeps each; they may name the command that carries them out as ``replay``.
-        heading: what they have in common.
-        folder: where the pages go.
+        attacks: the attacks in the form of a run folder, each with a
+            :func:`~carnet_check.attacks.regression.card` as ``card``; a field ``replay`` may have the command that
+            replays one.
+        heading: the heading of the index.
+        folder: the folder for the pages.
 
     Raises:
         UsageError: a file cannot be written.
     """
     common = {"spec": {"protocol": heading}, "closing": None, "gallery": True}
-    shown = [{**views.attack(attack), "replay": attack.get("replay", "")} for attack in attacks]
+    shown = [{**views.attack(each), "replay": each.get("replay", ""), "card": each["card"]} for each in attacks]
     pages = {attack["page"]: _render("attack.html", {**common, "attack": attack}) for attack in shown}
     pages[INDEX] = _render("gallery.html", {**common, "heading": heading, "attacks": shown})
     _write(folder, pages, views.search_attacks(attacks))
 
 
+def as_walk_page(walk: Mapping[str, Any]) -> str:
+    """Return the page of a walk that is served; the style sheet and the script are beside it.
+
+    Args:
+        walk: what the page shows, by the names in ``templates/walk.html``; ``parties`` and ``events`` are drawn.
+    """
+    return _render("walk.html", {**walk, "events": views.sequence(walk["parties"], walk["events"])})
+
+
+def static(name: str) -> str:
+    """Return the style sheet or the script of the pages, one of ``STATIC``."""
+    return files(__name__).joinpath("static", name).read_text(encoding="utf-8")
+
+
+def write_graph(graph: Mapping[str, Any], heading: str, folder: Path) -> None:
+    """Write one page with a state graph, as a run folder keeps it, which belongs to no run."""
+    common = {"spec": {"protocol": heading}, "closing": None, "gallery": True}
+    page = _render("states.html", {**common, "heading": heading, "graphs": [layout_graph(graph)]})
+    _write(folder, {INDEX: page}, ())
+
+
 def as_html(heat_map: Mapping[str, Any]) -> str:
-    """Return a heat map as a table for other pages; these have to style its classes."""
+    """Return a heat map as an HTML table for other pages, which have to define the styles of its classes."""
     return _render("heat_map.html", {"map": heat_map})
 
 
 def _write(folder: Path, pages: Mapping[str, str], index: Sequence[Mapping[str, str]]) -> None:
-    """Write pages with what each of them uses."""
+    """Write pages, the style sheet, the script and the search index."""
     make_folder(folder)
     for name in STATIC:
-        write_text(folder / name, files(__name__).joinpath("static", name).read_text(encoding="utf-8"))
+        write_text(folder / name, static(name))
     write_text(folder / SEARCH, f"window.carnetSearch = {_for_script(printable_values([*index]))};\n")
     for name, page in pages.items():
         write_text(folder / name, page)
@@ -72,6 +95,7 @@ def _write(folder: Path, pages: Mapping[str, str], index: Sequence[Mapping[str, 
 def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **_common(run),
+        "claimed": views.claimed(run),
         "overview": views.overview(run),
         "variants": [views.variant(run, each) for each in run.spec["variants"]],
         "attacks": [views.attack_summary(each) for each in run.attacks],
@@ -80,6 +104,7 @@ def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "declared": run.run["summary"]["declared"],
         "notes": run.run["notes"],
         "graphs": [layout_graph(graph) for graph in run.graphs],
+        "undrawn": views.without_graph(run),
         "tables": [views.table(each) for each in tables],
     }
 
@@ -105,11 +130,11 @@ def _render(template: str, context: Mapping[str, Any]) -> str:
 
 
 def _shown(value: object) -> object:
-    """Return what a template shows of ``value``: text without characters that would turn or hide what stands there."""
+    """Return a value for a template: text is escaped where a character would change its direction or hide a part."""
     return printable_lines(value) if type(value) is str else value
 
 
 def _for_script(value: object) -> str:
-    """Write ``value`` so that it is JavaScript as well as JSON, wherever it stands."""
+    """Return ``value`` as JSON that is also valid JavaScript inside an HTML page."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("</", "<\\/").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

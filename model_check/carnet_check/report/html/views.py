@@ -1,11 +1,11 @@
-"""What the pages of the report show, put together from a run: plain values for the templates."""
+"""The content of the report's pages, computed from a run: plain values for the templates."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from carnet_check.report import claimed as one_page
 from carnet_check.report.run_folder import Run
 from carnet_check.verification.outcome import UNREACHED, cti_lines, unproved
 from carnet_check.wording import as_file_name, attack_name, file_name
@@ -14,11 +14,11 @@ from carnet_command.text import counted
 Values = Mapping[str, Any]
 
 BAR = 160
-"""Pixels: the longest bar of a figure."""
+"""The length of the longest bar of a figure, in pixels."""
 FIGURES = ("published", "reproduced")
 HOLDING = ("PROVED", "EXHAUSTED", "HOLDS-TO", "SAMPLED")
 DECIDED = ("PROVED", "EXHAUSTED")
-"""What says that a claim does not fall, everywhere or in an instance."""
+"""The verdicts that a claim is not violated, in general or in an instance."""
 
 
 def attack_page(attack: Values) -> str:
@@ -27,15 +27,37 @@ def attack_page(attack: Values) -> str:
 
 
 def claim_anchor(variant: str, claim: str) -> str:
-    """Return the fragment that a claim is found by; it never changes."""
+    """Return the URL fragment of a claim; it is a permanent link."""
     return f"claim-{variant}-{claim}"
+
+
+def claimed(run: Run) -> dict[str, Any] | None:
+    """Return what is claimed and what holds on one page, in words, or nothing for a run that did not keep the words."""
+    words = run.spec.get("claimed")
+    if words is None:
+        return None
+    rows = run.verdicts
+    return {
+        "legend": one_page.legend(rows),
+        "tables": one_page.claim_tables(words, rows),
+        "threats": [*one_page.threats_of(words).items()],
+        "in_the_end": one_page.in_the_end(words, rows),
+        "of_no_step": [(claim, "; ".join(said)) for claim, said in one_page.of_no_step(words, rows)],
+        "violated": [(claim, ", ".join(threats)) for claim, threats in one_page.violated(words, rows)],
+        "assumed": [
+            (" ".join(filter(None, (each.id, each.short))), each.sentence, each.used_by)
+            for each in one_page.assumed(words, rows)
+        ],
+        "simulated": one_page.simulated(words),
+        "services": [(each["title"], each["available"]) for each in words["services"]],
+    }
 
 
 # -- the claims of a variant -----------------------------------------------------------------------
 
 
 def variant(run: Run, declared: Values) -> dict[str, Any]:
-    """Return one variant: its matrix, its claims, and what these rest on."""
+    """Return one variant: its matrix, its claims, and the assumptions, defences and lemmas that they use."""
     rows = [row for row in run.verdicts if row["variant"] == declared["name"]]
     claims = [_claim(run, declared, each, rows) for each in declared["claims"]]
     return {
@@ -75,7 +97,7 @@ def _claim(run: Run, variant: Values, claim: Values, rows: Sequence[Values]) -> 
 
 
 def _proof(rows: Sequence[Values]) -> str:
-    """Say under which threat models a claim is proved, and what it is instead under the others."""
+    """Return the words for the threat models under which a claim is proved, and for its verdicts under the others."""
     verdicts: dict[str, dict[str, None]] = {}
     for row in rows:
         verdicts.setdefault(row["threat"], {})[row["verdict"]] = None
@@ -87,13 +109,13 @@ def _proof(rows: Sequence[Values]) -> str:
 
 
 def _attempt(rows: Sequence[Values]) -> list[str]:
-    """Return the lemmas by which engines tried to prove a claim that nothing proves or refutes."""
+    """Return the lemmas that engines used in failed attempts to prove a claim; empty if it is proved or refuted."""
     decided = {row["threat"] for row in rows if row["verdict"] in ("PROVED", "VIOLATED")}
     return _in_order(row.get("lemmas", ()) for row in rows if row["threat"] not in decided)
 
 
 def _judgement(run: Run, variant: Values, claim: Values, threat: Values, rows: Sequence[Values]) -> dict[str, Any]:
-    """Return what all engines say of one claim under one threat model."""
+    """Return the verdicts of all engines on one claim under one threat model."""
     mine = [row for row in rows if row["threat"] == threat["id"]]
     name = attack_name(variant["name"], threat["id"], claim["name"])
     attack = next((each for each in run.attacks if each["name"] == name), None)
@@ -106,7 +128,7 @@ def _judgement(run: Run, variant: Values, claim: Values, threat: Values, rows: S
 
 
 def _agreement(rows: Sequence[Values]) -> str:
-    """Say which engines support one another."""
+    """Return the words for which engines agree."""
     if not rows:
         return "not claimed"
     holding = [row["engine"] for row in rows if row["verdict"] in HOLDING]
@@ -131,12 +153,12 @@ def shown(row: Values) -> str:
 
 
 def short(row: Values) -> str:
-    """Return a verdict for the matrix: a bound stays, the count of an instance's states is told with the claim."""
+    """Return a verdict for the matrix: with its bound, but without the number of states, which the claim shows."""
     return shown(row) if row["verdict"] == "HOLDS-TO" else str(row["verdict"])
 
 
 def word_class(row: Values) -> str:
-    """Return how a verdict is coloured; the word itself is always there too."""
+    """Return the CSS class of a verdict's colour; the word itself is always shown, too."""
     if not row["as_expected"]:
         return "wrong"
     return "fallen" if row["verdict"] == "VIOLATED" else "holds"
@@ -147,7 +169,7 @@ def _in_order(lists: Iterable[Iterable[str]]) -> list[str]:
 
 
 def _used(declared: Sequence[Values], key: str, claims: Sequence[Values], field: str) -> list[dict[str, Any]]:
-    """Return what is declared, each with the claims whose proofs used it."""
+    """Return the declared items, each with the claims whose proofs used it."""
     return [{**each, "used_by": [claim for claim in claims if each[key] in claim[field]]} for each in declared]
 
 
@@ -155,9 +177,9 @@ def _used(declared: Sequence[Values], key: str, claims: Sequence[Values], field:
 
 
 def overview(run: Run) -> dict[str, Any] | None:
-    """Return how many claims fall in each design under each threat model, or nothing where there is one design alone.
+    """Return how many claims are violated in each design under each threat model; None if there is only one design.
 
-    The variants of the run were judged; of what was attacked beside, with defences removed, only falls are known.
+    The run has verdicts on its variants. Of other attacked designs, with defences removed, only violations are known.
     """
     variants = run.spec["variants"]
     threats = list(dict.fromkeys(threat["id"] for variant in variants for threat in variant["threats"]))
@@ -177,7 +199,7 @@ def overview(run: Run) -> dict[str, Any] | None:
 
 
 def _judged(run: Run, variant: str, threat: str) -> dict[str, str]:
-    """Return what engines say of all claims of a variant together."""
+    """Return the cell for all claims of a variant under a threat model."""
     rows = [row for row in run.verdicts if (row["variant"], row["threat"], row["kind"]) == (variant, threat, "claim")]
     claims = {row["claim"] for row in rows}
     fallen = {row["claim"] for row in rows if row["verdict"] == "VIOLATED"}
@@ -187,7 +209,7 @@ def _judged(run: Run, variant: str, threat: str) -> dict[str, str]:
 
 
 def _attacked(run: Run, variant: str, removed: Sequence[str], threat: str) -> dict[str, str]:
-    """Return how many attacks were found on a design that lacks defences."""
+    """Return the cell with the number of attacks on a design with defences removed."""
     design = (variant, tuple(removed), threat)
     found = [
         each
@@ -201,26 +223,30 @@ def _attacked(run: Run, variant: str, removed: Sequence[str], threat: str) -> di
 
 
 def attack_summary(attack: Values) -> dict[str, Any]:
-    """Return an attack as the list of attacks shows it."""
+    """Return an attack for the list of attacks."""
     return {**attack, "page": attack_page(attack), "happenings": sum(e["number"] is not None for e in attack["events"])}
 
 
 def attack(attack: Values) -> dict[str, Any]:
     """Return an attack with its events laid out over one column per party."""
-    parties = list(attack["parties"])
-    events = [
-        {**event, "position": position, "cells": list(_cells(parties, event))}
-        for position, event in enumerate(attack["events"], 1)
-    ]
+    events = sequence(attack["parties"], attack["events"])
     return {
         **attack_summary(attack),
-        "events": events,
+        "events": [{**event, "href": f"#step-{event['position']}"} for event in events],
         "anchor": claim_anchor(attack["trace"]["variant"], attack["claim"]),
     }
 
 
+def sequence(parties: Sequence[str], events: Sequence[Values]) -> list[dict[str, Any]]:
+    """Return the events of a sequence chart with their positions, laid out over one column per party."""
+    return [
+        {**event, "position": position, "cells": list(_cells(parties, event))}
+        for position, event in enumerate(events, 1)
+    ]
+
+
 def _cells(parties: Sequence[str], event: Values) -> Iterator[dict[str, Any]]:
-    """Yield the cells of an event's row from left to right: a lane, a note over a party, or an arrow over several."""
+    """Yield the cells of an event's row from left to right: an empty lane, a party's note, or an arrow over several."""
     arrow = event["arrow"]
     if event["number"] is None:
         yield {"kind": "thought", "span": len(parties)}
@@ -242,17 +268,24 @@ def _lanes(count: int) -> Iterator[dict[str, Any]]:
     return ({"kind": "lane", "span": 1} for _ in range(count))
 
 
-# -- what is not proved -----------------------------------------------------------------------------
+def without_graph(run: Run) -> list[str]:
+    """Return the variants whose states were all visited, and are too many to be drawn."""
+    drawn = {graph["variant"] for graph in run.graphs}
+    visited = dict.fromkeys(row["variant"] for row in run.verdicts if row["verdict"] == "EXHAUSTED")
+    return [variant for variant in visited if variant not in drawn]
+
+
+# -- claims and lemmas without a proof --------------------------------------------------------------
 
 
 def _statuses(run: Run, variant: str, lemma: str) -> list[str]:
-    """Return how a lemma stands, once for each threat model that makes a difference."""
+    """Return the status of a lemma for each threat model, without repetition."""
     found = [each for each in run.run.get("lemmas", ()) if (each["variant"], each["name"]) == (variant, lemma)]
     return [each["status"] + (f" under {each['threat']}" if each["threat"] else "") for each in found]
 
 
 def without_proof(run: Run) -> list[dict[str, Any]]:
-    """Return what is not proved, each with the pages of its counterexamples to induction."""
+    """Return the claims and lemmas without a proof, each with the pages of its counterexamples to induction."""
     return [
         {
             **each,
@@ -270,7 +303,7 @@ def cti_page(standing: Values, cti: Values) -> str:
 
 
 def ctis(run: Run) -> dict[str, dict[str, Any]]:
-    """Return what the page of each confirmed counterexample to induction shows, by the page's name."""
+    """Return the content of the page of each confirmed counterexample to induction, by the page's name."""
     return {
         cti_page(each, cti): {**each, **cti, "lead": _lead(cti), "events": list(_moments(cti))}
         for each in unproved(run.run.get("lemmas", ()))
@@ -284,7 +317,7 @@ def _lead(cti: Values) -> str:
 
 
 def _moments(cti: Values) -> Iterator[dict[str, Any]]:
-    """Yield the state before, the step, what it changed, and what is false then."""
+    """Yield the state before the step, the step, its changes, and the formula that is false afterwards."""
     elements = [f"{sort}: {', '.join(names)}" for sort, names in cti["elements"].items()]
     yield {
         "title": "The state before" if cti["action"] else "The first state",
@@ -321,7 +354,7 @@ def _lists(parts: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
 
 
 def table(table: Values) -> dict[str, Any]:
-    """Return a table of published figures, each beside the reproduced one with a pair of bars."""
+    """Return a table of published figures, each with the reproduced one and a pair of bars."""
     return {
         "title": table.get("title") or table["table"],
         "source": table.get("source", ""),
@@ -350,7 +383,7 @@ def _digits(value: float) -> str:
 
 
 def search_index(run: Run) -> list[dict[str, str]]:
-    """Return everything that can be searched for: what it is, what it says, and where it stands."""
+    """Return the entries of the search index: kind, text and link of each."""
     return [*_searchable(run), *search_attacks(run.attacks)]
 
 
@@ -372,7 +405,7 @@ def _searchable(run: Run) -> Iterator[dict[str, str]]:
 
 
 def search_attacks(attacks: Sequence[Values]) -> list[dict[str, str]]:
-    """Return everything in some attacks that can be searched for."""
+    """Return the entries of the search index for attacks."""
     return [entry for attack in attacks for entry in _searchable_attack(attack)]
 
 
@@ -393,86 +426,24 @@ def _entry(kind: str, name: str, where: str, url: str, text: str) -> dict[str, s
 
 
 # --------------------------------------------------------------------------------------------------
-# State graphs as coordinates for SVG: the layout is networkx's, the scale is chosen so that nothing overlaps.
-
-ACROSS = 88
-"""Pixels from one depth to the next."""
-DOWN = 46
-"""Pixels between two states of equal depth."""
-MARGIN = 24
-RADIUS = 13
-
-
-def layout_graph(graph: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state graph with a place for each state and end points for each step.
-
-    A state is named, under its circle, by the phase that is entered there.
-    """
-    import networkx
-
-    layered = networkx.DiGraph()
-    layered.add_nodes_from((number, {"depth": node["depth"]}) for number, node in enumerate(graph["nodes"]))
-    layered.add_edges_from((edge["from"], edge["to"]) for edge in graph["edges"])
-    places = networkx.multipartite_layout(layered, subset_key="depth")
-    depths = Counter(node["depth"] for node in graph["nodes"])
-    height = max(depths.values()) * DOWN
-    spread = max((abs(float(y)) for _, y in places.values()), default=0.0) or 1.0
-    nodes = [
-        {
-            **node,
-            "number": number,
-            "entered": "",
-            "x": MARGIN + node["depth"] * ACROSS,
-            "y": round(MARGIN + height / 2 * (1 + float(places[number][1]) / spread)),
-        }
-        for number, node in enumerate(graph["nodes"])
-    ]
-    for edge in graph["edges"]:
-        head, tail = nodes[edge["to"]], nodes[edge["from"]]
-        changed = zip(head["label"].split(", "), tail["label"].split(", "), strict=True)
-        head["entered"] = ", ".join(now for now, before in changed if now != before) or head["entered"]
-    return {
-        **graph,
-        "nodes": nodes,
-        "edges": [{**edge, **_ends(nodes[edge["from"]], nodes[edge["to"]])} for edge in graph["edges"]],
-        "width": 2 * MARGIN + max(depths) * ACROSS,
-        "height": 2 * MARGIN + height,
-        "radius": RADIUS,
-    }
-
-
-def _ends(tail: Mapping[str, Any], head: Mapping[str, Any]) -> dict[str, float]:
-    """Return where the line of a step begins and ends: at the rims of its states."""
-    dx, dy = head["x"] - tail["x"], head["y"] - tail["y"]
-    length = max((dx * dx + dy * dy) ** 0.5, 1.0)
-    ux, uy = dx / length * RADIUS, dy / length * RADIUS
-    return {
-        "x1": round(tail["x"] + ux, 1),
-        "y1": round(tail["y"] + uy, 1),
-        "x2": round(head["x"] - 1.4 * ux, 1),
-        "y2": round(head["y"] - 1.4 * uy, 1),
-    }
-
-
-# --------------------------------------------------------------------------------------------------
-# Heat maps: how many claims fall in which design under which threat model, as plain values for one template.
+# Heat maps: how many claims are violated in each design under each threat model, as plain values for one template.
 #
-# A cell says it as text; the colour says nothing that the text does not.
+# A cell has the number as text; the colour adds no information.
 
 NOT_MADE = "–"
 OPEN = "?"
 STEPS = (1, 3, 6, 10)
-"""From how many fallen claims on a cell is in a class of its own."""
+"""The numbers of violated claims at which the colour of a cell changes."""
 
 
 def cell(fallen: int, made: int, *, decided: bool = True, expected: bool = True) -> dict[str, str]:
     """Return one cell.
 
     Args:
-        fallen: how many claims are known to fall.
-        made: how many claims are made there; without one, the cell says that there is none.
-        decided: whether it is established that no others fall; where none is known to fall, it is no zero without that.
-        expected: whether what fell was expected to.
+        fallen: how many claims are known to be violated.
+        made: how many claims are made there; if there are none, the cell says so.
+        decided: whether it is established that no others are violated; otherwise the cell does not show a zero.
+        expected: whether the violations were expected.
     """
     if not made:
         return {"text": NOT_MADE, "class": "none", "words": "no claim is made there"}
@@ -489,7 +460,7 @@ def cell(fallen: int, made: int, *, decided: bool = True, expected: bool = True)
 
 
 def attacked(fallen: int) -> dict[str, str]:
-    """Return a cell of which only attacks are known: without one, nothing is said."""
+    """Return a cell for a design of which only attacks are known; without an attack it is empty."""
     if not fallen:
         return {"text": NOT_MADE, "class": "none", "words": "no attack was looked for, or none was found"}
     return {
@@ -500,12 +471,12 @@ def attacked(fallen: int) -> dict[str, str]:
 
 
 def row(name: str, href: str, cells: Iterable[Values], note: str = "") -> dict[str, Any]:
-    """Return a row: a design, where more is said of it, and its cells from left to right."""
+    """Return a row: a design, a link to its details, and its cells from left to right."""
     return {"name": name, "href": href, "note": note, "cells": list(cells)}
 
 
 def heat_map(caption: str, corner: str, columns: Sequence[str], rows: Iterable[Values]) -> dict[str, Any]:
-    """Return a map; ``corner`` says what a row is, and each row has as many cells as there are columns."""
+    """Return a heat map; ``corner`` is the heading of the row names, and each row has one cell for each column."""
     listed = list(rows)
     if strange := [each["name"] for each in listed if len(each["cells"]) != len(columns)]:
         raise ValueError(f"{strange[0]} has another number of cells than there are columns")

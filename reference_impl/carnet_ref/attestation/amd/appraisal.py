@@ -59,6 +59,7 @@ from carnet_ref.attestation.appraisal import (
     NO_REVOCATION,
     NOT_FRESH,
     POLICY,
+    X509_PATH,
     AnchorRole,
     Anchors,
     Appraisal,
@@ -394,7 +395,6 @@ def _check_keys(steps: Checklist, report: SnpReport, policy: Policy) -> None:
     steps.passed("id-keys", f"accepted: {', '.join(wanted)}", REPORT)
 
 
-X509_PATH: Final = "RFC 5280, section 6.1"
 ABI_REPORT: Final = "AMD 56860, table 23"
 ABI_TCB: Final = "AMD 56860, SNP_CONFIG and SNP_COMMIT"
 KEY_PROFILE: Final = "AMD 57230, chapter 3"
@@ -453,13 +453,11 @@ def appraise_report(
 
 
 def _parse(steps: Checklist, evidence: SnpEvidence, crls: Sequence[bytes]) -> _Evidence:
-    try:
+    with steps.refusing("parse", MalformedError):
         signed = parse_report(evidence.report)
         certificates = parse_certificates(evidence.certificates or b"")
         leaf = endorsement_key(certificates, KINDS.get(signed.report.signing_key))
         lists = tuple(map(parse_crl_file, crls))
-    except MalformedError as error:
-        steps.refuse("parse", str(error))
     container = "" if evidence.container is None else f" in an {evidence.container}"
     detail = f"report of version {signed.report.version}{container}; certificates given: {len(certificates)}"
     steps.passed("parse", detail, ABI_REPORT)
@@ -467,10 +465,8 @@ def _parse(steps: Checklist, evidence: SnpEvidence, crls: Sequence[bytes]) -> _E
 
 
 def _check_chain(steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors) -> EndorsementPath:
-    try:
+    with steps.refusing("chain", PathError, X509_PATH):
         path = endorsement_path(evidence.leaf, evidence.certificates, anchors.of(AnchorRole.AMD_SEV))
-    except PathError as error:
-        steps.refuse("chain", str(error), X509_PATH, differences=of_path(error))
     shown = " up to ".join(name(certificate) for certificate in path.certificates)
     steps.passed("chain", f"{shown}, each signed with RSASSA-PSS and SHA-384", X509_PATH)
     steps.require_valid(path.certificates, at)
@@ -545,10 +541,8 @@ def _check_tcb(steps: Checklist, report: SnpReport, leaf: EndorsementKey, policy
 
 
 def _tcb(steps: Checklist, step: str, data: bytes, leaf: EndorsementKey) -> TcbVersion:
-    try:
+    with steps.refusing(step, MalformedError, ABI_TCB):
         return parse_tcb(data, leaf.product)
-    except MalformedError as error:
-        steps.refuse(step, str(error), ABI_TCB)
 
 
 def _check_chip_id(steps: Checklist, report: SnpReport, leaf: EndorsementKey, policy: Policy) -> None:

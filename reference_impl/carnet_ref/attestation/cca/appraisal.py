@@ -103,10 +103,8 @@ def _check_signatures(steps: Checklist, token: CcaToken, key: object) -> None:
 
 
 def _check_signature(steps: Checklist, step: str, what: str, signed: Sign1, key: object) -> None:
-    try:
+    with steps.refusing(step, AuthenticationError, DRAFT):
         verify_sign1(signed, key, f"{what}'s signature")
-    except AuthenticationError as error:
-        steps.refuse(step, str(error), DRAFT)
     steps.passed(step, f"{signed.algorithm_name} over {len(signed.payload)} bytes", DRAFT)
 
 

@@ -69,10 +69,8 @@ def check_references(steps: Checklist, references: References | None) -> None:
 def _check_signer(steps: Checklist, manifest: Corim, key: PublicKey) -> None:
     if manifest.signed is None:
         steps.refuse("references", "reference values are not signed, and a key was given that should have", SOURCE)
-    try:
+    with steps.refusing("references", AuthenticationError, SOURCE):
         verify_sign1(manifest.signed, key, "the signature of reference values")
-    except AuthenticationError as error:
-        steps.refuse("references", str(error), SOURCE)
 
 
 def is_about(references: References | None, profile: str) -> bool:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from cryptography import x509
 
@@ -29,6 +29,7 @@ from carnet_ref.attestation.appraisal import (
     NO_REVOCATION,
     NOT_FRESH,
     POLICY,
+    X509_PATH,
     AnchorRole,
     Anchors,
     Appraisal,
@@ -37,7 +38,6 @@ from carnet_ref.attestation.appraisal import (
     RefusedError,
     default_anchors,
     of_certificate,
-    of_path,
 )
 from carnet_ref.attestation.event_logs import NO_ACTION
 from carnet_ref.attestation.intel.certificates import (
@@ -236,8 +236,6 @@ QE_IDENTITY: Final = "qe-identity"
 PCS_API: Final = "Intel SGX and TDX Provisioning Certification Service API, version 4"
 CRL: Final = "RFC 5280, section 5"
 
-_Part = TypeVar("_Part")
-
 
 def check_quoting_enclave(steps: Checklist, report: EnclaveReport, chain: PckChain, policy: Policy) -> bool:
     """Insist that a report is of Intel's quoting enclave for TDs, or of one like it, and return whether it is Intel's.
@@ -294,14 +292,12 @@ class PlatformAppraisal:
     def _check_signatures(self) -> None:
         """Insist that Intel published everything here, each document signed by the authority for it."""
         given = self.collateral
-        try:
+        with self.steps.refusing("collateral-signature", (PathError, AuthenticationError, MalformedError), PCS_API):
             self._check_document(given.signed_tcb_info, given.tcb_info_chain, "TCB info")
             self._check_document(given.signed_qe_identity, given.qe_identity_chain, "QE identity")
             self._check_crl(given.root_crl, self.chain.root)
             self._check_crl(given.pck_crl, self.chain.issuer)
             self._check_crl_chain(given.pck_crl_chain)
-        except (PathError, AuthenticationError, MalformedError) as error:
-            self.steps.refuse("collateral-signature", str(error), PCS_API, differences=of_path(error))
         detail = "TCB info, QE identity and 2 revocation lists, each by its authority"
         self.steps.passed("collateral-signature", detail, PCS_API)
 
@@ -381,11 +377,13 @@ class PlatformAppraisal:
         """
         given, report = self.collateral, quote.report
         check_quoting_enclave(self.steps, quote.signature.qe_report, self.chain, self.policy)
-        enclave = self._found(QE_IDENTITY, lambda: qe_level(given.qe_identity, quote.signature.qe_report))
+        with self.steps.refusing(QE_IDENTITY, NoMatchError, PCS_API):
+            enclave = qe_level(given.qe_identity, quote.signature.qe_report)
         self.steps.passed(QE_IDENTITY, f"the published quoting enclave, {enclave.status}", PCS_API)
         now = report.tee_tcb_svn_2
         moments = [report] if now is None else [report, report._replace(tee_tcb_svn=now)]
-        modules = self._found("tdx-module", lambda: [module_level(given.tcb_info, moment) for moment in moments])
+        with self.steps.refusing("tdx-module", NoMatchError, PCS_API):
+            modules = [module_level(given.tcb_info, moment) for moment in moments]
         known = ", ".join(f"{module.status}" if module else "of TDX 1.0, which has no level" for module in modules)
         self.steps.passed("tdx-module", f"a published TDX module, {known}", PCS_API)
         tcb = self.chain.leaf.tcb
@@ -426,12 +424,6 @@ class PlatformAppraisal:
         young = policy.minimum_tcb_date is None or level.date >= policy.minimum_tcb_date
         return young and level.status in policy.tcb_statuses and not policy.rejected_advisories & set(level.advisories)
 
-    def _found(self, step: str, match: Callable[[], _Part]) -> _Part:
-        try:
-            return match()
-        except NoMatchError as error:
-            self.steps.refuse(step, str(error), PCS_API)
-
     def _problem(self, level: Level, launch: TcbStatus) -> str | None:
         """Return what the policy has against a level, if anything; it may have accepted the status at the launch."""
         policy, given = self.policy, self.collateral
@@ -461,7 +453,6 @@ def _has_signed(issuer: x509.Certificate, crl: RevocationList) -> bool:
     return crl.crl.is_signature_valid(p256_key(issuer))
 
 
-X509_PATH: Final = "RFC 5280, section 6.1"
 TDX_QUOTE: Final = "Intel TDX DCAP Quoting Library API, appendix A.3"
 TD_ATTRIBUTES: Final = "Intel TDX Module ABI specification, TD_ATTRIBUTES"
 EVENT_LOG: Final = "TCG PC Client Platform Firmware Profile 1.06, section 10"
@@ -559,11 +550,9 @@ def _parse(
 
 def _check_chain(steps: Checklist, quote: TdxQuote, at: datetime, anchors: Anchors) -> PckChain:
     """Take the steps about the certificates that the quote carries."""
-    try:
+    with steps.refusing("pck-chain", (MalformedError, PathError), X509_PATH):
         chain = parse_pck_chain(quote.signature.pck_chain)
         anchor = check_path(chain.certificates, anchors.of(AnchorRole.INTEL_SGX))
-    except (MalformedError, PathError) as error:
-        steps.refuse("pck-chain", str(error), X509_PATH, differences=of_path(error))
     names = (common_name(chain.leaf.certificate), common_name(chain.issuer))
     if names[0] != PCK_CERTIFICATE or names[1] not in PCK_AUTHORITIES:
         steps.refuse("pck-chain", f"no PCK certificate of a PCK authority: {names[0]!r} of {names[1]!r}", X509_PATH)
@@ -597,10 +586,8 @@ def _check_signatures(steps: Checklist, quote: TdxQuote, chain: PckChain) -> Non
 
 
 def _verified(steps: Checklist, step: str, check: Callable[[], None], detail: str) -> None:
-    try:
+    with steps.refusing(step, (AuthenticationError, KeyMaterialError, MalformedError), TDX_QUOTE):
         check()
-    except (AuthenticationError, KeyMaterialError, MalformedError) as error:
-        steps.refuse(step, str(error), TDX_QUOTE)
     steps.passed(step, detail, TDX_QUOTE)
 
 

@@ -37,7 +37,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from carnet_command.errors import CarnetError, UsageError
 from carnet_command.exit_codes import ExitCode
-from carnet_command.files import create_durably, read_plain, reason
+from carnet_command.files import create_durably, failing_as, read_plain, reason
 from carnet_ref.attestation.documents import Document
 from carnet_ref.attestation.nvidia.report import DeviceEvidence, device_evidence
 from carnet_ref.crypto.primitives import sha256
@@ -490,12 +490,10 @@ def prepare_folder(folder: Path) -> None:
 
     Raises UsageError if something is in it, or it cannot be made.
     """
-    try:
+    with failing_as(f"cannot keep evidence in '{folder}'"):
         folder.mkdir(exist_ok=True)
         if any(folder.iterdir()):
             raise UsageError(f"'{folder}' is not empty: evidence is kept in a folder of its own")
-    except OSError as error:
-        raise UsageError(f"cannot keep evidence in '{folder}': {reason(error)}") from None
 
 
 def write_collection(collection: Collection, folder: Path, at: datetime) -> None:
@@ -503,11 +501,9 @@ def write_collection(collection: Collection, folder: Path, at: datetime) -> None
     files = {part.file: part.evidence for part in collection.parts}
     files |= {CHAIN.format(part.kind): part.chain for part in collection.parts if part.chain is not None}
     files[STATEMENTS] = json.dumps(_words(collection, at), indent=2).encode()
-    try:
+    with failing_as(f"cannot keep evidence in '{folder}'"):
         for name, data in files.items():
             create_durably(folder / name, data)
-    except OSError as error:
-        raise UsageError(f"cannot keep evidence in '{folder}': {reason(error)}") from None
 
 
 def _words(collection: Collection, at: datetime) -> dict[str, object]:

@@ -23,12 +23,12 @@ from typing import Final
 from carnet_ref.attestation.appraisal import (
     NO_REVOCATION,
     NOT_FRESH,
+    X509_PATH,
     AnchorRole,
     Anchors,
     Appraisal,
     Checklist,
     RefusedError,
-    of_path,
 )
 from carnet_ref.attestation.cose import verify_sign1
 from carnet_ref.attestation.nitro.document import PCR_COUNT, PCR_SIZES, NitroDocument, Source
@@ -58,8 +58,6 @@ IMAGE_PCRS: Final = (0, 1, 2)
 """The registers of an enclave's image, its kernel and boot files, and its application."""
 PROCESS: Final = "aws-nitro-enclaves-nsm-api, attestation process"
 DEBUG_MODE: Final = "AWS Nitro Enclaves User Guide, run-enclave"
-X509_PATH: Final = "RFC 5280, section 6.1"
-UNBOUND: Final = "bound to no data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +114,14 @@ def appraise_document(
 
 def _check_signer(steps: Checklist, document: NitroDocument, at: datetime, anchors: Anchors) -> None:
     steps.passed("parse", f"document of {_subject(document)}", PROCESS)
-    try:
+    with steps.refusing("chain", PathError, X509_PATH):
         anchor = check_path(document.path, anchors.of(AnchorRole.AWS_NITRO))
-    except PathError as error:
-        steps.refuse("chain", str(error), X509_PATH, differences=of_path(error))
     shown = f"{name(document.path[0])} up to {name(anchor)}, {fingerprint(anchor)}"
     steps.passed("chain", shown, X509_PATH)
     steps.require_valid([*document.path, anchor], at)
     steps.left_out("revocation", "AWS's revocation lists are not read", X509_PATH, lacking=NO_REVOCATION)
-    try:
+    with steps.refusing("signature", AuthenticationError, PROCESS):
         verify_sign1(document.signed, document.path[0].public_key(), "the document's signature")
-    except AuthenticationError as error:
-        steps.refuse("signature", str(error), PROCESS)
     steps.passed("signature", f"{document.signed.algorithm_name} over {len(document.signed.payload)} bytes", PROCESS)
 
 

@@ -29,6 +29,7 @@ from carnet_ref.attestation.appraisal import (
     NO_REVOCATION,
     NOT_FRESH,
     POLICY,
+    X509_PATH,
     X509_TIME,
     AnchorRole,
     Anchors,
@@ -36,7 +37,6 @@ from carnet_ref.attestation.appraisal import (
     Checklist,
     Difference,
     RefusedError,
-    of_path,
 )
 from carnet_ref.attestation.nvidia.ocsp import (
     OCSP,
@@ -196,7 +196,6 @@ DEFAULT_NODE_POLICY: Final = NODE_POLICY_FORM.default_policy
 parse_node_policy: Final = NODE_POLICY_FORM.parse
 
 
-X509_PATH = "RFC 5280, section 6.1"
 SPDM_SIGNATURE = "DMTF DSP0274 1.1.0, MEASUREMENTS response, Signature"
 DEVICE_MODE = "DMTF DSP0274 1.2.1, device mode"
 DICE = "TCG DICE Attestation Architecture, TcbInfo fwids"
@@ -293,7 +292,7 @@ def valid_until(
 
 
 def _parse(steps: Checklist, report: bytes, chain: bytes, rims: Sequence[bytes], ocsp: Sequence[bytes]) -> _Evidence:
-    try:
+    with steps.refusing("parse", MalformedError):
         parsed = parse_report(report)
         certificates = parse_pem_chain(chain)
         evidence = _Evidence(
@@ -303,8 +302,6 @@ def _parse(steps: Checklist, report: bytes, chain: bytes, rims: Sequence[bytes],
             tuple(parse_ocsp(reply) for reply in ocsp),
             firmware_id(certificates[0]),
         )
-    except MalformedError as error:
-        steps.refuse("parse", str(error))
     kinds = [rim.kind for rim in evidence.rims]
     if len(set(kinds)) != len(kinds):
         steps.refuse("parse", "two RIMs are about the same thing; which of them counts is not for the evidence to say")
@@ -315,10 +312,8 @@ def _parse(steps: Checklist, report: bytes, chain: bytes, rims: Sequence[bytes],
 
 def _check_device(steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors) -> None:
     """Take the steps about the device's certificates."""
-    try:
+    with steps.refusing("chain", PathError, X509_PATH):
         anchor = check_path(evidence.chain, anchors.of(AnchorRole.NVIDIA_DEVICE))
-    except PathError as error:
-        steps.refuse("chain", str(error), X509_PATH, differences=of_path(error))
     length = len(with_issuers(evidence.chain, anchor)) + 1
     if length != PATH_LENGTH:
         steps.refuse("chain", f"a device's path has {PATH_LENGTH} certificates, this one {length}", X509_PATH)

@@ -220,13 +220,11 @@ def _parse(
             read.append((device, parse_report(device.report), parse_pem_chain(device.chain)))
         except MalformedError as error:
             steps.refuse("parse", f"device {place}: {error}")
-    try:
+    with steps.refusing("parse", MalformedError):
         given = _Given(
             tuple((rim, parse_rim(rim)) for rim in dict.fromkeys(rims)),
             tuple((reply, parse_ocsp(reply)) for reply in dict.fromkeys(ocsp)),
         )
-    except MalformedError as error:
-        steps.refuse("parse", str(error))
     counts = dict.fromkeys(DeviceKind, 0)
     node = []
     for evidence, report, chain in read:

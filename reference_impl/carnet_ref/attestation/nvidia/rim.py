@@ -35,11 +35,11 @@ from cryptography import x509
 
 from carnet_ref.attestation.appraisal import (
     NO_REVOCATION,
+    X509_PATH,
     X509_TIME,
     Appraisal,
     Checklist,
     RefusedError,
-    of_path,
     out_of_time,
 )
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, name, parse_der_chain, validity
@@ -304,23 +304,15 @@ def appraise_rim(rim: bytes, *, at: datetime, anchors: Sequence[x509.Certificate
     """
     steps = Checklist()
     try:
-        parsed = _parsed_or_refused(steps, rim)
+        with steps.refusing("parse", MalformedError):
+            parsed = parse_rim(rim)
+        read = f"{parsed.kind} RIM {parsed.version} for {parsed.product}, {len(parsed.golden)} active indices"
+        steps.passed("parse", read)
         check_rim(steps, parsed, at=at, anchors=anchors)
         steps.not_requested("revocation", "ocsp", "RFC 6960, section 3.2", lacking=NO_REVOCATION)
     except RefusedError:
         return steps.concluded({})
     return steps.concluded({"version": parsed.version, "product": parsed.product, "active": sorted(parsed.golden)})
-
-
-def _parsed_or_refused(steps: Checklist, rim: bytes) -> Rim:
-    try:
-        parsed = parse_rim(rim)
-    except MalformedError as error:
-        steps.refuse("parse", str(error))
-    steps.passed(
-        "parse", f"{parsed.kind} RIM {parsed.version} for {parsed.product}, {len(parsed.golden)} active indices"
-    )
-    return parsed
 
 
 def check_rim(
@@ -337,11 +329,9 @@ def check_rim(
 
     Raises RefusedError if it is not; the step says why.
     """
-    try:
+    with steps.refusing("chain", PathError, X509_PATH):
         anchor = check_path(rim.certificates, anchors)
-    except PathError as error:
-        steps.refuse("chain", str(error), "RFC 5280, section 6.1", differences=of_path(error))
-    steps.passed("chain", f"{name(rim.certificates[0])} up to {name(anchor)}", "RFC 5280, section 6.1")
+    steps.passed("chain", f"{name(rim.certificates[0])} up to {name(anchor)}", X509_PATH)
     start, end = validity([*rim.certificates, anchor])
     period = f"valid from {start:{TIME}} to {end:{TIME}}"
     if allow_expired and start <= end < at:

@@ -22,11 +22,11 @@ from carnet_ref.attestation import kinds
 from carnet_ref.attestation.appraisal import (
     NOT_FRESH,
     POLICY,
+    X509_PATH,
     AnchorRole,
     Appraisal,
     Checklist,
     RefusedError,
-    of_path,
 )
 from carnet_ref.attestation.detached_eat import (
     CLAIMS,
@@ -63,7 +63,6 @@ JWS: Final = "RFC 7515"
 JWT: Final = "RFC 7519"
 EAT: Final = "RFC 9711"
 BEST: Final = "RFC 8725, section 3"
-PATH: Final = "RFC 5280, section 6.1"
 LEEWAY: Final = timedelta(seconds=60)
 """How far ahead the clock of a service may be."""
 NOT_SEEN: Final = "evidence not seen"
@@ -128,10 +127,8 @@ def _believed(
     steps.passed("parse", f"a token, and {devices} about single devices" if devices else "a token", JWS)
     anchors = against.anchors.of(AnchorRole.RESULT_SIGNER)
     _check_signature(steps, signed, anchors, against.at)
-    try:
+    with steps.refusing("claims", MalformedError, JWT):
         claims = parse_claims(signed.result.token)
-    except MalformedError as error:
-        steps.refuse("claims", str(error), JWT)
     service = service_of(claims)
     if service is None:
         steps.refuse("service", "it is of no attestation service that Carnet knows", JWT)
@@ -149,13 +146,11 @@ def _check_signature(
     if not signed.keys and not anchors:
         why = "no key of the service is given (--key), nor a root that its certificates lead to"
         steps.refuse("signature", why, JWS, without=missing)
-    try:
+    with steps.refusing("signature", (SignatureError, MalformedError), JWS, without=missing):
         chain = () if signed.keys else certificates_of(signed.result.token.header)
         key = verify_by_one(signed.result.token, signed.keys or (key_of_certificates(chain),))
         for device in signed.result.devices.values():
             verify(device, key)
-    except (SignatureError, MalformedError) as error:
-        steps.refuse("signature", str(error), JWS, without=missing)
     whose = "a key given" if signed.keys else "the key of its certificates"
     steps.passed("signature", f"{signed.result.token.algorithm} by {whose}", JWS, without=missing)
     if not signed.keys:
@@ -166,11 +161,9 @@ def _check_chain(
     steps: Checklist, chain: tuple[x509.Certificate, ...], anchors: tuple[x509.Certificate, ...], at: datetime
 ) -> None:
     """Insist that certificates lead to a root that was given, and are valid; with a key, they would not be needed."""
-    try:
+    with steps.refusing("chain", PathError, X509_PATH, without=("key",)):
         anchor = check_path(chain, anchors)
-    except PathError as error:
-        steps.refuse("chain", str(error), PATH, without=("key",), differences=of_path(error))
-    steps.passed("chain", f"leads to {name(anchor)}", PATH, without=("key",))
+    steps.passed("chain", f"leads to {name(anchor)}", X509_PATH, without=("key",))
     steps.require_valid([*chain, anchor], at, without=("key",))
 
 
@@ -193,11 +186,9 @@ def _with_devices(steps: Checklist, result: ServiceResult, claims: dict[str, obj
         if isinstance(digests, dict) and any(isinstance(each, list) for each in digests.values()):
             steps.left_out("devices", "the tokens about devices did not come with it", EAT, lacking="devices not shown")
         return claims
-    try:
+    with steps.refusing("devices", MalformedError, EAT):
         check_digests(claims, result.devices)
         told = {name: parse_claims(each) for name, each in result.devices.items()}
-    except MalformedError as error:
-        steps.refuse("devices", str(error), EAT)
     for device, each in told.items():
         odd = next((name for name in ("iss", "eat_nonce") if each.get(name) != claims.get(name)), None)
         if odd is not None:
@@ -210,13 +201,11 @@ def _with_devices(steps: Checklist, result: ServiceResult, claims: dict[str, obj
 def _check_time(steps: Checklist, claims: Claims, devices: Iterable[Claims], at: datetime) -> None:
     """Insist that a token counts at a time, and that those about devices do as far as they say when."""
     every = [claims, *devices]
-    try:
+    with steps.refusing("claims", MalformedError, JWT):
         begins = max(
             _moment(claims, "iat"), *(_moment(each, name) for each in every for name in BEGINS if name in each)
         )
         until = min(_moment(claims, "exp"), *(_moment(each, "exp") for each in every if "exp" in each))
-    except MalformedError as error:
-        steps.refuse("claims", str(error), JWT)
     steps.require(begins - at <= LEEWAY, "issued", f"{begins:{TIME}}", f"{begins:{TIME}}, after {at:{TIME}}", JWT)
     counts = f"until {until:{TIME}}"
     steps.require(at < until, "expiry", counts, f"{counts}, not at {at:{TIME}}", JWT)

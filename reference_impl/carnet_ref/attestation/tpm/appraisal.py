@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from carnet_ref.attestation import tpm2
 from carnet_ref.attestation.amd import appraisal as snp
-from carnet_ref.attestation.appraisal import NOT_FRESH, AnchorRole, Appraisal, Checklist, RefusedError, of_path
+from carnet_ref.attestation.appraisal import NOT_FRESH, X509_PATH, AnchorRole, Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.event_logs import LoggedEvent, parse_agile_log
 from carnet_ref.attestation.formats import AppraisalContext
 from carnet_ref.attestation.intel import appraisal as tdx
@@ -38,7 +38,6 @@ LIBRARY: Final = "TCG, TPM Library, part 1, section 32"
 FIRMWARE: Final = "TCG, PC Client Platform Firmware Profile, section 10"
 AZURE_KEYS: Final = "Microsoft, Azure confidential VM guest attestation design"
 AZURE_AK: Final = "the key of the run-time data that the report is over, by the software that the report measures"
-X509_PATH: Final = "RFC 5280, section 6.1"
 UNTRACED: Final = "the AK is not traced to hardware"
 NO_LOG: Final = "event log not replayed"
 
@@ -184,11 +183,9 @@ def _check_key(
 def _check_certificates(
     steps: Checklist, certificates: Sequence[Any], against: AppraisalContext[Policy]
 ) -> tpm2.PublicKey:
-    try:
+    with steps.refusing("ak", (PathError, MalformedError), X509_PATH):
         anchor = check_path(certificates, against.anchors.of(AnchorRole.TPM_KEY), tpm_key=True)
         key = tpm2.accepted_key(certificates[0].public_key())
-    except (PathError, MalformedError) as error:
-        steps.refuse("ak", str(error), X509_PATH, differences=of_path(error))
     steps.require_valid([*certificates, anchor], against.at)
     return key
 
@@ -247,11 +244,9 @@ def _check_log(steps: Checklist, evidence: TpmEvidence, beside: Beside) -> bool 
 def _replayed(
     steps: Checklist, log: bytes, bank: int, values: Mapping[int, bytes]
 ) -> tuple[Mapping[int, bytes], tuple[LoggedEvent, ...]]:
-    try:
+    with steps.refusing("event-log", MalformedError, FIRMWARE):
         events = parse_agile_log(log, tpm2.PCRS).events
         replayed = tpm2.replay_pcrs(events, bank)
-    except MalformedError as error:
-        steps.refuse("event-log", str(error), FIRMWARE)
     common = replayed.keys() & values.keys()
     wrong = next((number for number in sorted(common) if replayed[number] != values[number]), None)
     if wrong is not None:

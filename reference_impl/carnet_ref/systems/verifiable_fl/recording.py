@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from carnet_command.errors import UsageError
-from carnet_command.files import read_plain, reason, replacing
+from carnet_command.files import failing_as, read_plain, replacing
 from carnet_ref.marks import enforces
 from carnet_ref.systems.verifiable_fl.audit import AuditResult, Fault, RefusedGraphError, audit_graph
 from carnet_ref.systems.verifiable_fl.claims_file import AuditClaims
@@ -65,14 +65,12 @@ class GraphRecorder:
 
 def write_graph(folder: Path, shown: Iterable[Introduction], lines: Iterable[bytes]) -> None:
     """Write a graph into a folder, which may exist. Raises UsageError if it cannot be written."""
-    try:
+    with failing_as(f"cannot write the graph to '{folder}'"):
         folder.mkdir(exist_ok=True)
         with replacing(folder / EXCLAVES) as file:
             json.dump([each.to_json() for each in shown], file, indent=1)
         with replacing(folder / STEPS) as file:
             file.writelines(line.decode("ascii") + "\n" for line in lines)
-    except OSError as error:
-        raise UsageError(f"cannot write the graph to '{folder}': {reason(error)}") from None
 
 
 def require_graph_folder(folder: Path) -> None:
@@ -102,11 +100,9 @@ def read_graph(folder: Path) -> tuple[list[Introduction], list[Envelope]]:
         UsageError: the files cannot be read.
         RefusedGraphError: something in them is no introduction, or no statement.
     """
-    try:
+    with failing_as(f"expected '{EXCLAVES}' and '{STEPS}' in '{folder}'"):
         exclaves = read_plain(folder / EXCLAVES, LARGEST_EXCLAVES)
         steps = read_plain(folder / STEPS, LARGEST_GRAPH)
-    except OSError as error:
-        raise UsageError(f"expected '{EXCLAVES}' and '{STEPS}' in '{folder}': {reason(error)}") from None
     return parse_introductions(exclaves), list(_parsed(steps))
 
 

@@ -1,1 +1,1 @@
-"""What may happen to values, worked out from a protocol's text alone: the analyses that lints rest on."""
+"""Static analyses of a protocol, which the lints use."""

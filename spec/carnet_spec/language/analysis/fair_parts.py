@@ -1,4 +1,4 @@
-"""Parts of actions: the steps that a liveness property wants taken fairly, and the others."""
+"""Parts of actions: the steps that are fair for a liveness property, and the other steps."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from carnet_spec.language.statements import Eventually
 from carnet_spec.language.terms import TRUE, Term, negation
 
 OTHERWISE = " otherwise"
-"""Ends the name of what is left of an action."""
+"""The suffix of the name of an action's other part."""
 
 
 def part(action: Action, live: Eventually) -> Action:
-    """Return the action with those of its steps alone that ``live`` wants taken fairly."""
+    """Return the action restricted to the steps that are fair for ``live``."""
     condition = live.condition(action.name, action.params)
     return action if condition == TRUE else _limited_to(action, condition)
 
 
 def divided(protocol: Protocol, liveness: Sequence[Eventually]) -> Protocol:
-    """Return the protocol in which what is to be taken fairly is an action, and the rest of it another.
+    """Return the protocol in which the fair steps of an action are one action, and its other steps another.
 
-    No two of ``liveness`` say different things of one action (:func:`agree`). :func:`whole_name` undoes the names.
+    All properties of ``liveness`` name the same fair steps of an action. :func:`whole_name` returns the original names.
     """
     return replace(protocol, actions=tuple(each for action in protocol.actions for each in _parts(action, liveness)))
 
@@ -38,7 +38,7 @@ def _parts(action: Action, liveness: Sequence[Eventually]) -> tuple[Action, ...]
 
 
 def whole_name(name: str) -> str:
-    """Return the name of the action that one is a part of."""
+    """Return the name of the action to which a part belongs."""
     return name.removesuffix(OTHERWISE)
 
 

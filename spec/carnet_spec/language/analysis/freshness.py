@@ -1,9 +1,9 @@
-"""Fresh values: when one unused element may stand for all of them.
+"""Fresh values: when one unused element may represent all of them.
 
-A value that is drawn fresh was never used before, so the unused elements of its sort are as good as each other, as long
-as nothing that happened tells them apart. An engine may then draw the least one and lose nothing: every run is, up to
-the names of elements, one that draws them in order. That ends where a step gives a value back, since what was used
-before may have left traces, and where the first state names elements of the sort.
+A value that is drawn fresh was never used before. So the unused elements of its sort are interchangeable, as long as
+no fact distinguishes them. An engine may then always draw the least one: every run is equal, up to the names of
+elements, to one that draws them in order. This does not hold if a step makes a used value unused again, since earlier
+uses may have left facts, or if the first state names elements of the sort.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from carnet_spec.language.terms import Sort
 def distinguishable_fresh_sorts(protocol: Protocol, instance: Instance) -> frozenset[Sort]:
     """Return the fresh sorts whose unused elements may differ, so that a draw has to try each of them.
 
-    A step gives an element of the sort back, or marks one as used that it does not draw; or the first values that
-    ``instance`` names speak of the sort.
+    For such a sort, a step makes an element unused again, or marks one as used without drawing it, or the first values
+    of ``instance`` name its elements.
     """
     named = {sort for s in protocol.symbols if s.name in instance.first for sort in (*s.domain, s.result)}
     return frozenset(
@@ -28,7 +28,7 @@ def distinguishable_fresh_sorts(protocol: Protocol, instance: Instance) -> froze
 
 
 def _is_written_by_hand(protocol: Protocol, sort: Sort) -> bool:
-    """Whether an update of the relation that remembers used elements is not that of a draw."""
+    """Whether an action updates the relation of used elements other than by a draw."""
     used = used_symbol(sort)
     return any(
         update.symbol == used and (update.effect is not Effect.INSERT or update.args[0] not in action.fresh)

@@ -1,17 +1,18 @@
-"""Nothing is read before it is written.
+"""The check that no symbol is read before it is written.
 
-A variable or function without an initial value holds anything at first, so an action that reads it too early means
-nothing. This is checked on an abstraction that keeps every behaviour of the protocol and two things about it: the
-values of enumerations (phases), and, for each relation, whether anything was ever inserted into it. On that small graph
-a greatest fixpoint finds what must have been written
+A variable or function without an initial value has an arbitrary value at first, so an action that reads it too early
+has no meaning. The check uses an over-approximation of the protocol that distinguishes only the values of enumerations
+(phases), and, for each relation, whether anything was ever inserted into it. On this small graph a greatest fixpoint
+computes what must have been written
 
 * whenever the enumerations have given values, and
 * whenever a relation holds of anything,
 
-and an action may read what must have been written where its guards can hold. The value of a variable or function says
-something only once it is known by itself to be written before it is read; otherwise two that vouch for each other would
-both be believed. Functions are followed for one fixed but arbitrary argument, together with the relations that hold of
-it and the variables that name it: that covers what each agent keeps, and what is recorded about each key.
+and an action may read what must have been written wherever its guards can hold. The value of a variable or function is
+only used in this argument once it is shown, independently, that it is written before it is read; otherwise two symbols
+could justify each other in a circle. Functions are analysed for one fixed but arbitrary argument, together with the
+relations that hold of it and the variables that have it as value. That covers the state of each agent, and the records
+about each key.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from carnet_spec.language.protocol import Protocol, terms_of_action
 
 @dataclass(frozen=True, slots=True)
 class EarlyRead:
-    """``symbol`` may be read at ``where`` in ``action`` before one of the ``writers`` wrote it."""
+    """A read of ``symbol`` at ``where`` in ``action`` that may come before every write by one of the ``writers``."""
 
     symbol: terms.Symbol
     action: str
@@ -37,16 +38,15 @@ class EarlyRead:
 
 
 def early_reads(protocol: Protocol) -> tuple[EarlyRead, ...]:
-    """Return what ``protocol`` may read before it is written, in the order of its actions."""
+    """Return the early reads of a protocol's actions, in the order of the actions."""
     return _judged(protocol).early(frozenset(action.name for action in protocol.actions))
 
 
 def claims_that_read_early(protocol: Protocol) -> tuple[EarlyRead, ...]:
-    """Return what claims may read before it is written: an exploration judges them by one first value only.
+    """Return the early reads of claims: without them, an exploration from one first value is enough.
 
-    A claim reads like an action that could be taken wherever the claim is false; a liveness property, like one that
-    could be taken wherever it begins to wait, one wherever it is answered, and those that are to be taken fairly
-    until then.
+    A claim is treated like an action that is enabled wherever the claim is false. A liveness property is treated like
+    several actions: enabled at its trigger, enabled at its response, and its fair actions in between.
     """
     judged = _judged(protocol)
     found = judged.early(frozenset(judged.order))
@@ -59,12 +59,12 @@ def _judged(protocol: Protocol) -> _Judged:
 
 
 def _judge(name: str, params: tuple[terms.Var, ...], falls: terms.Term) -> Action:
-    """Return an action that reads like something that is judged, and changes nothing."""
+    """Return an action with the reads of a claim, which changes nothing."""
     return Action(name, terms.Role("judge"), params, (Guard("falls", falls),), (), "", "")
 
 
 def _falling(protocol: Protocol) -> list[tuple[str, tuple[terms.Var, ...], terms.Term]]:
-    """Return what is judged: a name, and for which parameters which formula is read."""
+    """Return the reads of claims and liveness properties: for each, a name, parameters and a formula."""
     falling = [(c.name, c.checked.params, terms.negation(c.checked.body)) for c in protocol.claims if not c.declared]
     for stated in protocol.liveness:
         params = stated.variables
@@ -83,16 +83,16 @@ def _falling(protocol: Protocol) -> list[tuple[str, tuple[terms.Var, ...], terms
 
 
 class _Judged:
-    """A protocol with the claims that judge it, followed once for both of the questions above.
+    """A protocol with an action for each claim, analysed once for both functions above.
 
     Attributes:
-        judges: the claim behind each action that only judges.
+        judges: the claim of each action that represents one.
         order: the names of all actions, in order.
     """
 
     def __init__(self, protocol: Protocol) -> None:
         longest = max((len(action.name) for action in protocol.actions), default=0)
-        judge = "judge".ljust(longest) + " {}"  # longer than any action's name, so none is taken for it
+        judge = "judge".ljust(longest) + " {}"  # longer than the name of any action
         falling = {judge.format(number): each for number, each in enumerate(_falling(protocol))}
         judges = (_judge(name, params, falls) for name, (_, params, falls) in falling.items())
         whole = replace(protocol, actions=(*protocol.actions, *judges))
@@ -106,7 +106,7 @@ class _Judged:
         self._analyses = [_Analysis(whole, domain, unset) for domain in dict.fromkeys(each.domain for each in unset)]
 
     def early(self, readers: frozenset[str]) -> tuple[EarlyRead, ...]:
-        """Return what some actions may read before it is written, in their order."""
+        """Return the early reads of some actions, in their order."""
         if readers not in self._found:
             self._found[readers] = self._early_in(readers)
         return self._found[readers]
@@ -121,14 +121,14 @@ class _Judged:
             trusted = written
 
     def _reads_trusting(self, trusted: frozenset[terms.Symbol]) -> list[EarlyRead]:
-        """Return what anything may read early if the values of some symbols were written wherever they are read."""
+        """Return all early reads, assuming that the ``trusted`` symbols are written before they are read."""
         if trusted not in self._early:
             self._early[trusted] = [read for analysis in self._analyses for read in analysis.early(trusted)]
         return self._early[trusted]
 
 
 class _Analysis:
-    """Follows the functions of one domain (the empty one: variables) for one fixed argument."""
+    """Analyses the functions of one domain (variables, if it is empty) for one fixed argument."""
 
     def __init__(self, protocol: Protocol, domain: tuple[terms.Sort, ...], unset: list[terms.Symbol]) -> None:
         self.protocol = protocol
@@ -143,16 +143,16 @@ class _Analysis:
         self._leaving: dict[Node, list[Edge]] = {}
         for edge in self.graph.edges:
             self._nodes[edge.case].append(edge.source)
-            if edge.targets != (edge.source,):  # where a case stays, no less is written than before
+            if edge.targets != (edge.source,):  # a case that stays at its node removes nothing
                 self._leaving.setdefault(edge.source, []).append(edge)
         self._demands = Demands(self.made)
         self._demanded = {case: self._demands.of(case) for case in self.cases}
         self._reads: dict[Case, list[tuple[Read, list[Demand]]]] = {}
 
     def early(self, trusted: frozenset[terms.Symbol]) -> Iterator[EarlyRead]:
-        """Yield each read that some reachable node does not guarantee.
+        """Yield each read that may be early at some reachable node.
 
-        The values of those ``trusted`` were written, wherever they are read.
+        The ``trusted`` symbols are assumed to be written wherever they are read.
         """
         self.arbitrary = frozenset(symbol.name for symbol in self.unset - trusted)
         self._solve()
@@ -165,12 +165,12 @@ class _Analysis:
                     yield EarlyRead(read.symbol, edge.case.action.name, read.where, self.writers[read.symbol])
 
     def _relevant(self, case: Case) -> list[tuple[Read, Written]]:
-        """Return what ``case`` reads at the fixed argument, with what must have been written for it to matter."""
+        """Return the reads of ``case`` at the fixed argument, with what must have been written for each to matter."""
         required = self._written_symbols(self._demanded[case])
         return [(read, required.union(*map(self._written_symbols, assumed))) for read, assumed in self._read_in(case)]
 
     def _read_in(self, case: Case) -> list[tuple[Read, list[Demand]]]:
-        """Return what ``case`` reads at the fixed argument, with what is needed for that to matter."""
+        """Return the reads of ``case`` at the fixed argument, with the demands under which each matters."""
         if case not in self._reads:
             self._reads[case] = [
                 (read, [self._demands.implied(case, term) for term in read.assuming])
@@ -182,7 +182,7 @@ class _Analysis:
     # -- what must have been written ----------------------------------------------------------
 
     def _solve(self) -> None:
-        """Start from "everything was written" and take away until nothing changes any more."""
+        """Compute the greatest fixpoint: start from "everything was written", and remove symbols until it is stable."""
         self.at: dict[Node, Written] = {edge.source: self.tracked for edge in self.graph.edges}
         self.facts: dict[Fact, Written] = {}
         for node in self.graph.first:
@@ -204,7 +204,7 @@ class _Analysis:
                 self._make(case, required[case])
 
     def _weaken(self, edge: Edge, required: Written) -> Iterator[Node]:
-        """Follow an edge, and yield where less is known to be written than before."""
+        """Follow an edge, and yield the nodes at which fewer symbols are known to be written than before."""
         after = self.at[edge.source] | required | edge.case.writes
         for target in edge.targets:
             known = self.at.get(target)
@@ -213,14 +213,14 @@ class _Analysis:
                 yield target
 
     def _make(self, case: Case, required: Written) -> None:
-        """Note what must have been written wherever ``case`` makes something true."""
+        """Restrict what must have been written wherever the facts hold that ``case`` makes true."""
         if case.makes and self._nodes[case]:
             after = self.tracked.intersection(*(self.at[node] for node in self._nodes[case])) | required | case.writes
             for fact in case.makes:
                 self.facts[fact] = self.facts.get(fact, self.tracked) & after
 
     def _written_symbols(self, demand: Demand) -> Written:
-        """Return what must have been written for a demand to be met."""
+        """Return the symbols that must have been written for a demand to be met."""
         match demand:
             case AllOf(parts):
                 return frozenset[str]().union(*map(self._written_symbols, parts))
@@ -237,7 +237,7 @@ def _writers(protocol: Protocol, symbol: terms.Symbol) -> tuple[str, ...]:
 
 
 # -- reads -------------------------------------------------------------------------------------------------------------
-# What an action reads, and on what condition it matters.
+# The reads of an action, each with the condition under which it matters.
 
 Row = tuple[terms.Term, ...]
 """The arguments that a symbol is applied to."""
@@ -254,7 +254,7 @@ class Read:
 
 
 def reads(action: Action) -> Iterator[Read]:
-    """Yield the uses of variables and functions that change, in guards and then in updates."""
+    """Yield the reads of mutable variables and functions, in guards and then in updates."""
     guards = tuple(guard.formula for guard in action.guards)
     for guard in action.guards:
         yield from _reads_in(guard.formula, f"guard '{guard.name}'", guards)
@@ -283,35 +283,35 @@ def _reads_in(term: terms.Term, where: str, assuming: tuple[terms.Term, ...]) ->
 
 
 # -- cases -------------------------------------------------------------------------------------------------------------
-# The cases of an action: which of its terms denote one fixed argument, and what it writes and makes true there.
+# The cases of an action: which of its terms denote the fixed argument, and what it writes and makes true there.
 
 Written = frozenset[str]
 """Names of symbols that must have been written."""
 Fact = tuple[str, int]
-"""A relation that holds, and where among its arguments the fixed one stands, or one of these two."""
+"""A relation that holds, and the position of the fixed argument among its arguments, or one of these two constants."""
 ANYWHERE = -1
 AS_VALUE = -2
-"""A variable, or a function somewhere, that has the fixed argument as its value."""
+"""The fixed argument is the value of a variable, or of a function at some arguments."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One action, where the terms ``rows`` denote the fixed argument and no others do."""
+    """One action, in the case that exactly the terms ``rows`` denote the fixed argument."""
 
     action: Action
     rows: frozenset[Row]
     writes: Written = frozenset()
-    """What it must write, at the fixed argument."""
+    """The symbols that it always writes at the fixed argument."""
     makes: tuple[Fact, ...] = ()
-    """What it may make true."""
+    """The facts that it may make true."""
 
     def outside(self, bound: tuple[terms.Var, ...]) -> Case:
-        """Forget the rows that mention variables which are bound here."""
+        """Return the case without the rows that mention variables of ``bound``."""
         own = {row for row in self.rows if any(terms.free_variables(term) & set(bound) for term in row)}
         return replace(self, rows=self.rows - own)
 
     def changes(self, update: Update, start: int, width: int) -> bool | None:
-        """Whether ``update`` is made at the fixed argument, from ``start`` on; ``None`` if it may be."""
+        """Whether ``update`` is made at the fixed argument, at position ``start``; ``None`` if that is unknown."""
         args = update.args[start : start + width]
         every = [arg in update.each for arg in args]
         if all(every) or args in self.rows:
@@ -320,9 +320,9 @@ class Case:
 
 
 class Cases:
-    """The cases of actions, for a fixed argument of the sorts ``domain`` (none: variables are followed).
+    """The cases of actions, for a fixed argument of the sorts ``domain`` (empty for variables).
 
-    ``tracked`` are the names of the functions of this domain that are followed.
+    ``tracked`` are the names of the functions of this domain that are analysed.
     """
 
     def __init__(self, domain: tuple[terms.Sort, ...], tracked: Written) -> None:
@@ -330,7 +330,7 @@ class Cases:
         self.tracked = tracked
 
     def of(self, action: Action) -> Iterator[Case]:
-        """Fix each argument in turn; where phases change, fix several at once."""
+        """Yield a case for each possible fixed argument; where phases change, several arguments are fixed at once."""
         if not self.domain:
             yield self._case(action, frozenset([()]))
             return
@@ -358,7 +358,7 @@ class Cases:
         yield from (self._case(action, case) for case in (frozenset[Row](), *together))
 
     def windows(self, symbol: terms.Symbol, args: Row) -> Iterator[tuple[int, Row]]:
-        """Yield where in ``args`` the fixed argument may stand, and what stands there."""
+        """Yield the positions in ``args`` at which the fixed argument may occur, and the terms there."""
         width = len(self.domain)
         for start in range(len(args) - width + 1):
             if symbol.domain[start : start + width] == self.domain:
@@ -383,7 +383,7 @@ class Cases:
 
 
 def _equated(action: Action) -> Callable[[Row], frozenset[Row]]:
-    """Return what finds all terms that the guards of ``action`` say are equal to a given one."""
+    """Return a function from a row of terms to all rows that are equal to it by the guards of ``action``."""
     classes: list[set[terms.Term]] = []
     for guard in action.guards:
         parts = guard.formula.parts if isinstance(guard.formula, terms.And) else (guard.formula,)
@@ -404,19 +404,19 @@ def _equated(action: Action) -> Callable[[Row], frozenset[Row]]:
 
 
 # -- phases ------------------------------------------------------------------------------------------------------------
-# The graph of phases: which values of enumerations can be reached, and what can be taken where.
+# The graph of phases: the reachable values of enumerations, and the actions that are possible there.
 #
-# It keeps every behaviour of the protocol: a step is left out only where the phases alone decide that it cannot happen.
+# It over-approximates the protocol: a step is left out only if the phases alone show that it cannot happen.
 
 Node = tuple[str, ...]
-"""A value for each enumeration that is followed."""
+"""A value for each enumeration that is analysed."""
 
 _MOST_NODES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A case that can be taken at ``source``, and where it may lead."""
+    """A case that can be taken at ``source``, and the nodes to which it may lead."""
 
     case: Case
     source: Node
@@ -424,9 +424,9 @@ class Edge:
 
 
 class PhaseGraph:
-    """What ``cases`` can do, phase by phase, for one fixed argument of the sorts ``domain``.
+    """The possible steps of ``cases`` in each phase, for one fixed argument of the sorts ``domain``.
 
-    Where the phases have too many combinations they are forgotten: then more can happen, never less.
+    If the phases have too many combinations, they are ignored; this only adds behaviours.
     """
 
     def __init__(self, protocol: Protocol, domain: tuple[terms.Sort, ...], cases: Sequence[Case]) -> None:
@@ -444,7 +444,7 @@ class PhaseGraph:
             self.edges = self._reachable()
 
     def _reachable(self) -> list[Edge]:
-        """Return every way to take a case at a node that can be reached."""
+        """Return the edges from reachable nodes."""
         edges: list[Edge] = []
         self.first = tuple(itertools.product(*(self._initial(cell) for cell in self._cells)))
         self._staying = {
@@ -454,7 +454,7 @@ class PhaseGraph:
                 self._deciding_guards(case.action) or any(each.symbol in self._cells for each in case.action.updates)
             )
         }
-        local = any(cell.domain for cell in self._cells)  # else all cases of an action move alike
+        local = any(cell.domain for cell in self._cells)  # else all cases of an action have the same targets
         reached = dict.fromkeys(self.first)
         waiting = list(reached)
         while waiting:
@@ -473,7 +473,7 @@ class PhaseGraph:
         return edges
 
     def _targets(self, edge: Edge) -> tuple[Node, ...]:
-        """Return where ``edge`` may lead; nowhere, if its guards cannot hold."""
+        """Return the nodes to which ``edge`` may lead; none if its guards cannot hold."""
         if edge.case.action.name in self._staying:
             return (edge.source,)
         if any(self.holds(edge, guard) is False for guard in self._deciding_guards(edge.case.action)):
@@ -481,7 +481,7 @@ class PhaseGraph:
         return tuple(itertools.product(*(self._after(edge, cell) for cell in self._cells)))
 
     def _deciding_guards(self, action: Action) -> list[terms.Term]:
-        """Return the guards that phases may decide, which few actions have any of."""
+        """Return the guards that phases may decide; few actions have any."""
         if action.name not in self._deciding:
             formulas = (guard.formula for guard in action.guards)
             self._deciding[action.name] = [each for each in formulas if self._is_decidable(each)]
@@ -518,7 +518,7 @@ class PhaseGraph:
                 return None
 
     def holds(self, edge: Edge, term: terms.Term) -> bool | None:
-        """Evaluate ``term`` as far as the phases decide it."""
+        """Return the truth of ``term``, or None if the phases do not decide it."""
         if not self._is_decidable(term):
             return None
         match term:
@@ -546,7 +546,7 @@ class PhaseGraph:
                 return None
 
     def _is_decidable(self, term: terms.Term) -> bool:
-        """Whether phases may decide ``term``: most guards speak of none. The answer is kept beside the term itself."""
+        """Whether phases may decide ``term``; the answer is cached, and most guards mention no phase."""
         if id(term) not in self._decidable:
             match term:
                 case terms.Truth() | terms.And(()) | terms.Or(()):
@@ -571,23 +571,23 @@ def _followed(protocol: Protocol, domain: tuple[terms.Sort, ...]) -> list[terms.
 
 
 class _TooManyNodesError(Exception):
-    """The phases have too many combinations: forget them, which reports more reads, never fewer."""
+    """The phases have too many combinations; they are then ignored, which can only report more early reads."""
 
 
 # -- demands -----------------------------------------------------------------------------------------------------------
-# Demands: which facts a formula needs to hold, worked out once; what that says changes while a fixpoint is sought.
+# Demands: the facts that a formula needs to hold, computed once; their evaluation changes during the fixpoint.
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """All of these are needed; if there are none, nothing is."""
+    """All of these facts are needed; an empty demand needs nothing."""
 
     parts: tuple[Demand, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least one of these is needed."""
+    """At least one of these demands has to be met."""
 
     parts: tuple[Demand, ...]
 
@@ -597,19 +597,19 @@ NOTHING = AllOf(())
 
 
 class Demands:
-    """What the cases ``made`` need."""
+    """The demands of cases, given the facts that the cases ``made`` can make true."""
 
     def __init__(self, made: Cases) -> None:
         self._made = made
 
     def of(self, case: Case) -> Demand:
-        """Return what is needed for the guards of ``case`` to hold."""
+        """Return the demand of the guards of ``case``."""
         named = (self._value_demand(term) for row in case.rows for term in row)
         guards = (self.implied(case, guard.formula) for guard in case.action.guards)
         return _all_of((*named, *guards))
 
     def implied(self, case: Case, term: terms.Term) -> Demand:
-        """Return what is needed for ``term`` to hold."""
+        """Return the demand of ``term``."""
         match term:
             case terms.And(parts):
                 return _all_of(self.implied(case, part) for part in parts)
@@ -626,7 +626,7 @@ class Demands:
                 return NOTHING
 
     def _value_demand(self, term: terms.Term) -> Demand:
-        """Return what is needed for ``term`` to have the fixed argument as its value."""
+        """Return the demand that ``term`` has the fixed argument as its value."""
         match term:
             case terms.Apply(symbol) if symbol.mutable and len(self._made.domain) == 1:
                 return symbol.name, AS_VALUE
@@ -635,7 +635,7 @@ class Demands:
 
 
 def _all_of(parts: Iterable[Demand]) -> Demand:
-    """Join demands that are all made, without those that say nothing."""
+    """Return the conjunction of demands, without empty ones."""
     flat: dict[Demand, None] = {}
     for part in parts:
         flat.update(dict.fromkeys(part.parts if isinstance(part, AllOf) else (part,)))
@@ -643,7 +643,7 @@ def _all_of(parts: Iterable[Demand]) -> Demand:
 
 
 def _any_of(parts: Iterable[Demand]) -> Demand:
-    """Join demands of which one is made: nothing is needed if one of them says nothing."""
+    """Return the disjunction of demands; it is empty if one of them is."""
     every = tuple(dict.fromkeys(parts))
     if NOTHING in every:
         return NOTHING

@@ -1,9 +1,9 @@
-"""Layers: a design with more said about it, from which what was there before can be read off again.
+"""Layers: refinements that add symbols, guards and updates to a design (superposition).
 
-What is claimed of a design holds in a layer over it if every run of the layer, with the layer's own symbols left out,
-is a run of the design. That is so if each step of the layer is a step of the design with guards and updates added, or
-changes nothing that the design knows of, if the design's symbols begin as they did, and if as much is assumed under
-each threat model.
+The claims of a design hold in a layer over it if every run of the layer, with the layer's own symbols removed, is a run
+of the design. This is guaranteed if each action of the layer is an action of the design with guards and updates added,
+or changes no symbol of the design, if the design's symbols have the same initial values, and if the layer has at least
+the design's assumptions under each threat model.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from carnet_spec.language.terms import Symbol
 
 
 def departures(layer: Protocol, design: Protocol) -> Iterator[str]:
-    """Yield each reason why ``layer`` is not a layer over ``design``; none, if it is one."""
+    """Yield each reason why ``layer`` is no layer over ``design``."""
     known = frozenset(design.symbols)
     plain = {action.name: action for action in design.actions}
     for action in layer.actions:

@@ -1,4 +1,4 @@
-"""Under which sign a formula reads a symbol, and which symbols rules add to."""
+"""The polarity with which formulas read symbols, and the symbols into which rules insert."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from carnet_spec.language.terms import (
 
 
 def deduced_symbols(protocol: Protocol) -> frozenset[Symbol]:
-    """Return the symbols that rules insert, and those inserted on condition of one of these."""
+    """Return the symbols into which rules insert, and those whose insertion is conditioned on one of these."""
     found = {update.symbol for action in protocol.actions if action.deduction for update in action.updates}
     conditions = [
         (update.symbol, symbols_of(update.when))
@@ -36,7 +36,7 @@ def deduced_symbols(protocol: Protocol) -> frozenset[Symbol]:
 
 
 def signed_parts(term: Term, wanted: bool = True) -> list[tuple[Term, bool]]:
-    """Split a formula, or its negation, into formulas that must all hold, or must not."""
+    """Split a formula, or its negation, into formulas with the truth values that together are equivalent to it."""
     match term:
         case Not(body):
             return signed_parts(body, not wanted)
@@ -51,7 +51,7 @@ def signed_parts(term: Term, wanted: bool = True) -> list[tuple[Term, bool]]:
 
 
 def signed_symbols(term: Term, positive: bool = True) -> Iterator[tuple[Symbol, bool]]:
-    """Yield each symbol of ``term`` with the sign it occurs under; under an equality, both signs."""
+    """Yield each symbol of ``term`` with its polarity; a symbol inside an equality has both."""
     match term:
         case Apply(symbol, args):
             yield symbol, positive

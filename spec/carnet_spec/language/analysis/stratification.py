@@ -1,10 +1,9 @@
-"""Whether every proof obligation of a protocol is decidable, told from its sorts alone.
+"""Whether every proof obligation of a protocol is in a decidable fragment, according to its sorts.
 
-Draw an arrow from sort A to sort B where a term of sort B is made out of one of sort A: for each
-function from A to B, and for each "for every a there is a b" in something assumed or in the
-negation of something claimed (a solver names that b by a function of a). Without a cycle only
-finitely many terms can be made, so obligations stay in the decidable stratified fragment of
-first-order logic (EPR). Enumerations are finite and never part of a cycle.
+There is an arrow from sort A to sort B if terms of sort B can be made from terms of sort A: for each function from A to
+B, and for each "for every a there is a b" in an assumption or in the negation of a claim (a solver introduces a Skolem
+function from a to b). Without a cycle only finitely many terms can be made, so obligations are in the decidable
+stratified fragment of first-order logic (an extension of EPR). Enumerations are finite and never part of a cycle.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Scope = dict[terms.Var, frozenset[terms.Sort]]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Terms of ``target`` are made out of terms of ``source``, because of ``why``."""
+    """An arrow: terms of ``target`` can be made from terms of ``source``, because of ``why``."""
 
     source: terms.Sort
     target: terms.Sort
@@ -81,13 +80,13 @@ def _quantifier_edges(protocol: Protocol) -> Iterator[Edge]:
 
 
 def _either_way(term: terms.Term, scope: Scope, where: str) -> Iterator[Edge]:
-    """Substitution puts conditions of updates and initial values under either sign."""
+    """Yield the arrows of a term under both polarities: substitution may put the term under either."""
     yield from _named_edges(term, True, scope, where)
     yield from _named_edges(term, False, scope, where)
 
 
 def _named_edges(term: terms.Term, positive: bool, scope: Scope, where: str) -> Iterator[Edge]:
-    """Yield an arrow for each witness that ``term``, asserted or denied, gives a name to."""
+    """Yield an arrow for each Skolem function that ``term``, asserted or negated, introduces."""
     match term:
         case terms.Not(body):
             yield from _named_edges(body, not positive, scope, where)
@@ -113,7 +112,7 @@ def _named_edges(term: terms.Term, positive: bool, scope: Scope, where: str) -> 
 
 
 def _shortest_cycle(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """Search breadth-first from each sort; ties go to the sort that comes first."""
+    """Return a shortest cycle, by breadth-first search from each sort; of several, that of the first sort."""
     leaving: dict[terms.Sort, list[Edge]] = {}
     for edge in edges:
         leaving.setdefault(edge.source, []).append(edge)

@@ -1,9 +1,9 @@
 """Lints: well-formedness rules that a specification must satisfy before any verdict.
 
-:func:`lint` looks at one protocol, :func:`lint_draft` at everything a draft may contain and at what is
-left of it without each defence, :func:`lint_family` at all variants; :func:`check` refuses what
-they complain about. A complaint says where it is and what to do. Those at level ``note`` are for a
-reviewer's eye and refuse nothing; those of :data:`SOUNDNESS` mean that no engine may be believed.
+:func:`lint` checks one protocol, :func:`lint_draft` everything a draft may contain, and the draft without each defence,
+:func:`lint_family` all variants; :func:`check` raises an error for their complaints. A complaint says where it is and
+what to do. Complaints of level ``note`` are for reviewers and no errors. After a complaint of a rule in
+:data:`SOUNDNESS` no verdict is valid.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from carnet_spec.language.two_runs import TwoRuns
 
 
 class Level(Enum):
-    """How much a complaint weighs."""
+    """The severity of a complaint."""
 
     ERROR = "error"
     NOTE = "note"
@@ -33,7 +33,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """A rule that is broken, where, and what to do about it."""
+    """A violation of a rule: where, and what to do about it."""
 
     rule: str
     where: str
@@ -48,18 +48,18 @@ _Rule = Callable[[Protocol], Findings]
 
 
 def lint(protocol: Protocol) -> tuple[Complaint, ...]:
-    """Return what is wrong with ``protocol``, rule by rule.
+    """Return the complaints about ``protocol``, rule by rule.
 
-    Parts that exist only without some defence are not in it: :func:`lint_draft` sees those too.
+    A protocol does not contain the parts that exist only without some defence: :func:`lint_draft` checks those, too.
     """
     return _complaints(protocol, RULES | _RESOLVED)
 
 
 def lint_draft(draft: Draft) -> tuple[Complaint, ...]:
-    """Return what is wrong with a draft: with all it may contain, and without each defence."""
+    """Return the complaints about a draft: about everything it may contain, and about it without each defence."""
     whole = draft.whole()
     found = [*_complaints(whole, RULES | _WHOLE), *_unclaimed(draft)]
-    if _complaints(_with_optional_defences(whole), _RESOLVED):  # else nothing is wrong whichever defences are in place
+    if _complaints(_with_optional_defences(whole), _RESOLVED):  # else no choice of defences has a complaint
         found += _complaints(draft.protocol(), _RESOLVED)
         for defence in whole.defences:
             for complaint in _complaints(draft.protocol((defence.id,)), _RESOLVED):
@@ -70,9 +70,9 @@ def lint_draft(draft: Draft) -> tuple[Complaint, ...]:
 
 
 def _with_optional_defences(whole: Protocol) -> Protocol:
-    """Return ``whole`` with all that depends on a defence made nondeterministic.
+    """Return ``whole`` with every part that depends on a defence made optional.
 
-    That is an over-approximation of every choice of defences.
+    That over-approximates every choice of defences.
     """
     chance = Apply(Symbol("chance", (), BOOL, Kind.TRUTH, mutable=False), ())
     actions = tuple(
@@ -90,7 +90,7 @@ def _with_optional_defences(whole: Protocol) -> Protocol:
 
 
 def lint_family(family: Family) -> tuple[Complaint, ...]:
-    """Return what is wrong with any variant of ``family``, or between its parts.
+    """Return the complaints about all variants of ``family``, and about the names that it uses of its parts.
 
     A defence may be idle in some variants, but not in all.
     """
@@ -113,15 +113,15 @@ def lint_family(family: Family) -> tuple[Complaint, ...]:
 
 
 def undeclared_parts(family: Family) -> tuple[Complaint, ...]:
-    """Return the names of its own parts that a family uses and does not declare, before any design is built."""
+    """Return complaints about parts that a family names and does not declare; no design is built for that."""
     return tuple(Complaint("family", *each) for each in families.parts(family))
 
 
 def undeclared_names(family: Family, variant: str) -> tuple[Complaint, ...]:
-    """Return what a variant, and the family about it, names and nobody declares, and what two runs leave unclaimed.
+    """Return complaints about undeclared names in a variant and its family, and about unclaimed two-run observations.
 
-    It holds of all that the draft may contain. A misspelt name means something else than its author wrote, or nothing:
-    a defence of another name is never removed.
+    Everything that the draft may contain is checked. A misspelt name silently changes the meaning: a defence of another
+    name, for example, is never removed.
     """
     draft = family.drafted(variant)
     whole = draft.whole()
@@ -135,10 +135,10 @@ def undeclared_names(family: Family, variant: str) -> tuple[Complaint, ...]:
 
 
 def check(subject: Protocol | Draft | Family) -> None:
-    """Refuse ``subject`` if there is any complaint that is not a mere note.
+    """Refuse ``subject`` if there is any complaint that is more than a note.
 
     Raises:
-        SpecificationError: with all complaints, one to a line.
+        SpecificationError: there is one; the message has all complaints, one on each line.
     """
     if isinstance(subject, Family):
         found = lint_family(subject)
@@ -154,8 +154,8 @@ def unsound(protocol: Protocol, asked: Collection[str] | None = None) -> tuple[C
     """Return the complaints about ``protocol`` that forbid any verdict: see :data:`SOUNDNESS`.
 
     Args:
-        protocol: what a verdict would be about.
-        asked: the rules that are asked, :data:`PROOF_SOUNDNESS` where verdicts come from certificates alone.
+        protocol: the protocol to check.
+        asked: the names of the rules, such as :data:`PROOF_SOUNDNESS` if verdicts come from certificates alone.
     """
     wanted = SOUNDNESS if asked is None else asked
     rules = {name: rule for name, rule in (RULES | _RESOLVED).items() if name in wanted}
@@ -198,11 +198,11 @@ def _unclaimed(draft: Draft) -> tuple[Complaint, ...]:
 NOTES = frozenset({"own-writes", "ghost-worlds"})
 """The rules whose complaints are notes.
 
-A verdict is true of the steps as they are written, whether these rules hold or not: the first says that two changes
-may be one step too few, the second that what an adversary can do depends on what happened before.
+Verdicts are valid even if these rules are violated. The first rule suspects that two steps are modelled as one, the
+second that an adversary's power depends on history variables.
 """
 NAMES = frozenset({"defences", "places", "threats", "fairness", "axioms"})
-"""The rules about names that are used and nobody declares, which hold of all that a draft may contain."""
+"""The rules about undeclared names; they are checked for everything that a draft may contain."""
 SOUNDNESS = frozenset(
     {
         "labels",
@@ -226,16 +226,16 @@ SOUNDNESS = frozenset(
         "conflicts",
     }
 )
-"""The rules without which a verdict may be wrong, or may speak of steps that no party could take.
+"""The rules without which a verdict may be wrong, or may be about steps that no party could take.
 
-Engines rely on most of them. The others say what a verdict would be about: a claim that somebody judges, fairness of
-actions that exist, and honest parties that decide by what they can see.
+Engines rely on most of them. The others keep verdicts meaningful: every claim is judged, fair actions exist, and honest
+parties decide by what they can see.
 """
 PROOF_SOUNDNESS = SOUNDNESS - {"written-before-read"}
 """The rules without which a proof for any number of parties may be wrong.
 
-A function without a first value may begin with any, and an obligation holds for every one of them; only an engine that
-explores has to choose, and needs to know that nobody reads what it chose.
+A function without an initial value may begin with any value, and an obligation covers all of them. Only an exploring
+engine has to choose one, and relies on the rule that nothing reads it.
 """
 RULES: dict[str, _Rule] = {
     "labels": wording.labels,
@@ -267,8 +267,8 @@ RULES: dict[str, _Rule] = {
     "monotone": shape.hasty_reads,
     "stratified": _stratified,
 }
-"""Rules about each part by itself: they hold of a draft if they hold of all it may contain."""
+"""Rules about single parts: a draft satisfies them if everything that it may contain does."""
 _RESOLVED: dict[str, _Rule] = {"written-before-read": _written_before_read}
-"""Rules about what can happen, which depend on the defences that are in place."""
+"""Rules about behaviour, which depend on the choice of defences."""
 _WHOLE: dict[str, _Rule] = {"idle-defences": shape.idle_defences}
-"""Rules about a whole draft: a protocol does not show what its removed parts are."""
+"""Rules about a whole draft: a protocol no longer has its removed parts."""

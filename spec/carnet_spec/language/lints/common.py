@@ -1,4 +1,4 @@
-"""What the lints share: where a complaint is, and small sets of names."""
+"""Helpers for the lints: the place of a complaint, and sets of names."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from carnet_spec.language.naming import did_you_mean
 from carnet_spec.language.terms import Symbol, Term, Var, free_variables, hidden_variables
 
 Findings = Iterator[tuple[str, str]]
-"""Where something is wrong, and what to do."""
+"""Pairs of the place of a complaint and what to do about it."""
 
 
 def at(action: Action, part: Guard | Update | None = None) -> str:
-    """Name an action, or one of its parts."""
+    """Return the place of an action, or of one of its parts, in words."""
     where = f"{'rule' if action.deduction else 'action'} {action.name}"
     if part is None:
         return where
@@ -42,14 +42,14 @@ def by_name(symbols: Iterable[Symbol]) -> list[Symbol]:
 
 
 def one_of(names: Iterable[str], name: str = "") -> str:
-    """Say which names there are, the one that is most like ``name`` first."""
+    """Return the list of names in words, the most similar to ``name`` first."""
     known = sorted(names)
     listed = f"write one of {', '.join(known)}" if known else "declare it first"
     return " ".join(filter(None, (did_you_mean(name, known), listed)))
 
 
 def strangers(where: str, term: Term, known: Iterable[Var]) -> Findings:
-    """Complain about variables of ``term`` that are not ``known``, and about those that hide another."""
+    """Yield complaints about variables of ``term`` that are not ``known``, and about those that hide another."""
     for var in sorted(hidden_variables(term), key=lambda var: var.name):
         yield where, f"reads {var.name} where a quantifier over another sort uses the same name: rename one"
     for var in sorted(free_variables(term) - set(known), key=lambda var: var.name):

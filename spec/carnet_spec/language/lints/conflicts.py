@@ -1,9 +1,9 @@
-"""No step changes one place in two ways.
+"""The lint that no step changes one place in two ways.
 
-Updates of one symbol apply in the order in which they are written, which is plain where a narrow one follows a sweep:
-first nobody is in the slot, then somebody is. Where neither is a sweep of the other the last one would win in silence,
-so what is not seen to be apart is refused: two updates are apart if an argument of theirs differs, or if they cannot
-both happen.
+Updates of one symbol apply in the order in which they are written. That order is clear if a narrow update follows one
+that covers its place: first the slot is empty, then one party is in it. Otherwise the last update would silently win.
+So two updates of one symbol are refused unless one covers the other, an argument of theirs provably differs, or they
+cannot both happen.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from carnet_spec.language.terms import And, Equal, Implies, Member, Not, Or, Ter
 
 
 def conflicts(protocol: Protocol) -> Findings:
-    """Yield the pairs of updates of one step that may disagree about one place."""
+    """Yield the pairs of updates of one action that may change one place in two ways."""
     for action in protocol.actions:
         for first, second in itertools.combinations(action.updates, 2):
             if first.symbol != second.symbol:
@@ -34,9 +34,9 @@ def conflicts(protocol: Protocol) -> Findings:
 
 
 def _at_one_place(first: Update, second: Update) -> tuple[Update, Update]:
-    """Return the two as they are where they meet: an 'each' becomes the other update's argument.
+    """Return the two updates restricted to their common places: an 'each' becomes the other update's argument.
 
-    Two updates may share an 'each'; it is one element only where it is the same argument of both.
+    Two updates may share an 'each'; it is the same element only if it is the same argument of both.
     """
     ours: dict[Var, Term] = {}
     theirs: dict[Var, Term] = {}
@@ -55,7 +55,7 @@ def _standing_for(update: Update, values: dict[Var, Term]) -> Update:
 
 
 def _disagree(first: Update, second: Update) -> bool:
-    """Whether the two make different things of a place, the second being no exception to a wider first."""
+    """Whether the updates give a place different values, and the second is no exception to a wider first one."""
     exception = len(second.each) < len(first.each)
     if first.effect is Effect.ASSIGN:
         return first.value != second.value and not exception
@@ -63,7 +63,7 @@ def _disagree(first: Update, second: Update) -> bool:
 
 
 def _never_same_place(action: Action, first: Update, second: Update) -> bool:
-    """Whether the two are seen never to change one place in one step."""
+    """Whether the updates provably never change the same place in one step."""
     if _never_together(first, second) or _never_together(second, first):
         return True
     known = [fact for guard in action.guards for fact in _facts(guard.formula)]
@@ -76,12 +76,12 @@ def _never_same_place(action: Action, first: Update, second: Update) -> bool:
 
 
 def _never_together(first: Update, second: Update) -> bool:
-    """Whether one is there only with a defence, and the other only without it."""
+    """Whether one update exists only with a defence, and the other only without it."""
     return first.defence is not None and first.defence == second.unless
 
 
 def _facts(term: Term) -> Iterator[Term]:
-    """Yield what has to be true for ``term`` to be, as far as it can be read off."""
+    """Yield facts that are implied by ``term``, as far as its form shows them."""
     match term:
         case And(parts):
             for part in parts:
@@ -104,7 +104,7 @@ def _contradict(one: Term, other: Term) -> bool:
 
 
 def _value_of(fact: Term) -> Iterator[tuple[Term, Member]]:
-    """Yield the member that a fact says a term is equal to."""
+    """Yield the term and the member that a fact says are equal."""
     match fact:
         case Equal(Member() as value, place) | Equal(place, Member() as value):
             yield place, value

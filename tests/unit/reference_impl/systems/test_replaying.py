@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -25,9 +24,9 @@ class Refused(Exception):
 ERRORS = {"refuse": Refused("not that"), "open": AuthenticationError("the tag"), "look": KeyError("k1")}
 
 
-def open_world(variant: str, off: frozenset[str], attack: Attack) -> nullcontext[list[str]]:
+def open_world(variant: str, off: frozenset[str], attack: Attack) -> list[str]:
     assert len(attack.steps) in (1, 2)
-    return nullcontext([variant, *sorted(off)])
+    return [variant, *sorted(off)]
 
 
 def take(world: list[str], step: TraceStep, ahead: Sequence[TraceStep]) -> None:

@@ -14,8 +14,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_command.errors import UsageError
-from carnet_command.files import reason, replacing
+from carnet_command.files import failing_as, replacing
 from carnet_ref.attestation.simulated.authority import derived_key
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device import TRAINING_CODE
@@ -48,11 +47,8 @@ def graph_recorder(deployment: Deployment, run: str, random: Random, *, quote_st
 
 def write_claims(path: Path, deployment: Deployment, run: str, *, quote_steps: bool) -> None:
     """Write the claims that the parties of a run agreed on. Raises UsageError if they cannot be written."""
-    try:
-        with replacing(path) as file:
-            file.write(claims_text(deployment, run, quote_steps=quote_steps))
-    except OSError as error:
-        raise UsageError(f"cannot write the claims to {path}: {reason(error)}") from None
+    with failing_as(f"cannot write the claims to {path}"), replacing(path) as file:
+        file.write(claims_text(deployment, run, quote_steps=quote_steps))
 
 
 def claims_text(deployment: Deployment, run: str, *, quote_steps: bool = False) -> str:

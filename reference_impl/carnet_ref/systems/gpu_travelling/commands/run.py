@@ -73,39 +73,11 @@ MISHAPS = "Kill, roll back or fork instances so often, at random moments."
 @click.option("--quote-steps", is_flag=True, help=QUOTE_STEPS)
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write the steps taken.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
-def run(
-    holders: int,
-    rounds: int,
-    schedule: str,
-    key_limit: int | None,
-    save_every: int | None,
-    trainer: str,
-    hidden: int | None,
-    clip: float | None,
-    noise: float | None,
-    delta: float | None,
-    processes: bool,
-    port: int,
-    journal: Path | None,
-    journal_key: Path | None,
-    backups: int,
-    mishaps: int,
-    seed: int | None,
-    graph: Path | None,
-    claims: Path | None,
-    quote_steps: bool,
-    trace: Path | None,
-    as_json: bool,
-) -> int:
+def run(as_json: bool, **asked: Any) -> int:
     """Let a GPU travel: lend it to holders in turn, train on what they return, scrub it and go on."""
     from carnet_ref.systems.gpu_travelling.commands.running import RunRequest, carried_out
 
-    kept = (journal, journal_key, trace)
-    standing_by = (backups, mishaps, seed)
-    limits = (key_limit, save_every or 0, hidden)
-    noised, attested = (clip, noise, delta), (graph, claims, quote_steps)
-    beside = (*kept, *limits, *standing_by, *noised, *attested)
-    plan = RunRequest(holders, rounds, schedule, trainer, processes, port, *beside)
+    plan = RunRequest(**asked)
     say = functools.partial(_say, on_standard_error=as_json)
     fields = carried_out(plan, say).to_json()
     if as_json:

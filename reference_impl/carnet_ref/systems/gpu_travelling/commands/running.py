@@ -61,7 +61,7 @@ class RunRequest:
     journal_key: Path | None = None
     trace: Path | None = None
     key_limit: int | None = None
-    save_every: int = 0
+    save_every: int | None = None
     hidden: int | None = None
     backups: int = 0
     mishaps: int = 0
@@ -120,7 +120,7 @@ class RunRequest:
             lease=20.0,
             patience=10.0,
             key_messages=self.key_limit,
-            save_every=self.save_every,
+            save_every=self.save_every or 0,
             trainer=trainer,
             noise=self.update_noise,
         )

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from carnet_ref.privacy import deviation_for
-from carnet_ref.systems.asymml.ablations import Unclipped, Unnoised, unprotected
 from carnet_ref.systems.asymml.network import Weights, pictures
-from carnet_ref.systems.asymml.reconstruction import Reconstruction, reconstruct
 from carnet_ref.systems.asymml.split import Array, GaussianMechanism, Mechanism, SplitError, split
+from tests.fixtures.split_attacks import Reconstruction, Unclipped, Unnoised, reconstruct, unprotected
 
 WEIGHTS, OWN, SECRETS = Weights.drawn(1), pictures(60, 5)[0], pictures(6, 99)[0]
 BOUND = 9.0

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.privacy import clip
-from carnet_ref.systems.asymml.ablations import unprotected
 from carnet_ref.systems.asymml.network import (
     SHAPES,
     Weights,
@@ -33,6 +32,7 @@ from carnet_ref.systems.asymml.split import (
     split,
     weight_gradient,
 )
+from tests.fixtures.split_attacks import unprotected
 
 EXACT = 2.0**-40
 """The largest difference that the order of sums may make, as a share of the largest number of the result."""

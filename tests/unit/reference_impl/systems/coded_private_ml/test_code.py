@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 from carnet_ref.field import Field, FieldError, KeyStream
-from carnet_ref.systems.coded_private_ml.ablations import centred_ranges, read_elsewhere, seeded
 from carnet_ref.systems.coded_private_ml.code import LagrangeCode, lagrange
-from carnet_ref.systems.coded_private_ml.recovery import block_at_own_point, together, without_known_noise
+from tests.fixtures.coding_attacks import (
+    block_at_own_point,
+    centred_ranges,
+    read_elsewhere,
+    seeded,
+    together,
+    without_known_noise,
+)
 
 FIELD = Field(15_485_863)
 DATA = FIELD.residues(np.random.default_rng(0).integers(0, 256, (2, 40)))

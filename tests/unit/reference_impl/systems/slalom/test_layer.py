@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 
 from carnet_ref.field import PRIME, Draw, Field, FieldError, Freivalds, KeyStream, Residues, WrongProductError
-from carnet_ref.systems.slalom.ablations import keyed_with_zeros, narrow, ones, reused
 from carnet_ref.systems.slalom.layer import BlindedLayer, MasksUsedUpError, honest
-from carnet_ref.systems.slalom.recovery import difference, kernel_error, middle, unmasked
+from tests.fixtures.coding_attacks import (
+    difference,
+    kernel_error,
+    keyed_with_zeros,
+    middle,
+    narrow,
+    ones,
+    reused,
+    unmasked,
+)
 
 FIELD = Field()
 SECRET = bytes(range(32))

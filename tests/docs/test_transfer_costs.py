@@ -11,7 +11,7 @@ from carnet_ref.field import Field, KeyStream
 from carnet_ref.systems.coded_private_ml.code import LagrangeCode
 from carnet_ref.systems.darknight.batch import CodedBatch
 from carnet_ref.systems.sgx_lkl.frames import cut, room
-from carnet_ref.systems.transfer_costs import BUFFER, CHUNK, NETWORK_RATE, RANKS, WAYS, TransferCost, cost_of
+from docs._ext.carnet_pages.transfer_costs import BUFFER, CHUNK, NETWORK_RATE, RANKS, WAYS, TransferCost, cost_of
 
 PCIE, NETWORK, PEERS = "over PCIe", "over the network", "between GPUs"
 MOVING = tuple(id for id, way in WAYS.items() if way.lay_out)
