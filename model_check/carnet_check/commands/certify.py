@@ -45,9 +45,9 @@ def certify(
 ) -> int:
     """Make the certificates of everything that has to be proved of PROTOCOL, beside its specification.
 
-    Certificates that serve still are kept; the search for the others is not believed: the checker accepts each, or it
-    is not written. With --out, DIR has all that `carnet recheck DIR` needs to judge them by itself. Without --variant,
-    all main variants and the layers over them are meant.
+    Certificates that still prove their obligations are kept. Others are searched for, and each is written only if the
+    checker accepts it. With --out, DIR has all that `carnet recheck DIR` needs to judge them by itself. Without
+    --variant, all main variants and the layers over them are meant.
     """
     source = load(protocol)
     beside = place_of(source)

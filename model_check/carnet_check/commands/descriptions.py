@@ -22,18 +22,28 @@ from carnet_spec.language import (
     Finding,
     Goal,
     Invariant,
+    Kind,
     LemmaClaim,
     Profile,
     Protocol,
+    Symbol,
     Threat,
     Variant,
 )
 from carnet_spec.language.notation import binders, show_lines
-from carnet_spec.language.printing import fair_steps, show_action, show_axiom, show_goal
+from carnet_spec.language.printing import fair_steps, show_action, show_axiom, show_goal, show_symbol
 from carnet_spec.language.requirements import cited
 
 _PLACE = re.compile(r"\{(\w+)\}")
 """A place for a parameter in the sentence of a step."""
+_READERS = {
+    Kind.PUBLIC: "any party may read it: it is published",
+    Kind.MESSAGE: "any party may read it: it is a message or evidence",
+    Kind.TRUTH: "no honest party may read it: it is a fact of the world",
+    Kind.GHOST: "no party may read it: it is history, for claims and lemmas alone",
+    Kind.KNOWLEDGE: "no honest party may read it: it says what an agent knows",
+}
+"""Who may read a symbol, by its kind; of a state its role may."""
 _Make = Callable[[], Entry]
 
 
@@ -194,6 +204,8 @@ def _named(source: Source, protocol: Protocol) -> Iterator[tuple[str, str, _Make
         yield "requirement", id, partial(_requirement, source, protocol, shown, id, names)
     for action in protocol.actions:
         yield "rule" if action.deduction else "action", action.name, partial(_action, protocol.id, shown, action)
+    for symbol in protocol.symbols:
+        yield "symbol", symbol.name, partial(_symbol, protocol.id, symbol)
 
 
 def _designs(source: Source, protocols: Sequence[Protocol]) -> Iterator[Entry]:
@@ -340,3 +352,11 @@ def _action(protocol: str, shown: str, action: Action) -> Entry:
     sentence = f"{says.rstrip('.')}. {action.why}" if action.why else says
     check = f"carnet explore {shown}"
     return Entry(action.name, kind, protocol, sentence, action.source, action.enforces, check, show_action(action))
+
+
+def _symbol(protocol: str, symbol: Symbol) -> Entry:
+    """Describe a symbol: what it means, its arguments, who may read it, and whether it changes."""
+    owner = f"the {symbol.role.name}" if symbol.role else "its owner"
+    readers = _READERS.get(symbol.kind) or f"only {owner} may read it: it is {owner}'s own state"
+    text = f"{show_symbol(symbol)}\n{readers}\nit {'changes' if symbol.mutable else 'never changes'}"
+    return Entry(symbol.name, "symbol", protocol, symbol.says, text=text)

@@ -50,6 +50,7 @@ TOOLS = (
     Tool("matplotlib", "carnet datapath --plot, carnet audit --plot", "pip install 'carnet[plot]'", ("matplotlib",)),
     Tool("joserfc", "signed results, carnet attest --ear", "pip install 'carnet[ear]'", ("joserfc",)),
     Tool("cbor2", "evidence in CBOR, carnet attest nitro and cca", "pip install 'carnet[cbor]'", ("cbor2",)),
+    Tool("pygls", "carnet lsp, for editors", "pip install 'carnet[lsp]'", ("pygls",)),
     Tool("nvidia-ml-py", "GPUs, for carnet attest --live", "pip install 'carnet[live]'", ("nvidia-ml-py",)),
     Tool("torch", "carnet run --trainer torch", "pip install 'carnet[train]'", ("torch",)),
     Tool("ray", "carnet verify --ray", "pip install 'carnet[cluster]'", ("ray",)),

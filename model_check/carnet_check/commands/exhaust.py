@@ -80,7 +80,7 @@ class ExhaustionCertificate:
 @click.command()
 @protocol_argument
 @variants_option
-@threats_option("Only under this one.")
+@threats_option("Only under this threat model.")
 @click.option("--profile", "size", default="tiny", show_default=True, metavar="NAME", help="The size of the instances.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Write into this folder.")
 @json_option

@@ -39,7 +39,7 @@ def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json
     """Explain ID: its sentence, its source, where it is enforced, how to check it.
 
     ID names a claim, liveness property, defence, variant, profile, threat model, assumption, finding, action, goal,
-    lemma, requirement or service, of the main design or of any variant. The id of its protocol may precede it:
+    lemma, symbol, requirement or service, of the main design or of any variant. The id of its protocol may precede it:
     PROTOCOL-ID.
     """
     sources = protocols or (*_protocol_here(), *known_ids())

@@ -92,7 +92,10 @@ def counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
 
 
 seed_option = click.option(
-    "--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help=f"Of the random walks. [default: {DEFAULT_SEED}]"
+    "--seed",
+    type=click.IntRange(0, MOST_SEED),
+    metavar="S",
+    help=f"Seed of random walks. [default: {DEFAULT_SEED}]",
 )
 
 

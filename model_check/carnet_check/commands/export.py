@@ -251,7 +251,7 @@ def _instance(target: AttackTarget, scope: Scope, asked: ModelRequest) -> Instan
     instances = [instance for instance, claims in scope.instances if claims is None]
     if len(instances) > 1:
         raise UsageError(
-            f"axioms leave {len(instances):,} meanings of what never changes, and a model has one: "
+            f"axioms leave {len(instances):,} interpretations of the symbols that never change, and a model has one: "
             "give the protocol an instance of its own"
         )
     refuse_instance(target.protocol, instances[0], asked.max_memory or available_memory())
@@ -349,7 +349,7 @@ class ExportedVariant:
     "--max-states",
     type=common.PositiveInteger(),
     metavar="M",
-    help="Visit M states at most to learn what never changes, for promela.",
+    help="Visit M states at most to learn which values never change, for promela.",
 )
 @common.memory_option
 @common.variants_option

@@ -104,7 +104,7 @@ def _finding(complaint: Complaint, variant: str, file: str, line: int) -> LintFi
 def _unbuildable(
     error: InvalidSpecificationError, files: Sequence[Path], shown: str, known: set[str]
 ) -> Iterator[LintFinding]:
-    """Yield the errors because of which nothing was built, or no verdict has a meaning, without ``known`` ones."""
+    """Yield the errors because of which nothing was built, or no verdict would be sound, without ``known`` ones."""
     for said in error.complaints:
         placed = _PLACED.fullmatch(said)
         message = placed["message"] if placed else said

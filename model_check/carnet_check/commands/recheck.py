@@ -30,7 +30,7 @@ SHARES = 4
 """The number of parts in which the certificates are checked, so that several cores can work."""
 PATIENCE = 1800.0
 """Seconds without an answer after which a process counts as stuck; those of a valid folder take a few at most."""
-NOBODY_LOOKED = "nobody looked whether they contradict each other: `carnet verify` does, and `carnet exhaust`"
+UNCHECKED_AXIOMS = "whether they contradict each other was not checked: `carnet verify` checks it, and `carnet exhaust`"
 
 
 @click.command()
@@ -219,7 +219,7 @@ def _claimed(claims: Sequence[certified.Pair], declared: Sequence[certified.Pair
         later = ", ".join(each.claim for each in declared if each.variant == variant)
         if later:
             yield from wrapped("declared", f"{variant}: {later}; to be stated later, and proved by nothing")
-    yield from wrapped("axioms", NOBODY_LOOKED)
+    yield from wrapped("axioms", UNCHECKED_AXIOMS)
 
 
 def _lively(judged: Sequence[certified.Pair], open_: Sequence[certified.Pair]) -> Iterator[str]:

@@ -11,23 +11,23 @@ from dataclasses import dataclass
 
 from carnet_check.commands.matrix import NOT_CLAIMED, as_line, longest, unexpected_lines
 from carnet_check.engines.interface import Plan
-from carnet_check.results import STRENGTH, Kind, Result, Verdict
+from carnet_check.results import MARKS, STRENGTH, Kind, Result, Verdict
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.wording import fill_places, list_assumptions
 from carnet_command.text import LABEL_WIDTH, counted, hanging, listed, wrapped
 from carnet_spec.language import Service
 
-MARKS: Mapping[Verdict, tuple[str, str]] = {
-    Verdict.PROVED: ("✓", "any number"),
-    Verdict.EXHAUSTED: ("●", "every state of '{profile}'"),
-    Verdict.HOLDS_TO: ("◐", "up to some moves"),
-    Verdict.SAMPLED: ("~", "random walks alone"),
-    Verdict.VIOLATED: ("✗", "attack"),
-    Verdict.UNKNOWN: ("?", "unknown"),
-    Verdict.VACUOUS: ("∅", "says nothing"),
-    Verdict.ERROR: ("E", "error"),
+LEGEND: Mapping[Verdict, str] = {
+    Verdict.PROVED: "any number",
+    Verdict.EXHAUSTED: "every state of '{profile}'",
+    Verdict.HOLDS_TO: "up to some moves",
+    Verdict.SAMPLED: "random walks alone",
+    Verdict.VIOLATED: "attack",
+    Verdict.UNKNOWN: "unknown",
+    Verdict.VACUOUS: "says nothing",
+    Verdict.ERROR: "error",
 }
-"""For each verdict, its mark in a cell and its text in the legend."""
+"""For each verdict, its text in the legend."""
 ALARM = "!"
 """The suffix of a mark that is not as expected."""
 COLUMNS = 80
@@ -98,7 +98,7 @@ def _designs(outcome: CampaignOutcome) -> Iterator[Design]:
 
 def _mark(row: Result) -> str:
     bound = str(row.bound) if row.verdict is Verdict.HOLDS_TO else ""
-    return MARKS[row.verdict][0] + bound + ("" if row.as_expected else ALARM)
+    return MARKS[row.verdict] + bound + ("" if row.as_expected else ALARM)
 
 
 def _tables(outcome: CampaignOutcome) -> Iterator[str]:
@@ -124,9 +124,7 @@ def _table(outcome: CampaignOutcome, designs: Sequence[Design]) -> Iterator[str]
     for plan in (plan for design in designs for plan in design.plans):
         states = _states(outcome, plan, threats)
         lines += (
-            [(f"{MARKS[Verdict.EXHAUSTED][0]} {plan.protocol.variant}", states, "")]
-            if {*states} != {NOT_CLAIMED}
-            else []
+            [(f"{MARKS[Verdict.EXHAUSTED]} {plan.protocol.variant}", states, "")] if {*states} != {NOT_CLAIMED} else []
         )
     widths = [longest(column) for column in zip(*((label, *cells) for label, cells, _ in lines), strict=True)]
     for label, cells, names in lines:
@@ -167,7 +165,9 @@ def _legend(outcome: CampaignOutcome) -> str:
     rows = [row for row in outcome.results if row.kind is Kind.CLAIM]
     used = {row.verdict for row in rows}
     profile = outcome.campaign.profile.name
-    parts = [f"{mark} {words.format(profile=profile)}" for verdict, (mark, words) in MARKS.items() if verdict in used]
+    parts = [
+        f"{MARKS[verdict]} {words.format(profile=profile)}" for verdict, words in LEGEND.items() if verdict in used
+    ]
     if Verdict.VIOLATED in used and all(row.as_expected for row in rows):
         parts = [each.replace("attack", "attack, as expected") for each in parts]
     if not all(row.as_expected for row in rows):
@@ -185,7 +185,7 @@ def _falls(outcome: CampaignOutcome) -> Iterator[str]:
         mine = [row for row in rows if row.claim == claim]
         threats = listed(dict.fromkeys(row.threat for row in mine))
         shortest = min(mine, key=lambda row: len(row.steps))
-        told = f"falls {claim} under {threats}, where nobody claims it{_last_step(outcome, shortest)}"
+        told = f"violated as expected: {claim} under {threats}{_last_step(outcome, shortest)}"
         yield from hanging(told, width=COLUMNS)
 
 
@@ -194,7 +194,7 @@ def _last_step(outcome: CampaignOutcome, row: Result) -> str:
         return ""
     last = row.steps[-1]
     action = outcome.campaign.task.plan(row.variant).protocol.action(last.action)
-    return f": {fill_places(action.says, last.env).rstrip('.')}."
+    return f" ({fill_places(action.says, last.env).rstrip('.')})"
 
 
 def _liveness(outcome: CampaignOutcome) -> Iterator[str]:

@@ -119,7 +119,10 @@ class ShardParameter(click.ParamType[Shard]):
     help="Do only part K of N of the work, into the cache; no verdicts.",
 )
 @click.option(
-    "--cache", type=click.Path(path_type=Path), metavar="DIR", help="Keep definite answers here, and believe them."
+    "--cache",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep definite answers here, and trust them.",
 )
 @click.option(
     "--ray", metavar="ADDRESS", help="Have obligations answered by this Ray cluster; 'local' starts one here."
@@ -190,7 +193,7 @@ def verify(
     `carnet init` writes it; else of every registered protocol.
 
     An engine proves a claim for any number of parties, keys and rounds, or checks it in every state of small instances.
-    Where a claim is expected to fall, an engine looks for the attack.
+    Where a claim is expected to be violated, an engine looks for the attack.
 
     The result fits on one screen; --long prints all of it.
     """

@@ -29,7 +29,7 @@ def audit(run: Path, claims_path: Path, plot_file: Path | None, as_json: bool) -
     """Check the graph in the folder RUN, which `carnet run --graph` wrote, against claims.
 
     The graph is accepted if every statement is attested, in its place, and as claimed; else the fault is named, and
-    whom it is held against. A picture has a lane for each exclave; the statement that is refused is red.
+    who is held responsible. A picture has a lane for each exclave; the statement that is refused is red.
     """
     from carnet_ref.systems.verifiable_fl.recording import audit_folder
 

@@ -46,7 +46,7 @@ DEMANDED = {
 @click.option("--table", type=click.Choice(TABLES), default=PUBLISHED[0], show_default=True)
 @click.option("--plot", "plot_file", type=click.Path(path_type=Path), metavar="FILE", help="Also draw it, as SVG.")
 @click.option("--samples", default=500, show_default=True, help="Points of the parameter box that are tried.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Which points they are.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of these points.")
 @click.option("--dataset", metavar="SIZE", help=f"capacity, keys: all data. [default: {DEFAULTS['dataset']}]")
 @click.option("--buffer", metavar="SIZE", help=f"capacity, keys: data of a visit. [default: {DEFAULTS['buffer']}]")
 @click.option("--holders", type=int, help="capacity, keys: how many holders share the data. [default: 4, or 7]")
