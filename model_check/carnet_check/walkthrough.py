@@ -1,7 +1,7 @@
 """An interactive walk through one instance: enabled steps, refused steps with the reason, knowledge, claims, and undo.
 
-The interpreter takes every step and evaluates every state. Deductions are taken as soon as they are enabled, as in an
-exploration.
+The interpreter takes every step and judges every state. Deductions are taken as soon as they can be, as in an
+exploration; from a state that need not be reachable each is a step by itself, as in an induction.
 """
 
 from __future__ import annotations
@@ -45,14 +45,31 @@ class EnabledStep:
 
 
 class Walkthrough:
-    """The steps that were chosen so far, and the states along them."""
+    """Steps that were chosen one by one, and the states that they led to.
 
-    def __init__(self, protocol: Protocol, without: tuple[str, ...], threat: Threat, instance: Instance) -> None:
+    Args:
+        protocol: the design.
+        without: the defences that were removed from it.
+        threat: the threat model.
+        instance: the elements that there are.
+        begin: a state to begin in that nobody says is reachable, instead of the first one.
+    """
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        without: tuple[str, ...],
+        threat: Threat,
+        instance: Instance,
+        begin: State | None = None,
+    ) -> None:
         self.protocol = protocol
         self.without = without
         self.threat = threat
         self.judge = Interpreter(protocol, instance)
-        derived, first = self.judge.expanded_start()
+        self.is_run = begin is None
+        """Whether the walk begins in the first state, so that every state of it is reachable."""
+        derived, first = self.judge.expanded_start() if begin is None else ([], begin)
         self._written = [derived]
         self._states = [first]
 
@@ -80,19 +97,31 @@ class Walkthrough:
         return Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, self.steps)
 
     def enabled(self) -> list[EnabledStep]:
-        """Return the enabled steps, in the order of the protocol."""
-        return [EnabledStep(action, env) for action, env in self.judge.enabled(self.state)]
+        """Return what can be done here, in the order of the protocol."""
+        steps = [EnabledStep(action, env) for action, env in self.judge.enabled(self.state)]
+        return steps if self.is_run else [*steps, *self._deductions()]
+
+    def _deductions(self) -> Iterator[EnabledStep]:
+        """Yield the deductions that add something here."""
+        for action in self.protocol.actions:
+            if action.deduction:
+                able = (EnabledStep(action, env) for env in self.judge.enabled_by(action, self.state))
+                yield from (each for each in able if self.judge.fire(self.state, action, each.env) != self.state)
 
     def story(self, last: int | None = None) -> list[str]:
-        """Return sentences about the steps so far, or only about the last ones, with what each party learned."""
+        """Tell the steps so far, or the last ones alone, with what each party learned."""
+        states, trace = self.stretch(last)
+        return narrate(self.protocol, states, trace)
+
+    def stretch(self, last: int | None = None) -> tuple[list[State], Trace]:
+        """Return the steps so far, or the last ones alone, with every deduction, and the states along them."""
         begin = 0 if last is None else max(0, len(self._written) - last)
         steps = tuple(itertools.chain.from_iterable(self._written[begin:]))
-        trace = Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, steps)
-        first = self.judge.start() if begin == 0 else self._states[begin - 1]
+        first = self._states[begin - 1] if begin else self.judge.start() if self.is_run else self._states[0]
         states = [first]
         for step in steps:
             states.append(self.judge.fire(states[-1], self.protocol.action(step.action), step.env))
-        return narrate(self.protocol, states, trace)
+        return states, Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, steps)
 
     def knowledge(self) -> dict[str, list[str]]:
         """Return what each party knows in the current state."""
@@ -107,13 +136,16 @@ class Walkthrough:
     # -- taking and undoing steps -------------------------------------------------------------------
 
     def take(self, step: TraceStep) -> None:
-        """Take a step, and every deduction that it enables.
+        """Take a step, and in a run every deduction that it makes possible.
 
         Raises:
             NotEnabled: a guard does not hold; no step is taken.
             SpecificationError: the action is unknown, or the arguments do not fit its parameters.
         """
-        written, after = self.judge.expanded(self.state, step)
+        if self.is_run:
+            written, after = self.judge.expanded(self.state, step)
+        else:
+            written, after = [step], self.judge.fire(self.state, self.protocol.action(step.action), step.env)
         self._written.append(written)
         self._states.append(after)
 
@@ -125,7 +157,7 @@ class Walkthrough:
         return back
 
     def follow(self, trace: Trace) -> None:
-        """Start again, and take the steps of a trace; deductions in it are taken as soon as they are enabled.
+        """Begin again in the first state, and take the steps of a trace; its deductions are taken when they are due.
 
         Raises:
             NotEnabled: a step cannot be taken; the walk is unchanged.
@@ -135,7 +167,7 @@ class Walkthrough:
         for step in trace.steps:
             if not self.protocol.action(step.action).deduction:
                 other.take(step)
-        self._written, self._states = other._written, other._states
+        self._written, self._states, self.is_run = other._written, other._states, True
 
     # -- why not ----------------------------------------------------------------------------------
 

@@ -267,8 +267,13 @@ def write_text(file: Path, text: str) -> None:
 
 
 def write_json(file: Path, value: Mapping[str, Any]) -> None:
-    """Write one JSON object to a file, atomically."""
-    write_text(file, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Write one JSON object, whole or not at all."""
+    write_text(file, json_text(value))
+
+
+def json_text(value: Mapping[str, Any]) -> str:
+    """Return one JSON object as a file of it has it."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def write_lines(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 READABLE = 11.0
@@ -61,3 +62,10 @@ class Visit:
     def open(self, name: str) -> Page:
         self.page.goto((self.folder / name.partition("#")[0]).as_uri() + "".join(name.partition("#")[1:]))
         return self.page
+
+
+def broken(page: Page, part: str | None = None) -> list[str]:
+    """Return the rules of accessibility that a page or a part of it breaks, each with the first place."""
+    loaded = {"preload": False}  # or it would fetch style sheets
+    found = Axe().run(page, context=part, options=loaded).response["violations"]
+    return [f"{rule['id']}: {rule['nodes'][0]['html'][:160]}" for rule in found]

@@ -10,10 +10,21 @@ from itertools import groupby
 from carnet_check.loading.families import Source
 from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.interpreter import NotEnabled
-from carnet_check.wording import Change, changes, fill_places, is_deduction, known, narrate, reasons
+from carnet_check.wording import (
+    ANYONE,
+    Change,
+    changes,
+    fill_places,
+    is_deduction,
+    knower_of,
+    knowledge_symbols,
+    known,
+    narrate,
+    reasons,
+)
 from carnet_command.text import counted, listed, wrapped
 from carnet_spec.language import Action, Eventually, Invariant, Protocol, SpecificationError, markup
-from carnet_spec.language.terms import Apply, Var
+from carnet_spec.language.terms import Apply, Sort, Var
 from carnet_spec.trace import Trace, TraceStep
 
 OPENING = re.compile(r"\s*(\d+(-\d+)?\.\s+|>>> |<<< |given that  |it is false that  )?")
@@ -55,7 +66,7 @@ def describe_briefly(
 ) -> list[str]:
     """Describe a minimised trace in a few lines; the arguments are those of `describe_attack`."""
     why, *_ = reasons(judge, failing, trace, states)
-    lines = [*brief(judge.protocol, states, trace, remarks), "", f"  {why.removesuffix(':')}"]
+    lines = [*brief(judge, states, trace, remarks), "", f"  {why.removesuffix(':')}"]
     return [*(part for line in lines for part in folded(line)), ""]
 
 
@@ -108,14 +119,15 @@ class SequenceChart:
     steps: tuple[ShownStep, ...]
 
 
-def sequence_chart(protocol: Protocol, states: Sequence[State], trace: Trace) -> SequenceChart:
-    """Return the sequence chart of ``trace``, along which ``states`` were reached."""
-    steps = _one_name_each(protocol, list(_shown_steps(protocol, states, trace)))
+def sequence_chart(judge: Interpreter, states: Sequence[State], trace: Trace) -> SequenceChart:
+    """Draw up ``trace``, along which ``states`` were reached; each agent has one column, whatever names it."""
+    names = _PartyNames(judge)
+    steps = _one_name_each(list(_shown_steps(judge.protocol, names, states, trace)), names)
     parties = dict.fromkeys(party for shown in steps for party in _parties(shown))
     return SequenceChart(tuple(parties), tuple(steps))
 
 
-def _shown_steps(protocol: Protocol, states: Sequence[State], trace: Trace) -> Iterator[ShownStep]:
+def _shown_steps(protocol: Protocol, names: _PartyNames, states: Sequence[State], trace: Trace) -> Iterator[ShownStep]:
     number = 0
     for position, step in enumerate(trace.steps):
         action = protocol.action(step.action)
@@ -126,11 +138,11 @@ def _shown_steps(protocol: Protocol, states: Sequence[State], trace: Trace) -> I
             step=step,
             action=action,
             sentence=fill_places(action.says, step.env),
-            actor=_actor(action, step),
-            arrow=_arrow(action, step),
+            actor=names.actor(action, step, before) or action.by.name,
+            arrow=names.arrow(action, step, before),
             changes=tuple(changes(protocol, before, after)),
-            learned=known(protocol, after, before),
-            known=known(protocol, after),
+            learned=names.of_knowers(known(protocol, after, before)),
+            known=names.of_knowers(known(protocol, after)),
         )
 
 
@@ -142,50 +154,139 @@ def _parties(shown: ShownStep) -> Iterator[str]:
     yield from shown.learned
 
 
-def _one_name_each(protocol: Protocol, steps: Sequence[ShownStep]) -> list[ShownStep]:
-    """Where one party alone plays a role in the whole trace, replace the role's name by the party's: gpu by gpu1."""
-    roles = {action.by.name for action in protocol.actions}
+PLACE = re.compile(r"\{(\w+)\}")
+"""The place of a parameter, in a sentence or as one end of a message."""
+
+
+class _PartyNames:
+    """What the parties of a trace are called: an agent by its element, wherever the specification names one.
+
+    An action names who takes it, in this order, by what it declares, by the parameter that sends its message, by the
+    parameter that receives it, if that is of a sort that its role has elsewhere, by the parameter that its sentence
+    begins with, and by the only parameter of a sort that its role has elsewhere.
+    """
+
+    def __init__(self, judge: Interpreter) -> None:
+        protocol = judge.protocol
+        self._judge = judge
+        self._adversaries = {action.by.name for action in protocol.actions if not action.by.honest}
+        self._sorts: dict[str, set[Sort]] = {action.by.name: set() for action in protocol.actions}
+        for action in protocol.actions:
+            self._sorts[action.by.name] |= _declared_sorts(action)
+        knowing = {symbol.domain[knower_of(protocol, symbol)] for symbol in knowledge_symbols(protocol)}
+        self._agents = knowing.union(*self._sorts.values())
+        self._functions = {symbol.name: symbol for symbol in protocol.symbols if symbol.result in self._agents}
+        self.elements = {element for sort in self._agents for element in judge.instance.of(sort)}
+
+    def actor(self, action: Action, step: TraceStep, state: State) -> str | None:
+        """Return who takes a step, or nothing where the specification names its role alone."""
+        if action.actor is not None:
+            return str(self._judge.value(action.actor, state, step.env))
+        var = _sender(action) or self._receiver(action) or self._subject(action)
+        if var is not None:
+            return step.env[var.name]
+        return action.by.name if action.by.name in self.elements else None
+
+    def _receiver(self, action: Action) -> Var | None:
+        """Return the parameter that receives a message from another role, and so takes the step of an honest one."""
+        found = MESSAGE.match(action.message)
+        if found is None or not action.by.honest or found["sender"] == action.by.name:
+            return None
+        var = _parameter(action, found["receiver"])
+        return var if var is not None and var.sort in self._sorts[action.by.name] else None
+
+    def _subject(self, action: Action) -> Var | None:
+        """Return the parameter that acts by the sentence of an action without a message."""
+        if action.message:
+            return None
+        begins = PLACE.match(action.says)
+        first = [var for var in action.params if begins and var.name == begins[1] and var.sort in self._agents]
+        fitting = [var for var in action.params if action.by.honest and var.sort in self._sorts[action.by.name]]
+        return first[0] if first else fitting[0] if len(fitting) == 1 else None
+
+    def arrow(self, action: Action, step: TraceStep, state: State) -> Arrow | None:
+        """Return the message of a step, between the elements that its ends stand for."""
+        found = MESSAGE.match(action.message)
+        if found is None:
+            return None
+        sender, receiver = (self._end(found[part], action, step, state) for part in ("sender", "receiver"))
+        return Arrow(sender, receiver, fill_places(found["text"], step.env))
+
+    def _end(self, name: str, action: Action, step: TraceStep, state: State) -> str:
+        """Return the element that an end of a message stands for, such as the head of the only chain that is named."""
+        if name in self._functions:
+            symbol = self._functions[name]
+            fitting = [[var for var in action.params if var.sort == sort] for sort in symbol.domain]
+            if all(len(variables) == 1 for variables in fitting):
+                term = Apply(symbol, tuple(var for (var,) in fitting))
+                return str(self._judge.value(term, state, step.env))
+        return fill_places(name, step.env)
+
+    def of_knowers(self, facts: dict[str, list[str]]) -> dict[str, list[str]]:
+        """Return facts by party, where what the adversary knows is under its role if it has one alone."""
+        if ANYONE not in facts or len(self._adversaries) != 1:
+            return facts
+        (role,) = self._adversaries
+        named: dict[str, list[str]] = {}
+        for knower, known_facts in facts.items():
+            named.setdefault(role if knower == ANYONE else knower, []).extend(known_facts)
+        return named
+
+
+def _declared_sorts(action: Action) -> set[Sort]:
+    """Return the sort of whoever takes an action, as far as it is declared or that of the sender of its message."""
+    match action.actor:
+        case Var(_, sort):
+            return {sort}
+        case Apply(symbol, _):
+            return {symbol.result}
+        case _:
+            var = _sender(action)
+            return set() if var is None else {var.sort}
+
+
+def _sender(action: Action) -> Var | None:
+    """Return the parameter that sends the message of an action."""
+    found = MESSAGE.match(action.message)
+    return None if found is None else _parameter(action, found["sender"])
+
+
+def _parameter(action: Action, end: str) -> Var | None:
+    """Return the parameter that one end of a message is."""
+    place = PLACE.fullmatch(end)
+    return next((var for var in action.params if place and var.name == place[1]), None)
+
+
+def _one_name_each(steps: Sequence[ShownStep], names: _PartyNames) -> list[ShownStep]:
+    """Where a role has one player in the whole trace, call the role by the player's name: gpu is gpu1."""
     players: dict[str, set[str]] = {}
     for shown in steps:
-        players.setdefault(shown.action.by.name, set()).add(shown.actor)
-    named = {role: min(those) for role, those in players.items() if role in roles and len(those) == 1}
+        own, by = shown.actor, shown.action.by
+        if by.honest and own == by.name and own not in names.elements:
+            own = ""
+        players.setdefault(by.name, set()).add(own)
+    single = {role: those - {""} for role, those in players.items() if role not in names.elements}
+    named = {role: min(those) for role, those in single.items() if len(those) == 1}
+
+    def renamed(name: str) -> str:
+        return named.get(name, name)
+
     return [
         replace(
             shown,
-            arrow=shown.arrow
-            and Arrow(
-                named.get(shown.arrow.sender, shown.arrow.sender),
-                named.get(shown.arrow.receiver, shown.arrow.receiver),
-                shown.arrow.text,
-            ),
+            actor=renamed(shown.actor) if shown.action.by.honest else shown.actor,
+            arrow=shown.arrow and Arrow(renamed(shown.arrow.sender), renamed(shown.arrow.receiver), shown.arrow.text),
         )
         for shown in steps
     ]
 
 
-def _arrow(action: Action, step: TraceStep) -> Arrow | None:
-    found = MESSAGE.match(action.message)
-    if found is None:
-        return None
-    return Arrow(*(fill_places(found[part], step.env) for part in ("sender", "receiver", "text")))
-
-
-def _actor(action: Action, step: TraceStep) -> str:
-    match action.actor:
-        case Var(name, _):
-            return step.env.get(name, action.by.name)
-        case Apply(symbol, ()):
-            return symbol.name
-        case _:
-            return action.by.name
-
-
 # -- An attack as a Mermaid sequence diagram: one lane per party, one arrow per message ------------
 
 
-def mermaid(protocol: Protocol, states: Sequence[State], trace: Trace) -> str:
-    """Return a trace as a Mermaid diagram; notes over a party are its steps without a message and what it learns."""
-    chart = sequence_chart(protocol, states, trace)
+def mermaid(judge: Interpreter, states: Sequence[State], trace: Trace) -> str:
+    """Draw a trace; steps without a message, and what is learned, are notes over the party concerned."""
+    chart = sequence_chart(judge, states, trace)
     lanes = {party: f"p{number}" for number, party in enumerate(chart.parties)}
     body: list[str] = []
     for shown in chart.steps:
@@ -209,16 +310,16 @@ def _plain(text: str) -> str:
 # An attack in a few lines: honest steps and deductions are summarised, and the decisive step is written out.
 
 
-def brief(protocol: Protocol, states: Sequence[State], trace: Trace, remarks: Mapping[int, str]) -> list[str]:
-    """Summarise an attack in a few lines; steps have the same numbers as in the full description.
+def brief(judge: Interpreter, states: Sequence[State], trace: Trace, remarks: Mapping[int, str]) -> list[str]:
+    """Tell an attack in a few lines, with the numbers that its steps have wherever it is told.
 
     Args:
-        protocol: the design that is attacked.
+        judge: replayed the trace.
         states: those along the trace, the first one included.
         trace: the steps.
         remarks: words to put below a step, by its position; such a step is always written out.
     """
-    shown = list(enumerate(sequence_chart(protocol, states, trace).steps))
+    shown = list(enumerate(sequence_chart(judge, states, trace).steps))
     last = len(shown) - 1
 
     def stays(place: tuple[int, ShownStep]) -> bool:
@@ -410,7 +511,7 @@ def as_html(
         states: those along the trace, the first one included.
         decisive: where the intact design behaves differently, if that is known.
     """
-    chart = sequence_chart(judge.protocol, states, trace)
+    chart = sequence_chart(judge, states, trace)
     taken = sum(shown.number is not None for shown in chart.steps)
     caption = f"{counted(taken, 'step')} and {counted(len(chart.steps) - taken, 'deduction')}"
     about = markup.design(trace.protocol, trace.variant, trace.without)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +35,8 @@ from carnet_check.loading.extent import available_memory, refuse_instance, shown
 from carnet_check.loading.families import load
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.minimise import minimise
+from carnet_check.report.html import write_graph
+from carnet_check.report.recording import DRAWN, state_graph
 from carnet_check.results import count_verdicts, steps_as_json
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.planning import random_walks
@@ -46,10 +48,10 @@ from carnet_command.text import counted, wrapped
 from carnet_spec.language import Profile, Protocol
 
 # --------------------------------------------------------------------------------------------------
-# What ``carnet explore`` adds for random walks: how they are asked for, and what is told of violations on them.
+# Random walks in ``carnet explore``: the description of violations found on them.
 
 SHOWN_TRACES = 2
-"""How many unexpected violations are told in full."""
+"""The most unexpected violations that are described in full."""
 
 depth_option = click.option(
     "--depth",
@@ -60,7 +62,7 @@ depth_option = click.option(
 
 
 def minimised(target: AttackTarget, found: Coverage) -> Coverage:
-    """Return what was found, with traces of random walks cut down to the steps that their violations need.
+    """Return the coverage, with traces of random walks reduced to the steps that their violations need.
 
     Raises:
         EngineError: the interpreter does not reproduce a violation.
@@ -77,7 +79,7 @@ def minimised(target: AttackTarget, found: Coverage) -> Coverage:
 
 
 def counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
-    """Tell the first few violations that nobody expected."""
+    """Yield descriptions of the first few unexpected violations."""
     protocol, threat = target.protocol, target.threat.id
     fallen = [claim for claim in found.violations if threat not in protocol.claim(claim).fails_under]
     for claim in fallen[:SHOWN_TRACES]:
@@ -90,7 +92,10 @@ def counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
 
 
 seed_option = click.option(
-    "--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help=f"Of the random walks. [default: {DEFAULT_SEED}]"
+    "--seed",
+    type=click.IntRange(0, MOST_SEED),
+    metavar="S",
+    help=f"Seed of random walks. [default: {DEFAULT_SEED}]",
 )
 
 
@@ -128,6 +133,7 @@ seed_option = click.option(
 @click.option(
     "--max-disk", type=common.MemoryParameter(), metavar="SIZE", help="Stop before DIR has more than this, e.g. 50GiB."
 )
+@click.option("--graph", type=click.Path(path_type=Path), metavar="DIR", help="Write a page with the states to DIR.")
 @common.json_option
 @click.pass_context
 def explore(
@@ -151,6 +157,7 @@ def explore(
     max_memory: int | None,
     checkpoint: Path | None,
     max_disk: int | None,
+    graph: Path | None,
     as_json: bool,
     **options: int | None,
 ) -> int:
@@ -169,8 +176,12 @@ def explore(
     if walks is not None and (no_reduction or any(each is not None for each in (max_states, checkpoint, max_disk))):
         told = "--no-reduction, --max-states, --checkpoint and --max-disk"
         raise UsageError(f"{told} are about visiting every state, which --simulate does not do")
+    if walks is not None and graph is not None:
+        raise UsageError("--graph draws every state, and --simulate does not visit every one")
     if ray is not None and (walks is not None or checkpoint is not None or jobs is not None):
         raise UsageError("--ray does not go with --simulate, --checkpoint or --jobs")
+    if graph is not None:
+        context.with_resource(claimed(graph))
     if ray is not None:
         explores = clustered(ray, engine)
     else:
@@ -199,14 +210,30 @@ def explore(
     if walks is not None:
         found = minimised(target, found)
     budget = _budget(search.caps, walks, max_memory)
-    closing = _closing(context, explores, target, found, budget, walks, checkpoint)
-    value = _as_json(explores, target, found, walks)
-    common.finish(as_json, value, [] if as_json else _lines(target, found), closing)
+    drawing = {} if graph is None else _drawn(target, scope, graph)
+    written = [str(folder) for folder in (checkpoint, drawing.get("written")) if folder is not None]
+    closing = _closing(context, explores, target, found, budget, walks, written)
+    value = {**_as_json(explores, target, found, walks), **({"graph": drawing} if drawing else {})}
+    common.finish(as_json, value, [] if as_json else _lines(target, found, drawing), closing)
     return _code(target, found)
 
 
+def _drawn(target: AttackTarget, scope: Scope, folder: Path) -> dict[str, Any]:
+    """Write a page with the states of the first instance, if they are few enough, and say what was written."""
+    (instance, _), *others = scope.instances
+    graph = state_graph(target.protocol, {target.threat.id: instance})
+    if graph is None:
+        return {
+            "written": None,
+            "detail": f"not drawn: more than {DRAWN} states, too many to read; choose smaller sizes",
+        }
+    write_graph(graph, target.source.family.title, folder)
+    which = f", of the first of {counted(len(others) + 1, 'instance')}" if others else ""
+    return {"written": str(folder), "detail": f"{counted(len(graph['nodes']), 'state')} drawn, {graph['steps']}{which}"}
+
+
 def _in_threads(explores: Explores, jobs: int | None) -> Explores:
-    """Have the engine explore in threads, if it can."""
+    """Return the engine, set to explore in threads if it can."""
     if isinstance(explores, InThreads):
         return explores.in_threads(jobs or 1)
     if jobs is not None and jobs > 1:
@@ -216,7 +243,7 @@ def _in_threads(explores: Explores, jobs: int | None) -> Explores:
 
 @contextmanager
 def _keeping(explores: Explores, search: Search, folder: Path | None, most: int | None) -> Iterator[Explores]:
-    """Have the engine keep what it finds in a folder that is this command's alone, if one is given."""
+    """Yield the engine, with a checkpoint in ``folder``, which is locked for this command, if one is given."""
     if folder is None:
         if most is not None:
             raise UsageError("--max-disk bounds what --checkpoint keeps, which is not given")
@@ -233,7 +260,7 @@ def _keeping(explores: Explores, search: Search, folder: Path | None, most: int 
 
 
 def _question(explores: Explores, search: Search, code: str) -> dict[str, Any]:
-    """Return what a checkpoint is of, by what a reader calls it."""
+    """Return the question of a checkpoint, with readable names of its parts."""
     return {
         "protocol": search.reference,
         "variant": search.variant,
@@ -247,7 +274,7 @@ def _question(explores: Explores, search: Search, code: str) -> dict[str, Any]:
 
 
 def _scope(target: AttackTarget, profile: Profile, memory: int) -> Scope:
-    """Return the instances to explore, each of which can be laid out."""
+    """Return the scope to explore, after a check that each instance fits into memory."""
     scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
     for instance, _ in scope.instances:
         refuse_instance(target.protocol, instance, memory)
@@ -255,7 +282,7 @@ def _scope(target: AttackTarget, profile: Profile, memory: int) -> Scope:
 
 
 def _explored(explores: Explores, target: AttackTarget, search: Search, scope: Scope) -> Coverage:
-    """Run the search, saying how far it is."""
+    """Run the search, and show its progress."""
     with progress() as shown, track_progress(shown) as covered:
         covered.status("laying out the instance")
 
@@ -298,7 +325,7 @@ def _code(target: AttackTarget, found: Coverage) -> int:
 
 
 def _whole(found: Coverage) -> bool:
-    """Whether every state was visited of all that every claim speaks of."""
+    """Whether every state in the scope of every claim was visited."""
     return found.complete and not found.left_out
 
 
@@ -331,7 +358,7 @@ def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: W
     }
 
 
-def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
+def _lines(target: AttackTarget, found: Coverage, drawing: Mapping[str, Any]) -> Iterator[str]:
     facts = f"{found.states_per_second:,.0f} states/s, {found.peak_memory_bytes / (1 << 20):,.0f} MiB at most"
     if not found.walked:
         facts = f"{found.transitions:,} transitions, {facts}"
@@ -353,6 +380,8 @@ def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
     if target.protocol.liveness and not found.walked:
         names = ", ".join(live.name for live in target.protocol.liveness)
         yield from wrapped("not judged", f"{names}: `carnet verify` judges what happens in the end")
+    if drawing:
+        yield from wrapped("graph", drawing["detail"])
     yield ""
     if found.walked:
         yield from counterexamples(target, found)
@@ -365,7 +394,7 @@ def _closing(
     found: Coverage,
     budget: str,
     walks: Walks | None,
-    checkpoint: Path | None,
+    written: Sequence[str],
 ) -> common.Closing:
     return common.Closing(
         verdicts=count_verdicts(verdict_of(found, claim)[0] for claim in target.claims),
@@ -374,7 +403,7 @@ def _closing(
         budget=budget,
         profile=common.profile_line(found.search.profile.name, walks),
         digests={target.protocol.variant: target.protocol.digest},
-        artefacts="" if checkpoint is None else str(checkpoint),
+        artefacts=", ".join(written),
         rerun=common.rerun_command(context),
         seconds=found.seconds,
         versions=common.tool_versions(explores),
@@ -389,11 +418,11 @@ def _budget(caps: Caps, walks: Walks | None, memory: int | None) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# What random walks covered: all of it as JSON values, and in lines only how much it is and what is missing.
+# The coverage of random walks: in full as JSON values; as text, only counts and what was missed.
 
 
 def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[str, Any]:
-    """Return the walks that were asked for, and all that they covered."""
+    """Return the requested walks, and their coverage."""
     walked = found.walked or WalkCoverage()
     return {
         "asked": walks.number,
@@ -423,7 +452,7 @@ def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[st
 
 
 def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
-    """Yield how much was covered of goals, premises, steps and guards, and what was not."""
+    """Yield lines about the coverage of goals, premises, actions and guards, and about what was missed."""
     walked = found.walked or WalkCoverage()
     missed = [name for name in found.search.goals if name not in found.goals]
     yield from _coverage("goals", len(found.search.goals), "reached", missed)
@@ -444,7 +473,7 @@ def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
 
 
 def _coverage(what: str, many: int, how: str, missed: list[str]) -> Iterator[str]:
-    """Say how many of something were seen in some way, and which were not."""
+    """Yield the lines for how many items of one kind were covered, and which were not."""
     if many:
         rest = f"; not {', '.join(missed)}" if missed else ""
         yield from wrapped(what, f"{many - len(missed)} of {many} {how}{rest}")
@@ -455,7 +484,7 @@ def _steps(protocol: Protocol, found: Coverage, goal: str) -> int | None:
 
 
 def _premises(protocol: Protocol, found: Coverage) -> Iterator[tuple[str, int, bool]]:
-    """Yield each premise of a claim by its number, and whether some state met it."""
+    """Yield each premise of a claim, with its number, and whether it held in some state."""
     for claim in found.search.claims:
         for number, premise in enumerate(premises_of(protocol.claim(claim).checked), 1):
             yield claim, number, premise.name in found.goals

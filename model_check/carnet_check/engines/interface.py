@@ -28,6 +28,7 @@ from carnet_check.exports.exhaustion import Visited
 from carnet_check.exports.ground.conditions import Place
 from carnet_check.loading.families import Source
 from carnet_check.results import Result, Verdict
+from carnet_check.semantics import State
 from carnet_spec.language import (
     Action,
     Claim,
@@ -43,6 +44,7 @@ from carnet_spec.language import (
     Threat,
 )
 from carnet_spec.language.terms import Term
+from carnet_spec.trace import TraceStep
 
 # -- tasks and results ----------------------------------------------------------------------------
 
@@ -402,6 +404,28 @@ class Diagnoses(Engine):
         """Yield a small counterexample for each of the first ``most`` obligations of an invariant that are refuted."""
 
 
+class ShowsFailingSteps(Engine):
+    """Finds a state and a step that show why one invariant is not inductive, with what is assumed chosen freely."""
+
+    @abstractmethod
+    def failing_step(
+        self, protocol: Protocol, threat: Threat | None, invariant: str, assumed: Collection[str]
+    ) -> FailingStep:
+        """Return a small state from which a step breaks an invariant; the interpreter has confirmed it.
+
+        Args:
+            protocol: the design.
+            threat: the threat model whose axioms hold; without one, none do.
+            invariant: the claim or lemma that breaks.
+            assumed: the claims and lemmas that hold before the step beside it.
+
+        Raises:
+            UsageError: the invariant is inductive with what is assumed, is not meant to hold under the threat model, or
+                the budget of the solver ended.
+            EngineDisagreement: the interpreter does not confirm the state.
+        """
+
+
 class HasProofHints(Engine):
     """Stores which hypotheses sufficed for its proofs, as hints for other provers."""
 
@@ -593,6 +617,23 @@ class InvariantStatus:
     failing: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
     rests_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FailingStep:
+    """A state, and a step after which an invariant does not hold; nobody says that the state can be reached.
+
+    Attributes:
+        instance: the elements, and what never changes.
+        state: where axioms, the invariant and all that was assumed hold.
+        step: what breaks the invariant; nothing, if ``state`` is the first one and the invariant fails there.
+        excluded_by: the claims and lemmas of the specification that do not hold in ``state``.
+    """
+
+    instance: Instance
+    state: State
+    step: TraceStep | None
+    excluded_by: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

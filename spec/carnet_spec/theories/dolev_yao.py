@@ -19,7 +19,7 @@ from collections.abc import Callable, Container, Sequence
 
 from carnet_spec.language import Draft, Formula, Individual, Kind, MisuseError, Relation, Role, Step, Symbol
 from carnet_spec.language.expressions import called, parameters
-from carnet_spec.language.terms import Member, Var
+from carnet_spec.language.terms import Member, Var, free_variables
 from carnet_spec.language.tracing import called_from
 
 SOURCE = "Dolev and Yao, On the Security of Public Key Protocols, section II"
@@ -63,7 +63,7 @@ class Primitive:
     reveals = True
     """Whether anybody can get the fields back."""
 
-    def __init__(self, *fields: Field, key: Known | None = None) -> None:
+    def __init__(self, *fields: Field, key: Known | None = None, owner: Individual | None = None) -> None:
         """Say what goes in.
 
         Raises:
@@ -76,6 +76,10 @@ class Primitive:
         """The fields that not everybody knows."""
         self.keys = () if key is None else (key,)
         """The shared key, if there is one."""
+        every = (*fields, *self.keys, *(() if owner is None else (owner,)))
+        values = (value for each in every for value in (each.values if isinstance(each, Known) else (each,)))
+        self.variables = frozenset[Var]().union(*(free_variables(value.term) for value in values))
+        """What it is made of, the key and its owner included."""
         self.secrets = tuple(each for each in (*self.keys, *self.parts) if isinstance(each, SharedSecret))
         """The Diffie-Hellman secrets that go in."""
 
@@ -113,7 +117,7 @@ class PublicKeyEncryption(Primitive):
 
     def __init__(self, owner: Individual, *fields: Field) -> None:
         """Encrypt fields for the owner of the private key."""
-        super().__init__(*fields)
+        super().__init__(*fields, owner=owner)
         self.owner = owner
 
     def to_open(self, theory: DolevYao, agent: Individual) -> Formula:
@@ -126,7 +130,7 @@ class Signature(Primitive):
 
     def __init__(self, owner: Individual, *fields: Field) -> None:
         """Sign fields with the private key of the owner."""
-        super().__init__(*fields)
+        super().__init__(*fields, owner=owner)
         self.owner = owner
 
     def to_make(self, theory: DolevYao, agent: Individual) -> Formula:
@@ -216,6 +220,8 @@ class DolevYao:
         self._mentioned: set[Symbol] = set()
         """What messages are made of."""
         self._primitives: dict[Symbol, Primitive] = {}
+        self._unordered: set[Symbol] = set()
+        """Secrets, and messages that are the same with the exponents of their secret in the other order."""
         self._entered = False
 
     def __enter__(self) -> DolevYao:
@@ -227,7 +233,7 @@ class DolevYao:
 
         Raises:
             MisuseError: what honest steps send or parts of messages are is not described, what they know is not
-                pooled or cannot be drawn by the adversary, or two messages have one form.
+                pooled or cannot be drawn by the adversary, two messages have one form, or one has two names.
         """
         if kind is not None:
             return
@@ -235,6 +241,7 @@ class DolevYao:
         for symbol in dict.fromkeys((*honest, *sorted(self._mentioned, key=lambda each: each.name))):
             self._require_complete(symbol)
         self._require_distinct_forms()
+        self._require_one_order()
 
     def _require_complete(self, symbol: Symbol) -> None:
         known = symbol.kind is Kind.KNOWLEDGE
@@ -255,6 +262,15 @@ class DolevYao:
                     f"{other.name} and {symbol.name} have one form, so each is taken for the other: make them one "
                     "relation, or tell them apart by a member of an enumeration in each"
                 )
+
+    def _require_one_order(self) -> None:
+        for symbol, primitive in self._primitives.items():
+            for part in (*primitive.keys, *primitive.parts):
+                if part.relation.symbol in self._unordered and not isinstance(part, SharedSecret):
+                    raise MisuseError(
+                        f"{part.relation.symbol.name}, in {symbol.name}, is the same with its exponents in the other "
+                        "order: write SharedSecret for a secret, and put a share into a message inside of another"
+                    )
 
     def _require_entered(self) -> None:
         if not self._entered:
@@ -280,13 +296,16 @@ class DolevYao:
             what: the message in words, with ``{letter}`` for its arguments.
 
         Raises:
-            MisuseError: the names do not fit the relation, or the form is no primitive.
+            MisuseError: the names do not fit the relation, the form is no primitive, or it lacks an argument.
         """
         self._require_entered()
         agent, *arguments = self._parameters(relation, names)
         primitive, sent = form(*arguments), Known(relation, *arguments)
         if not isinstance(primitive, Primitive):
             raise MisuseError(f"{relation.symbol.name}: a message is made by a primitive, not {called(primitive)}")
+        for argument in arguments:
+            if argument.term not in primitive.variables:
+                raise MisuseError(f"{relation.symbol.name}: the message is not made of {argument!r}: make it a field")
         self._described.add(relation.symbol)
         self._primitives[relation.symbol] = primitive
         self._mentioned |= {each.relation.symbol for each in (sent, *primitive.parts, *primitive.keys)}
@@ -369,6 +388,7 @@ class DolevYao:
         p, x, y = every
         known, share = Known(exponents, x), Known(shares, x)
         self._described |= {shares.symbol, secrets.symbol}
+        self._unordered.add(secrets.symbol)
         self._mentioned |= {exponents.symbol, secrets.symbol}
 
         def publish(step: Step) -> None:
@@ -417,6 +437,7 @@ class DolevYao:
         x, y = self._exponents(sent, primitive)
         if primitive.mentions(x) or primitive.mentions(y):
             return
+        self._unordered.add(sent.relation.symbol)
         places = {x.term: y, y.term: x}
         same = Known(sent.relation, *(places.get(each.term, each) for each in sent.values))
 

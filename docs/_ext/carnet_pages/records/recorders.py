@@ -205,7 +205,7 @@ def rounds(family: Family) -> None:
     protocol = source.protocol(variant)
     judge = Interpreter(protocol, source.instance(protocol, threat, sizes))
     trace = without_delay(judge, trace)
-    chart = sequence_chart(protocol, judge.replay(trace), trace)
+    chart = sequence_chart(judge, judge.replay(trace), trace)
     (sentence,) = (each.sentence for each in protocol.goals if each.name == goal)
     told: dict[str, object] = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest}
     counted = knowers(protocol, judge.instance, chart.parties)

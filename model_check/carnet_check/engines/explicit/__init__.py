@@ -1,8 +1,8 @@
 """Explicit-state search: every reachable state of a finite instance, breadth first.
 
-One function, :func:`explore`, stands before two searches. ``compiled`` lowers the protocol to machine-sized facts and
-runs a generated successor function; ``interpreter`` runs the same search over :mod:`carnet_check.semantics` and is
-there to check the other one. The interpreter takes every step of whatever a search finds before it is handed out.
+The function :func:`explore` runs one of two searches. ``compiled`` packs states into integers and runs a generated
+successor function; ``interpreter`` runs the same search over :mod:`carnet_check.semantics`, and exists to check the
+other one. The interpreter replays every trace of either search before it is returned.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ def explore(
     """Search breadth first, as :meth:`~carnet_check.engines.interface.Explores.explore` says.
 
     Args:
-        protocol: what is explored.
-        instance: that it satisfies the axioms is the caller's business: see :meth:`Interpreter.violated`.
-        invariants, goals, caps, stop_at_first, stop_when_fallen, reduction, watch, threat: as there. Counts are those
-            of the smaller system where something is left out; sibling processes share the memory.
+        protocol: the protocol to explore.
+        instance: the instance; the caller has to check that it satisfies the axioms: see :meth:`Interpreter.violated`.
+        invariants, goals, caps, stop_at_first, stop_when_fallen, reduction, watch, threat: as there. With reductions,
+            counts are those of the reduced system; sibling processes share the memory.
         engine: "compiled" or "interpreter", which never reduces.
-        packed: what the compiled search is run by.
-        symmetry: if anything is left out, let one state represent those that differ in which interchangeable element
-            is which, too.
-        saved: where the compiled search keeps what it finds, and goes on from.
+        packed: the class of the compiled search.
+        symmetry: whether reductions include symmetry, where one state represents those that differ by renaming
+            interchangeable elements.
+        saved: the checkpoint from which the compiled search continues, and in which it stores its results.
 
     An interrupt (Ctrl-C) ends the search like any bound: the result says what was covered.
 
     Raises:
         SpecificationError: the instance does not fit the protocol.
         EngineDisagreement: the interpreter does not confirm a trace.
-        UsageError: what was saved is not what such a search kept.
+        UsageError: the checkpoint is damaged or belongs to another search.
     """
     if engine not in SEARCHES:
         raise ValueError(f"no search '{engine}'; known: {', '.join(SEARCHES)}")
@@ -89,11 +89,11 @@ def sample(
     watch: Report | None = None,
     threat: str = "",
 ) -> Exploration:
-    """Take random walks, and look in every state on the way for what violates an invariant or reaches a goal.
+    """Take random walks, and check in every state on them whether an invariant is violated or a goal is reached.
 
-    Nothing is left out of a state, so which walks are taken does not depend on what is looked for. All walks are taken,
-    also where something is found; a trace is the beginning of the first walk on which it was, without its detours.
-    The arguments are those of :func:`explore`; ``packed`` is what takes the walks, and states are not capped.
+    There are no reductions, so the walks do not depend on the invariants and goals. All walks are taken, even after a
+    result; a trace is the prefix of the first walk with that result, without superfluous steps. The arguments are those
+    of :func:`explore`; ``packed`` is the class that takes the walks, and states are not capped.
 
     Raises:
         SpecificationError: the instance does not fit the protocol.
@@ -112,7 +112,7 @@ def _confirmed(
     goals: Sequence[Goal],
     threat: str,
 ) -> Exploration:
-    """Write each trace out with its deductions, and make sure that it leads to what it was found for."""
+    """Add the deductions to each trace, and check that it ends in the violation or goal that it was found for."""
     expander = _TraceExpander(interpreter)
     bodies = {invariant.name: invariant for invariant in invariants}
     wanted = {goal.name: goal for goal in goals}
@@ -140,7 +140,7 @@ def _confirmed(
 
 @dataclass(slots=True)
 class _Prefix:
-    """How some traces begin: their steps, written out with deductions, where these lead, and how they go on."""
+    """A common prefix of some traces: its steps with deductions, the state after them, and the continuations."""
 
     steps: tuple[TraceStep, ...]
     state: State
@@ -148,7 +148,7 @@ class _Prefix:
 
 
 class _TraceExpander:
-    """Writes traces out with their deductions; how several of them begin is worked out once."""
+    """Adds deductions to traces; a common prefix of several traces is computed once."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
@@ -156,7 +156,7 @@ class _TraceExpander:
         self._start = _Prefix(tuple(written), state)
 
     def expanded(self, steps: tuple[TraceStep, ...]) -> tuple[tuple[TraceStep, ...], State]:
-        """Return the steps, which list no deduction, with every deduction between them, and where they lead.
+        """Return the steps, which are without deductions, with every deduction between them, and the state after them.
 
         Raises:
             NotEnabled: a step cannot be taken.

@@ -12,14 +12,14 @@ from carnet_check.engines.exploration import NO_CAPS, Caps
 from carnet_command.interrupts import require_uninterrupted
 
 Report = Callable[[int, int], None]
-"""Called now and then with the states found and the depth reached."""
+"""Called about once a second with the states found and the depth reached."""
 
 
 class Watch:
-    """Holds a running search to its bounds and reports on it about once a second.
+    """Checks the bounds of a running search, and reports its progress about once a second.
 
     Attributes:
-        elsewhere: the bytes that other processes hold for this search alone.
+        elsewhere: the memory in bytes that other processes use for this search alone.
     """
 
     def __init__(self, caps: Caps = NO_CAPS, progress: Report | None = None) -> None:
@@ -31,25 +31,25 @@ class Watch:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the search began, without those that were no part of it."""
+        """Seconds since the search began, without excluded ones."""
         return time.monotonic() - self._began
 
     def leave_out(self, seconds: float) -> None:
-        """Count some seconds as no part of the search: what they were spent on is done once on a machine."""
+        """Exclude some seconds from the time of the search: those of work that is done once on a machine."""
         self._began += seconds
 
     def exceeded(self, states: int) -> str | None:
-        """Return the bound that ``states`` states go beyond, if any.
+        """Return the bound that is exceeded with ``states`` states, or None.
 
         Raises:
-            KeyboardInterrupt: a signal came, even if something swallowed the exception for it.
+            KeyboardInterrupt: a signal came, even if other code swallowed its exception.
         """
         require_uninterrupted()
         caps = self._caps
         if caps.states is not None and states >= caps.states:
             return "states"
         if caps.memory is not None:
-            # The workers together hold more, and this one more than its share: one that does not goes on.
+            # The workers together exceed the limit, and this one exceeds its share; the other workers continue.
             own = resident_bytes() + self.elsewhere
             if own * caps.workers > caps.memory and (caps.workers == 1 or own + _resident_in_siblings() > caps.memory):
                 return "memory"
@@ -58,7 +58,7 @@ class Watch:
         return None
 
     def report(self, states: int, depth: int) -> None:
-        """Call the progress function, if a second has passed since it was called last."""
+        """Call the progress function, if the last call was a second ago."""
         now = time.monotonic()
         if self._progress is not None and now - self._reported >= 1.0:
             self._reported = now
@@ -66,7 +66,7 @@ class Watch:
 
 
 def resident_bytes() -> int:
-    """Return the memory this process holds now."""
+    """Return the memory that this process uses now."""
     return _resident_of("self")
 
 
@@ -79,11 +79,11 @@ def _resident_in_siblings() -> int:
 def _resident_of(process: str) -> int:
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:  # it has ended
+    except OSError:  # the process has ended
         return 0
 
 
 def peak_bytes() -> int:
-    """Return the most memory this process ever held."""
+    """Return the peak memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if os.uname().sysname == "Darwin" else peak * 1024

@@ -24,14 +24,14 @@ from carnet_spec.language import Goal, Instance, Invariant, Protocol, Row
 
 @dataclass(frozen=True)
 class Explicit(PackedExplorer, ListsStates, Observes, Samples, OnCluster):
-    """Explores in Python, in the ``places`` that there are, and hands out the states that it visited."""
+    """Explores in Python, in this process or in ``places``, and can return the states that it visited."""
 
     name: ClassVar = "explicit"
     purpose: ClassVar = "every state of small instances, and the shortest attack where a claim falls"
     places: Places | None = None
 
     def on_cluster(self, address: str) -> Self:
-        """Return the same engine, whose searches go on in a Ray cluster; what decides liveness stays here.
+        """Return the same engine; its searches move to a Ray cluster, but liveness is decided in this process.
 
         Raises:
             UsageError: there is no cluster at this address.
@@ -39,19 +39,19 @@ class Explicit(PackedExplorer, ListsStates, Observes, Samples, OnCluster):
         return replace(self, places=RayPlaces(address))
 
     def searches_by(self) -> Callable[..., PackedSearch]:
-        """Return what makes a search."""
+        """Return the constructor of searches."""
         return self.packed if self.places is None else functools.partial(PlacesSearch, places=self.places)
 
     def visited(
         self, protocol: Protocol, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
     ) -> Visited:
-        """Run the compiled search to its end."""
+        """Run the compiled search to its end, and return the visited states."""
         return visit(protocol, instance, invariants, goals)
 
     def observed(
         self, protocol: Protocol, instance: Instance, caps: Caps, watch: Callable[[int, int], None] | None = None
     ) -> Observed | None:
-        """Run the compiled search, and look at its layout."""
+        """Run the compiled search, and read the changing places off its layout."""
         return observe(protocol, instance, caps, watch)
 
     def sampling(self, walks: Walks) -> ExplicitWalker:
@@ -71,13 +71,13 @@ EXPLICIT = Explicit()
 
 
 # --------------------------------------------------------------------------------------------------
-# Which places ever change: those that the layout gave a field by the end of a search that leaves nothing out.
+# The places that ever change: those with a field in the layout at the end of a search without reductions.
 
 
 def observe(
     protocol: Protocol, instance: Instance, caps: Caps, watch: Callable[[int, int], None] | None
 ) -> Observed | None:
-    """Visit every state, without reduction; return nothing if the search stops at ``caps``."""
+    """Visit every state, without reduction; return None if the search stops at ``caps``."""
     model = build(Interpreter(protocol, instance), (), (), reduce=False)
     run = PackedSearch(model, Watch(replace(caps, workers=1), watch), enough=0, dominance=False)
     stopped_by = run.run()
@@ -96,16 +96,16 @@ def observe(
 
 
 # --------------------------------------------------------------------------------------------------
-# The states that a search visited, as a certificate holds them: which bits they have, and what each bit says.
+# The visited states in the form of a certificate: their bits, and the meaning of each bit.
 #
-# Of a place that nothing reads, nothing is known. A fact that a rule inserts holds at most where its bit says so,
-# since a state is saturated and what may be reached step by step is not. Everything else is as its bit says.
+# The value of a place that nothing reads is unknown. A fact that a rule inserts holds only if its bit says so, but need
+# not hold then: the stored states are saturated, the reachable ones need not be. All other places are exact.
 
 
 def visit(protocol: Protocol, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]) -> Visited:
-    """Visit every state that a search for these invariants and goals visits, whichever unused element is drawn.
+    """Visit every state that a search for these invariants and goals visits, trying every unused element.
 
-    One of them may stand for all, but then the others lead out of the states that were visited.
+    If one unused element represented all, draws of the others would lead out of the visited states.
     """
     model = build(Interpreter(protocol, instance), invariants, goals, reduce=True, every_draw=True)
     run = PackedSearch(model, Watch(), enough=0, dominance=True)
@@ -117,7 +117,7 @@ def visit(protocol: Protocol, instance: Instance, invariants: Sequence[Invariant
 
 
 def _columns(states: Sequence[int], size: int) -> bytes:
-    """Write states as a table, column by column: where most rows have what the row before has, that compresses well."""
+    """Write states as a table, column by column: neighbouring states mostly agree, so this compresses well."""
     rows = b"".join(state.to_bytes(size, "big") for state in states)
     return b"".join(rows[column::size] for column in range(size))
 
@@ -169,7 +169,7 @@ class _Described:
                 self._known[name, row, None if relation else str(value)] = status
 
     def _field(self, name: str, place: Place) -> Iterator[Status]:
-        """Give each value a bit; of a relation, the value that says that it holds."""
+        """Yield a status for each value of a place; for a relation, only for the value that it holds."""
         kind = "AtMost" if name in self._inserted else "Exactly"
         bits: list[Bit | None] = []
         for value in place.values:

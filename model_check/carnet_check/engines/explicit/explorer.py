@@ -1,4 +1,4 @@
-"""What engines have in common that run the explicit search, each with a search of its own."""
+"""The base classes of engines that run the explicit search, each with its own search class."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from carnet_spec.language import Eventually, Instance, Protocol
 class PackedExplorer(Explorer, DecidesLiveness, Checkpointing):
     """Explores with :func:`carnet_check.engines.explicit.explore`, and decides liveness in Python."""
 
-    packed: ClassVar[type[PackedSearch]] = PackedSearch  # what runs the search
-    checkpoint: Checkpoint | None = None  # where searches keep what they find, if they do
+    packed: ClassVar[type[PackedSearch]] = PackedSearch  # the class of the search
+    checkpoint: Checkpoint | None = None  # where searches store their results
 
     def keeping(self, checkpoint: Checkpoint) -> Self:
-        """Return the same engine with a checkpoint; what decides liveness keeps nothing."""
+        """Return the same engine with a checkpoint, which searches for liveness do not use."""
         return replace(self, checkpoint=checkpoint)
 
     def searches_by(self) -> Callable[..., PackedSearch]:
-        """Return what makes a search."""
+        """Return the constructor of searches."""
         return self.packed
 
     def explore(self, protocol: Protocol, instance: Instance, **options: Unpack[SearchOptions]) -> Exploration:
@@ -52,7 +52,7 @@ class PackedExplorer(Explorer, DecidesLiveness, Checkpointing):
         self, protocol: Protocol, instance: Instance, *, liveness: Sequence[Eventually], **options: Unpack[LassoOptions]
     ) -> Exploration:
         """Run the compiled search, and look for fair components."""
-        from carnet_check.engines.explicit.liveness import lassos  # it needs NumPy, which most runs do not
+        from carnet_check.engines.explicit.liveness import lassos  # imports NumPy, which most runs do not need
 
         return lassos(protocol, instance, liveness, **options)
 
@@ -61,10 +61,10 @@ class PackedExplorer(Explorer, DecidesLiveness, Checkpointing):
 class PackedWalker(Walker):
     """Walks with :func:`carnet_check.engines.explicit.sample`."""
 
-    packed: ClassVar[type[PackedWalks]] = PackedWalks  # what takes the walks
+    packed: ClassVar[type[PackedWalks]] = PackedWalks  # the class of the walks
 
     def explore(self, protocol: Protocol, instance: Instance, **options: Unpack[SearchOptions]) -> Exploration:
-        """Take the walks, one after the other and all of them, with nothing left out of a state."""
+        """Take all walks, one after the other, without reductions."""
         return sample(
             protocol,
             instance,

@@ -1,11 +1,11 @@
-"""Layout: a state as one Python integer that has room only for what ever changed.
+"""Layout: a state as one Python integer, with bits only for places that ever changed.
 
 A **place** is one mutable symbol at one row. It gets a field of bits when a step first gives it another value than in
 the first state; until then it is a constant. A field holds the number of the place's value, and number 0 is the value
-in the first state: so the first state is 0, and a state keeps its integer when fields are added later.
+in the first state. So the first state is 0, and a state keeps its integer when fields are added later.
 
-Whoever reads places says which, by patterns, and is told of every field they get. What was worked out for some value of
-the bits read so far stays true: only states that are 0 elsewhere come with the same value.
+Readers of places register patterns of rows, and are notified of every new field. An answer that was computed for some
+value of the bits read so far stays valid, since it was computed for states in which all new bits are 0.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from carnet_spec.language.analysis.polarity import signed_parts
 from carnet_spec.language.expressions import used_symbol
 
 WORD = 64
-"""No field has bits in two words of so many bits."""
+"""The bits of a machine word; no field crosses the boundary of two words."""
 
 Value = str | bool
-"""What a place holds: an element of a sort, or whether a relation holds there."""
+"""The value of a place: an element of a sort, or whether a relation holds there."""
 
 Pattern = tuple[frozenset[str] | None, ...]
-"""For each argument, the elements it may be; nothing stands for any."""
+"""For each argument, the elements that it may be; None allows any."""
 
 
 def matches(pattern: Pattern, row: Row) -> bool:
-    """Whether a row is one that the pattern describes."""
+    """Whether a row matches the pattern."""
     return all(allowed is None or element in allowed for allowed, element in zip(pattern, row, strict=True))
 
 
@@ -45,15 +45,15 @@ class Place:
     shift: int = 0
     mask: int = 0
     unclear: dict[Callable[[], None], None] = field(default_factory=dict)
-    """Whom to tell that writing the first value here is no longer nothing."""
+    """Callbacks for when the place gets a field: writing its first value is a change from then on."""
 
     def bits(self, value: Value) -> int:
-        """Return the field holding a value."""
+        """Return the bits of the field for a value."""
         return self.values.index(value) << self.shift
 
 
 class Table:
-    """One symbol, in the form that generated code looks it up."""
+    """One symbol, in the form that generated code reads."""
 
     def __init__(self, symbol: Symbol, places: dict[Row, Place]) -> None:
         self.symbol = symbol
@@ -66,7 +66,7 @@ class Table:
         self._indexes: dict[tuple[int, ...], dict[Row, list[Row]]] = {}
 
     def index(self, known: tuple[int, ...]) -> dict[Row, list[Row]]:
-        """Map what stands at the ``known`` positions to what may stand at the others where a relation holds."""
+        """Map the elements at the ``known`` positions to the elements at the other positions of possible rows."""
         if known not in self._indexes:
             self._indexes[known] = {}
             for row, mask in self.masks.items():
@@ -75,7 +75,7 @@ class Table:
         return self._indexes[known]
 
     def widen(self, place: Place) -> None:
-        """Take notice that a place got a field."""
+        """Update the table after a place got a field."""
         self.masks[place.row] = place.mask
         self.elements[place.row] = {number << place.shift: value for number, value in enumerate(place.values)}
         if place.row not in self.first:
@@ -90,20 +90,20 @@ def _enter(index: dict[Row, list[Row]], known: tuple[int, ...], row: Row) -> Non
 
 
 class Grouping(Shape):
-    """Says which places get their fields together."""
+    """Decides which places get their fields together."""
 
     def orbit(self, place: Place) -> Sequence[Place]:
-        """Return the places that do when one does, which is among them."""
+        """Return the places that get their fields together with ``place``, itself included."""
 
     def take(self, orbit: Sequence[Place]) -> None:
-        """Take note that they did."""
+        """Update the grouping after the places of an orbit got their fields."""
 
 
 class Layout:
     """All places of a protocol on an instance; ``start`` is the first state before any deduction.
 
     Attributes:
-        grouping: which places get their fields together; by default each alone.
+        grouping: decides which places get their fields together; by default each alone.
     """
 
     def __init__(self, protocol: Protocol, instance: Instance, start: State) -> None:
@@ -123,14 +123,14 @@ class Layout:
 
     @property
     def fields(self) -> list[tuple[str, Row]]:
-        """The places that have a field, in the order in which they got it: from it follows what states are like."""
+        """The places with a field, in the order in which they got it; this order determines the encoding of states."""
         return [(place.symbol.name, place.row) for place in self._fields]
 
     def give_fields(self, fields: Iterable[tuple[str, Row]]) -> None:
-        """Give places their fields as another layout of the same instance did.
+        """Give places their fields in the order of another layout of the same instance.
 
         Raises:
-            LookupError: there is no such place.
+            LookupError: a place does not exist.
         """
         for name, row in fields:
             place = self.tables[name].places[row]
@@ -147,7 +147,7 @@ class Layout:
     def written(self, writes: Iterable[tuple[Place, Value]], forget: Callable[[], None]) -> tuple[int, int]:
         """Return masks such that ``(s | first) ^ second`` is ``s`` after the writes, giving places fields.
 
-        Once a place gets its field that was written its first value, ``forget`` is called: the masks leave it out.
+        ``forget`` is called when a place that was written with its first value gets a field: the masks then lack it.
         """
         touched = cleared = 0
         for place, value in writes:
@@ -162,7 +162,7 @@ class Layout:
         return touched, cleared
 
     def encode(self, state: State) -> int:
-        """Pack a state; places without a field are left out."""
+        """Return the integer of a state; places without a field are ignored."""
         packed = state.spent if self.spent else 0
         for place in self._fields:
             name = place.symbol.name
@@ -208,12 +208,12 @@ def _places(symbol: Symbol, instance: Instance, start: State) -> dict[Row, Place
     return places
 
 
-# -- Folding: what an instance decides about a formula before any state is known -------------------
+# -- Folding: partial evaluation of formulas with the rigid facts of an instance -------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A formula that must hold, or must not."""
+    """A formula and the truth value that it must have."""
 
     term: Term
     wanted: bool
@@ -221,7 +221,7 @@ class Condition:
 
 
 def conditions_in(term: Term, wanted: bool = True) -> list[Condition]:
-    """Split a formula (or its negation) into parts that must all hold."""
+    """Split a formula (or its negation) into conditions that must all be met."""
     return [
         Condition(part, sign, frozenset(var.name for var in terms.free_variables(part)))
         for part, sign in signed_parts(term, wanted)
@@ -229,7 +229,7 @@ def conditions_in(term: Term, wanted: bool = True) -> list[Condition]:
 
 
 class Folding:
-    """Replaces by their values what has no variables and never changes; an element stands as a member of its sort."""
+    """Replaces closed rigid terms by their values; an element is written as a member of its sort."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
@@ -281,7 +281,7 @@ class Folding:
         )
 
     def domain(self, var: terms.Var, pool: Row, tests: Sequence[Condition]) -> Row:
-        """Return the elements of the pool that no condition on this variable alone rules out."""
+        """Return the elements of the pool that satisfy all conditions on this variable alone."""
         decided = [test for test in tests if test.needs == {var.name} and not changes(test.term)]
         return tuple(
             element
@@ -294,7 +294,7 @@ class Folding:
         )
 
     def domains(self, variables: Sequence[terms.Var], tests: Sequence[Condition]) -> dict[str, Row]:
-        """Return the elements that variables ranging over their sorts may be."""
+        """Return the possible elements of variables that range over their sorts."""
         return {var.name: self.domain(var, self.instance.of(var.sort), tests) for var in variables}
 
     def _rigid(self, symbol: Symbol, args: tuple[Term, ...]) -> Term:
@@ -310,22 +310,22 @@ class Folding:
 
 
 def changes(term: Term) -> bool:
-    """Whether a term reads anything that may change."""
+    """Whether a term reads a mutable symbol."""
     return any(symbol.mutable for symbol in terms.symbols_of(term))
 
 
 # --------------------------------------------------------------------------------------------------
-# Patterns: which places a formula reads and an update writes, whatever its variables stand for.
+# Patterns: the places that a formula may read and an update may write, for all values of variables.
 
 Domains = Mapping[str, Row]
-"""The elements that each variable may stand for."""
+"""The possible elements of each variable."""
 
 Read = tuple[str, Pattern]
-"""The name of a mutable symbol, and the rows that are read there."""
+"""The name of a mutable symbol, and the pattern of the rows that are read."""
 
 
 def read_by(term: Term, domains: Domains, folding: Folding) -> Iterator[Read]:
-    """Yield what a term reads."""
+    """Yield the places that a term reads."""
     match term:
         case terms.Exists(bound, body):
             domains = {**domains, **folding.domains(bound, conditions_in(body, True))}
@@ -338,7 +338,7 @@ def read_by(term: Term, domains: Domains, folding: Folding) -> Iterator[Read]:
 
 
 def read_by_guards(action: Action, domains: Domains, folding: Folding) -> Iterator[Read]:
-    """Yield what decides whether an action can be taken."""
+    """Yield the places that decide whether an action is enabled."""
     for guard in action.guards:
         if guard.kind is not GuardKind.FRESH:
             yield from read_by(guard.formula, domains, folding)
@@ -347,13 +347,13 @@ def read_by_guards(action: Action, domains: Domains, folding: Folding) -> Iterat
 
 
 def read_by_update(update: Update, domains: Domains, folding: Folding) -> Iterator[Read]:
-    """Yield what decides whether, where and what an update writes."""
+    """Yield the places that decide whether, where and what an update writes."""
     for term in (*update.args, update.when, *([] if update.value is None else [update.value])):
         yield from read_by(term, domains, folding)
 
 
 def pattern_of(args: Iterable[Term], domains: Domains, instance: Instance) -> Pattern:
-    """Return the rows that arguments may amount to."""
+    """Return the pattern of the possible values of arguments."""
     return tuple(_elements(arg, domains, instance) for arg in args)
 
 
@@ -379,12 +379,12 @@ def _elements(term: Term, domains: Domains, instance: Instance) -> frozenset[str
 # A place is relevant if an invariant, a goal or a guard reads it, or if it decides whether, where or what an update of
 # a relevant place writes. Two states that agree on the relevant places enable the same steps, which lead to states
 # that agree again, and both satisfy the same invariants and goals: agreement on relevant places is a bisimulation. So
-# leaving the others out loses no violation, no goal and no shortest trace; only states that differ in nothing else
-# fall together.
+# leaving the others out loses no violation, no goal and no shortest trace; it only merges states that agree on all
+# relevant places.
 
 
 class Relevance:
-    """Which places matter; all of them, unless told what is watched."""
+    """The relevant places; without watched rows, all of them."""
 
     def __init__(self) -> None:
         self._patterns: dict[str, list[Pattern]] | None = None
@@ -396,7 +396,7 @@ class Relevance:
         domains: Mapping[str, Domains],
         folding: Folding,
     ) -> Relevance:
-        """Find what matters to the ``watched`` rows and to whether any step can be taken."""
+        """Compute the places that matter to the ``watched`` rows and to the enabledness of steps."""
         found = Relevance()
         found._patterns = {}
         found._add(watched)
@@ -414,15 +414,15 @@ class Relevance:
         return found
 
     def patterns(self, symbol: str) -> Sequence[Pattern]:
-        """Return the rows of a symbol that matter; none, where all of all symbols do."""
+        """Return the relevant rows of a symbol; empty if all places of all symbols are relevant."""
         return () if self._patterns is None else self._patterns.get(symbol, ())
 
     def of_place(self, symbol: str, row: Row) -> bool:
-        """Whether one place matters."""
+        """Whether one place is relevant."""
         return self._patterns is None or any(matches(pattern, row) for pattern in self._patterns.get(symbol, ()))
 
     def of_update(self, update: Update, domains: Domains, folding: Folding) -> bool:
-        """Whether an update may write a place that matters."""
+        """Whether an update may write a relevant place."""
         if self._patterns is None:
             return True
         written = pattern_of(update.args, domains, folding.instance)

@@ -1,17 +1,17 @@
-"""Liveness in a finite instance: a fair run that waits for ever, or that there is none among all its states.
+"""Deciding liveness in a finite instance: finding a fair run that violates it, or showing that there is none.
 
-A run waits in vain for a response if it reaches the trigger and then no state with the response. So it stays, from some
-state on, in one strongly connected part of the graph without the response, and goes round there for ever; or it stays
-in one state. It is fair if each action that is to be taken fairly can change nothing in some state of that part, or is
-taken inside it. A larger part leaves more room for either, so only largest ones (components) are looked at.
+A run violates a property if it reaches the trigger and then no state with the response. From some state on, it stays in
+one strongly connected subgraph without the response, and cycles there for ever, or it stutters in one state. It is
+weakly fair if each fair action is not open in some state of that subgraph, or is taken inside it. A larger subgraph can
+only be fairer, so only maximal ones (components) are considered.
 
-Where an action is to be taken strongly fairly, it can change nothing in any state of the part, or is taken inside. A
-part in which it is open and never taken has to do without the states in which it is open: what is left is divided into
-components again, until nothing is taken away (E. A. Emerson and C.-L. Lei, "Modalities for model checking: branching
-time logic strikes back", Science of Computer Programming 8(3), 1987).
+A strongly fair action must not be open in any state of the subgraph, or be taken inside it. If it is open and never
+taken in a component, the states in which it is open are removed, and the rest is divided into components again, until
+no state is removed (E. A. Emerson and C.-L. Lei, "Modalities for model checking: branching time logic strikes back",
+Science of Computer Programming 8(3), 1987).
 
-What an action that is taken fairly writes belongs to the packed state, so that a step changes the one if, and only if,
-it changes the other. Decided in docs/adr/0029-liveness-of-an-instance-is-decided-by-fair-components.md.
+All places that a fair action writes are part of the packed state, so a step changes the packed state exactly if it
+changes the state. Decided in docs/adr/0029-liveness-of-an-instance-is-decided-by-fair-components.md.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from carnet_spec.trace import Trace, TraceStep
 
 RESPONSE = "$response "
 ALLOWED = "$allowed "
-"""Begin the names of what is looked for beside triggers; no goal of a specification is called so."""
+"""Prefixes of the names of monitors other than triggers; no goal of a specification has them."""
 
 
 def lassos(
@@ -62,11 +62,11 @@ def lassos(
     watch: Report | None = None,
     threat: str = "",
 ) -> Exploration:
-    """Visit every state, and look for a fair run that waits for ever, for each liveness property.
+    """Visit every state, and look for a fair run that violates each liveness property.
 
-    The arguments are those of :meth:`~carnet_check.engines.interface.DecidesLiveness.lassos`. What is returned has a
-    lasso, with its deductions, for each property that fails; a way to the trigger of each that is reached; and which
-    properties are undecided, because the instance cuts a run short.
+    The arguments are those of :meth:`~carnet_check.engines.interface.DecidesLiveness.lassos`. The result has a lasso,
+    with its deductions, for each violated property, a trace to each trigger that is reached, and the properties that
+    are undecided because limits of the instance end a run.
     """
     stepwise = with_rules_as_steps(protocol, liveness)
     found: list[Exploration] = []
@@ -82,11 +82,11 @@ def lassos(
 
 
 Stated = tuple[str, Eventually]
-"""The name of a property, and the property of some elements, which is called as no other one is."""
+"""The name of a property, and the property for given elements, with a unique name."""
 
 
 def _together(protocol: Protocol, instance: Instance, liveness: Sequence[Eventually]) -> list[list[Stated]]:
-    """Return the properties of elements in groups that want the same steps taken fairly, so that a graph serves all."""
+    """Return the properties for given elements, in groups with the same fair steps, which can share a graph."""
     groups: list[list[Stated]] = []
     every = ((live.name, each) for live in liveness for _, each in at_each(live, instance))
     for number, (name, each) in enumerate(every):
@@ -101,14 +101,14 @@ def _together(protocol: Protocol, instance: Instance, liveness: Sequence[Eventua
 
 
 def _left(caps: Caps, found: Sequence[Exploration]) -> Caps:
-    """Return the bounds without what searches used up."""
+    """Return the caps that earlier searches left."""
     states = None if caps.states is None else caps.states - sum(each.states for each in found)
     seconds = None if caps.seconds is None else caps.seconds - sum(each.seconds for each in found)
     return replace(caps, states=states, seconds=seconds)
 
 
 def _joined(found: Sequence[Exploration], rules: Collection[str]) -> Exploration:
-    """Return what several graphs of one instance showed: all that was visited, and the first lasso of each property."""
+    """Return the union of results for one instance: all visited states, and the first lasso of each property."""
     last = found[-1]
     violations = {name: trace for each in reversed(found) for name, trace in each.violations.items()}
     undecided = {name: why for each in found for name, why in each.undecided.items() if name not in violations}
@@ -128,7 +128,7 @@ def _joined(found: Sequence[Exploration], rules: Collection[str]) -> Exploration
 
 
 def _decided(visited: _Visited, group: Sequence[Stated], threat: str) -> Exploration:
-    """Visit every state of a divided protocol, and look for a lasso for each property of elements."""
+    """Visit every state of a divided protocol, and look for a lasso for each property of a group."""
     explored = search(visited.judge.protocol, visited.run)
     visited.look()
     violations: dict[str, Trace] = {}
@@ -150,7 +150,7 @@ def _decided(visited: _Visited, group: Sequence[Stated], threat: str) -> Explora
 
 
 class _Visited:
-    """All states of an instance, and what holds in which of them."""
+    """All states of an instance, and the states in which monitored formulas hold."""
 
     def __init__(self, judge: Interpreter, liveness: Sequence[Eventually], watch: Watch, reduction: bool) -> None:
         self.judge = judge
@@ -177,13 +177,13 @@ class _Visited:
         return np.fromiter(map(bool, answers), np.bool_, len(states))
 
     def waiting(self, live: Eventually) -> Waiting:
-        """Return where ``live`` waits; a state of which not every step is known may be left by an unknown one."""
+        """Return the states that wait for the response of ``live``; an unexpanded state may have unknown steps."""
         waits = ~self._marks[_response_of(live).name]
         waits[self._graph.expanded :] = False
         return Waiting(self._graph, waits & self._marks[trigger_of(live).name], waits, self._levels)
 
     def judged(self, live: Eventually) -> tuple[Round | None, str]:
-        """Return where ``live`` is waited for in vain, if anywhere, or else what leaves it open."""
+        """Return a fair lasso that violates ``live``, or None and the reason why that is undecided, if it is."""
         waiting = self.waiting(live)
         strong = frozenset(map(self.label, live.strong))
         found = waiting.round({self.label(name): self.closed(name) for name in live.fair}, strong)
@@ -196,12 +196,12 @@ class _Visited:
         return ~self._graph.open_to(self.label(action))
 
     def allowed(self, action: str) -> Marks:
-        """Return marks where its guards allow an action that can change nothing in the instance, which may be why."""
+        """Return marks at states in which guards allow an action that is not open, perhaps due to instance limits."""
         name = f"{ALLOWED}{action}"
         return self.idle(action) & self._marks[name] if name in self._marks else self._graph.marks([])
 
     def closed(self, action: str) -> Marks:
-        """Return marks where an action can change nothing, in no larger instance either."""
+        """Return marks at states in which an action is not open, in larger instances, too."""
         return self.idle(action) & ~self.allowed(action)
 
     def label(self, action: str) -> int:
@@ -217,7 +217,7 @@ class _Visited:
         source, target, label = step
         states = self.run.states
         action = self.run.named[label - 1] if label else ""
-        return self.run.step_between(states[source], states[target], action)[0]
+        return self.run.step_between(states[source], states[target], (action,) if action else self.run.fired)[0]
 
 
 def _response_of(live: Eventually) -> Goal:
@@ -225,18 +225,18 @@ def _response_of(live: Eventually) -> Goal:
 
 
 # --------------------------------------------------------------------------------------------------
-# The states of an instance as a graph: every step that changes something, told apart where its action is named.
+# The state graph of an instance: every step that changes the state, with a label if its action is named.
 #
-# The search is the explicit one, without dominance. A state that was reached at less cost has every step that one
-# reached at more cost has, so it stands for it where reachability is asked; but the steps of a run that goes on for
-# ever are those of its own states.
+# The search is the explicit one, without dominance. A state that was reached at less cost has all steps of the same
+# state reached at more cost, so it may represent that one for reachability. But a run that goes on for ever needs the
+# steps of its own states.
 
 UNNAMED = 0
-"""Labels the steps of all actions that are not named."""
+"""The label of the steps of all actions that are not named."""
 
 
 class GraphSearch(PackedSearch):
-    """A search that keeps the steps that it finds, with a label for those of ``named`` actions."""
+    """A search that stores all steps, with a label for those of ``named`` actions."""
 
     def __init__(self, model: Model, watch: Watch, named: Sequence[str]) -> None:
         super().__init__(model, watch, enough=0, dominance=False)
@@ -249,7 +249,7 @@ class GraphSearch(PackedSearch):
         self._sources, self._targets, self._labels = array("I"), array("I"), array("H")
 
     def graph(self) -> Graph:
-        """Return the states and the steps from those that were expanded."""
+        """Return the graph of all states, with the steps of the expanded ones."""
         sources, targets = (np.array(each, np.int64) for each in (self._sources, self._targets))
         whole = sources < self.expanded
         labels = np.array(self._labels, np.int64)[whole]
@@ -297,7 +297,7 @@ class GraphSearch(PackedSearch):
 
 @dataclass(frozen=True)
 class Graph:
-    """States by their numbers, and the steps between them; the first ``expanded`` states have all of theirs.
+    """The numbered states, and the steps between them; the first ``expanded`` states have all their steps.
 
     ``labels`` are 0, or the number of a named action, counted from 1.
     """
@@ -309,29 +309,29 @@ class Graph:
     labels: Numbers
 
     def marks(self, places: Numbers | Sequence[int]) -> Marks:
-        """Return marks at some states."""
+        """Return a Boolean array that is true at some states."""
         found = np.zeros(self.states, np.bool_)
         found[places] = True
         return found
 
     def open_to(self, label: int) -> Marks:
-        """Return marks at the states in which a named action has a step that changes something."""
+        """Return marks at the states in which a named action is open."""
         return self.marks(self.sources[self.labels == label])
 
     def within(self, allowed: Marks) -> Graph:
-        """Return the graph with the steps alone that stay within some states."""
+        """Return the graph with only the steps inside a set of states."""
         inside = allowed[self.sources] & allowed[self.targets]
         return Graph(self.states, self.expanded, self.sources[inside], self.targets[inside], self.labels[inside])
 
     def ordered(self) -> tuple[Numbers, Numbers]:
-        """Return where the steps of each state begin, and where they lead."""
+        """Return the steps in compressed-row form: the offset of each state's steps, and their targets."""
         return by_source(self.sources, self.targets, self.states)
 
 
-# -- Components: where a run can go round in a graph, found on arrays of numbers -------------------
+# -- Components: the strongly connected components of a graph, on arrays of numbers ----------------
 #
-# A graph is given by the ends of its edges; nodes are numbers below ``size``. What is neither on a cycle nor between
-# two of them is taken away first, by whole levels; Tarjan's algorithm, without recursion, divides what is left.
+# A graph is given by the ends of its edges; nodes are numbers below ``size``. Nodes that are neither on a cycle nor
+# between two cycles are removed first, by whole levels; Tarjan's algorithm, without recursion, divides the rest.
 #
 # Source: R. Tarjan, "Depth-First Search and Linear Graph Algorithms", SIAM J. Comput. 1(2), 1972.
 
@@ -341,10 +341,10 @@ NOWHERE = -1
 
 
 def components(sources: Numbers, targets: Numbers, size: int) -> Numbers:
-    """Return for each node the number of its component; -1 where it has no other node in it.
+    """Return for each node the number of its component; -1 if the component has no other node.
 
-    On the millions of states of an instance networkx takes several times as long, and a dictionary for each state; it
-    finds components where graphs are small (``exports/promela.py``).
+    For the millions of states of an instance networkx takes several times as long, and a dictionary for each state; it
+    is used for small graphs (``exports/promela.py``).
     """
     kept = _untied(sources, targets, size) & _untied(targets, sources, size)
     found = np.full(size, NOWHERE, np.int64)
@@ -360,7 +360,7 @@ def components(sources: Numbers, targets: Numbers, size: int) -> Numbers:
 
 
 def by_source(sources: Numbers, targets: Numbers, size: int) -> tuple[Numbers, Numbers]:
-    """Return where the edges of each node begin, and where they lead, node after node."""
+    """Return the edges in compressed-row form: the offset of each node's edges, and their targets."""
     order = np.argsort(sources, kind="stable")
     begins = np.zeros(size + 1, np.int64)
     np.cumsum(np.bincount(sources, minlength=size), out=begins[1:])
@@ -368,14 +368,14 @@ def by_source(sources: Numbers, targets: Numbers, size: int) -> tuple[Numbers, N
 
 
 def gathered(begins: Numbers, nodes: Numbers) -> Numbers:
-    """Return the places of all edges of some nodes."""
+    """Return the indices of all edges of some nodes."""
     counts = begins[nodes + 1] - begins[nodes]
     starts = np.repeat(begins[nodes] - np.cumsum(counts) + counts, counts)
     return starts + np.arange(len(starts))
 
 
 def _untied(sources: Numbers, targets: Numbers, size: int) -> Marks:
-    """Return the nodes that are left once those are taken away, again and again, that no edge leads to."""
+    """Return the nodes that are left after nodes without incoming edges were removed repeatedly."""
     begins, ends = by_source(sources, targets, size)
     waiting = np.bincount(targets, minlength=size)
     left = np.ones(size, np.bool_)
@@ -426,19 +426,19 @@ def _tarjan(begins: list[int], ends: list[int], size: int) -> Numbers:
     return np.array(found, np.int64)
 
 
-# -- Rounds: where a run that waits can stay for ever, fairly, and the way there and round ---------
+# -- Rounds: where a waiting run can stay for ever fairly, and the paths there and around ----------
 
 Step = tuple[int, int, int]
-"""A step of a graph: from which state to which, and its label."""
+"""A step of a graph: its source, its target, and its label."""
 Idle = Mapping[int, Marks]
-"""For each action that is taken fairly, by its label, the states in which it need not be taken."""
+"""For each fair action, by its label, the states in which it is not open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A run that goes on for ever: it waits from state ``begin`` on, takes steps, and then some again and again.
+    """A lasso that waits from state ``begin`` on: it takes the steps ``way``, and then ``repeated`` for ever.
 
-    Where ``repeated`` is empty, it stays where ``way`` leads.
+    If ``repeated`` is empty, it stutters in the state after ``way``.
     """
 
     begin: int
@@ -447,13 +447,13 @@ class Round:
 
 
 class Waiting:
-    """The states in which something is waited for, and how they are reached from where the waiting begins.
+    """The states that wait for a response, and how they are reached from the states in which the waiting begins.
 
     Args:
-        graph: every state that was visited.
+        graph: all visited states.
         begins: the states in which waiting may begin.
-        waits: the states in which it may go on; the first ones are among them.
-        levels: how many steps away each state is from the first one.
+        waits: the states in which waiting may continue, including ``begins``.
+        levels: the distance of each state from the first one, in steps.
     """
 
     def __init__(self, graph: Graph, begins: Marks, waits: Marks, levels: Numbers) -> None:
@@ -465,14 +465,14 @@ class Waiting:
 
     @property
     def reached(self) -> Marks:
-        """Marks at the states in which something is waited for."""
+        """Marks at the waiting states."""
         found: Marks = self._away != NOWHERE
         return found
 
     def round(self, idle: Idle, strong: frozenset[int] = frozenset()) -> Round | None:
-        """Return the nearest place to stay for ever that is fair to every action of ``idle``, if there is one.
+        """Return the nearest lasso that is fair to every action of ``idle``, or None.
 
-        It is strongly fair to those whose labels are in ``strong``.
+        It is strongly fair to the actions whose labels are in ``strong``.
         """
         stuck = np.logical_and.reduce([self.reached, *idle.values()])
         if stuck.any():
@@ -492,7 +492,7 @@ class Waiting:
         return components(inside.sources, inside.targets, inside.states)
 
     def _fair(self, idle: Idle, strong: frozenset[int]) -> Numbers:
-        """Return for each state the number of the component in which a run can stay fairly; -1 where there is none."""
+        """Return for each state the number of its component if a run can stay there fairly, else -1."""
         number = self._components
         while True:
             stays, shunned = self._served(idle, strong, number)
@@ -502,7 +502,7 @@ class Waiting:
             number = components(inside.sources, inside.targets, inside.states)
 
     def _served(self, idle: Idle, strong: frozenset[int], number: Numbers) -> tuple[Marks, Marks]:
-        """Return the states of components that are weakly fair, and those to be left for want of strong fairness."""
+        """Return the states of weakly fair components, and those to remove as they prevent strong fairness."""
         graph = self._graph
         fair, shunned = np.ones(number.max() + 1, np.bool_), graph.marks([])
         inside = (number[graph.sources] == number[graph.targets]) & (number[graph.sources] != NOWHERE)
@@ -516,10 +516,10 @@ class Waiting:
                 fair &= served
         return _of_component(fair, number), shunned
 
-    # -- ways --------------------------------------------------------------------------------------
+    # -- paths -------------------------------------------------------------------------------------
 
     def _reach(self, begins: Numbers, levels: Numbers) -> None:
-        """Go from where the waiting begins, nearest states first, for as long as it goes on."""
+        """Compute the waiting states and paths to them, breadth first from the states in which waiting begins."""
         starts, ends = self._graph.ordered()
         reached = np.zeros(0, np.int64)
         away = 0
@@ -552,12 +552,12 @@ class Waiting:
 
 def _of_component(marks: Marks, number: Numbers) -> Marks:
     """Return marks at the states of marked components."""
-    found: Marks = np.append(marks, False)[number]  # the last one is that of no component
+    found: Marks = np.append(marks, False)[number]  # the last entry is for the number -1, no component
     return found
 
 
 def _following(graph: Graph) -> Mapping[int, list[tuple[int, int]]]:
-    """Return for each state of a component where it leads, and by which label."""
+    """Return for each state of a component its successors in the component, with labels."""
     found: dict[int, list[tuple[int, int]]] = {}
     for source, target, label in zip(
         graph.sources.tolist(), graph.targets.tolist(), graph.labels.tolist(), strict=True
@@ -567,7 +567,7 @@ def _following(graph: Graph) -> Mapping[int, list[tuple[int, int]]]:
 
 
 def _trip(following: Mapping[int, list[tuple[int, int]]], entry: int, idle: Idle) -> list[Step]:
-    """Return a way round a component that is fair to every action, from ``entry`` and back."""
+    """Return a cycle in a component, from ``entry`` and back, that is fair to every action."""
     steps: list[Step] = []
     for label, closed in idle.items():
         here = steps[-1][1] if steps else entry
@@ -584,7 +584,7 @@ def _serves(label: int, closed: Marks, step: Step) -> bool:
 
 
 def _way(following: Mapping[int, list[tuple[int, int]]], here: int, ends: Callable[[Step], bool]) -> list[Step]:
-    """Return a shortest way inside a component whose last step is one at which it may end."""
+    """Return a shortest path inside a component to a step for which ``ends`` holds."""
     came: dict[int, Step | None] = {here: None}
     waiting = deque([here])
     while waiting:

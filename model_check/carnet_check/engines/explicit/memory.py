@@ -1,7 +1,7 @@
-"""Memory: what was worked out for a state holds for every state that agrees on the bits that were read.
+"""Memoisation: an answer computed for a state is valid for every state that agrees on the bits that were read.
 
-A :class:`Memo` keeps answers by these bits. Several memos can be joined under one that keeps their joint answers, so
-that most states need one look-up instead of one for each; which ones to join is read off a sample of states.
+A :class:`Memo` stores answers by these bits. Several memos can be joined under one that stores their joint answers, so
+that most states need one look-up instead of several. A sample of states decides which memos to join.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Memo(dict[int, Answer], Generic[Answer]):
     """Answers by the bits they depend on.
 
     Attributes:
-        reads: the bits; they grow as the places read get fields.
+        reads: the mask of the bits; it grows when places that are read get fields.
         forgotten: how often all answers were dropped.
     """
 
@@ -41,7 +41,7 @@ class Memo(dict[int, Answer], Generic[Answer]):
                 return answer
 
     def forget(self) -> None:
-        """Drop all answers, and those that rest on them."""
+        """Drop all answers, and those of memos that depend on this one."""
         if self.before_forgetting is not None:
             self.before_forgetting(self)
         self.forgotten += 1
@@ -54,17 +54,17 @@ class Memo(dict[int, Answer], Generic[Answer]):
         return self[s & self.reads]
 
     def grow(self, mask: int) -> None:
-        """Read more bits. Answers kept so far hold where these are 0, and only there will they be found."""
+        """Read more bits; the answers so far are valid, and are found, only for states in which these are 0."""
         self.reads |= mask
         for user in self._users:
             user.grow(mask)
 
     def abandon(self) -> None:
-        """Forget who uses this memo."""
+        """Remove all users of this memo."""
         self._users.clear()
 
     def used_by(self, user: Memo[Answer]) -> None:
-        """Let another memo, whose answers rest on this one's, read what this one reads."""
+        """Register a memo that depends on this one; it reads all bits that this one reads."""
         self._users.append(user)
         user.grow(self.reads)
 
@@ -80,12 +80,12 @@ def joined(parts: Sequence[Memo[Answer]], combine: Callable[[list[Answer]], Answ
 def arranged(
     leaves: Sequence[Memo[Answer]], sample: Sequence[int], combine: Callable[[list[Answer]], Answer], most: float
 ) -> list[Memo[Answer]]:
-    """Join memos two by two, first those that together tell the fewest states of a sample apart, ``most`` at most."""
+    """Join memos in pairs, first the pair that distinguishes the fewest states of a sample, up to ``most`` of these."""
     for leaf in leaves:
         leaf.abandon()
     memos = dict(enumerate(leaves))
     alone = {number: kinds(memo.reads, sample) for number, memo in memos.items()}
-    # Two together tell apart at least what either does. So a pair is counted only when it is the next by that bound.
+    # A pair distinguishes at least as many as either part. So a pair is counted only when it is next by that bound.
     waiting = [(max(alone[one], alone[two]), False, one, two) for one, two in itertools.combinations(memos, 2)]
     heapq.heapify(waiting)
     while waiting and waiting[0][0] <= most:
@@ -106,5 +106,5 @@ def arranged(
 
 
 def kinds(reads: int, sample: Iterable[int]) -> int:
-    """Return how many states of a sample can be told apart by some bits."""
+    """Return how many states of a sample some bits distinguish."""
     return len(set(map(reads.__and__, sample)))

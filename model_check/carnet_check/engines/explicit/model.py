@@ -1,4 +1,4 @@
-"""A protocol on an instance as generated functions: what each action does, what rules conclude, what is looked for."""
+"""A protocol on an instance as generated functions: for the moves of actions, for rules, and for monitors."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from carnet_spec.language.terms import And, Exists, Not, Var, symbols_of
 
 @dataclass(frozen=True)
 class CompiledStep:
-    """One action: ``moves`` returns, for a state, what it writes and with which elements it does.
+    """One compiled action: ``moves`` returns, for a state, the writes of each step and its elements.
 
-    ``choices`` are the elements that each parameter may be. ``parts`` yields, for each parameter that may be several, a
-    step for each of them.
+    ``choices`` are the possible elements of each parameter. ``parts`` yields, for each parameter with several, the
+    steps restricted to one element each.
     """
 
     action: Action
@@ -47,9 +47,9 @@ class CompiledStep:
 
 @dataclass(frozen=True)
 class Monitor:
-    """What is looked for in every state: the violation of an invariant, or a goal.
+    """A formula that is checked in every state: the negation of an invariant, or a goal.
 
-    ``parts`` yields, for each parameter that may be several elements, what is looked for with each of them.
+    ``parts`` yields, for each parameter with several elements, the monitors restricted to one element each.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Model:
     queries: Queries
     again: Callable[[], Model]  # builds the same model anew, also in another process
     canonical: Canonicalizer | None = None
-    """Which state stands for those that differ in which interchangeable element is which, if there are any."""
+    """Computes the representative of the states that differ by renaming interchangeable elements, if there are any."""
 
 
 def build(
@@ -86,11 +86,11 @@ def build(
     every_draw: bool = False,
     noticed: Collection[str] = (),
 ) -> Model:
-    """Generate the functions; with ``reduce``, only for what matters to the invariants, goals and guards.
+    """Generate the functions; with ``reduce``, only for places that matter to the invariants, goals and guards.
 
-    With ``symmetric``, one state is to stand for those that differ in which interchangeable element is which. With
-    ``every_draw``, a step that draws an unused element tries each, although one may stand for all of them. What
-    the actions called ``noticed`` write matters, too: a step of theirs that changes anything changes the packed state.
+    With ``symmetric``, one state represents those that differ by renaming interchangeable elements. With
+    ``every_draw``, a step that draws an unused element tries each, even if one could represent all. Places that the
+    actions ``noticed`` write are relevant, too, so a step of theirs that changes the state changes the packed state.
     """
     builder = _Builder(interpreter, invariants, goals, reduce=reduce, every_draw=every_draw, noticed=noticed)
     canonical = canonicalizer_of(builder.explored()) if symmetric else None
@@ -316,16 +316,16 @@ class _Builder:
         return self.queries.search(each, tests, names, leaf)
 
 
-# -- What a step costs the adversary: the lowest bits of a state count it, if there is a budget ----
+# -- The cost of steps: if there is a budget, the lowest bits of a state are the amount spent ------
 
 
 def spent_by(model: Model, step: CompiledStep) -> int:
-    """Return the bits that count what the adversary has spent, if the step spends anything."""
+    """Return the mask of the bits for the amount spent; 0 if the step costs nothing."""
     return model.layout.spent if step.action.cost else 0
 
 
 def paid(touched: int, cleared: int, bits: int, step: CompiledStep, spent: int) -> tuple[int, int]:
-    """Return masks that also count what the step costs."""
+    """Return masks that also add the cost of the step to the amount spent."""
     if not spent:
         return touched, cleared
     total = (bits & spent) + step.action.cost
@@ -333,6 +333,6 @@ def paid(touched: int, cleared: int, bits: int, step: CompiledStep, spent: int) 
 
 
 def can_afford(model: Model, step: CompiledStep, s: int) -> bool:
-    """Whether the adversary's budget allows one more of these steps."""
+    """Whether the adversary's budget allows one more step of this action."""
     budget = model.layout.instance.budget
     return budget is None or not step.action.cost or (s & model.layout.spent) + step.action.cost <= budget

@@ -1,4 +1,4 @@
-"""One search in several places: each owns the states whose number falls to it, and keeps and expands these alone."""
+"""A distributed search in several places: each place owns a part of the states, and stores and expands only these."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ from carnet_command.worker import STARTING
 from carnet_spec.language import Row
 
 # --------------------------------------------------------------------------------------------------
-# The search that has places expand states, level by level, and finds what a search in one place finds.
+# The coordinator of a distributed search, level by level; its result is that of a search in one place.
 #
-# It begins here: a small search needs no other place, and a large one knows most of its bits by then. No place
-# remembers what a state was found from. A path is found backwards: every place is asked for a state of the level
-# before.
+# It begins in this process: a small search needs no other place, and a large one has most of its fields by then. No
+# place stores the predecessors of states. A path is found backwards: every place is asked for a predecessor in the
+# level before.
 
 HAND_OVER_AT = 16_000
-"""How many states are found before places go on with them."""
+"""The number of states after which the search is handed over to places."""
 
 
 class Places(Protocol):
-    """Where owners are, and how they are asked."""
+    """The interface to the owners in all places."""
 
     def begin(self, again: Callable[[], Model], dominance: bool) -> int:
-        """Have an owner in each place, whose model has no bits yet; return how many there are."""
+        """Create an owner in each place, with a model without fields; return the number of places."""
 
     def each(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
         """Call a method of every owner, each with its own arguments; return what they return.
 
         Raises:
-            LostPlaceError: one is lost.
+            LostPlaceError: a place is lost.
         """
 
     def lay_out_anew(self, fields: Fields) -> None:
-        """Have every owner lay states out anew."""
+        """Let every owner rebuild its states with a new layout."""
 
     def held(self) -> int:
-        """Return the bytes that other processes than this one hold for it."""
+        """Return the memory in bytes that other processes use for the search."""
 
 
 class LostPlaceError(LostWorkerError):
-    """A place, and with it what it owned, is lost."""
+    """A place is lost, with the states that it owned."""
 
 
 class _Total(Sequence[int]):
-    """States that are elsewhere, and the few that were told of, each at a place of its level."""
+    """The sequence of all states, most of them stored elsewhere; only a few are known here."""
 
     def __init__(self, states: list[int]) -> None:
         self._states = states
@@ -70,7 +70,7 @@ class _Total(Sequence[int]):
 
 
 class PlacesSearch(PackedSearch):
-    """One search, from the first state on, which ``places`` go on with."""
+    """A search that begins in this process, and continues in ``places``."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class PlacesSearch(PackedSearch):
         self._seen: list[tuple[int, int]] = []
 
     def run(self) -> str | None:
-        """Search; return what stopped the search before everything was found, a place that is lost among it."""
+        """Search; return what stopped the search before it was complete, such as a lost place, or None."""
         try:
             return super().run()
         except LostPlaceError:
@@ -114,7 +114,7 @@ class PlacesSearch(PackedSearch):
             self._hand_over()
 
     def _hand_over(self) -> None:
-        """Give each place the states that fall to it; from here on a whole level is expanded at once."""
+        """Send each place its states; from here on a whole level is expanded at once."""
         self._tally_all()
         self._number = self._places.begin(self.model.again, self._dominance)
         self._places.each("lay_out", [self.model.layout.fields] * self._number)
@@ -151,7 +151,7 @@ class PlacesSearch(PackedSearch):
         return end
 
     def _sent(self) -> list[Successors]:
-        """Have every place expand its part of the level, until all of them lay states out alike."""
+        """Let every place expand its part of the level, repeated until all places have the same layout."""
         layout = self.model.layout
         while True:
             sent: list[Successors] = self._places.each("sent")
@@ -175,7 +175,7 @@ class PlacesSearch(PackedSearch):
             super()._go_on_counting()
 
     def _told(self, state: int, begin: int) -> int:
-        """Return the number of a state of the level that begins at ``begin``, which a place told of."""
+        """Return the number for a state, reported by a place, of the level that begins at ``begin``."""
         assert self._total is not None
         place = begin
         while self._total.told.get(place, state) != state:
@@ -204,26 +204,25 @@ class PlacesSearch(PackedSearch):
 
 
 # --------------------------------------------------------------------------------------------------
-# A place where some of the states of a search are kept and expanded; the others are other places'.
+# The owner of a part of a search's states, in one place.
 #
-# All places lay states out alike, so that a state is the same number everywhere: the places of the protocol get their
-# bits in one order. Where a level gives more of them bits, what was found of that level is dropped, every place lays
-# out anew in the order that is agreed on then, and the level is expanded again. States found before keep their
-# numbers.
+# All owners have the same layout, so that a state is the same integer everywhere: fields are given in one order. If
+# expanding a level needs new fields, the results of that level are dropped, every owner adopts the new common layout,
+# and the level is expanded again. States found before keep their integers.
 
 Fields = Sequence[tuple[str, Row]]
-"""The places of a protocol that have bits, in the order in which they got them."""
+"""The places of a protocol that have fields, in the order in which they got them."""
 _PRIME = 1_000_003
-"""By the rest of a division by it, states fall to places: each bit of a state has a say in it."""
+"""The owner of a state depends on its remainder modulo this prime, and so on each of its bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Successors:
-    """What follows the states that a place owns of one level.
+    """The successors of the states of one level that a place owns.
 
     Attributes:
-        fields: what has bits there now; if more than before, the rest says nothing.
-        boxes: for each place the states that fall to it.
+        fields: the fields of its layout; if there are new ones, the other attributes have no meaning.
+        boxes: for each place, the states that it owns.
         fired: how often each action was taken.
         rules: the deductions that concluded anything so far.
     """
@@ -236,13 +235,13 @@ class Successors:
 
 @dataclass(frozen=True, slots=True)
 class NewStates:
-    """What was new to a place of what was sent to it.
+    """The new states among those that were sent to a place.
 
     Attributes:
-        states: how many states were,
-        represented: and how many there are of those for which they stand.
-        dominated: how many others were found before at less cost.
-        seen: each monitor that this place sees hold for the first time, with a state in which it does.
+        states: the number of new states.
+        represented: the number of states that they represent, themselves included.
+        dominated: the number of states that were found before at less cost.
+        seen: each monitor that holds in a state of this place for the first time, with the state.
     """
 
     states: int
@@ -252,12 +251,12 @@ class NewStates:
 
 
 def owner_of(state: int, spent: int, places: int) -> int:
-    """Return the place that owns a state; at whatever cost it is found, it is the same."""
+    """Return the place that owns a state; it does not depend on the cost at which the state is found."""
     return (state & ~spent) % _PRIME % places
 
 
 class Owner(PackedSearch):
-    """Owns the states that fall to one of so many ``places``."""
+    """Owns the states of one of ``places`` places."""
 
     def __init__(self, model: Model, places: int, *, dominance: bool) -> None:
         super().__init__(model, Watch(), enough=0, dominance=dominance)
@@ -265,7 +264,7 @@ class Owner(PackedSearch):
         self._boxes: list[set[int]] = []
 
     def begin(self, levels: Sequence[Sequence[int]]) -> None:
-        """Take over the states that this place owns of each level; the last one is expanded next."""
+        """Store the states of each level that this place owns; the last level is expanded next."""
         for level in levels:
             self.levels.append(len(self.states))
             self._add(level)
@@ -273,11 +272,11 @@ class Owner(PackedSearch):
         self._pass_over()
 
     def lay_out(self, fields: Fields) -> None:
-        """Give places of the protocol their bits in this order; they have none yet."""
+        """Give places of the protocol their fields in this order; they have none yet."""
         self.model.layout.give_fields(fields)
 
     def laid_out_anew(self, model: Model, fields: Fields) -> Owner:
-        """Return what owns the same states, by a model that has no bits yet."""
+        """Return an owner of the same states, with a new model and layout."""
         other = Owner(model, self._places, dominance=bool(self.spent))
         other.lay_out(fields)
         other.states, other.seen, other.parents = self.states, self.seen, self.parents
@@ -292,7 +291,7 @@ class Owner(PackedSearch):
         return other
 
     def sent(self) -> Successors:
-        """Expand the last level."""
+        """Expand the last level, and return the successors."""
         known = len(self.model.layout.fields)
         self._tidy()
         self._boxes = [set() for _ in range(self._places)]
@@ -305,7 +304,7 @@ class Owner(PackedSearch):
         return Successors(fields, boxes, self.fired, [rule.name for rule in self.model.saturation.rules if rule.fired])
 
     def taken(self, states: Iterable[int]) -> NewStates:
-        """Add what is new of the next level, and look at it."""
+        """Add the new states of the next level, and check the monitors in them."""
         before, known = self.dominated, set(self.sightings)
         self.levels.append(len(self.states))
         self._add(state for state in states if state not in self.seen)
@@ -318,13 +317,13 @@ class Owner(PackedSearch):
         return NewStates(len(new), represented, self.dominated - before, fresh)
 
     def passed(self) -> tuple[int, int]:
-        """Leave out what is dominated of the last level; return how many states, and for how many they would stand."""
+        """Drop the dominated states of the last level; return their number, and how many states they represent."""
         before = self.passed_over, self.passed_over_for
         self._pass_over()
         return self.passed_over - before[0], self.passed_over_for - before[1]
 
     def predecessor(self, target: int, level: int) -> int | None:
-        """Return a state of a level that another one follows, if this place has one."""
+        """Return a predecessor of a state in a level, if this place has one, else None."""
         end = self.levels[level + 1] if level + 1 < len(self.levels) else self.level_ends
         for place in range(self.levels[level], end):
             self._boxes = [set() for _ in range(self._places)]
@@ -334,7 +333,7 @@ class Owner(PackedSearch):
         return None
 
     def memory(self) -> int:
-        """Return the bytes that the process of this place holds."""
+        """Return the memory in bytes that the process of this place uses."""
         return resident_bytes()
 
     def _add(self, states: Iterable[int]) -> None:
@@ -366,18 +365,18 @@ class Owner(PackedSearch):
 
 # -- Places on the machines of a Ray cluster, one for each of its processors -----------------------
 #
-# A place has to be what it would be here, by the same code. One that is lost takes what it owned along, so the search
-# ends there and says so.
+# A place must run the same code as this process. If a place is lost, its states are lost, too, so the search ends and
+# reports that.
 
 BEGINNING = 2 * STARTING
-"""Seconds that the cluster has to begin on all its processors."""
+"""Seconds that the cluster may take to start on all its processors."""
 
 
 class RayPlaces:
     """Places of a Ray cluster.
 
     Args:
-        address: where it is.
+        address: the address of the cluster.
 
     Raises:
         UsageError: Ray is not installed, or there is no cluster.
@@ -392,7 +391,7 @@ class RayPlaces:
 
         Raises:
             UsageError: the cluster has other code.
-            LostPlaceError: a processor stays busy with something else.
+            LostPlaceError: a processor stays busy with other work.
         """
         number = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         made = self._ray.remote(num_cpus=1, max_restarts=0)(OwnerActor)
@@ -405,16 +404,16 @@ class RayPlaces:
         return number
 
     def each(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
-        """Call a method of all at the same time; raise LostPlaceError if one is lost."""
+        """Call a method of all owners in parallel; raise LostPlaceError if one is lost."""
         calls = zip(self._keepers, *arguments, strict=True)
         return self._asked([keeper.call.remote(method, *each) for keeper, *each in calls])
 
     def lay_out_anew(self, fields: Fields) -> None:
-        """Lay states out anew; raise LostPlaceError if one is lost."""
+        """Let every owner rebuild its states with a new layout; raise LostPlaceError if one is lost."""
         self._asked([keeper.lay_out_anew.remote(fields) for keeper in self._keepers])
 
     def held(self) -> int:
-        """Return the bytes that all hold; raise LostPlaceError if one is lost."""
+        """Return the memory in bytes of all places; raise LostPlaceError if one is lost."""
         return sum(self.each("memory"))
 
     def _asked(self, calls: Sequence[Any], patience: float | None = None) -> list[Any]:
@@ -428,14 +427,14 @@ class RayPlaces:
 
 
 class OwnerActor:
-    """What Ray runs: an owner that can be replaced by one with another layout."""
+    """The Ray actor of a place: it has an owner, which can be replaced by one with another layout."""
 
     def __init__(self, again: Callable[[], Model], places: int, dominance: bool) -> None:
         self._again = again
         self._owner = Owner(again(), places, dominance=dominance)
 
     def code(self) -> str:
-        """Return which code answers here."""
+        """Return the digest of the code that runs here."""
         return source_digest()
 
     def call(self, method: str, *arguments: Any) -> Any:
@@ -443,5 +442,5 @@ class OwnerActor:
         return getattr(self._owner, method)(*arguments)
 
     def lay_out_anew(self, fields: Fields) -> None:
-        """Lay states out anew."""
+        """Replace the owner by one with a new layout."""
         self._owner = self._owner.laid_out_anew(self._again(), fields)

@@ -1,8 +1,8 @@
 """Queries: formulas as generated Python over one integer.
 
-A formula becomes a Python expression; a search for elements that satisfy several formulas becomes nested loops. The
-loops run, where they can, over the rows at which a relation ever held (so far) instead of over all elements, and every
-test stands as far outside as its variables allow.
+A formula becomes a Python expression; a search for elements that satisfy several formulas becomes nested loops. If
+possible, a loop runs over the rows at which a relation held in any state so far, instead of over all elements. Every
+test is in the outermost loop that its variables allow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from carnet_check.engines.explicit.layout import Condition, Folding, Layout, con
 from carnet_spec.language import Row, Symbol, Term, terms
 
 Names = Mapping[str, str]
-"""The Python name that stands for each variable."""
+"""The Python name of each variable."""
 
 Lines = list[str]
 
@@ -40,7 +40,7 @@ Domain = Row | Draw
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """One way to choose some variables next: what it costs, and the line of source that does it."""
+    """One way to choose some variables next: its cost, and its lines of source."""
 
     cost: float
     chosen: dict[str, str]  # the Python name of every variable chosen
@@ -52,7 +52,7 @@ class _Loop:
 
 
 class Queries:
-    """Generates source, and keeps what that source refers to."""
+    """Generates source, and stores the objects that the source refers to."""
 
     def __init__(self, layout: Layout, folding: Folding) -> None:
         self.layout = layout
@@ -75,7 +75,7 @@ class Queries:
         return made
 
     def witness(self, domains: Mapping[str, Domain], tests: Sequence[Condition], names: Names) -> Lines:
-        """Generate the body of a function that says whether some elements of ``domains`` pass the tests."""
+        """Generate the body of a function that returns whether some elements of ``domains`` pass the tests."""
         return [*self.search(domains, tests, names, lambda _: ["return True"], _Loop.cost_of_each), "return False"]
 
     def search(
@@ -88,7 +88,7 @@ class Queries:
     ) -> Lines:
         """Generate loops over all elements of ``domains`` that pass the tests; ``found`` is the innermost body.
 
-        The loop of the least ``cost`` is outside; in which order elements are found depends on that.
+        The loop of the least ``cost`` is outermost, which determines the order of the elements.
         """
         ready = [test for test in tests if test.needs.isdisjoint(domains)]
         if ready:
@@ -153,18 +153,18 @@ class Queries:
                 raise TypeError(f"{term} is no individual")
 
     def row(self, args: Sequence[Term], names: Names) -> str:
-        """Return an expression for the row that arguments amount to."""
+        """Return an expression for the row of argument values."""
         return _tuple(self.individual(arg, names) for arg in args)
 
     def fresh_name(self, prefix: str) -> str:
-        """Return a Python name that was never used: the number alone tells it from all others."""
+        """Return an unused Python name; its number alone makes it unique."""
         self._count += 1
         return f"{prefix}{self._count}"
 
     # -- expressions -------------------------------------------------------------------------------
 
     def named(self, what: str, symbol: str, value: object) -> str:
-        """Return the name by which generated code refers to something about a symbol."""
+        """Return the name by which generated code refers to ``value``, an object about a symbol."""
         if (what, symbol) not in self._known_as:
             readable = "".join(
                 letter if letter.isascii() and letter.isalnum() else "_" for letter in f"{what}_{symbol}"
@@ -233,7 +233,7 @@ class Queries:
     def _over_rows(
         self, symbol: Symbol, args: Sequence[Term], domains: Mapping[str, Domain], names: Names
     ) -> Iterator[_Loop]:
-        """Run over the rows where a relation may hold; every argument is known or a variable of its own."""
+        """Yield loops over the rows at which a relation may hold; every argument is known or a distinct variable."""
         chosen: dict[terms.Var, str] = {}
         known: dict[int, str] = {}
         for position, arg in enumerate(args):

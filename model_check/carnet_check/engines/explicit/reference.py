@@ -1,4 +1,4 @@
-"""Breadth-first search over the interpreter: slow, plain, and what the compiled search must agree with."""
+"""Breadth-first search over the interpreter: slow and simple; the compiled search must agree with it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from carnet_spec.trace import Trace, TraceStep
 def search(
     interpreter: Interpreter, invariants: Sequence[Invariant], goals: Sequence[Goal], watch: Watch, *, enough: int
 ) -> Exploration:
-    """Reach every state within the bounds, one after another in the order found.
+    """Visit every state within the bounds, in the order in which they are found.
 
-    Where ``enough`` is not 0, that many violations end the search.
+    If ``enough`` is not 0, that many violations end the search.
     """
     run = _Run(interpreter, invariants, goals)
     stopped_by = run.until(watch, enough=enough)
@@ -50,7 +50,7 @@ class _Run:
         judge = self.interpreter
         try:
             self.visit(judge.initial(), None)
-            for state in self.found:  # which grows meanwhile
+            for state in self.found:  # the list grows during the loop
                 watch.report(len(self.found), self.levels[self.found[-1]])
                 fallen = 0 < enough <= len(self.violations)
                 stopped_by = "violation" if fallen else watch.exceeded(len(self.found))

@@ -1,8 +1,8 @@
-"""Saturation: the deductions that a step makes possible, taken right after it.
+"""Saturation: the deductions that a step enables, taken right after it.
 
-States are kept saturated, so after a step only those rules matter that read what the step wrote, or whose conclusions
-it took away, and then those that read what these conclude. What one rule concludes depends on few bits, and so does
-what all of them conclude after one kind of step: both are remembered.
+States are always saturated. So after a step only those rules matter that read a place that the step wrote, or whose
+conclusions it removed, and then those that read the conclusions of these. The conclusions of one rule depend on few
+bits, and so do those of all rules after one kind of step: both are memoised.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from carnet_spec.language import Term
 
 Writes = dict[Place, Value]
 Change = tuple[int, int] | None
-"""Masks such that ``(s | first) ^ second`` is the state changed; nothing, if it stays as it is."""
+"""Masks such that ``(s | first) ^ second`` is the changed state; None for no change."""
 
 
 def changed(s: int, change: Change) -> int:
@@ -25,10 +25,10 @@ def changed(s: int, change: Change) -> int:
 
 
 class Rule(Memo[Change]):
-    """What one deduction concludes, taken as often as it adds something.
+    """The conclusions of one deduction, taken as often as it adds something.
 
-    ``asserted`` are the symbols whose facts may make its premises true by beginning to hold, and ``denied`` those whose
-    facts may do so by ceasing to; a function is among both. ``premises`` say that it may be taken.
+    ``asserted`` are the symbols whose facts may make its premises true when they become true, and ``denied`` those
+    whose facts may do so when they become false; a function is in both. ``premises`` is the test of the premises.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class Rule(Memo[Change]):
         self._patterns: list[tuple[str, Pattern]] = []
 
     def read(self, reads: Iterable[tuple[str, Pattern]]) -> None:
-        """Take note of what the premises read."""
+        """Register the places that the premises read."""
         for symbol, pattern in reads:
             self._patterns.append((symbol, pattern))
             self._layout.on_growth(symbol, pattern, self.grow)
 
     def woken_by(self, place: Place, value: Value) -> bool:
-        """Whether writing the value may make the premises true, or take a conclusion away."""
+        """Whether writing the value may make the premises true, or remove a conclusion."""
         name = place.symbol.name
         if value is False and any(symbol == name and matches(row, place.row) for symbol, row in self.concludes):
             return True
@@ -98,18 +98,18 @@ class Saturation:
 
     @property
     def memos(self) -> tuple[Memo[Change], ...]:
-        """All that is remembered of deductions."""
+        """All memos of deductions."""
         return (*self.rules, *self._closures.values())
 
     def forget(self) -> None:
-        """Forget all answers, and which premises held."""
+        """Drop all answers, and the record of premises that held."""
         for memo in self.memos:
             memo.forget()
         for rule in self.rules:
             rule.fired = False
 
     def after(self, writes: Writes) -> Memo[Change] | None:
-        """Return what deductions change after a step that wrote this; nothing, if none can."""
+        """Return the memo of the deductions after a step with these writes; None if there are none."""
         woken = frozenset[int]().union(*itertools.starmap(self._woken_by, writes.items()))
         return self._closure(woken) if woken else None
 
@@ -118,7 +118,7 @@ class Saturation:
         return changed(0, self._closure(frozenset(range(len(self.rules)))).answer(0))
 
     def _woken_by(self, place: Place, value: Value) -> frozenset[int]:
-        """Return the numbers of the rules to which a write may matter; of values, only false is told from others."""
+        """Return the numbers of the rules that a write may affect; of values, only false is distinguished."""
         known = place, value is False
         if known not in self._woken:
             rules = enumerate(self.rules)

@@ -1,16 +1,16 @@
 """Breadth-first search over packed states.
 
-What an action does in a state depends on the few bits it reads. So the search asks the generated functions once for
-each value of these bits and remembers the answer: the moves are then masks and, where a move makes deductions
-possible, one more look-up. States are expanded in chunks, level by level, so the first way found to a state is a
-shortest one. Every state keeps the number of the one it was found from, and paths are worked out backwards from that.
+The effect of an action in a state depends on the few bits that it reads. So the search calls the generated functions
+once for each value of these bits, and memoises the result: the moves are then masks and, if a move enables deductions,
+one more look-up. States are expanded in chunks, level by level, so the first path found to a state is a shortest one.
+Every state has the number of the state from which it was found, and paths are computed backwards from that.
 """
 
 from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -26,36 +26,36 @@ from carnet_spec import trace
 from carnet_spec.language import Protocol
 
 # --------------------------------------------------------------------------------------------------
-# What a search found so far, how it is kept when a level is complete, and how another search takes it over.
+# The results of a search so far, storing them when a level is complete, and resuming another search from them.
 
 NOTED = (
     *("counted", "counted_for", "depth", "dominated", "expanded", "fired", "level_ends", "levels"),
     *("passed_over", "passed_over_for"),
 )
-"""What is noted as it is beside the states."""
+"""The attributes that a checkpoint stores unchanged, besides the states."""
 _AT_ONCE = 1 << 12
 
 
 class SearchState:
-    """States in the order found, and what is known about all of them together.
+    """The states in the order in which they were found, with the other results of a search.
 
     Attributes:
-        states: the states, as long as they are kept as integers.
-        found: the states, however they are kept.
-        parents: for each the number of the one it was found from, as far as that is kept.
-        seen: the states again, to be looked up.
-        sightings: for each monitor that held somewhere the number of the first state in which it does.
-        levels: where each level begins.
-        level_ends: where the last one ends.
-        depth: its number.
-        expanded: how many states are expanded.
+        states: the states, as long as they are stored as integers.
+        found: the states, in whatever form they are stored.
+        parents: for each state the number of the state from which it was found, if that is stored.
+        seen: the set of the states.
+        sightings: for each monitor that held somewhere, the number of the first such state.
+        levels: the number of the first state of each level.
+        level_ends: the end of the last level.
+        depth: the number of the last level.
+        expanded: the number of expanded states.
         fired: how often each action was taken.
-        dominated: how many successors, and states of complete levels, were found at less cost; within a level it
-            depends on the order in which they are found.
-        passed_over: how many states are not expanded: at the end of their level they are dominated.
-        passed_over_for: how many there are of those for which they would stand, if states stand for others.
-        counted: of how many states it is counted for how many they stand, if they do.
-        counted_for: and for how many these stand.
+        dominated: the number of successors, and of states of complete levels, that were also found at less cost; within
+            a level it depends on the order in which they are found.
+        passed_over: the number of states that are not expanded, as they are dominated at the end of their level.
+        passed_over_for: the number of states that these represent.
+        counted: the number of states for which the represented ones are counted so far.
+        counted_for: the number of states that those represent.
     """
 
     def __init__(self, model: Model, watch: Watch) -> None:
@@ -80,13 +80,13 @@ class SearchState:
 
     @property
     def seconds(self) -> float:
-        """How long it took to find what was found, by this run and those that it goes on from."""
+        """The time of the search, including earlier runs from which it continues."""
         return self._earlier + self.watch.seconds
 
     # -- keeping it --------------------------------------------------------------------------------
 
     def keep(self, saved: SearchCheckpoint) -> None:
-        """Keep what was found since the last time; raise OSError if there is no room for it."""
+        """Store the results since the last call; raise OSError if there is not enough room."""
         origins = self.parents[saved.items("origins") :].tobytes()
         more = {"states": self._packed(saved.items("states")), "origins": (self.parents.itemsize, [origins])}
         saved.keep(self._notes(), more)
@@ -108,7 +108,7 @@ class SearchState:
     # -- taking it over ----------------------------------------------------------------------------
 
     def take(self, saved: SearchCheckpoint, notes: Mapping[str, Any]) -> None:
-        """Take over what another search kept; raise UsageError if it is not what a search kept."""
+        """Load the results of another search; raise UsageError if the checkpoint is not valid."""
         layout, saturation = self.model.layout, self.model.saturation
         try:
             layout.give_fields((name, tuple(row)) for name, row in notes["fields"])
@@ -141,29 +141,29 @@ class SearchState:
 
 CHUNK = 4096
 COUNTED_AT_ONCE = 1 << 16
-"""For how many states at most it is counted after each chunk for how many they stand: few chunks find more."""
+"""The most states per chunk for which represented states are counted; few chunks find more."""
 SAMPLE = 250
-"""How many states decide which memos are joined."""
+"""The number of states in the sample that decides which memos are joined."""
 WORTHWHILE = 0.5
-"""A joint memo pays if at most this share of the sample needs answers of its own."""
+"""A joint memo is worthwhile if it distinguishes at most this share of the sample."""
 ARRANGED_FROM = 2000
-"""How many states are found before any are joined."""
+"""The number of states from which on memos are joined."""
 
 MemoisedChange = tuple[int, int, Memo[Change] | None]
-"""Masks to change the state by, and the deductions that this makes possible."""
+"""The masks of a change, and the memo of the deductions that it enables, or None."""
 
 
 @dataclass(slots=True)
 class Moves:
-    """What some actions do in all states that agree on the bits they read."""
+    """The moves of some actions in all states that agree on the bits that these actions read."""
 
-    effects: tuple[MemoisedChange, ...]  # only those that may change something
+    effects: tuple[MemoisedChange, ...]  # only moves that may change the state
     actions: tuple[str, ...]  # the action of every transition
     visits: int = 0
 
 
 def expander(model: Model, step: CompiledStep, tally: Callable[[Memo[Moves | None]], None]) -> Memo[Moves | None]:
-    """Return the memo of what one action does."""
+    """Return the memo of one action's moves."""
     spent = spent_by(model, step)
 
     def work_out(bits: int) -> Moves | None:
@@ -184,14 +184,14 @@ def expander(model: Model, step: CompiledStep, tally: Callable[[Memo[Moves | Non
 
 
 def read_by_step(model: Model, step: CompiledStep, memo: Memo[Moves | None]) -> None:
-    """Let a memo of what a step does read what decides that."""
+    """Register all places that a step's moves depend on with its memo."""
     memo.grow(spent_by(model, step))
     for symbol, pattern in step.reads:
         model.layout.on_growth(symbol, pattern, memo.grow)
 
 
 def all_moves(parts: list[Moves | None]) -> Moves | None:
-    """Join what several groups of actions do."""
+    """Join the moves of several groups of actions."""
     some = [part for part in parts if part is not None]
     if len(some) < 2:
         return some[0] if some else None
@@ -204,7 +204,7 @@ Sighting = tuple[int, ...]
 
 
 def sightings_of(model: Model, number: int, monitor: Monitor | None = None) -> Memo[Sighting]:
-    """Return the memo of where one monitor holds, or a part of it."""
+    """Return the memo that tells whether a monitor, or a part of it, holds."""
     monitor = monitor or model.monitors[number]
     memo: Memo[Sighting] = Memo(lambda bits: (number,) if monitor.holds(bits) else ())
     for symbol, pattern in monitor.reads:
@@ -213,13 +213,13 @@ def sightings_of(model: Model, number: int, monitor: Monitor | None = None) -> M
 
 
 class PackedSearch(SearchState):
-    """One search, from the first state on, or from where another one kept what it had found."""
+    """A search from the first state, or from the checkpoint of an earlier search."""
 
     def __init__(
         self, model: Model, watch: Watch, *, enough: int, dominance: bool, saved: SearchCheckpoint | None = None
     ) -> None:
         super().__init__(model, watch)
-        self.saved = saved  # where what is found is kept, if it is
+        self.saved = saved  # the checkpoint, or None
         self.enough = enough
         self.steps: dict[int, tuple[trace.TraceStep, int]] = {}
         self.expanders = [expander(model, step, self._tally) for step in model.steps]
@@ -233,7 +233,7 @@ class PackedSearch(SearchState):
         self.spent = model.layout.spent if dominance else 0
 
     def run(self) -> str | None:
-        """Search; return what stopped the search before everything was found."""
+        """Search; return what stopped the search before it was complete, or None."""
         try:
             return self._run()
         except KeyboardInterrupt:
@@ -242,14 +242,14 @@ class PackedSearch(SearchState):
             self._tally_all()
 
     def path(self, position: int) -> list[trace.TraceStep]:
-        """Return the steps to a state found, or to one that it stands for."""
+        """Return the steps to a state, or to one that the state represents."""
         places = [position]
         while places[-1]:
             places.append(self._origin(places[-1]))
         state, steps = self.found[0], []
         for place in places[-2::-1]:
-            if place not in self.steps:  # paths have their beginnings in common
-                self.steps[place] = self.step_between(state, self.found[place])
+            if place not in self.steps:  # paths share prefixes
+                self.steps[place] = self.step_between(state, self.found[place], self._actions_to(place))
             step, state = self.steps[place]
             steps.append(step)
         return steps
@@ -268,6 +268,10 @@ class PackedSearch(SearchState):
 
     def _origin(self, position: int) -> int:
         return self.parents[position]
+
+    def _actions_to(self, _position: int) -> Container[str]:
+        """Return actions among which are all that lead to a state from the one that it was found from."""
+        return self.fired
 
     def _run(self) -> str | None:
         if self.saved is None or self.saved.notes is None:
@@ -306,7 +310,7 @@ class PackedSearch(SearchState):
         return True
 
     def _resume(self, saved: SearchCheckpoint, notes: Mapping[str, Any]) -> None:
-        """Go on from what was kept: what was left out of its last level is left out again."""
+        """Continue from a checkpoint; states that were passed over in its last level are passed over again."""
         self.take(saved, notes)
         counted = self.dominated, self.passed_over, self.passed_over_for
         self._pass_over()
@@ -323,7 +327,7 @@ class PackedSearch(SearchState):
         self.levels.append(0)
 
     def _expand(self, begin: int, end: int) -> int:
-        """Expand states of a level, at least up to ``end``; return up to which."""
+        """Expand states of a level, at least up to ``end``; return the end of the expanded ones."""
         places = [place for place in range(begin, end) if place not in self._idle]
         chunk = [self.states[place] for place in places]
         seen = self.seen
@@ -357,13 +361,13 @@ class PackedSearch(SearchState):
         return end
 
     def _is_dominated(self, t: int) -> bool:
-        """Whether the same state was found at less cost, and no later: whatever follows from here does from there."""
+        """Whether the same state was found at less cost and no later; that one has all successors of this one."""
         dominated = any(t - less in self.seen for less in range(1, 1 + (t & self.spent)))
         self.dominated += dominated
         return dominated
 
     def _pass_over(self) -> None:
-        """Leave out what is dominated once its level is complete: the order within a level must not matter."""
+        """Drop dominated states when their level is complete, so that the order within a level has no effect."""
         if self.spent:
             level = range(self.levels[-1], self.level_ends)
             idle = [place for place in level if self._is_dominated(self.states[place])]
@@ -385,12 +389,12 @@ class PackedSearch(SearchState):
         self.looked = len(self.found)
 
     def _go_on_counting(self) -> None:
-        """Count for how many states stand as they are found: at the end it would take long after an interrupt."""
+        """Count represented states during the search: counting them all after an interrupt would take long."""
         if self.model.canonical is not None:
             self._count(self.model.canonical, min(len(self.found), self.counted + COUNTED_AT_ONCE))
 
     def _drop_what_is_seen(self) -> None:
-        """Look no more for what was seen."""
+        """Drop the monitors that have been seen to hold."""
         if not self.lookouts.keys().isdisjoint(self.sightings):
             for number in self.sightings:
                 self.lookouts.pop(number, None)
@@ -402,7 +406,7 @@ class PackedSearch(SearchState):
                 self.sightings.setdefault(number, position)
 
     def _tidy(self) -> None:
-        """Forget answers when there are too many, and join memos anew as the search grows."""
+        """Drop answers if there are too many, and join memos again as the search grows."""
         if len(self.found) >= self.rearrange_at:
             self.rearrange_at = 8 * len(self.found)
             self._tally_all()
@@ -429,11 +433,11 @@ class PackedSearch(SearchState):
                     self.fired[name] += moves.visits
                 moves.visits = 0
 
-    def step_between(self, before: int, after: int, action: str = "") -> tuple[trace.TraceStep, int]:
-        """Return a step, of any action or of one, from a packed state to one that another stands for, and that one."""
+    def step_between(self, before: int, after: int, actions: Container[str]) -> tuple[trace.TraceStep, int]:
+        """Return a step of one of ``actions`` from a state to one that ``after`` represents, and that state."""
         canonical, layout = self.model.canonical, self.model.layout
         for step in self.model.steps:
-            if action not in ("", step.action.name) or not can_afford(self.model, step, before):
+            if step.action.name not in actions or not can_afford(self.model, step, before):
                 continue
             cost = step.action.cost if layout.spent else 0
             for writes, chosen in step.moves(before):
@@ -449,7 +453,7 @@ class PackedSearch(SearchState):
 
 
 def search(protocol: Protocol, run: PackedSearch) -> Exploration:
-    """Run a search to its end or its bounds; traces leave deductions out."""
+    """Run a search to its end or its bounds; the traces are without deductions."""
     stopped_by = run.run()
     model, seconds = run.model, run.seconds
     reduction = {"bits": model.layout.bits, "states_dominated": run.dominated}
@@ -478,17 +482,17 @@ def search(protocol: Protocol, run: PackedSearch) -> Exploration:
 
 
 # --------------------------------------------------------------------------------------------------
-# Groups of actions that are answered for together, or of what is looked for: as small as it takes for few answers.
+# Groups of actions, or of monitors, that share a memo: they are split until each has few different answers.
 #
-# To work an answer out takes as long as to expand some fifty states, and to look it up no more than two successors. So
-# what an action does is asked for one element at a time if it depends on too many bits otherwise.
+# Computing an answer takes as long as expanding some fifty states, and looking it up as long as two successors. So an
+# action that depends on too many bits is split by the elements of a parameter.
 
 Whole = TypeVar("Whole", CompiledStep, Monitor)
 Answer = TypeVar("Answer")
 
 
 def sample_of(found: Sequence[int]) -> list[int]:
-    """Return some of the states found, spread over all."""
+    """Return a sample of the states, evenly spread."""
     return [found[place] for place in range(0, len(found), 1 + len(found) // SAMPLE)]
 
 
@@ -501,9 +505,9 @@ def split(
     share: float,
     many: int,
 ) -> list[tuple[Whole, Memo[Answer]]]:
-    """Split groups, and what they fall into, as long as they tell more than ``most`` states of a sample apart.
+    """Split groups, and their parts again, as long as they distinguish more than ``most`` states of a sample.
 
-    Each part tells at most a ``share`` of these apart, and there are at most ``many`` groups in the end.
+    Each part distinguishes at most the ``share`` of these, and the result has at most ``many`` groups.
     """
     small: list[tuple[Whole, Memo[Answer]]] = []
     waiting = list(groups)
@@ -524,7 +528,7 @@ def _parts(
     memo_of: Callable[[Whole], Memo[Answer]],
     share: float,
 ) -> list[tuple[Whole, Memo[Answer]]]:
-    """Return what a group falls into, if each part tells few enough states apart; otherwise nothing."""
+    """Return the parts of a group, if each distinguishes few enough states; otherwise an empty list."""
     each, memo = group
     whole = kinds(memo.reads, sample)
     for some in each.parts() if whole > most else ():

@@ -1,14 +1,13 @@
-"""Symmetry: of states that differ only in which interchangeable element is which, one stands for all.
+"""Symmetry reduction: one state represents all that differ from it by a permutation of interchangeable elements.
 
-What tells elements apart is listed as facts. Elements may change places if every fact then says of
-others what is a fact, too; that is checked for each pair of them, whatever led to it. Places of the
-state that elements carry to one another get their bits together. The state that stands for others is the
-one with the elements in the order of what the state says of each alone; ties are broken by what it says of several
-together, and nothing is left to a hash.
+All facts that distinguish elements are listed. Two elements are interchangeable if exchanging them maps facts to facts;
+this is checked for each exchange, however it was guessed. Places of the state that such exchanges map to each other get
+their fields together. The representative has the elements sorted by what the state says of each alone; ties are broken
+by what it says of several elements together. The result does not depend on hashes.
 
-A permutation of interchangeable elements maps steps to steps, as it leaves everything as it is that steps are made of.
-So what follows from a state is what follows from the one that stands for it, with other names, and the same invariants
-and goals hold there. Decided in docs/adr/0036-one-state-stands-for-those-that-differ-in-names.md.
+A permutation of interchangeable elements maps steps to steps, since it preserves everything that steps are made of. So
+the successors of a state are those of its representative, up to renaming, and the same invariants and goals hold in
+both. Decided in docs/adr/0036-one-state-stands-for-those-that-differ-in-names.md.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from carnet_check.engines.explicit.layout import Place, Relevance, Table, Value
 from carnet_check.engines.explicit.memory import Memo
@@ -28,18 +28,18 @@ from carnet_check.engines.explicit.saturation import Change
 from carnet_spec.language import Action, GuardKind, InLine, Instance, Row, Sort, Symbol, Term, Update
 from carnet_spec.language.terms import Apply, IfThenElse, Member, subterms
 
-# -- Which state stands for those that differ only in which interchangeable element is which -------
+# -- The representative of the states that differ by a permutation of interchangeable elements -----
 #
-# Of most places it is told by their row alone which bundle they belong to: their bits are those of the bundle, and the
-# same places of another bundle have the same bits elsewhere. Taken together they make a number for each bundle. In the
-# state that stands for others, the bundles of each class are ordered by these numbers, the largest first; what is said
-# of several bundles is then as small as can be (:class:`TieBreaker`).
+# The row of most places has elements of one bundle only: the bits of such a place belong to the bundle, and the same
+# places of another bundle have corresponding bits. Together these bits are a number for each bundle. In the
+# representative, the bundles of each class are sorted by these numbers, the largest first; then the bits of places with
+# elements of several bundles are made as small as possible (:class:`TieBreaker`).
 #
-# The first value of each place is number 0 and what permutations carry to one another has its bits at the same time.
-# So a state that has been found keeps standing for the same others when places get bits later: it has 0 there.
+# The first value of each place is number 0, and places that permutations map to each other get their fields at the same
+# time. So a representative stays one when places get fields later: it has 0 there.
 
 REMEMBERED = 1 << 18
-"""How many ties are remembered that were broken."""
+"""The most broken ties that are memoised."""
 
 
 def canonicalizer_of(explored: SymmetryInput) -> Canonicalizer | None:
@@ -55,7 +55,7 @@ class Bundle:
 
     Attributes:
         mask: their bits in a state.
-        parts: for each place its mask, its shift, and the shift of what it holds in the bundle's number.
+        parts: for each place its mask, its shift, and the shift of its value in the bundle's number.
     """
 
     def __init__(self) -> None:
@@ -64,22 +64,38 @@ class Bundle:
         self._size = 0
 
     def take(self, place: Place) -> None:
-        """Let one more place belong to the bundle."""
+        """Add a place to the bundle."""
         self.mask |= place.mask
         self.parts.append((place.mask, place.shift, self._size))
         self._size += place.mask.bit_length() - place.shift
 
     def number(self, bits: int) -> int:
-        """Return the number that the bundle's bits in a state make."""
+        """Return the number of the bundle for its bits in a state."""
         return sum((bits & mask) >> shift << to for mask, shift, to in self.parts)
 
     def bits(self, number: int) -> int:
-        """Return the bits that make a number."""
+        """Return the bits in a state for a number of the bundle."""
         return sum((number >> to << shift) & mask for mask, shift, to in self.parts)
 
 
+class Tie(NamedTuple):
+    """What a state says of several bundles, and what becomes of that in the state that stands for it.
+
+    Attributes:
+        shared: the bits that say it.
+        ranks: for each bundle how many of its class come before it.
+        least: the bits that the state has instead that stands for it.
+        stabilizer: how many permutations leave the whole state as it is.
+    """
+
+    shared: int
+    ranks: tuple[int, ...]
+    least: int
+    stabilizer: int
+
+
 class Remembered(dict[int, int]):
-    """The values of a function, each worked out once."""
+    """The memoised values of a function."""
 
     def __init__(self, function: Callable[[int], int]) -> None:
         super().__init__()
@@ -91,15 +107,15 @@ class Remembered(dict[int, int]):
 
 
 class Canonicalizer:
-    """Finds the state that stands for another one, and for how many it does.
+    """Computes the representative of a state, and the size of the state's orbit.
 
     Attributes:
         alike: the bundles that may be permuted, class by class.
-        order: how many permutations there are.
+        order: the number of permutations.
         classes: the bundles of each class.
         moving: the bits of a state that permutations move.
-        shared: those of them that say something of several bundles.
-        changes: what a state has to become to stand for itself, by these bits.
+        shared: those moving bits whose places have elements of several bundles.
+        changes: by moving bits, the change that turns a state into its representative.
     """
 
     def __init__(self, alike: Sequence[BundleClass], explored: SymmetryInput) -> None:
@@ -117,11 +133,11 @@ class Canonicalizer:
         self.changes: Memo[Change] = Memo(self._change)
 
     def orbit(self, place: Place) -> Sequence[Place]:
-        """Return the places that have to get their bits together with one."""
+        """Return the places that have to get their fields together with ``place``."""
         return self._orbits.orbit(place)
 
     def take(self, orbit: Sequence[Place]) -> None:
-        """Take note of places that got their bits."""
+        """Update the canonicalizer after the places of an orbit got their fields."""
         bundles = set(self._orbits.bundles(orbit[0]))
         if not bundles and not self._orbits.holds_some(orbit[0]):
             return
@@ -156,13 +172,18 @@ class Canonicalizer:
         return stands | self._broken_ties(shared, self._ranks(every))[0] if shared else stands
 
     def orbit_size(self, s: int) -> int:
-        """Return for how many states one stands, itself among them."""
+        """Return the number of states that a state represents, itself included."""
+        return self.order // self.tie(s).stabilizer
+
+    def tie(self, s: int) -> Tie:
+        """Return what a state says of several bundles, and how ties between these are broken."""
         every = [
             number[s & each.mask]
             for bundles, numbers in zip(self.classes, self._numbers, strict=True)
             for each, number in zip(bundles, numbers, strict=True)
         ]
-        return self.order // self._broken_ties(s & self.shared, self._ranks(every))[1]
+        shared, ranks = s & self.shared, self._ranks(every)
+        return Tie(shared, ranks, *self._broken_ties(shared, ranks))
 
     def _change(self, bits: int) -> Change:
         stands = self(bits)
@@ -177,7 +198,7 @@ class Canonicalizer:
         return tuple(ranks)
 
     def _broken_ties(self, shared: int, ranks: tuple[int, ...]) -> tuple[int, int]:
-        """Return the least that shared bits become, and how many permutations leave the whole state as it is."""
+        """Return the least image of the shared bits, and the number of permutations that preserve the whole state."""
         if (shared, ranks) not in self._broken:
             if len(self._broken) >= REMEMBERED:
                 self._broken.clear()
@@ -186,30 +207,30 @@ class Canonicalizer:
 
 
 # --------------------------------------------------------------------------------------------------
-# What tells elements apart in a protocol on an instance, as facts that a permutation has to keep.
+# The facts that distinguish elements in a protocol on an instance; a permutation has to preserve them.
 #
-# * A formula **names** an element: it is told from all others. So is one that stands in for a constant.
-# * What **never changes** holds of some elements and not of others. A strict order has no two elements alike.
-# * The **first state** says something of some.
-# * An action may **choose** some only, or **draws** unused ones in the order in which its pool has them.
-# * What **matters** is a place of some, and no place of others.
+# * A formula that **names** an element, or a constant with the element as its value, distinguishes it from all others.
+# * **Rigid** symbols distinguish elements. A strict linear order distinguishes all its elements.
+# * The **first state** distinguishes elements.
+# * An action may **choose** from some elements only, or **draw** unused ones in the order of its pool.
+# * Places of some elements may be **relevant** while those of others are not.
 #
-# Everything else that a step is made of says the same of all elements of a sort: variables, quantifiers, and the order
-# in which updates are written. What nothing reads tells nothing apart.
+# All other parts of a step treat all elements of a sort alike: variables, quantifiers, and the order of updates. Places
+# that nothing reads distinguish nothing.
 
 
 @dataclass(frozen=True)
 class SymmetryInput:
-    """What a search is made of.
+    """Everything that a search depends on.
 
     Attributes:
-        sorts: what elements are of.
-        instance: the elements, and what never changes.
-        steps: each action with those of its updates that matter, deductions among them.
-        sought: what is looked for in states.
-        tables: the places of each symbol that changes, with what they hold at first.
-        relevance: which of them matter.
-        told_apart: the sorts of which a draw tries every unused element.
+        sorts: the sorts of elements.
+        instance: the elements and rigid facts.
+        steps: each action, also deductions, with its relevant updates.
+        sought: the formulas that are checked in states.
+        tables: the places of each mutable symbol, with their first values.
+        relevance: the relevant places.
+        told_apart: the sorts for which a draw tries every unused element.
     """
 
     sorts: Sequence[Sort]
@@ -225,7 +246,7 @@ class SymmetryInput:
         return [(sort.name, element) for sort in self.sorts for element in self.instance.of(sort)]
 
     def carried(self) -> Set[Element]:
-        """Return the elements that a state may say anything of, beside those that a formula names."""
+        """Return the elements in the rows or values of relevant places, besides those that a formula names."""
         found: set[Element] = set()
         for name, rows in self._rows.items():
             found.update(element for row in rows for element in _elements(self.tables[name].symbol.domain, row))
@@ -244,7 +265,7 @@ class SymmetryInput:
         }
 
     def facts(self) -> Iterator[Fact]:
-        """Yield everything that tells elements apart."""
+        """Yield all facts that distinguish elements."""
         terms = [*self.sought, *(term for action, updates in self.steps for term in _terms(action, updates))]
         parts = [part for term in terms for part in subterms(term)]
         for part in parts:
@@ -285,7 +306,7 @@ class SymmetryInput:
                 yield ("pool", action.name, var.name, place if drawn else None), _elements((var.sort,), (element,))
 
     def _at_first(self, name: str, table: Table) -> Iterator[Fact]:
-        """Yield what the first state says where it matters; that a relation does not hold goes without saying."""
+        """Yield the facts of the first state at relevant places; rows for which a relation is false are left out."""
         symbol = table.symbol
         for row in self._rows[name]:
             if not symbol.is_relation:
@@ -306,7 +327,7 @@ def _terms(action: Action, updates: Iterable[Update]) -> Iterator[Term]:
 
 
 def _outcomes(value: Term) -> Iterator[Term]:
-    """Yield what a term may stand for, whatever its conditions come to."""
+    """Yield the possible results of a term, for all outcomes of its conditions."""
     if isinstance(value, IfThenElse):
         yield from (*_outcomes(value.then), *_outcomes(value.otherwise))
     else:
@@ -318,28 +339,27 @@ def _elements(sorts: Iterable[Sort], row: Row) -> tuple[Element, ...]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Which elements are interchangeable: a guess at what moves along when two change places, and then a check of it.
+# Which elements are interchangeable: guess which other elements move when two are exchanged, and check the guess.
 #
-# A permutation is admitted if it maps facts to facts, and for no other reason. A guess that is not good enough loses
-# some of the reduction, and nothing else.
+# A permutation is admitted only if it maps facts to facts. A poor guess only reduces the reduction.
 
 Element = tuple[str, str]
 """The name of a sort, and an element of it."""
 
 Fact = tuple[Hashable, tuple[Element, ...]]
-"""What is said, and of which elements, in order."""
+"""A label of a fact, and its elements in order."""
 
 Elements = tuple[Element, ...]
 """Elements of one or several sorts that move together."""
 
 BundleClass = tuple[Elements, ...]
-"""Bundles of which each may take the place of each other one, element by element; no element is in two."""
+"""Disjoint bundles, each of which can be exchanged with every other one, element by element."""
 
 
 def interchangeable(elements: Sequence[Element], facts: Iterable[Fact]) -> tuple[BundleClass, ...]:
-    """Return classes of bundles; however those of each class are permuted, facts are mapped to facts.
+    """Return classes of bundles; every permutation of the bundles of each class maps facts to facts.
 
-    No element is in two classes. What the facts do not name is interchangeable within its sort.
+    No element is in two classes. Elements that occur in no fact are interchangeable within their sort.
     """
     structure = _Structure(elements, facts)
     taken: set[Element] = set()
@@ -353,7 +373,7 @@ def interchangeable(elements: Sequence[Element], facts: Iterable[Fact]) -> tuple
 
 
 def _bundles(structure: _Structure, first: Element, others: Sequence[Element], taken: set[Element]) -> BundleClass:
-    """Return the bundle of an element, and those of later ones that may each change places with it."""
+    """Return the bundle of an element, and the bundles of later elements that can be exchanged with it."""
     bundles: list[Elements] = []
     held = set(taken)
     for other in others if first not in taken else ():
@@ -370,7 +390,7 @@ def _bundles(structure: _Structure, first: Element, others: Sequence[Element], t
 
 
 class _Structure:
-    """Elements and what is said of them."""
+    """Elements and the facts about them."""
 
     def __init__(self, elements: Sequence[Element], facts: Iterable[Fact]) -> None:
         self._facts = frozenset(facts)
@@ -381,9 +401,9 @@ class _Structure:
         self._kinds = self._told_apart(elements)
 
     def exchange(self, one: Element, other: Element) -> dict[Element, Element] | None:
-        """Return what changes places with what if ``one`` does with ``other``, as little as is found to do.
+        """Return a small exchange of elements that includes exchanging ``one`` with ``other``.
 
-        The keys are what moves along with ``one``. Nothing is returned if no exchange is found that is admitted.
+        The keys are the elements that move together with ``one``. The result is None if no admitted exchange is found.
         """
         if self._kinds[one] != self._kinds[other]:
             return None
@@ -407,7 +427,7 @@ class _Structure:
     def _counterpart(
         self, fact: Fact, candidates: Sequence[Fact], exchanged: Mapping[Element, Element]
     ) -> tuple[Element, ...]:
-        """Return the elements of a fact that may be what another one becomes, if more elements are exchanged."""
+        """Return the elements of a candidate that could be the image of ``fact``, if more elements are exchanged."""
 
         def fits(mine: Element, its: Element) -> bool:
             if mine in exchanged or its in exchanged:
@@ -421,7 +441,7 @@ class _Structure:
         return ()
 
     def _told_apart(self, elements: Sequence[Element]) -> dict[Element, int]:
-        """Number the elements; two have the same number if nothing tells them apart, however far one looks."""
+        """Number the elements by colour refinement; two with the same number are not distinguished by facts."""
         kinds: dict[Element, int] = dict.fromkeys(elements, 0)
         known: dict[Hashable, int] = {}
         while True:
@@ -431,7 +451,7 @@ class _Structure:
                 return kinds
 
     def _seen_of(self, element: Element, kinds: Mapping[Element, int]) -> Hashable:
-        """Return all that facts say of an element, others known by their kinds alone."""
+        """Return the facts about an element, with other elements replaced by their kinds."""
         said = Counter(
             (label, tuple(kinds[each] for each in row), tuple(each == element for each in row))
             for label, row in self._about[element]
@@ -443,10 +463,9 @@ def _mapped(fact: Fact, exchanged: Mapping[Element, Element]) -> Fact:
     return fact[0], tuple(exchanged.get(element, element) for element in fact[1])
 
 
-# -- What a permutation of bundles does to places and to what they hold ----------------------------
+# -- The action of a permutation of bundles on places and their values -----------------------------
 #
-# The bundles of all classes are numbered one after the other, so a permutation is a list: the number that each one
-# gets.
+# The bundles of all classes are numbered consecutively, so a permutation is a list with the new number of each.
 
 Permutation = Sequence[int]
 """For each bundle, by number, the number of the one whose place it takes, of the same class."""
@@ -454,7 +473,7 @@ Permutation = Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where an element is: in which bundle, and which of its elements it is."""
+    """The position of an element: its bundle, and its index in the bundle."""
 
     bundle: int
     position: int
@@ -481,7 +500,7 @@ class Orbits:
 
     @cached_property
     def identity(self) -> list[int]:
-        """The permutation that leaves everything where it is."""
+        """Return the identity permutation."""
         return list(range(len(self._bundles)))
 
     def exchange(self, one: int, other: int) -> list[int]:
@@ -491,37 +510,37 @@ class Orbits:
         return found
 
     def spots(self, place: Place) -> tuple[Spot | None, ...]:
-        """Return where each element of a place's row is; nothing for one that stays where it is."""
+        """Return the spot of each element of a place's row; None for an element that no permutation moves."""
         return tuple(self._spots.get(each) for each in _elements(place.symbol.domain, place.row))
 
     def spot_of(self, place: Place, value: Value) -> Spot | None:
-        """Return where the element is that a place holds, if it may move."""
+        """Return the spot of the element that is a place's value; None if no permutation moves it."""
         return self._spots.get((place.symbol.result.name, str(value)))
 
     def permutation_invariant(self, place: Place, value: Value) -> tuple[int, int]:
-        """Return numbers for what a place holds that are the same for whatever a permutation makes of it."""
+        """Return numbers for a place and its value that are invariant under permutations."""
         if place.symbol.is_relation:
             return 0, int(value)
         spot = self.spot_of(place, value)
         return (1, spot.position) if spot else (0, self._instance.of(place.symbol.result).index(str(value)))
 
     def holds_some(self, place: Place) -> bool:
-        """Whether a place may hold an element that moves."""
+        """Whether the value of a place may be an element that permutations move."""
         return not place.symbol.is_relation and any(self.spot_of(place, value) for value in place.values)
 
     def place(self, place: Place, permutation: Permutation) -> Place:
-        """Return the place that another one becomes."""
+        """Return the image of a place."""
         elements = _elements(place.symbol.domain, place.row)
         return self._tables[place.symbol.name].places[tuple(self._moved(each, permutation) for each in elements)]
 
     def bits(self, place: Place, value: Value, permutation: Permutation) -> int:
-        """Return the bits of what a place and what it holds become; there have to be some."""
+        """Return the bits of the image of a place with its value; the image must have a field."""
         if not place.symbol.is_relation:
             value = self._moved((place.symbol.result.name, str(value)), permutation)
         return self.place(place, permutation).bits(value)
 
     def orbit(self, place: Place) -> tuple[Place, ...]:
-        """Return every place that one may become, ordered by the bundles that are in their rows."""
+        """Return all images of a place, sorted by the bundles in their rows."""
         exchanges = [self.exchange(one, one + 1) for numbers in self.classes for one in numbers[:-1]]
         found, waiting = {place: None}, [place]
         while waiting:
@@ -532,7 +551,7 @@ class Orbits:
         return tuple(sorted(found, key=lambda each: [*self.bundles(each)]))
 
     def bundles(self, place: Place) -> Iterator[int]:
-        """Yield the numbers of the bundles that a place's row has elements of, in order."""
+        """Yield the numbers of the bundles with elements in a place's row, in order."""
         return (spot.bundle for spot in self.spots(place) if spot is not None)
 
     def _moved(self, element: Element, permutation: Permutation) -> str:
@@ -541,29 +560,29 @@ class Orbits:
 
 
 # --------------------------------------------------------------------------------------------------
-# Bundles that are alike in what the state says of each alone: their order is decided by what it says of several.
+# Breaking ties between bundles with equal numbers, by the places that mention several bundles.
 #
-# What is said of several is the bits of places that have elements of more than one bundle in their row, or may hold an
-# element that moves. The state that is chosen is the one with the least such bits, among those in which the bundles
-# are ordered by their ranks, and within a rank by what others they are mentioned with. That is looked at again and
-# again, as far as it tells any apart; where it does not, each of them is tried, but only one of those whose exchange
-# changes nothing.
+# These are the places with elements of more than one bundle in their row, or with a moving element as possible value.
+# The representative is the state with the least such bits, among those in which the bundles are sorted by their ranks,
+# and within a rank by the bundles with which they are mentioned. Ranks are refined repeatedly as long as that
+# distinguishes bundles. Then each bundle of a rank is tried as the first, except that of bundles whose exchange changes
+# nothing only one is.
 #
 # Source: B. McKay, "Practical Graph Isomorphism", Congressus Numerantium 30, 1981.
 
 Ranks = tuple[int, ...]
-"""For each bundle how many of its class come before it; those of which that is the same may still be in any order."""
+"""For each bundle, how many of its class come before it; bundles with equal ranks are not ordered yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """One place that holds something else than at first.
+    """A place with another value than in the first state.
 
     Attributes:
         place: the place.
-        value: what it holds.
-        kind: numbers that are the same for whatever a permutation makes of it.
-        bundles: those that it mentions, in order, the one that it holds an element of last.
+        value: its value.
+        kind: numbers that are invariant under permutations.
+        bundles: the bundles of the elements in its row, in order, and last that of its value.
     """
 
     place: Place
@@ -573,14 +592,14 @@ class _Mention:
 
 
 class TieBreaker:
-    """Decides the order of bundles, where bits say something of several of them."""
+    """Orders bundles with equal numbers by the places that mention several bundles."""
 
     def __init__(self, orbits: Orbits) -> None:
         self._orbits = orbits
         self._kinds: dict[Place, int] = {}
 
     def take(self, orbit: Iterable[Place], kind: int) -> None:
-        """Look at more places, which permutations carry to one another; ``kind`` is a number of their own."""
+        """Add the places of an orbit; ``kind`` is a number that identifies the orbit."""
         self._kinds |= dict.fromkeys(orbit, kind)
 
     def least(self, bits: int, ranks: Ranks) -> tuple[int, int]:
@@ -614,7 +633,7 @@ class TieBreaker:
                 yield _Mention(place, value, (kind, *self._orbits.permutation_invariant(place, value)), bundles)
 
     def _refined(self, mentions: Sequence[_Mention], ranks: Ranks) -> Ranks:
-        """Tell bundles of a rank apart by the ranks of those that they are mentioned with, as long as that does."""
+        """Refine ranks by the ranks of the bundles with which each is mentioned, until nothing changes."""
         while True:
             signs: list[list[tuple[int, ...]]] = [[] for _ in ranks]
             for each in mentions:
@@ -640,7 +659,7 @@ class TieBreaker:
         return []
 
     def _different(self, mentions: Sequence[_Mention], tied: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield one of those bundles whose exchange changes nothing, and how many they are."""
+        """Yield one bundle of each set of bundles whose exchange changes nothing, with the size of the set."""
         bits = self._image(mentions, self._orbits.identity)
         groups: list[list[int]] = []
         for number in tied:

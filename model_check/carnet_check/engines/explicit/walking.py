@@ -1,7 +1,7 @@
-"""Random walks over packed states, one after the other; no state is kept.
+"""Random walks over packed states, one after the other; states are not stored.
 
-A seed and the number of a walk decide every step of it. The engine makes no difference, and neither do the walks before
-it. So a walk is told by taking it again.
+The seed and the number of a walk determine all its steps, independent of the engine and of earlier walks. So the trace
+of a walk is computed by taking it again.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from carnet_spec.language import GuardKind, Protocol, Row
 from carnet_spec.trace import Trace, TraceStep
 
 MOST_ANSWERS = 400_000
-"""How many answers are remembered before all of them are forgotten, so that memory does not grow with the walks."""
+"""The most memoised answers before all are dropped, so that memory does not grow with the walks."""
 CHUNK = 2_000
-"""How many steps are taken before bounds are looked at."""
+"""The number of steps between two checks of the bounds."""
 
 
 class PackedWalks:
     """Walks from the first state on.
 
     Attributes:
-        number: which walk is being taken, from 0 on.
-        taken: how many steps of it were taken.
-        steps: how many steps all walks took.
-        longest: how many the longest one took.
-        stuck: how many walks ended because no step would have changed the state.
+        number: the number of the present walk, from 0 on.
+        taken: the number of its steps so far.
+        steps: the number of steps of all walks.
+        longest: the number of steps of the longest walk.
+        stuck: the number of walks that ended because no step would have changed the state.
         sample: the states of one walk, the same for any seed.
-        sightings: for each monitor that was seen to hold, the walk and how many steps of it led there.
+        sightings: for each monitor that held in some state, the walk and the number of its steps to that state.
     """
 
     def __init__(self, model: Model, watch: Watch, walks: Walks) -> None:
@@ -64,7 +64,7 @@ class PackedWalks:
         self.chance = chance_of(walks.seed, 0)
 
     def run(self) -> str | None:
-        """Take the walks; return what stopped them before the last one ended."""
+        """Take the walks; return the bound that stopped them, or None."""
         try:
             while self.number < self.walks.number:
                 reason = self.watch.exceeded(0)
@@ -81,14 +81,14 @@ class PackedWalks:
         return None
 
     def seen(self) -> dict[str, ActionCoverage]:
-        """Return how each action was seen, in the protocol's order, its parts together."""
+        """Return the coverage of each action, all its parts together, in the protocol's order."""
         seen = {step.action.name: ActionCoverage() for step in self.model.steps}
         for step, guards, taken in zip(self.offers.steps, self.offers.guards, self.fired, strict=True):
             seen[step.action.name] = guards.seen(taken).joined(seen[step.action.name])
         return seen
 
     def path(self, monitor: int) -> list[TraceStep]:
-        """Return steps that lead to where a monitor holds: those of the walk on which it was seen that are needed."""
+        """Return steps to a state in which a monitor holds: those of the walk that are needed for it."""
         steps = self._walked(*self.sightings[monitor])
         slicer = Slicer(self.start, self.offers.taken, self.model.monitors[monitor].holds)
         assert slicer.serves(steps), "a walk that is taken again ends elsewhere"
@@ -118,7 +118,7 @@ class PackedWalks:
                 return
 
     def _take_step(self) -> None:
-        """Look at the state, and take a step, or end the walk where there is none to take."""
+        """Check the monitors in the state, and take a step; end the walk if no step changes the state."""
         self._look()
         found = self.offers.drawn(self.state, self.chance) if self.taken < self.walks.depth else None
         if found is None:
@@ -166,7 +166,7 @@ def walk(protocol: Protocol, run: PackedWalks) -> Exploration:
     fired = {name: seen.taken for name, seen in actions.items()}
     fired |= {rule.name: int(rule.fired) for rule in model.saturation.rules}
     found: dict[bool, dict[str, Trace]] = {True: {}, False: {}}
-    for number in run.sightings:  # from here on, memos are asked about states that are on no walk
+    for number in run.sightings:  # from here on, memos are used for states that are on no walk
         monitor = model.monitors[number]
         path = Trace(protocol.id, protocol.variant, protocol.without, "", tuple(run.path(number)))
         found[monitor.is_goal][monitor.name] = path
@@ -185,7 +185,7 @@ def walk(protocol: Protocol, run: PackedWalks) -> Exploration:
 
 
 # --------------------------------------------------------------------------------------------------
-# What walks draw: numbers that follow from a seed and the number of a walk. Every engine draws the same.
+# Random numbers of walks, determined by a seed and the number of a walk; they are the same in every engine.
 #
 # Source: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 
@@ -196,7 +196,7 @@ _WORD = (1 << 64) - 1
 
 
 class RandomStream:
-    """What is drawn, one number after another; ``state`` is all that decides the next ones."""
+    """A stream of random numbers; ``state`` determines all following ones."""
 
     def __init__(self, state: int) -> None:
         self.state = state & _WORD
@@ -207,33 +207,33 @@ class RandomStream:
         return mixed(self.state)
 
     def below(self, bound: int) -> int:
-        """Return one of ``bound`` numbers, each as likely as any other to one part in ``2**32 / bound``."""
+        """Return a number below ``bound``, uniform up to one part in ``2**32 / bound``."""
         return (self.drawn() >> 32) * bound >> 32
 
 
 def chance_of(seed: int, walk: int) -> RandomStream:
-    """Return what one walk draws, whatever other walks there are."""
+    """Return the random stream of one walk, independent of other walks."""
     return RandomStream(mixed(seed) ^ mixed(mixed(walk) + STRIDE & _WORD))
 
 
 def mixed(state: int) -> int:
-    """Spread 64 bits."""
+    """Return 64 mixed bits: the finaliser of SplitMix64."""
     spread = (state ^ state >> 30) * _FIRST & _WORD
     spread = (spread ^ spread >> 27) * _SECOND & _WORD
     return spread ^ spread >> 31
 
 
-# -- How guards are seen: each time an action is worked out for bits that no state had before ------
+# -- The coverage of guards: updated whenever an action is evaluated for new bits ------------------
 #
-# What decides about an action is among the bits that it reads, so nothing is missed that a state on the way shows, and
-# nothing is looked at twice. A guard is judged for the arguments that pools and the instance allow; one that draws an
-# unused element is not judged.
+# Guards depend only on the bits that an action reads, so evaluating each value of these bits once covers all states of
+# the walks. A guard is evaluated for the arguments that pools and the instance allow; one that draws an unused element
+# is not evaluated.
 
 Test = Callable[[int], bool]
 
 
 class GuardObserver:
-    """How an action and its guards were seen so far."""
+    """Observes the coverage of an action and its guards."""
 
     def __init__(self, queries: Queries, step: CompiledStep) -> None:
         self._queries = queries
@@ -249,7 +249,7 @@ class GuardObserver:
         self._tests: dict[tuple[str, str], Test] = {}
 
     def see(self, bits: int, enabled: bool) -> None:
-        """Take note of what a state shows, of which these are the bits that the action reads."""
+        """Update the coverage for a state, given the bits that the action reads."""
         if enabled:
             self.enabled = True
             self._held.update(self._conditions)
@@ -263,7 +263,7 @@ class GuardObserver:
                 self._failed.add(name)
 
     def seen(self, taken: int) -> ActionCoverage:
-        """Return how the action was seen, which was taken so often."""
+        """Return the coverage of the action, which was taken ``taken`` times."""
         return ActionCoverage(
             taken,
             self.enabled,
@@ -274,7 +274,7 @@ class GuardObserver:
         )
 
     def _test(self, what: str, name: str) -> Test:
-        """Return the function that looks for arguments, generated when it is needed first."""
+        """Return the function that searches for arguments; it is generated at the first use."""
         if (what, name) not in self._tests:
             domains, tests = self._asked(what, name)
             self._tests[what, name] = self._queries.function((), partial(self._queries.witness, domains, tests))
@@ -288,7 +288,7 @@ class GuardObserver:
         return self._choices, (*tests, *others)
 
     def _needed(self, tests: Sequence[Condition]) -> Mapping[str, Domain]:
-        """Return the parameters that some tests name, and those that are drawn before them."""
+        """Return the parameters in some tests, and those that are drawn before them."""
         needed = {name for test in tests for name in test.needs}
         domains = self._choices.items()
         needed.update(*(domain.after for name, domain in domains if name in needed and isinstance(domain, Draw)))
@@ -296,30 +296,30 @@ class GuardObserver:
 
 
 # --------------------------------------------------------------------------------------------------
-# What may be done in a state: steps in an order that protocol and instance decide, each drawn as likely as any other.
+# The enabled steps of a state, in an order that protocol and instance determine; one is drawn uniformly.
 #
-# What an action may do is remembered by the bits that it reads, as the search remembers it. What is offered is in
-# order: by the place of the action, by the element that a part of it is for, and by the arguments. Nothing depends on
-# what was worked out before, so a seed and the number of a walk decide every step.
+# The moves of an action are memoised by the bits that it reads, as in the search. The order is by the position of the
+# action, then by the element of its part, then by the arguments. It does not depend on earlier computations, so the
+# seed and the number of a walk determine every step.
 
 MOST = SAMPLE // 4
-"""What a step may do is remembered as a whole if it tells at most so many states of a sample apart."""
+"""An action is memoised as a whole if its bits distinguish at most this number of states of a sample."""
 SHARE = 0.9
-"""Otherwise it is asked for one element at a time, if that tells fewer apart: several elements may have to be."""
+"""Otherwise it is split by the elements of parameters, if each part distinguishes at most this share of them."""
 MANY = 256
-"""How many parts there are at most. Each is looked up in every state, unless nothing changed that it reads."""
+"""The most parts; each costs a look-up in every state, unless no bit changed that it reads."""
 
 Chosen = tuple[int, Row]
-"""A step: the number of what offers it, and with which elements it is taken."""
+"""A step: the number of its action or part, and its elements."""
 
 
 class EnabledSteps:
-    """What some steps may do, each an action or a part of one.
+    """The possible moves of compiled steps, each an action or a part of one.
 
     Attributes:
-        steps: the steps, by number.
-        guards: how the guards of each were seen.
-        memos: what each may do; what changes nothing is kept.
+        steps: the compiled steps, by number.
+        guards: the observer of each step's guards.
+        memos: the memo of each step's moves, including moves that change nothing.
     """
 
     def __init__(self, model: Model, steps: Sequence[CompiledStep]) -> None:
@@ -329,9 +329,10 @@ class EnabledSteps:
         self._ways: dict[tuple[int, int], dict[Row, int]] = {}
 
     def drawn(self, s: int, chance: RandomStream) -> tuple[int, int, int] | None:
-        """Draw a step that changes a state: its number, which of its ways, and where it leads.
+        """Draw a move that changes a state: its step's number, its index in the step, and the next state.
 
-        What is drawn and changes nothing is drawn no more, so each that changes something is as likely as any other.
+        A drawn move that changes nothing is excluded and another one is drawn, so the choice is uniform among the moves
+        that change the state.
         """
         offered = [memo.answer(s) for memo in self.memos]
         left = sum(len(moves.effects) for moves in offered if moves)
@@ -347,11 +348,11 @@ class EnabledSteps:
         return None
 
     def chosen(self, s: int, number: int, way: int) -> Chosen:
-        """Return a step that was drawn in a state, by its elements."""
+        """Return the step, with its elements, of a move that was drawn in a state."""
         return number, _ways(self.steps[number], s)[way][1]
 
     def taken(self, s: int, step: Chosen) -> int | None:
-        """Return where a step leads, or nothing if it cannot be taken."""
+        """Return the state after a step, or None if the step is not enabled."""
         number, elements = step
         memo = self.memos[number]
         known = (number, s & memo.reads)
@@ -363,9 +364,9 @@ class EnabledSteps:
 
 
 def enabled_steps_of(model: Model) -> tuple[EnabledSteps, list[int]]:
-    """Return what a protocol offers, and the states of a walk by which actions were split that depend on many bits.
+    """Return the enabled steps of a protocol, and the sample of states by which actions on many bits were split.
 
-    That walk is the same whatever is asked for, and nothing is left of what it saw.
+    The sample is one walk that is always the same; it has no effect on coverage.
     """
     sample = _sample(model)
     whole = [(step, _memo(model, step, None)) for step in model.steps]
@@ -374,7 +375,7 @@ def enabled_steps_of(model: Model) -> tuple[EnabledSteps, list[int]]:
 
 
 def _sample(model: Model) -> list[int]:
-    """Return states that one walk comes through, which begins again where it cannot go on."""
+    """Return the states of one walk, which starts again when it is stuck."""
     offers, start, chance = EnabledSteps(model, model.steps), model.saturation.start(), chance_of(0, 0)
     states = [start]
     while len(states) < SAMPLE:
@@ -387,7 +388,7 @@ def _sample(model: Model) -> list[int]:
 
 
 def _memo(model: Model, step: CompiledStep, guards: GuardObserver | None) -> Memo[Moves | None]:
-    """Return the memo of what a step may do, in the order of its arguments."""
+    """Return the memo of a step's moves, in the order of its arguments."""
     spent = spent_by(model, step)
 
     def work_out(bits: int) -> Moves | None:
@@ -412,7 +413,7 @@ def _ways(step: CompiledStep, s: int) -> list[tuple[Writes, Row]]:
 
 
 def _located(offered: Sequence[Moves | None], place: int) -> tuple[int, int]:
-    """Return the step and the way of it that stand at a place among all that is offered."""
+    """Return the step's number and the move's index for a position among all offered moves."""
     for number, moves in enumerate(offered):
         count = len(moves.effects) if moves else 0
         if place < count:

@@ -1,1 +1,1 @@
-"""What engines that visit the states of finite instances share: searches, workers, and verdicts."""
+"""The common parts of engines that visit the states of finite instances: searches, workers, and verdicts."""

@@ -1,6 +1,6 @@
-"""Engines that search small instances: one search for each threat model, and a row for each claim that it judged.
+"""Base classes of engines that search small instances: a search for each threat model, and a row for each claim.
 
-A subclass says how one instance is searched, and which searches there are.
+A subclass defines how one instance is searched, and which searches there are.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Searcher(Explores):
     refutes: ClassVar = True
 
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
-        """Name the instances that were explored, and what they fix."""
+        """Return the words for the explored instances, and what they fix."""
         judging = [found for found in outcome.searches if not (found.search.sought or found.search.directed)]
         explored = [found.scope.explored for found in judging if found.scope]
         fixes = fixed_in_words(explored)
@@ -67,10 +67,10 @@ class Searcher(Explores):
         return (told, f"these instances fix {fixes}") if fixes else (told,)
 
     def require_runnable(self, task: Task) -> None:
-        """Build every instance once, so that a size that makes none is known before anything runs.
+        """Build every instance once, so that an impossible size is reported before anything runs.
 
         Raises:
-            UsageError: something is not installed, or an instance is too large to lay out.
+            UsageError: a requirement is not installed, or an instance is too large.
             InvalidSpecificationError: an instance of the profile does not satisfy the axioms.
         """
         if self.lacks:
@@ -85,7 +85,7 @@ class Searcher(Explores):
                     raise InvalidSpecificationError(f"profile {task.profile.name}: {'; '.join(wrong)}")
 
     def run(self, task: Task, listener: Listener) -> EngineResult:
-        """Search every variant under every threat model, the searches shared among the workers."""
+        """Search every variant under every threat model, in parallel worker processes."""
         before = self._known_before(task)
         found, sought = self._found(task, self._announced(task), listener, before)
         rows = tuple(row for each in found for row in self._judged(task, each, sought))
@@ -93,14 +93,14 @@ class Searcher(Explores):
         return EngineResult(self.name, rows, (*found, *sought), notes=(*known, *self._remarks(task, found)))
 
     def instances_in_words(self, task: Task) -> str:
-        """Say which instances are going to be explored, and where that is not all that the profile promises."""
+        """Return the words for the instances to explore, and for what they lack of what the profile promises."""
         judging = [search for search in self._announced(task) if not search.directed]
         explored = [search.explored for search in judging if search.explored]
         short = dict.fromkeys(each.shortfall for each in explored if each.shortfall)
         lacks = "".join(f"; profile {task.profile.name} is not met: {why}" for why in short)
         return f"{_told(explored)}, {adversary(task.profile)}{lacks}"
 
-    # -- what a subclass says ----------------------------------------------------------------------
+    # -- defined by a subclass ---------------------------------------------------------------------
 
     @abstractmethod
     def _every(self, task: Task) -> list[Search]:
@@ -108,7 +108,7 @@ class Searcher(Explores):
 
     @abstractmethod
     def _limited(self, caps: Caps) -> Caps:
-        """Return where a search stops, by what the engine was told of that."""
+        """Return the caps of a search, restricted by the engine's own limit."""
 
     def _known_before(self, task: Task) -> AnswerCache | None:
         return None
@@ -121,14 +121,14 @@ class Searcher(Explores):
     def _found(
         self, task: Task, searches: Sequence[Search], listener: Listener, before: AnswerCache | None
     ) -> tuple[list[Coverage], list[Coverage]]:
-        """Return what searches covered, and those that followed from them."""
+        """Return the coverage of the searches, and that of the searches for expected violations after them."""
         found = sorted(self._explored(task, searches, listener, before), key=lambda each: _order(task, each))
         return found, self._sought(task, found, listener, before)
 
     def _sought(
         self, task: Task, found: Sequence[Coverage], listener: Listener, before: AnswerCache | None
     ) -> list[Coverage]:
-        """Look in larger instances for what is expected to fall, and did not fall in those of the profile."""
+        """Look in larger instances for expected violations that those of the profile did not show."""
         sought: list[Coverage] = []
         place = 0
         while searches := [
@@ -139,7 +139,7 @@ class Searcher(Explores):
         return sought
 
     def _more(self, task: Task, found: Coverage, seen: Sequence[Coverage], place: int) -> Search | None:
-        """Return the search for what still stands of it, in the next of the sizes that an attack is looked for in."""
+        """Return the search for the remaining expected violations in the next size for attack searches, or None."""
         search, plan = found.search, task.plan(found.search.variant)
         fallen = {name for each in seen for name in each.violations}
         falling = (name for name in search.claims if plan.falls(name, search.threat))
@@ -175,7 +175,7 @@ class Searcher(Explores):
         progress: OnProgress,
         before: AnswerCache | None = None,
     ) -> Iterator[tuple[Search, Coverage]]:
-        """Yield what each search covered as it ends; ``progress`` is told of those that run."""
+        """Yield the coverage of each search when it ends; ``progress`` is called with the running ones."""
         return run_all(self, searches, jobs, progress, before)
 
     def _announced(self, task: Task) -> list[Search]:
@@ -190,7 +190,7 @@ class Searcher(Explores):
         return replace(search, explored=explored, caps=caps)
 
     def _whole(self, task: Task, plan: Plan) -> Search:
-        """Return a search that has yet to be told what to look for."""
+        """Return a search of the whole variant, without claims and goals yet."""
         return Search(
             reference=task.source.reference,
             variant=plan.protocol.variant,
@@ -205,7 +205,7 @@ class Searcher(Explores):
     # -- rows --------------------------------------------------------------------------------------
 
     def _judged(self, task: Task, found: Coverage, sought: Sequence[Coverage]) -> Iterator[Result]:
-        """Yield a row for each claim; a search that judges none, for goals alone, has rows only if it failed."""
+        """Yield a row for each claim; a search for goals alone has rows only if it failed."""
         if not (found.search.claims or found.search.liveness or found.problems):
             return
         beside = [] if found.search.directed else _beside(found, sought)
@@ -240,13 +240,13 @@ class Searcher(Explores):
 
 
 def _beside(found: Coverage, sought: Iterable[Coverage]) -> list[Coverage]:
-    """Return the searches for what fell neither in a search nor in those before."""
+    """Return the later searches of ``sought`` that belong to the search ``found``."""
     where = (found.search.variant, found.search.threat)
     return [more for more in sought if (more.search.variant, more.search.threat) == where]
 
 
 def _told(explored: Sequence[Explored]) -> str:
-    """Say the instances of searches; a protocol without sorts has one."""
+    """Return the instances of searches in words; a protocol without sorts has exactly one."""
     if not explored:
         return "nothing was explored"
     return sizes_in_words(explored) or "one instance, as there are no sorts"
@@ -261,29 +261,29 @@ def _order(task: Task, found: Coverage) -> tuple[int, ...]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Worker processes for searches: they can be killed, report how far they are, and leave Ctrl-C to their parent.
+# Worker processes for searches: they can be killed, report their progress, and leave Ctrl-C to their parent.
 
 PATIENCE = 3600.0
-"""Seconds without news after which a search counts as stuck; what it may take is counted in states and bytes."""
+"""Seconds without progress after which a search counts as stuck; its budget is counted in states and bytes."""
 
 
 OnProgress = Callable[[Sequence[tuple[Search, int, int]]], None]
-"""Called with the states and the depth of each search that runs."""
+"""Called with each running search and its numbers of states and levels."""
 
 
 class Progress(NamedTuple):
-    """How far a search is."""
+    """The progress of a search."""
 
     states: int
     depth: int
 
 
 class RunningSearches:
-    """Searches that processes run while this one does something else, to be used as a context manager.
+    """A context manager for searches that other processes run while this process does something else.
 
     Attributes:
         tasks: the searches.
-        parts: these searches, as they are under way.
+        parts: the searches in the form in which the processes run them.
     """
 
     def __init__(
@@ -303,7 +303,7 @@ class RunningSearches:
         self.end()
 
     def end(self) -> None:
-        """End what is still running."""
+        """End the searches that are still running."""
         self.parts.end()
 
 
@@ -314,10 +314,10 @@ def run_all(
     on_progress: OnProgress,
     before: AnswerCache | None = None,
 ) -> Iterator[tuple[Search, Coverage]]:
-    """Run every task in one of ``jobs`` processes and yield what each covered as they end.
+    """Run every task in one of ``jobs`` processes, and yield the coverage of each when it ends.
 
-    ``on_progress`` is called with the states and the depth of each running task whenever one of them has news;
-    ``before`` has what was found before.
+    ``on_progress`` is called with the states and the depth of each running task, whenever one of them reports progress.
+    ``before`` is the cache of earlier explorations.
     """
     with RunningSearches(explorer, tasks, jobs, before) as begun:
         yield from results(begun, on_progress, before)
@@ -326,7 +326,7 @@ def run_all(
 def results(
     begun: RunningSearches, on_progress: OnProgress, before: AnswerCache | None = None
 ) -> Iterator[tuple[Search, Coverage]]:
-    """Yield what each of the searches that were begun covered; see :func:`run_all`."""
+    """Yield the coverage of each search that was started; see :func:`run_all`."""
     running: dict[int, tuple[Search, int, int]] = {}
     for (_, task, slot), said in begun.parts.results():
         if isinstance(said, CacheStatistics):
@@ -341,7 +341,7 @@ def results(
 
 
 def failed(task: Search, error: Exception) -> Coverage:
-    """Return what a search covered that ended with an error."""
+    """Return the coverage of a search that ended with an error."""
     return Coverage(task, failure=f"{type(error).__name__}: {error}")
 
 
@@ -351,28 +351,28 @@ def _run(part: tuple[Visits, Search, int]) -> Iterator[Progress | CacheStatistic
         yield search(explorer, task, lambda states, depth: tell(Progress(states, depth)))
     except MemoryError:
         raise
-    except Exception as error:  # what is wrong with one search is said of its claims
+    except Exception as error:  # a failed search becomes an error of its claims and stops no other
         yield failed(task, error)
 
 
-# -- Explorations in a cache: what is kept of one, and what is believed when it is read back -------
+# -- Cached explorations: what is stored, and what is trusted --------------------------------------
 #
-# Every trace that is read back is replayed in the interpreter, as one that was just found is. That there is no other
-# is believed.
+# Every trace from the cache is replayed in the interpreter, like a newly found one. That there are no other violations
+# is trusted.
 
 ENDED = (None, "violation")
-"""How an exploration ended that is kept: it saw everything, or all that it looked for fell."""
+"""The ends of explorations that are stored: complete, or every claim was violated."""
 
 
 @dataclass(frozen=True)
 class CachedExplorer:
-    """Explores as an engine does, except where it did before; in a worker, tells how often it knew."""
+    """Explores with an engine, or answers from the cache; in a worker, it reports the number of cache hits."""
 
     explorer: Explores
     before: AnswerCache
 
     def explore(self, protocol: Protocol, instance: Instance, *, caps: Caps, **asked: Any) -> Exploration:
-        """Return what was found before, or explore now and keep what is found."""
+        """Return the cached exploration, or explore now and store the result."""
         text = question(protocol, instance, **asked)
         if text is None:
             return self.explorer.explore(protocol, instance, caps=caps, **asked)
@@ -386,7 +386,7 @@ class CachedExplorer:
         return found
 
     def lassos(self, protocol: Protocol, instance: Instance, **asked: Any) -> Exploration:
-        """Look for lassos anew: none is kept."""
+        """Look for lassos; these results are not cached."""
         assert isinstance(self.explorer, DecidesLiveness)
         return self.explorer.lassos(protocol, instance, **asked)
 
@@ -399,7 +399,7 @@ def question(
     goals: Sequence[Goal] = (),
     **asked: Any,
 ) -> str | None:
-    """Return all that an exploration depends on, if the names of invariants and goals say what these are."""
+    """Return a text of all that an exploration depends on; None if a name of an invariant or goal is ambiguous."""
     premises = (premise for each in invariants for premise in premises_of(each))
     known = {*protocol.goals, *premises, *map(trigger_of, protocol.liveness)}
     if not (set(invariants) <= set(protocol.invariants) and set(goals) <= known):
@@ -410,7 +410,7 @@ def question(
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON values that differ where it differs."""
+    """Return a value as JSON values; different values have different JSON values."""
     match value:
         case InLine():
             return {"in line": list(value.elements)}
@@ -486,8 +486,8 @@ def _count(value: object) -> int:
 class Explorer(Searcher, RunsInBackground, Shares):
     """An engine that visits every state of small instances.
 
-    ``most_states`` is where each exploration stops; by default the profile says so. What has ``begun`` already is not
-    done again.
+    ``most_states`` is the limit of each exploration; by default that of the profile. Searches in ``begun`` already run
+    in the background and are not started again.
     """
 
     verdicts: ClassVar = (Verdict.EXHAUSTED, Verdict.HOLDS_TO)
@@ -499,21 +499,21 @@ class Explorer(Searcher, RunsInBackground, Shares):
         return replace(self, most_states=most)
 
     def expected(self, profile: Profile) -> Verdict:
-        """Return EXHAUSTED, or HOLDS-TO where the profile limits the adversary."""
+        """Return EXHAUSTED, or HOLDS-TO if the profile limits the adversary."""
         return Verdict.EXHAUSTED if profile.budget is None else Verdict.HOLDS_TO
 
     def intention(self, task: Task) -> str:
-        """Name the profile, its instances and what the adversary may do in them."""
+        """Return the words for the profile, its instances and the adversary's budget."""
         return f"every state of profile {task.profile.name}: {self.instances_in_words(task)}"
 
     def budget(self, profile: Profile) -> str:
-        """Say how many states an exploration may have."""
+        """Return the words for the most states of an exploration."""
         states = self._limited(caps_of(profile.name, 1, NO_CAPS)).states
         return "no cap on states" if states is None else f"{states:,} states to an exploration"
 
     @contextmanager
     def begun(self, task: Task) -> Iterator[Self]:
-        """Return the same engine, whose searches run in processes already."""
+        """Return the same engine, with its searches running in the background."""
         with RunningSearches(self, self._announced(task), task.jobs, self._known_before(task)) as begun:
             yield replace(self, has_begun=begun)
 
@@ -524,7 +524,7 @@ class Explorer(Searcher, RunsInBackground, Shares):
         progress: OnProgress,
         before: AnswerCache | None = None,
     ) -> Iterator[tuple[Search, Coverage]]:
-        """Yield what each search covered as it ends, those that have begun among them if they are what is asked."""
+        """Yield the coverage of each search when it ends; searches that already run are used if they are the same."""
         begun = self.has_begun
         if begun is not None and list(map(_asked_for, begun.tasks)) == list(map(_asked_for, searches)):
             return results(begun, progress, before)
@@ -533,7 +533,7 @@ class Explorer(Searcher, RunsInBackground, Shares):
         return run_all(replace(self, has_begun=None), searches, jobs, progress, before)
 
     def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
-        """Run the searches that fall to ``shard``, and those in larger instances that follow from them."""
+        """Run the searches of ``shard``, and the searches in larger instances that follow from them."""
         before = self._known_before(task)
         every = self._announced(task)
         found, sought = self._found(task, shard.share(every), listener, before)
@@ -579,7 +579,7 @@ class Explorer(Searcher, RunsInBackground, Shares):
 
 
 def _asked_for(search: Search) -> Search:
-    """Return what a search is asked; how much memory was free when it was planned is no part of that."""
+    """Return a search without its memory limit, which depends on the free memory at planning time."""
     return replace(search, caps=replace(search.caps, memory=None))
 
 
@@ -589,18 +589,17 @@ def _named(search: Search) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# Engines that take random walks through small instances, where others of the same name visit every state.
+# Engines that take random walks through small instances; exploring engines of the same names visit every state.
 #
-# A subclass says how the walks through one instance are taken. No answer is kept or believed, no part of the work
-# shared out, and no liveness judged.
+# A subclass defines how the walks through one instance are taken. There is no cache, no sharding and no liveness.
 
 
 @dataclass(frozen=True)
 class Walker(Searcher):
     """An engine that takes random walks.
 
-    All of them are taken in each instance, whatever falls, and nothing is left out of a state: so which walks these are
-    depends on the protocol, the instance, the seed and the depth alone.
+    All walks are taken in each instance, even after violations, and without reductions. So the walks depend on the
+    protocol, the instance, the seed and the depth alone.
     """
 
     verdicts: ClassVar = (Verdict.SAMPLED,)
@@ -611,21 +610,21 @@ class Walker(Searcher):
         return replace(self, walks=replace(self.walks, number=min(most, self.walks.number)))
 
     def expected(self, profile: Profile) -> Verdict:
-        """Return SAMPLED, also where the profile limits the adversary."""
+        """Return SAMPLED, even if the profile limits the adversary."""
         return Verdict.SAMPLED
 
     def intention(self, task: Task) -> str:
-        """Name the walks, the profile, its instances and what the adversary may do in them."""
+        """Return the words for the walks, the profile, its instances and the adversary's budget."""
         where = f"profile {task.profile.name}: {self.instances_in_words(task)}"
         return f"{self.walks.described}, seed {self.walks.seed}, in {where}"
 
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
-        """Name the instances, what they fix, and how many walks went through each."""
+        """Return the words for the instances, what they fix, and the number of walks in each."""
         where, *fixes = super().strength(task, outcome)
         return (f"{where}, {self.walks.described} in each", *fixes)
 
     def budget(self, profile: Profile) -> str:
-        """Say how many walks are taken, and how long they are."""
+        """Return the words for the number and the length of walks."""
         return f"{self.walks.described} to an instance"
 
     def _every(self, task: Task) -> list[Search]:
@@ -649,7 +648,7 @@ class Walker(Searcher):
 
 
 def _left_open(found: Coverage) -> str:
-    """Say how much walks saw of what may happen, and name the goals and actions that they missed."""
+    """Return the words for the coverage of walks, with the goals and actions that they missed."""
     missed = [name for name in found.search.goals if name not in found.goals]
     walked = found.walked or WalkCoverage()
     guards = [seen for _, _, seen in walked.guards if not seen.decided]

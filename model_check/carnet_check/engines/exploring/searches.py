@@ -1,6 +1,6 @@
-"""Running a search: over one instance, over all that a claim speaks of, or from names alone in a worker process.
+"""Running a search: over one instance, over all instances of a scope, or from names alone in a worker process.
 
-Whatever engine visits the states, every trace that it finds is replayed in the interpreter before it is reported.
+Every trace that an engine finds is replayed in the interpreter before it is reported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from carnet_spec.trace import Trace
 
 
 class Visits(typing.Protocol):
-    """Explores instances: an engine, or one that remembers what an engine found."""
+    """The interface of exploration: implemented by engines, and by a cache in front of an engine."""
 
     def explore(self, protocol: Protocol, instance: Instance, *args: Any, **asked: Any) -> Exploration:
         """Search breadth first; see :meth:`~carnet_check.engines.interface.Explores.explore`."""
@@ -36,7 +36,7 @@ class Visits(typing.Protocol):
 
 @typing.runtime_checkable
 class FindsLassos(typing.Protocol):
-    """Decides liveness: an engine, or one that remembers."""
+    """The interface of deciding liveness: implemented by engines, and by a cache in front of an engine."""
 
     def lassos(self, protocol: Protocol, instance: Instance, *args: Any, **asked: Any) -> Exploration:
         """Look for lassos; see :meth:`~carnet_check.engines.interface.DecidesLiveness.lassos`."""
@@ -47,7 +47,7 @@ Watch = Callable[[int, int], None]
 
 
 def search(explorer: Visits, task: Search, watch: Watch | None = None) -> Coverage:
-    """Run ``task`` here and now."""
+    """Run ``task`` in this process."""
     source = families.load(task.reference)
     protocol = source.protocol(task.variant, task.without)
     if task.digest and protocol.digest != task.digest:
@@ -83,7 +83,7 @@ def search_scope(
 
 
 class _Left:
-    """What is left to do of a search while it goes from instance to instance."""
+    """The remaining work of a search that goes from instance to instance."""
 
     def __init__(self, task: Search) -> None:
         self.task = task
@@ -96,9 +96,9 @@ class _Left:
         self._began = time.monotonic()
 
     def asked(self, claims: tuple[str, ...] | None, among: int = 1) -> Search:
-        """Return the search of one more instance: what still stands, goals not reached, what is not used up.
+        """Return the search of one more instance: claims not violated, goals not reached, and the remaining caps.
 
-        The states that are left are shared evenly ``among`` so many instances.
+        The remaining states are divided evenly ``among`` that number of instances.
         """
         return replace(
             self.task,
@@ -132,7 +132,7 @@ class _Left:
 def search_in(
     explorer: Visits, task: Search, protocol: Protocol, instance: Instance, watch: Watch | None = None
 ) -> Exploration:
-    """Run ``task`` over a protocol and an instance that are there already."""
+    """Run ``task`` over a built protocol and a built instance."""
     judge = Interpreter(protocol, instance)
     wrong = axiom_violations(judge, threat_of(protocol, task.threat))
     if wrong:
@@ -189,7 +189,7 @@ def _directed(
     goals: Sequence[Goal],
     watch: Watch | None,
 ) -> Exploration:
-    """Look for goals with honest steps alone, and for those not reached with passive adversary steps too."""
+    """Look for goals with honest steps alone, and for the remaining ones with passive adversary steps, too."""
     honest = replace(protocol, actions=tuple(action for action in protocol.actions if action.by.honest))
 
     def look(part: Protocol) -> Exploration:
@@ -218,19 +218,19 @@ def _directed(
 
 
 def falls(replays: Replays, invariant: Invariant, trace: Trace) -> bool:
-    """Whether the interpreter, replaying ``trace``, ends in a state that breaks ``invariant``."""
+    """Whether the interpreter's replay of ``trace`` ends in a state that violates ``invariant``."""
     return not replays.interpreter.holds(invariant.formula, replays.end(trace.steps))
 
 
 def reaches(replays: Replays, goal: Goal, trace: Trace) -> bool:
-    """Whether the interpreter, replaying ``trace``, ends in a state that reaches ``goal``."""
+    """Whether the interpreter's replay of ``trace`` ends in a state that satisfies ``goal``."""
     return replays.interpreter.witness(goal.params, goal.body, replays.end(trace.steps)) is not None
 
 
 def judged(
     judge: Interpreter, found: Exploration, invariants: Sequence[Invariant], goals: Sequence[Goal]
 ) -> Exploration:
-    """Add to the problems that the engine has itself those that the interpreter has with it."""
+    """Return the exploration, with the interpreter's objections to its traces added to its problems."""
     problems = [*found.problems]
     if found.stopped_by is None and not found.states:
         problems.append("the search calls itself complete, and saw no state")
@@ -256,13 +256,13 @@ def _unreproduced(
 
 
 def moves(protocol: Protocol, trace: Trace) -> int:
-    """Count the steps that somebody takes; deductions are not among them."""
+    """Count the steps of a trace without deductions."""
     deductions = {action.name for action in protocol.actions if action.deduction}
     return sum(step.action not in deductions for step in trace.steps)
 
 
 def describe_length(protocol: Protocol, trace: Trace) -> str:
-    """Describe how long a violation is: how many steps lead to it, or that a run goes on for ever."""
+    """Return the words for the length of a violation: the number of steps, or that the run is a lasso."""
     if trace.loop is None:
         return f"{counted(moves(protocol, trace), 'step')} to the violation"
     way, rest = (replace(trace, steps=part) for part in (trace.steps[: trace.loop], trace.steps[trace.loop :]))
@@ -270,46 +270,47 @@ def describe_length(protocol: Protocol, trace: Trace) -> str:
     return f"{counted(moves(protocol, way), 'step')}, {for_ever}"
 
 
-# -- Where explorations stop, complete or not ------------------------------------------------------
+# -- The caps of explorations ----------------------------------------------------------------------
 
 GIBIBYTE = 1 << 30
 CAPS = {
     "tiny": Caps(states=3_000_000, memory=4 * GIBIBYTE),
     "ci": Caps(states=100_000_000, memory=7 * GIBIBYTE),
 }
-"""Where the explorations of a profile stop, complete or not; memory is shared among the workers."""
+"""The caps of the explorations of a profile; the workers share the memory."""
 DIRECTED_CAPS = Caps(states=2_000_000, memory=4 * GIBIBYTE)
 MOST_STATES_DRAWN = 3_000_000
-"""How many states are visited where interpretations are drawn, so that nothing can be established but a violation."""
+"""The most states if interpretations are drawn at random, as only violations can be established then."""
 SOUGHT_CAPS = Caps(states=250_000, memory=4 * GIBIBYTE)
-"""Where a search for what is expected to fall stops, and the next size is taken."""
+"""The caps of a search for expected violations in one size, after which the next size is tried."""
 
 
 def caps_of(profile: str, jobs: int, limits: Caps) -> Caps:
-    """Return where the explorations of a profile stop: the workers share the memory, at most what is free of it."""
+    """Return the caps of the explorations of a profile; the workers share the memory, at most the free memory."""
     return within(CAPS.get(profile, Caps()), jobs, limits)
 
 
 def within(caps: Caps, jobs: int, limits: Caps) -> Caps:
-    """Keep what ``limits`` say, and the caps where they say nothing; ``jobs`` workers share what memory is free."""
+    """Return ``limits``, with missing ones taken from ``caps``; ``jobs`` workers share the free memory."""
     free = available_memory()
     memory = limits.memory or min(caps.memory or free, free)
     return Caps(limits.states or caps.states, memory, jobs, limits.seconds or caps.seconds)
 
 
-# -- What a search says of a claim: the verdict with its number, and what it rests on in words -----
+# -- The verdict of a search on a claim, with its number and its basis in words --------------------
 
 
 def adversary(profile: Profile) -> str:
-    """Say what a profile lets the adversary do."""
+    """Return the words for the adversary's budget in a profile."""
     budget = profile.budget
     return "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
 
 
 def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
-    """A search with an adversary budget is HOLDS-TO however small it was; an incomplete one is UNKNOWN.
+    """Return the verdict on a claim and its number.
 
-    Random walks that were all taken are SAMPLED, and nothing more, whatever they saw.
+    An incomplete search is UNKNOWN, and a complete one with an adversary budget HOLDS-TO. Finished random walks are
+    SAMPLED, and never more, whatever they covered.
     """
     if found.problems:
         return Verdict.ERROR, None
@@ -326,7 +327,7 @@ def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
 
 
 def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
-    """Say what a verdict rests on."""
+    """Return the basis of a verdict in words."""
     if found.problems:
         return "; ".join(found.problems)
     trace = found.violations.get(claim)
@@ -351,13 +352,13 @@ def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# Lassos from an engine, judged: each is replayed, and its fairness looked at, before it is reported.
+# Checking an engine's lassos: each is replayed, and its fairness is checked, before it is reported.
 
 
 def decided_together(protocol: Protocol, liveness: Iterable[Eventually]) -> list[tuple[str, ...]]:
     """Return the names of liveness properties in groups that one search decides.
 
-    The same rules are steps for them, and they want the same steps of an action taken fairly that more than one names.
+    For all properties of a group the same rules are steps, and a fair action of several has the same fair steps.
     """
     groups: list[list[Eventually]] = []
     for live in liveness:

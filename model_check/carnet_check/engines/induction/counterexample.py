@@ -1,23 +1,23 @@
-"""Counterexamples to induction, small and in words.
+"""Small counterexamples to induction, and their description in words.
 
-A refuted obligation has a state in which all invariants hold and a step after which one does not. The state need not
-be reachable: it is what a further lemma has to exclude. Of all such states one is shown that has few elements and of
-whose facts none can be left out.
+A refuted obligation has a state in which all invariants hold, and a step after which one does not. The state need not
+be reachable; if it is not, a further lemma has to exclude it. A state with few elements and a minimal set of facts is
+shown.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from carnet_check.engines.induction.induction import ProofResult
-from carnet_check.engines.induction.obligations import Obligation, obligations, with_constants
+from carnet_check.engines.induction.induction import ProofResult, prove
+from carnet_check.engines.induction.obligations import Obligation, invariants_under, obligations, with_constants
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.interface import Cti, InvariantStatus, Status
+from carnet_check.engines.interface import Cti, FailingStep, InvariantStatus, Status
 from carnet_check.engines.proving.composition import SolverOutcome
-from carnet_check.errors import EngineDisagreement
+from carnet_check.errors import EngineDisagreement, UsageError
 from carnet_check.exports.smtlib import at_most, problem, sort_name, symbol_name
 from carnet_check.loading import families
 from carnet_check.reserved_symbols import Purpose, ReservedSymbol, stand_in
@@ -28,11 +28,12 @@ from carnet_command.workers import WorkerPool
 from carnet_spec.language import Instance, Protocol, Row, Sort, SpecificationError, Symbol, Term, Threat
 from carnet_spec.language.notation import show
 from carnet_spec.language.terms import And, Implies, Var, symbols_of
+from carnet_spec.trace import TraceStep
 
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A state from which ``obligation`` fails, and the state after the step; both the same for the first state."""
+    """A state from which ``obligation`` fails, and the state after the step; for the first state, both are equal."""
 
     obligation: Obligation
     before: Structure
@@ -44,20 +45,20 @@ class Counterexample:
 
 
 def counterexample(obligation: Obligation, rlimit: int = DEFAULT_RLIMIT) -> Counterexample | None:
-    """Find a small state in which ``obligation`` fails, or nothing if the solver finds none within its budget.
+    """Return a small state in which ``obligation`` fails, or None if the solver finds none within its budget.
 
     Raises:
-        EngineDisagreement: the interpreter does not confirm what the solver found.
+        EngineDisagreement: the interpreter does not confirm the solver's model.
     """
     found = SmallModel(obligation, rlimit).smallest()
     return None if found is None else confirmed(obligation, found)
 
 
 def confirmed(obligation: Obligation, found: Structure) -> Counterexample:
-    """Let the interpreter take the step of ``obligation`` in the state that was found, and judge both ends of it.
+    """Take the step of ``obligation`` in the interpreter, from the state of the model, and evaluate both states.
 
-    The weakest precondition that the state was found with takes no part in this. All updates are made: that those of
-    a defence take place is a hypothesis of every obligation that they touch.
+    The weakest precondition is not used here. All updates are applied: that a defence's updates take place is a
+    hypothesis of every obligation that they affect.
 
     Raises:
         EngineDisagreement: a hypothesis does not hold before, or the invariant holds after.
@@ -88,11 +89,11 @@ def _require(obligation: Obligation, agreed: bool, why_not: str) -> None:
 
 
 def explain_cti(protocol: Protocol, obligation_id: str, threat: Threat | None = None) -> str:
-    """Say in words how the obligation with this id fails.
+    """Return a description of how the obligation with this id fails.
 
     Raises:
         SpecificationError: there is no such obligation.
-        EngineDisagreement: the interpreter does not confirm what the solver found.
+        EngineDisagreement: the interpreter does not confirm the solver's model.
     """
     for obligation in obligations(protocol, threat):
         if obligation.id == obligation_id:
@@ -101,7 +102,7 @@ def explain_cti(protocol: Protocol, obligation_id: str, threat: Threat | None = 
     raise SpecificationError(f"no obligation '{obligation_id}' in {protocol.id}")
 
 
-# -- telling it ------------------------------------------------------------------------------------
+# -- description in words --------------------------------------------------------------------------
 
 
 def _lines(found: Counterexample) -> Iterator[str]:
@@ -199,7 +200,7 @@ def _fact(symbol: Symbol, row: Row) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# Small models of a refuted obligation: few elements, and of their facts none that can be left out.
+# Small models of a refuted obligation: few elements, and a minimal set of facts.
 
 
 class SmallModel:
@@ -222,7 +223,7 @@ class SmallModel:
         self._sort_names = [obligation.system.declarations.sort(sort) for sort in self._sorts]
 
     def smallest(self) -> Structure | None:
-        """Return the state, or nothing if the solver finds none within its budget."""
+        """Return the state, or None if the solver finds none within its budget."""
         sizes = self._sizes()
         if sizes is None:
             return None
@@ -235,7 +236,7 @@ class SmallModel:
         return None if solver is None else _FewFacts(solver, self._symbols, sizes).structure()
 
     def _sizes(self) -> dict[Sort, int] | None:
-        """Return how many elements of each sort suffice, trying up to four of each, then whatever the solver likes."""
+        """Return how many elements of each sort suffice: at most four of each are tried, then any number is allowed."""
         for most in (1, 2, 3, 4):
             sizes = dict.fromkeys(self._sorts, most)
             if self._checked(sizes) is not None:
@@ -258,7 +259,7 @@ class SmallModel:
 
 
 class _FewFacts:
-    """Shrinks the set of true facts of a model until none can be left out."""
+    """Shrinks the set of true facts of a model until it is minimal."""
 
     def __init__(self, solver: Any, symbols: Iterable[Symbol], sizes: Mapping[Sort, int]) -> None:
         self._solver = solver
@@ -399,17 +400,17 @@ def _fresh_name(name: str, taken: set[str]) -> str:
     return name
 
 
-# -- Finite structures: one state with the rigid facts around it, as the solver gave them ----------
+# -- Finite structures: one state with the rigid facts, read from the solver's model ---------------
 #
-# What is true in a structure is for the interpreter to say. The constants that the prover made stand for parameters,
-# so they never get there: :meth:`Structure.chosen` reads them as the arguments of a step or of an invariant.
+# The interpreter evaluates formulas in a structure. It never sees the prover's constants for parameters:
+# :meth:`Structure.chosen` reads them as the arguments of a step or of an invariant.
 
 
 @dataclass(frozen=True)
 class Structure:
     """Elements of each sort and a value of each symbol at each row of elements.
 
-    A symbol that is not mentioned may have any value: as a relation it holds nowhere, as a function it is the first
+    For a symbol that is not mentioned, any value is possible: a relation is then empty, and a function has the first
     element of its sort everywhere.
 
     Attributes:
@@ -436,13 +437,13 @@ class Structure:
         return dict.fromkeys(self.rows(symbol), self.of(symbol.result)[0]) if found is None else found
 
     def chosen(self, purpose: Purpose, params: Iterable[Var]) -> Env:
-        """Return the elements that the constants made for ``params`` stand for."""
+        """Return the elements that are the values of the prover's constants for ``params``."""
         return {param.name: self.table(stand_in(purpose, param).symbol)[()] for param in params}
 
     def instance(self, protocol: Protocol) -> Instance:
-        """Return the elements and rigid facts as an instance; functions without a first value start as they are here.
+        """Return the elements and rigid facts as an instance; functions without initial value start as they are here.
 
-        No update is left out and no draw is narrowed: the instance has neither pools nor a budget.
+        The instance has neither pools nor a budget.
         """
         given = {initial.symbol for initial in protocol.initial}
         functions = [symbol for symbol in protocol.symbols if not symbol.is_relation]
@@ -458,7 +459,7 @@ class Structure:
         )
 
     def state(self, protocol: Protocol) -> State:
-        """Return the values of everything that changes as a state."""
+        """Return the values of all mutable symbols as a state."""
         changing = [symbol for symbol in protocol.symbols if symbol.mutable]
         return State(
             {symbol.name: self.relations.get(symbol, frozenset()) for symbol in changing if symbol.is_relation},
@@ -466,20 +467,20 @@ class Structure:
         )
 
     def moved(self, state: State) -> Structure:
-        """Return the structure with the values of what changes taken from ``state``."""
+        """Return the structure with the values of mutable symbols taken from ``state``."""
         relations = {s: state.relations[s.name] if s.mutable else rows for s, rows in self.relations.items()}
         functions = {s: state.functions[s.name] if s.mutable else table for s, table in self.functions.items()}
         return replace(self, relations=relations, functions=functions)
 
 
-# -- Why proofs fail: how each invariant stands, and small states from which the induction fails ---
+# -- Why proofs fail: the status of each invariant, and counterexamples to induction ---------------
 
 
 def standings(proofs: Sequence[ProofResult]) -> Iterator[InvariantStatus]:
-    """Yield how each invariant stands after all proofs of one variant, first tries and later ones.
+    """Yield the status of each invariant after all proofs of one variant, first and later attempts.
 
-    What is proved without the axioms of a threat model is proved under each. What is not, is told of the threat models
-    for which a proof was tried, if there are any.
+    An invariant that is proved without the axioms of a threat model is proved under each. One that is not has a status
+    for each threat model under which a proof was tried, if there are any.
     """
     general = [proof for proof in proofs if proof.threat is None]
     limited = [proof for proof in proofs if proof.threat is not None]
@@ -511,12 +512,12 @@ def _standing(name: str, lemma: bool, proofs: Sequence[ProofResult]) -> Invarian
     return InvariantStatus(first.protocol.variant, name, lemma, layer, status, failing, open_, rests_on)
 
 
-# -- states from which an induction fails ----------------------------------------------------------
+# -- counterexamples to induction ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Obligations to show the failure of, by names, so that a worker process finds them."""
+    """Failed obligations to explain, by names, so that a worker process can build them."""
 
     reference: str
     variant: str
@@ -526,7 +527,7 @@ class _Asked:
 
 
 def counterexamples(reference: str, standing: InvariantStatus, most: int, rlimit: int) -> Iterator[Cti]:
-    """Yield a small state for each of the first obligations of an invariant that do not hold, with bounded memory."""
+    """Yield a small counterexample for each of the first refuted obligations of an invariant, with bounded memory."""
     asked = _Asked(reference, standing.variant, standing.layer, standing.failing[:most], rlimit)
     left = list(asked.obligations)
     with WorkerPool(1) as pool:
@@ -549,6 +550,44 @@ def _shown(asked: _Asked) -> Iterator[Cti]:
             yield Cti(id, unconfirmed=str(problem))
         else:
             yield told(found) if found else Cti(id, unconfirmed="the solver gives no small state within its budget")
+
+
+def failing_step(
+    protocol: Protocol, threat: Threat | None, invariant: str, assumed: Collection[str], rlimit: int
+) -> FailingStep:
+    """Return a small state from which a step breaks one invariant; see :class:`ShowsFailingSteps`."""
+    names = [each.name for each in invariants_under(protocol, threat)]
+    for name in (invariant, *assumed):
+        if name not in names:
+            under = f" under {threat.id}" if threat else ""
+            raise UsageError(families.unknown("claim or lemma that has to hold", name, protocol.id + under, names))
+    wanted = {invariant, *assumed}
+    subject = replace(
+        protocol,
+        claims=tuple(each for each in protocol.claims if each.name in wanted),
+        lemmas=tuple(each for each in protocol.lemmas if each.name in wanted),
+    )
+    proof = prove(subject, threat, jobs=1, rlimit=rlimit, hints={}, only=lambda each: each.invariant.name == invariant)
+    refuted = [answer.id for answer in proof.failed if answer.outcome is SolverOutcome.REFUTED]
+    for id in refuted:
+        found = counterexample(proof.obligations[id], rlimit)
+        if found is not None:
+            return _as_failing_step(found, protocol, threat)
+    if proof.failed:
+        open_ones = ", ".join(answer.id for answer in proof.failed)
+        raise UsageError(f"the solver's budget ended before it gave a state: {open_ones}")
+    with_others = f" with {', '.join(assumed)}" if assumed else " by itself"
+    raise UsageError(f"{invariant} is inductive{with_others}: no step breaks it")
+
+
+def _as_failing_step(found: Counterexample, protocol: Protocol, threat: Threat | None) -> FailingStep:
+    action, step = found.obligation.action, None
+    judge, state = Interpreter(protocol, found.before.instance(protocol)), found.before.state(protocol)
+    false = [each.name for each in invariants_under(protocol, threat) if judge.counterexample(each, state) is not None]
+    if action is not None:
+        args = found.before.chosen(Purpose.PARAMETER, action.params)
+        step = TraceStep(action.name, action.by.name, tuple(args.items()))
+    return FailingStep(judge.instance, state, step, tuple(false))
 
 
 def told(found: Counterexample) -> Cti:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from carnet_check.cache import AnswerCache
 from carnet_check.certificates.file import place_of
-from carnet_check.engines.induction.counterexample import counterexamples, explain_cti, standings
+from carnet_check.engines.induction.counterexample import counterexamples, explain_cti, failing_step, standings
 from carnet_check.engines.induction.induction import (
     ClaimProofs,
     ProofResult,
@@ -43,6 +43,7 @@ from carnet_check.engines.interface import (
     DecidesPossibility,
     Diagnoses,
     EngineResult,
+    FailingStep,
     Guesses,
     HasProofHints,
     InvariantStatus,
@@ -57,6 +58,7 @@ from carnet_check.engines.interface import (
     ProvesWeakened,
     Separable,
     Shares,
+    ShowsFailingSteps,
     StepProofs,
     Strengthening,
     Strengthens,
@@ -84,9 +86,9 @@ from carnet_command.text import counted
 from carnet_spec.language import Action, Claim, Effect, Eventually, Goal, Profile, Protocol, Symbol, Threat, terms
 
 SHOWN = 3
-"""How many open obligations of a claim are named."""
+"""The most open obligations of a claim that are named."""
 Answered = Callable[[int, int, SolverAnswer], None]
-"""Told how many obligations are done, how many there are, and the latest answer."""
+"""Called with the number of obligations done, the number of all, and the latest answer."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +104,12 @@ class Induction(
     HasProofHints,
     Separable,
     Shares,
+    ShowsFailingSteps,
     Strengthens,
 ):
     """Proves one obligation for each invariant and action; ``rlimit`` is the solver's budget for each.
 
-    With ``certificates`` the solver is asked only what the certificates beside the specification do not prove.
+    With ``certificates``, the solver only gets obligations that the certificates beside the specification leave open.
     """
 
     name: ClassVar = "induction"
@@ -117,7 +120,7 @@ class Induction(
     certificates: bool = False
 
     def as_default(self) -> Self:
-        """Return the engine that believes certificates, where there are some, instead of asking the solver."""
+        """Return the engine that uses certificates, if there are any, instead of the solver."""
         return replace(self, certificates=True)
 
     def limited(self, most: int) -> Self:
@@ -125,16 +128,16 @@ class Induction(
         return replace(self, rlimit=most)
 
     def intention(self, task: Task) -> str:
-        """Say that no size matters."""
+        """Return the words that the proof holds for every size."""
         told = "for any number of parties, keys, messages and rounds"
         return f"{told}; by certificates, and by Z3 where none fits" if self._may_certify(task) else told
 
     def budget(self, profile: Profile) -> str:
-        """Say what the solver may take."""
+        """Return the words for the solver's budget."""
         return f"{self.rlimit:,} solver units to an obligation"
 
     def require_runnable(self, task: Task) -> None:
-        """Refuse to believe a Z3 that fails its self-test (UsageError); what certificates prove does not need it."""
+        """Raise UsageError if Z3 fails its self-test; certificates do not need Z3."""
         if not self._may_certify(task):
             require_trusted()
 
@@ -145,7 +148,7 @@ class Induction(
     # -- claims -----------------------------------------------------------------------------------
 
     def run(self, task: Task, listener: Listener) -> EngineResult:
-        """Prove what is claimed to hold, one variant after the other: a failed induction refutes nothing."""
+        """Prove the claims that are expected to hold, variant by variant; a failed induction refutes nothing."""
         rows: list[Result] = []
         bases: dict[tuple[str, str, str, str, str], ProofBasis] = {}
         found: list[InvariantStatus] = []
@@ -182,7 +185,7 @@ class Induction(
         )
 
     def _certified(self, task: Task, listener: Listener) -> tuple[dict[str, CertifiedDesign], tuple[str, ...]]:
-        """Return what certificates prove, by variant, and say which of them prove nothing."""
+        """Return what certificates prove, by variant, and notes about certificates that are refused."""
         if not self._may_certify(task):
             return {}, ()
         listener.status("checking certificates")
@@ -203,7 +206,7 @@ class Induction(
         return designs, remarks
 
     def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
-        """Answer the obligations that fall to ``shard``; whatever else a failure makes worth asking is left out."""
+        """Answer the obligations of ``shard``, without the further queries that a failed proof leads to."""
         before = task.runner.answers(self.name, self.version())
         seen = _Seen(shard, listener)
         with Workers(pool=task.runner.pool(solver_version), answers=before) as workers:
@@ -248,7 +251,7 @@ class Induction(
         answered: Answered,
         design: CertifiedDesign | None,
     ) -> ClaimProofs:
-        """Prove what is wanted; if something is not inductive, try again without whatever is not."""
+        """Prove the wanted claims; if an invariant is not inductive, try again without it."""
         first = self._together(plan, wanted, workers, answered, design=design)
         found = {(claim.name, threat.id): first.claims[claim.name, threat.id] for claim, threat in wanted}
         proofs = [*first.proofs]
@@ -273,7 +276,7 @@ class Induction(
         only: Callable[[Obligation], bool] | None = None,
         design: CertifiedDesign | None = None,
     ) -> ClaimProofs:
-        """Prove all claims with the help of all lemmas, or only ask for some obligations."""
+        """Prove all claims with all lemmas, or answer only some obligations."""
         protocol = plan.protocol
         proved = (lambda threat: design.answers(threat.id if threat else "")) if design else None
         asked: dict[str, Any] = {"rlimit": self.rlimit, "progress": answered, "only": only, "certified": proved}
@@ -285,8 +288,15 @@ class Induction(
         return ClaimProofs(claims, (general,))
 
     def counterexamples(self, source: Source, standing: InvariantStatus, most: int) -> Iterator[Cti]:
-        """Yield small states from which the induction fails, each confirmed by the interpreter or said not to be."""
+        """Yield small counterexamples to induction, confirmed by the interpreter or marked as unconfirmed."""
         return counterexamples(source.reference, standing, most, self.rlimit)
+
+    def failing_step(
+        self, protocol: Protocol, threat: Threat | None, invariant: str, assumed: Collection[str]
+    ) -> FailingStep:
+        """Ask the solver for a state from which a step breaks an invariant, and the interpreter to confirm it."""
+        require_trusted()
+        return failing_step(protocol, threat, invariant, assumed, self.rlimit)
 
     def strengthened(
         self, protocol: Protocol, threat: Threat | None, claims: Collection[str], guesses: Guesses, listener: Listener
@@ -298,7 +308,7 @@ class Induction(
     # -- what else it can do ----------------------------------------------------------------------
 
     def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
-        """Answer every simplified obligation; where a step leaves an invariant as it is, there is none to answer."""
+        """Answer every simplified obligation; an action that changes no symbol of an invariant has none."""
         proofs: list[ProofResult] = []
         found: dict[str, ObligationAnswer] = {}
         for threat in (None, *protocol.threats):
@@ -326,14 +336,14 @@ class Induction(
     def possibilities(
         self, protocol: Protocol, threat: Threat | None, known: Mapping[str, terms.Term], runner: Runner
     ) -> Possibilities:
-        """Ask the solver, for instances of any size."""
+        """Return the solver's possibilities, for instances of any size."""
         if not solver_is_installed():
             return NoSolver()
         before = runner.answers("possibility", self.version()) if runner.folder else None
         return SolverPossibilities(protocol, threat, known, before)
 
     def remembered(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
-        """Return the hints that lie beside the specification."""
+        """Return the hints stored beside the specification."""
         return load_hints(protocol)
 
     def unproved(
@@ -344,7 +354,7 @@ class Induction(
         jobs: int,
         progress: Callable[[int, int], None],
     ) -> tuple[str, ...]:
-        """Drop the lemmas that are not inductive any more, and see which claims fall with them."""
+        """Drop the lemmas that are no longer inductive, and return the claims that are then unproved."""
 
         def answered(done: int, total: int, _: SolverAnswer) -> None:
             progress(done, total)
@@ -353,21 +363,21 @@ class Induction(
         return tuple(name for name in claims if not left.claim(name).proved)
 
     def contradictory(self, formulas: Mapping[str, terms.Term]) -> bool | None:
-        """Ask the solver once, with all formulas."""
+        """Ask the solver whether all formulas together are unsatisfiable."""
         declarations = Declarations()
         said = [statement(name, formula, declarations) for name, formula in formulas.items()]
         outcome, _, _ = ask(problem(declarations, said), self.rlimit)
         return None if outcome is SolverOutcome.UNKNOWN else outcome is SolverOutcome.PROVED
 
     def step_proofs(self, protocol: Protocol, threat: Threat | None) -> StepProofs:
-        """Ask the solver, in this process."""
+        """Return proofs by the solver in this process."""
         return SolverSteps(protocol, threat, self.rlimit)
 
     def checks(self, plan: Plan) -> Iterator[Check]:
-        """Yield what holds under every threat model, then what is limited to some.
+        """Yield the obligations under every threat model, then those limited to some.
 
-        Fewer hypotheses are at hand under no particular threat model than under any, so what is proved there is proved
-        everywhere and is not asked again.
+        Without a threat model there are fewer hypotheses than under any, so an obligation that is proved there holds
+        under each threat model and is not repeated.
         """
         protocol = plan.protocol
         general = obligations(protocol)
@@ -384,7 +394,7 @@ class Induction(
         return Check(name, tuple(c.requirement or c.name for c in stated), partial(self._failure, obligation))
 
     def _failure(self, obligation: Obligation) -> str:
-        """Ask the solver, and if it finds no proof say how the step breaks the invariant."""
+        """Return how an obligation fails, with a counterexample if there is one; empty if it is proved."""
         system = obligation.system
         with Workers(1) as here:
             (answer,) = answers_to([obligation], system, load_hints(system.protocol), self.rlimit, here)
@@ -395,7 +405,7 @@ class Induction(
 
 @dataclass
 class _Seen:
-    """The obligations that one part of the work met, and the answers to those that fall to it."""
+    """The obligations that a shard met, and the answers to its own."""
 
     shard: Shard
     listener: Listener
@@ -413,7 +423,7 @@ class _Seen:
 
 
 def _covers(protocol: Protocol, model: Threat | None, key: tuple[str, str]) -> bool:
-    """Whether a proof under ``model`` speaks of a claim under a threat model and was not covered by a wider one."""
+    """Whether a proof under ``model`` is about a claim under a threat model, and no more general proof covers it."""
     claim = protocol.claim(key[0])
     everywhere = {threat.id for threat in protocol.threats} <= set(claim.under)
     return everywhere if model is None else model.id == key[1] and not everywhere
@@ -434,11 +444,11 @@ def _detail(proof: ClaimProof) -> str:
 def _proof_counts(
     designs: Iterable[CertifiedDesign], proofs: Iterable[ProofResult], lively: Iterable[LivenessAnswer]
 ) -> Mapping[str, int]:
-    """Count the obligations that certificates prove, and those that the solver was asked: once, where proofs share one.
+    """Count the obligations that certificates prove, and those given to the solver; a shared one counts once.
 
-    The conditions of liveness are counted apart, if there are any.
+    The conditions of liveness, if there are any, are counted separately.
 
-    What is proved without either, because a step leaves an invariant as it is, is not counted.
+    Obligations that need no proof, as the action changes no symbol of the invariant, are not counted.
     """
     certified = sum(len(design.composition.obligations) - len(design.refused) for design in designs)
     answers = (answer for proof in proofs for answer in proof.answers.values())
@@ -456,14 +466,14 @@ INDUCTION = Induction()
 
 
 # --------------------------------------------------------------------------------------------------
-# Steps one by one: what a changed action still keeps, and what follows from what holds before every step.
+# Single steps: which invariants a changed action still preserves, and what follows from the invariants.
 #
-# Questions are asked in this process and answered as they are taken, so that who has heard enough stops. A caller that
-# wants bounded memory runs in a worker process.
+# The solver runs in this process and answers lazily, so a caller may stop at any answer. A caller that needs bounded
+# memory runs in a worker process.
 
 
 class SolverSteps(StepProofs):
-    """Z3's answers about the steps of one protocol under one threat model."""
+    """Proofs by Z3 about the steps of one protocol under one threat model."""
 
     def __init__(self, protocol: Protocol, threat: Threat | None, rlimit: int) -> None:
         self._system = system(protocol, threat)
@@ -471,17 +481,17 @@ class SolverSteps(StepProofs):
         self._rlimit = rlimit
 
     def kept(self, action: Action, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
-        """Ask about each invariant that the action may break."""
+        """Yield the answer for each invariant that the action may violate."""
         subject = system(self._system.protocol, self._system.threat)
         return self._answered(subject, obligations_of_action(subject, action, invariants), first)
 
     def every(self, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
-        """Ask about each obligation."""
+        """Yield the answer to each obligation."""
         listed = (each for each in obligations_of(self._system) if each.invariant.name in invariants)
         return self._answered(self._system, listed, first)
 
     def follows(self, given: Mapping[str, terms.Term], goal: terms.Term) -> ObligationAnswer:
-        """Ask first with those invariants alone that speak of no other state than what is given and the goal."""
+        """Ask first with only those invariants whose mutable symbols all occur in the given formulas or the goal."""
         declarations, shared = self._system.declarations, self._system.step_hypotheses
         own = tuple(statement(name, simplified(formula), declarations) for name, formula in given.items())
         denied = statement(GOAL, terms.negation(simplified(goal)), declarations)
@@ -516,19 +526,19 @@ class SolverSteps(StepProofs):
 
 # -- Whether something can happen at all, in an instance of any size: the solver's answer ----------
 #
-# What is asked is weaker than reachability and stronger than mere consistency with the axioms: relations that no step
-# inserts are as they were at first, and a variable over an enumeration holds a member that it was given at first or
-# that some step assigns. Only steps count that can be taken themselves, which is found out step by step from the
-# first state on. So "never" is established for every instance, while "perhaps" says nothing.
+# The question over-approximates reachability, but requires more than consistency with the axioms: a relation into which
+# no possible action inserts has its initial rows, and a variable over an enumeration has its initial value or one that
+# a possible action assigns. The possible actions are computed iteratively from the first state. So "never" is
+# established for every instance, while "perhaps" establishes nothing.
 
 PREMISE = "premise"
 
 
 class SolverPossibilities(Possibilities):
-    """The solver's answers for one protocol under one threat model, with what is ``known`` to hold in every state.
+    """The solver's answers for one protocol under one threat model, given formulas ``known`` to hold in every state.
 
-    What is given is written down once. What was refuted stays refuted as long as the facts hold that its core names:
-    the more actions are taken, the fewer facts hold.
+    The text of the hypotheses is written once. A refuted question stays refuted as long as the facts in its core hold:
+    the more actions are possible, the fewer facts hold.
     """
 
     def __init__(
@@ -552,7 +562,7 @@ class SolverPossibilities(Possibilities):
         self._unanswered: set[Goal] = set()
 
     def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
-        """Whether ``premise`` may hold when only the actions of ``taken`` are ever taken; unsure counts as yes."""
+        """Whether ``premise`` may hold if only the actions of ``taken`` are ever taken; unknown counts as yes."""
         facts = {said.text: said for said in self._facts(taken)} if taken is not None else {}
         if premise in self._refuted and self._refuted[premise] <= facts.keys():
             return False
@@ -581,7 +591,7 @@ class SolverPossibilities(Possibilities):
         return answer
 
     def _facts(self, taken: Sequence[Action]) -> Iterator[Statement]:
-        """Yield what the values of symbols are confined to, because no action of ``taken`` takes them elsewhere."""
+        """Yield the facts about symbols' values that hold as long as only the actions of ``taken`` are taken."""
         for symbol, values in self._confined.to(taken):
             if (symbol, values) not in self._written:
                 fact = self._confined.fact(symbol, values)
@@ -590,10 +600,10 @@ class SolverPossibilities(Possibilities):
 
 
 class _Confined:
-    """What each symbol is confined to while only some actions are taken.
+    """The possible values of each symbol if only some actions are taken.
 
-    A relation that nobody inserts into holds what it held at first. A variable over an enumeration, each of whose
-    assignments names a member, holds a member that it held at first or that somebody assigns.
+    A relation into which no action inserts keeps its initial rows. A variable over an enumeration whose assigned values
+    are all members has its initial value or an assigned one.
     """
 
     def __init__(self, protocol: Protocol) -> None:
@@ -604,7 +614,7 @@ class _Confined:
             self._first[initial.symbol].append(initial.value)
 
     def to(self, taken: Sequence[Action]) -> Iterator[tuple[Symbol, tuple[terms.Term | None, ...]]]:
-        """Yield each symbol that is confined, and to which values: none in particular, for a relation."""
+        """Yield each restricted symbol with its possible values; for a relation there are no values."""
         inserted = {u.symbol for action in taken for u in action.updates if u.effect is Effect.INSERT}
         assigned: dict[Symbol, list[terms.Term | None]] = {}
         for update in (update for action in taken for update in action.updates):

@@ -1,4 +1,4 @@
-"""Induction: ask for every obligation, cheaply first, and put the answers together."""
+"""Induction: solve every obligation, with few hypotheses first, and combine the answers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from carnet_spec.language import GuardKind, Protocol, Threat
 from carnet_spec.language.terms import TRUE
 
 Certified = Callable[[Threat | None], Mapping[str, SolverAnswer]]
-"""Returns what certificates prove under a threat model, or without one under all, by the ids of obligations."""
+"""Returns the answers of certificates under a threat model, or without one under all, by the ids of obligations."""
 Progress = Callable[[int, int, SolverAnswer], None]
-"""Called with how many obligations are done, how many there are, and the latest answer."""
+"""Called with the number of obligations done, the number of all, and the latest answer."""
 
 
 def prove(
@@ -38,18 +38,18 @@ def prove(
     """Prove the obligations of ``protocol`` under ``threat``; without one, for all threat models at once.
 
     Args:
-        protocol: what to prove things about.
+        protocol: the protocol whose claims and lemmas are to be proved.
         threat: the threat model whose axioms may be used.
-        jobs: how many worker processes; 1 stays in this one.
+        jobs: the number of worker processes; with 1, this process does the work.
         rlimit: the budget of each question, in units of the solver's own counter.
-        progress: told of every answer.
-        only: which obligations to look at; the others stay unanswered, so claims that rest on them are not proved.
-        baselines: earlier proofs, under other threat models or of a similar protocol. What they proved is not asked
-            again where its goal and everything in its core are the same here.
-        hints: hypotheses to try first; by default those that lie beside the specification. They change times only.
+        progress: called with every answer.
+        only: selects the obligations to solve; the others stay unanswered, so claims that need them are not proved.
+        baselines: earlier proofs, under other threat models or of a similar protocol. An answer of theirs is reused if
+            the goal and every hypothesis in its core are the same here.
+        hints: hypotheses to try first; by default those stored beside the specification. They only affect the time.
         workers: a pool to use instead of starting one.
-        minimise: look for small cores, and for proofs without defences and axioms, for several times the time.
-        certified: what certificates prove, which the solver is not asked.
+        minimise: look for small cores, and for proofs without defences and axioms; this takes several times as long.
+        certified: what certificates prove; the solver does not get these obligations.
     """
     started = time.perf_counter()
     subject = next(
@@ -101,7 +101,7 @@ def answers_to(
 def attempts(
     obligation: Obligation, shared: Mapping[str, Statement], hint: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the sets of hypotheses to try: a hint, or what speaks of the same state; then everything."""
+    """Return the sets of hypotheses to try: a hint, or those that read the same mutable symbols; then all."""
     every = (*shared, *obligation.own)
     first = _near(obligation, shared) if hint is None else tuple(name for name in every if name in hint)
     return (first, every) if len(first) < len(every) else (every,)
@@ -119,13 +119,13 @@ def _near(obligation: Obligation, shared: Mapping[str, Statement]) -> tuple[str,
 
 
 def fewest_axioms_first(threats: Iterable[Threat]) -> list[Threat]:
-    """Order threat models so that each proof can take over much of those before it."""
+    """Sort threat models by the number of axioms, so that each proof can reuse much of those before it."""
     return sorted(threats, key=lambda threat: len(threat.axioms))
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimProofs:
-    """The proof of each claim, by its name and the threat model's id, and all proofs that were tried on the way."""
+    """The proof of each claim, by its name and the threat model's id, and all proofs that were attempted."""
 
     claims: dict[tuple[str, str], ClaimProof]
     proofs: tuple[ProofResult, ...]
@@ -143,11 +143,11 @@ def try_claims(
     workers: Workers | None = None,
     certified: Certified | None = None,
 ) -> ClaimProofs:
-    """Prove every stated claim under each of ``threats`` (by default all) that it is claimed for.
+    """Prove every stated claim under each of ``threats`` (by default all) for which it is claimed.
 
-    One proof without the axioms of any threat model serves as many claims as it can; what it leaves open is tried
-    again under each threat model, with its axioms and the invariants limited to it. Threat models with few axioms come
-    first, because what is proved without using an axiom is proved wherever the same invariants are at hand.
+    One proof without the axioms of any threat model covers as many claims as possible. Claims that it leaves open are
+    tried again under each threat model, with its axioms and the invariants limited to it. Threat models with few axioms
+    come first, because a proof that does not use an axiom is valid wherever the same invariants are available.
     """
     threats = tuple(protocol.threats if threats is None else threats)
     found: dict[tuple[str, str], ClaimProof] = {}
@@ -173,17 +173,17 @@ def try_claims(
     return ClaimProofs(found, tuple(proofs))
 
 
-# -- What has been proved, and what the proof of each claim rests on -------------------------------
+# -- The results of proofs, and the basis of each claim's proof ------------------------------------
 #
 # A claim is proved if a set of invariants contains it, every obligation of every member is proved, and every
-# hypothesis used in doing so is a member again. That set is found by following unsat cores from the claim, so an
-# unproved lemma spoils only the claims that rest on it, and each proof names exactly the assumptions and defences that
-# it used.
+# invariant used as a hypothesis is a member again. That set is found by following unsat cores from the claim. So an
+# unproved lemma only affects the claims that depend on it, and each proof names exactly the assumptions and defences
+# that it used.
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What the obligations of one invariant use in their proofs, and which of them have none."""
+    """The hypotheses that the proofs of one invariant's obligations use, and which obligations have no proof."""
 
     invariants: frozenset[str]
     axioms: frozenset[str]
@@ -213,7 +213,7 @@ class ProofResult:
 
     @property
     def failed(self) -> tuple[SolverAnswer, ...]:
-        """What was refuted or is unknown, in the order of the obligations."""
+        """The refuted and unknown answers, in the order of the obligations."""
         return tuple(answer for answer in self.answers.values() if answer.outcome is not SolverOutcome.PROVED)
 
     @cached_property
@@ -244,7 +244,7 @@ class ProofResult:
         return _Part(frozenset(invariants), frozenset(axioms), frozenset(defences), tuple(unproved))
 
     def uses(self, invariant: str) -> tuple[str, ...]:
-        """Return the invariants that the proof of ``invariant`` rests on, itself included, sorted."""
+        """Return the invariants that the proof of ``invariant`` depends on, itself included, sorted."""
         reached = {invariant}
         waiting = [invariant]
         while waiting:
@@ -254,22 +254,22 @@ class ProofResult:
         return tuple(sorted(reached))
 
     def speaks_of(self, invariant: str) -> bool:
-        """Whether it is about an invariant at all."""
+        """Whether the proof is about this invariant."""
         return invariant in self._of_invariant
 
     def missing(self, invariant: str) -> tuple[str, ...]:
-        """Return the obligations that the proof of ``invariant`` lacks: its own, and those of all that it rests on."""
+        """Return the unproved obligations of ``invariant``, and of all invariants that its proof depends on."""
         return tuple(id for part in self._rest_on(invariant) for id in part.unproved)
 
     def axioms(self, invariant: str) -> frozenset[str]:
-        """Return the axioms that the proof of ``invariant``, and of all that it rests on, use."""
+        """Return the axioms used by the proof of ``invariant``, and of all invariants that it depends on."""
         return frozenset[str]().union(*(part.axioms for part in self._rest_on(invariant)))
 
     def _rest_on(self, invariant: str) -> list[_Part]:
         return [self._parts[member] for member in self.uses(invariant)]
 
     def claim(self, name: str) -> ClaimProof:
-        """Say whether the claim ``name`` is proved and what the proof rests on."""
+        """Return whether the claim ``name`` is proved, and the basis of the proof."""
         invariant = self.protocol.claim(name).checked.name
         if invariant not in self._of_invariant:
             where = f"threat model {self.threat.id}" if self.threat else "every threat model"
@@ -308,9 +308,9 @@ class ProofResult:
 
 
 def taken_over(listed: Mapping[str, Obligation], baselines: Sequence[ProofResult]) -> dict[str, SolverAnswer]:
-    """Return the answers of ``baselines`` that are proofs of the obligations listed here, word for word.
+    """Return the answers of ``baselines`` that are proofs of the obligations listed here, too.
 
-    An answer is taken over if the goal and every hypothesis in its core are the same formulas here.
+    An answer is reused if the goal and every hypothesis in its core are the same formulas here.
     """
     found: dict[str, SolverAnswer] = {}
     for baseline in baselines:
@@ -331,23 +331,23 @@ def _same_hypotheses(core: Iterable[str], here: Obligation, there: Obligation) -
 
 
 # --------------------------------------------------------------------------------------------------
-# Which invariants survive a change: drop those that are no longer inductive until none is left to drop.
+# Which invariants survive a change (Houdini): invariants that are not inductive are dropped until all others are.
 #
-# What survives is inductive by itself, so every surviving claim is proved of the changed protocol. Used to show that a
-# removed defence was redundant; a claim that does not survive is not refuted by that.
+# The remaining invariants are inductive together, so every remaining claim is proved of the changed protocol. This
+# shows that a removed defence was redundant. A claim that is dropped is not refuted by that.
 
 
 @dataclass(frozen=True)
 class Houdini:
-    """The outcome of dropping what is not inductive.
+    """The outcome of dropping the invariants that are not inductive.
 
     Attributes:
-        proof: the proof of what survived.
-        dropped: for each dropped invariant, the obligations that made it fall, in the order of dropping.
-        rounds: how often something was dropped.
-        asked: how many obligations were put to the solver.
-        complete: whether all that is left is inductive together; without it, only what the proofs of the wanted
-            claims rest on is.
+        proof: the proof of the remaining invariants.
+        dropped: for each dropped invariant, the obligations that failed, in the order of dropping.
+        rounds: the number of rounds in which invariants were dropped.
+        asked: the number of obligations given to the solver.
+        complete: whether all remaining invariants are inductive together; otherwise only those are that the proofs of
+            the wanted claims depend on.
     """
 
     proof: ProofResult
@@ -358,11 +358,11 @@ class Houdini:
 
     @property
     def surviving(self) -> tuple[str, ...]:
-        """The invariants that are inductive together, if all were looked at."""
+        """The invariants that are inductive together, if the search was complete."""
         return tuple(each.name for each in self.proof.system.invariants) if self.complete else ()
 
     def claim(self, name: str) -> ClaimProof:
-        """Say whether the claim survived, and what its proof rests on."""
+        """Return whether the claim is still proved, and the basis of its proof."""
         invariant = self.proof.protocol.claim(name).checked.name
         if invariant in self.dropped:
             fell = self.dropped[invariant]
@@ -384,8 +384,8 @@ def houdini(
 ) -> Houdini:
     """Drop the invariants of ``protocol`` that are not inductive, until a fixpoint.
 
-    With ``claims`` only what these rest on is looked at, until all have fallen. The other arguments are those of
-    :func:`prove`.
+    With ``claims``, only invariants that these depend on are checked, until all of them are dropped. The other
+    arguments are those of :func:`prove`.
     """
     started = time.perf_counter()
     search = _Search(system(protocol, threat), baselines)
@@ -401,7 +401,7 @@ def houdini(
 
 
 class _Search:
-    """What has been dropped so far, and the proofs that this left standing."""
+    """The invariants dropped so far, and the proofs that are still valid."""
 
     def __init__(self, subject: System, baselines: Sequence[ProofResult]) -> None:
         self._subject = subject
@@ -440,7 +440,7 @@ class _Search:
                 progress(done, len(open_), answer)
         self.asked += len(open_)
         self.dropped |= {name: tuple(sorted(ids)) for name, ids in fell.items()}
-        # Keep the proofs that use nothing dropped: fewer hypotheses cannot harm them
+        # Keep the proofs that use no dropped invariant: fewer hypotheses cannot harm them
         gone = {f"inv:{name}" for name in fell}
         self._answers = {id: answer for id, answer in self._answers.items() if gone.isdisjoint(answer.core)}
         return bool(fell)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.report.html import views
-from carnet_check.report.html.views import layout_graph
+from carnet_check.report.html.graphs import layout_graph
 from carnet_check.report.run_folder import Run
 from carnet_command.files import make_folder, write_text
 from carnet_command.printable import printable_lines, printable_values
@@ -40,7 +40,9 @@ def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Pa
     """Write a page for each of ``attacks``, which need not belong to a run, and an ``index.html`` with links to them.
 
     Args:
-        attacks: the attacks in the form of a run folder; a field ``replay`` may have the command that replays one.
+        attacks: the attacks in the form of a run folder, each with a
+            :func:`~carnet_check.attacks.regression.card` as ``card``; a field ``replay`` may have the command that
+            replays one.
         heading: the heading of the index.
         folder: the folder for the pages.
 
@@ -48,10 +50,31 @@ def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Pa
         UsageError: a file cannot be written.
     """
     common = {"spec": {"protocol": heading}, "closing": None, "gallery": True}
-    shown = [{**views.attack(attack), "replay": attack.get("replay", "")} for attack in attacks]
+    shown = [{**views.attack(each), "replay": each.get("replay", ""), "card": each["card"]} for each in attacks]
     pages = {attack["page"]: _render("attack.html", {**common, "attack": attack}) for attack in shown}
     pages[INDEX] = _render("gallery.html", {**common, "heading": heading, "attacks": shown})
     _write(folder, pages, views.search_attacks(attacks))
+
+
+def as_walk_page(walk: Mapping[str, Any]) -> str:
+    """Return the page of a walk that is served; the style sheet and the script are beside it.
+
+    Args:
+        walk: what the page shows, by the names in ``templates/walk.html``; ``parties`` and ``events`` are drawn.
+    """
+    return _render("walk.html", {**walk, "events": views.sequence(walk["parties"], walk["events"])})
+
+
+def static(name: str) -> str:
+    """Return the style sheet or the script of the pages, one of ``STATIC``."""
+    return files(__name__).joinpath("static", name).read_text(encoding="utf-8")
+
+
+def write_graph(graph: Mapping[str, Any], heading: str, folder: Path) -> None:
+    """Write one page with a state graph, as a run folder keeps it, which belongs to no run."""
+    common = {"spec": {"protocol": heading}, "closing": None, "gallery": True}
+    page = _render("states.html", {**common, "heading": heading, "graphs": [layout_graph(graph)]})
+    _write(folder, {INDEX: page}, ())
 
 
 def as_html(heat_map: Mapping[str, Any]) -> str:
@@ -63,7 +86,7 @@ def _write(folder: Path, pages: Mapping[str, str], index: Sequence[Mapping[str, 
     """Write pages, the style sheet, the script and the search index."""
     make_folder(folder)
     for name in STATIC:
-        write_text(folder / name, files(__name__).joinpath("static", name).read_text(encoding="utf-8"))
+        write_text(folder / name, static(name))
     write_text(folder / SEARCH, f"window.carnetSearch = {_for_script(printable_values([*index]))};\n")
     for name, page in pages.items():
         write_text(folder / name, page)
@@ -72,6 +95,7 @@ def _write(folder: Path, pages: Mapping[str, str], index: Sequence[Mapping[str, 
 def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **_common(run),
+        "claimed": views.claimed(run),
         "overview": views.overview(run),
         "variants": [views.variant(run, each) for each in run.spec["variants"]],
         "attacks": [views.attack_summary(each) for each in run.attacks],
@@ -80,6 +104,7 @@ def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "declared": run.run["summary"]["declared"],
         "notes": run.run["notes"],
         "graphs": [layout_graph(graph) for graph in run.graphs],
+        "undrawn": views.without_graph(run),
         "tables": [views.table(each) for each in tables],
     }
 

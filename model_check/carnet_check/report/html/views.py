@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from carnet_check.report import claimed as one_page
 from carnet_check.report.run_folder import Run
 from carnet_check.verification.outcome import UNREACHED, cti_lines, unproved
 from carnet_check.wording import as_file_name, attack_name, file_name
@@ -29,6 +29,28 @@ def attack_page(attack: Values) -> str:
 def claim_anchor(variant: str, claim: str) -> str:
     """Return the URL fragment of a claim; it is a permanent link."""
     return f"claim-{variant}-{claim}"
+
+
+def claimed(run: Run) -> dict[str, Any] | None:
+    """Return what is claimed and what holds on one page, in words, or nothing for a run that did not keep the words."""
+    words = run.spec.get("claimed")
+    if words is None:
+        return None
+    rows = run.verdicts
+    return {
+        "legend": one_page.legend(rows),
+        "tables": one_page.claim_tables(words, rows),
+        "threats": [*one_page.threats_of(words).items()],
+        "in_the_end": one_page.in_the_end(words, rows),
+        "of_no_step": [(claim, "; ".join(said)) for claim, said in one_page.of_no_step(words, rows)],
+        "violated": [(claim, ", ".join(threats)) for claim, threats in one_page.violated(words, rows)],
+        "assumed": [
+            (" ".join(filter(None, (each.id, each.short))), each.sentence, each.used_by)
+            for each in one_page.assumed(words, rows)
+        ],
+        "simulated": one_page.simulated(words),
+        "services": [(each["title"], each["available"]) for each in words["services"]],
+    }
 
 
 # -- the claims of a variant -----------------------------------------------------------------------
@@ -206,17 +228,21 @@ def attack_summary(attack: Values) -> dict[str, Any]:
 
 
 def attack(attack: Values) -> dict[str, Any]:
-    """Return an attack with its events arranged in one column for each party."""
-    parties = list(attack["parties"])
-    events = [
-        {**event, "position": position, "cells": list(_cells(parties, event))}
-        for position, event in enumerate(attack["events"], 1)
-    ]
+    """Return an attack with its events laid out over one column per party."""
+    events = sequence(attack["parties"], attack["events"])
     return {
         **attack_summary(attack),
-        "events": events,
+        "events": [{**event, "href": f"#step-{event['position']}"} for event in events],
         "anchor": claim_anchor(attack["trace"]["variant"], attack["claim"]),
     }
+
+
+def sequence(parties: Sequence[str], events: Sequence[Values]) -> list[dict[str, Any]]:
+    """Return the events of a sequence chart with their positions, laid out over one column per party."""
+    return [
+        {**event, "position": position, "cells": list(_cells(parties, event))}
+        for position, event in enumerate(events, 1)
+    ]
 
 
 def _cells(parties: Sequence[str], event: Values) -> Iterator[dict[str, Any]]:
@@ -240,6 +266,13 @@ def _cells(parties: Sequence[str], event: Values) -> Iterator[dict[str, Any]]:
 
 def _lanes(count: int) -> Iterator[dict[str, Any]]:
     return ({"kind": "lane", "span": 1} for _ in range(count))
+
+
+def without_graph(run: Run) -> list[str]:
+    """Return the variants whose states were all visited, and are too many to be drawn."""
+    drawn = {graph["variant"] for graph in run.graphs}
+    visited = dict.fromkeys(row["variant"] for row in run.verdicts if row["verdict"] == "EXHAUSTED")
+    return [variant for variant in visited if variant not in drawn]
 
 
 # -- claims and lemmas without a proof --------------------------------------------------------------
@@ -390,68 +423,6 @@ def _searchable_attack(attack: Values) -> Iterator[dict[str, str]]:
 
 def _entry(kind: str, name: str, where: str, url: str, text: str) -> dict[str, str]:
     return {"kind": kind, "name": name, "where": where, "url": url, "text": text}
-
-
-# --------------------------------------------------------------------------------------------------
-# State graphs as coordinates for SVG: networkx computes the layout, and the scale keeps states from overlapping.
-
-ACROSS = 88
-"""Pixels from one depth to the next."""
-DOWN = 46
-"""Pixels between two states of equal depth."""
-MARGIN = 24
-RADIUS = 13
-
-
-def layout_graph(graph: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state graph with coordinates for each state and end points for each step.
-
-    The label under a state's circle is the phase that is entered there.
-    """
-    import networkx
-
-    layered = networkx.DiGraph()
-    layered.add_nodes_from((number, {"depth": node["depth"]}) for number, node in enumerate(graph["nodes"]))
-    layered.add_edges_from((edge["from"], edge["to"]) for edge in graph["edges"])
-    places = networkx.multipartite_layout(layered, subset_key="depth")
-    depths = Counter(node["depth"] for node in graph["nodes"])
-    height = max(depths.values()) * DOWN
-    spread = max((abs(float(y)) for _, y in places.values()), default=0.0) or 1.0
-    nodes = [
-        {
-            **node,
-            "number": number,
-            "entered": "",
-            "x": MARGIN + node["depth"] * ACROSS,
-            "y": round(MARGIN + height / 2 * (1 + float(places[number][1]) / spread)),
-        }
-        for number, node in enumerate(graph["nodes"])
-    ]
-    for edge in graph["edges"]:
-        head, tail = nodes[edge["to"]], nodes[edge["from"]]
-        changed = zip(head["label"].split(", "), tail["label"].split(", "), strict=True)
-        head["entered"] = ", ".join(now for now, before in changed if now != before) or head["entered"]
-    return {
-        **graph,
-        "nodes": nodes,
-        "edges": [{**edge, **_ends(nodes[edge["from"]], nodes[edge["to"]])} for edge in graph["edges"]],
-        "width": 2 * MARGIN + max(depths) * ACROSS,
-        "height": 2 * MARGIN + height,
-        "radius": RADIUS,
-    }
-
-
-def _ends(tail: Mapping[str, Any], head: Mapping[str, Any]) -> dict[str, float]:
-    """Return the end points of a step's line: on the circles of its two states."""
-    dx, dy = head["x"] - tail["x"], head["y"] - tail["y"]
-    length = max((dx * dx + dy * dy) ** 0.5, 1.0)
-    ux, uy = dx / length * RADIUS, dy / length * RADIUS
-    return {
-        "x1": round(tail["x"] + ux, 1),
-        "y1": round(tail["y"] + uy, 1),
-        "x2": round(head["x"] - 1.4 * ux, 1),
-        "y2": round(head["y"] - 1.4 * uy, 1),
-    }
 
 
 # --------------------------------------------------------------------------------------------------

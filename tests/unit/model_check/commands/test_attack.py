@@ -404,7 +404,8 @@ def test_the_brief_telling_keeps_what_decides_under_its_number() -> None:
     assert found.trace is not None
     protocol, remark = found.target.protocol, found.decisive.remark
     told = narrate(protocol, found.states, found.trace, remarks=remark)
-    short = brief(protocol, found.states, found.trace, remark)
+    assert found.judge is not None
+    short = brief(found.judge, found.states, found.trace, remark)
     assert len(short) <= 10 < len(told)
     (place,) = (line for line, said in enumerate(told) if "<<< decisive: " in said)
     (brief_place,) = (line for line, said in enumerate(short) if "<<< decisive: " in said)
@@ -438,8 +439,9 @@ def test_the_command_is_brief_or_full_if_asked_and_not_both() -> None:
 def test_an_attack_without_a_step_is_told_in_no_line() -> None:
     found = hunt(attack_target(load(TOY), without=("fresh-key",)), progress=lambda _: None)
     assert found.trace is not None
+    assert found.judge is not None
     nothing = replace(found.trace, steps=())
-    assert brief(found.target.protocol, found.states[:1], nothing, {}) == []
+    assert brief(found.judge, found.states[:1], nothing, {}) == []
 
 
 ROOT = Path(__file__).parents[4]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,11 @@ from click.testing import CliRunner
 
 from carnet_check.attacks.hunt import attack_target
 from carnet_check.cli import main
-from carnet_check.commands.step import COMMANDS
+from carnet_check.commands.step_shell import COMMANDS
 from carnet_check.conformance import conform
+from carnet_check.engines.interface import FailingStep, ShowsFailingSteps
+from carnet_check.engines.registry import able
+from carnet_check.errors import UsageError
 from carnet_check.loading.families import known_protocols, load
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.interpreter import NotEnabled
@@ -161,7 +165,7 @@ MISTAKES: dict[str, str] = {
     "undo -1": "expected a whole number",
     "undo 1234567890123456": "expected a whole number",
     "random x": "expected a whole number",
-    "facts fly": "no symbol that changes 'fly'",
+    "facts fly": "no symbol 'fly'",
     "attack fly": "fly",
     "load /nowhere/x": "cannot read '/nowhere/x'",
     "save /nowhere/x": "/nowhere",
@@ -214,3 +218,143 @@ def test_in_a_terminal_a_mistake_is_told_and_the_walk_goes_on(monkeypatch: pytes
     assert ran.code == 0
     assert "carnet: no command 'fly'" in ran.out
     assert "1 step taken back, 0 steps left" in ran.out
+
+
+# -- from a counterexample to induction ---------------------------------------------------------------
+
+
+def failing(reference: str, name: str, assumed: tuple[str, ...] = ()) -> tuple[Walkthrough, FailingStep]:
+    walk = begun(reference)
+    threat = walk.threat if walk.protocol.threats else None
+    return walk, able(ShowsFailingSteps).failing_step(walk.protocol, threat, name, assumed)
+
+
+FAILING: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "a claim": ("fastrack", "key-isolation", ()),
+    "a claim beside a lemma": ("fastrack", "key-isolation", ("gpu-genuine",)),
+    "a claim that a deduction breaks": ("fastrack", "confidentiality", ()),
+    "a lemma that a deduction breaks": ("fastrack", "changed_is_made", ()),
+    "a claim that no lemma helps": (str(FIXTURES / "broker.py:draft"), "one-holder", ()),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_step_from_a_counterexample_to_induction_breaks_what_holds_there(name: str) -> None:
+    reference, about, assumed = FAILING[name]
+    walk, found = failing(reference, about, assumed)
+    judge, protocol = Interpreter(walk.protocol, found.instance), walk.protocol
+    invariants = {each.name: each for each in protocol.invariants}
+    assert judge.violated((*protocol.axioms, *walk.threat.axioms)) == []
+    assert all(judge.holds(invariants[each].formula, found.state) for each in (about, *assumed))
+    assert found.step is not None
+    after = judge.fire(found.state, protocol.action(found.step.action), found.step.env)
+    assert not judge.holds(invariants[about].formula, after)
+    assert protocol.action(found.step.action).deduction == ("deduction" in name)
+    assert bool(found.excluded_by) == (name != "a claim that no lemma helps")
+    for each, invariant in invariants.items():
+        assert (each in found.excluded_by) == (not judge.holds(invariant.formula, found.state)), each
+
+
+def test_lemmas_that_exclude_the_state_lead_to_others_until_none_is_left() -> None:
+    assumed: list[str] = []
+    refused = ""
+    while not refused and len(assumed) < 40:
+        try:
+            _, found = failing("fastrack", "no-replay", tuple(assumed))
+        except UsageError as error:
+            refused = str(error)
+        else:
+            assert not {*found.excluded_by} & {*assumed}
+            assumed.append(found.excluded_by[0])
+    assert assumed
+    assert refused == f"no-replay is inductive with {', '.join(assumed)}: no step breaks it"
+
+
+def typed_step(said: str) -> str:
+    """Return what the terminal says to type for the step that breaks the claim."""
+    whole = " ".join(line.strip() for line in said.splitlines())
+    found = re.search(r"This step breaks .*? \((take [^)]*)\)", whole)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("about", ["key-isolation", "confidentiality", "changed_is_made"])
+def test_the_step_that_is_named_breaks_the_claim_and_undo_mends_it(about: str) -> None:
+    told = step(f"cti {about}\n", "fastrack")
+    assert told.code == 0
+    assert "Whether the first can be reached is not known" in " ".join(told.out.split())
+    line = typed_step(told.out)
+    ran = step(f"cti {about}\n{line}\n", "fastrack", "--json")
+    assert f"{about} fails" in ran.err
+    assert ran.json["is_run"] is False
+    again = step(f"cti {about}\n{line}\nundo\nundo\nrandom 3\nbegin\nrandom 2\n", "fastrack", "--json")
+    assert (again.code, again.json["is_run"], len(again.json["trace"]["steps"])) == (0, True, 2)
+
+
+def test_from_a_counterexample_to_induction_each_deduction_is_a_step_that_is_chosen() -> None:
+    begin, found = failing("fastrack", "confidentiality")
+    walk = Walkthrough(begin.protocol, begin.without, begin.threat, found.instance, found.state)
+    deductions = [each for each in walk.enabled() if each.action.deduction]
+    assert found.step in [each.step for each in deductions]
+    assert all(walk.judge.fire(walk.state, each.action, each.env) != walk.state for each in deductions)
+    first = next(each for each in walk.enabled() if not each.action.deduction)
+    walk.take(first.step)
+    assert walk.state == walk.judge.fire(found.state, first.action, first.env) != walk.judge.saturate(walk.state)
+    assert walk.trace.steps == (first.step,)
+    walk.undo()
+    walk.take(deductions[0].step)
+    assert walk.steps == (deductions[0].step,)
+
+
+def test_the_option_begins_where_a_step_breaks_the_claim() -> None:
+    by_option = step("", "fastrack", "--cti", "key-isolation", "--json").json
+    assert by_option == step("cti key-isolation\n", "fastrack", "--json").json
+
+
+def test_a_state_that_nothing_excludes_is_said_to_lack_a_lemma() -> None:
+    ran = step("cti one-holder\n", str(FIXTURES / "broker.py:draft"))
+    assert "No claim or lemma of the specification excludes this state" in " ".join(ran.out.split())
+    assert "which never changes: " in ran.out
+
+
+def test_a_claim_that_the_first_state_breaks_is_shown_there(tmp_path: Path) -> None:
+    file = tmp_path / "lamp.py"
+    file.write_text(LAMP, "utf-8")
+    ran = step("cti always-lit\n", str(file))
+    assert (ran.code, "always-lit fails" in ran.out, "This step" in ran.out) == (0, True, False)
+
+
+LAMP = """
+from carnet_spec.language import Draft, Individual, Kind, Role, Step, relation
+
+class Lamp(Individual):
+    "A lamp."
+
+lit = relation("lit", Lamp, kind=Kind.TRUTH)
+draft = Draft("lamp", "A lamp")
+
+@draft.action(by=Role("hand"), says="Somebody lights {lamp}.", source="tests")
+def light(step: Step, lamp: Lamp):
+    step.insert(lit(lamp))
+
+@draft.claim(name="always-lit", sentence="Each lamp is lit.", requirement="R1", source="tests", under=())
+def always_lit(lamp: Lamp):
+    return lit(lamp)
+"""
+
+
+NO_STATE: dict[str, tuple[str, str]] = {
+    "cti fly": ("fastrack", "no claim or lemma that has to hold 'fly'"),
+    "cti key-isolation fly": ("fastrack", "no claim or lemma that has to hold 'fly'"),
+    "cti": ("fastrack", "expected: cti CLAIM | LEMMA [LEMMA …]"),
+    "cti key-isolation\nsave walk.json": ("fastrack", "it is no trace"),
+    "cti key-isolation\nload walk.json": ("fastrack", "it is no trace"),
+    "cti what_is_used": ("fastrack", "is inductive by itself: no step breaks it"),
+}
+
+
+@pytest.mark.parametrize("line", NO_STATE)
+def test_where_there_is_no_state_to_jump_to_one_error_says_why(line: str) -> None:
+    reference, why = NO_STATE[line]
+    ran = step(f"{line}\nrandom 2\n", reference)
+    assert (ran.code, why in ran.err, "taken, drawn" in ran.out) == (2, True, False)

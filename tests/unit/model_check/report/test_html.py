@@ -137,6 +137,16 @@ def test_what_was_attacked_without_a_defence_has_a_row(run: Run) -> None:
     assert [each["text"] for each in second["cells"] if each["text"] != "–"] == ["1"]
 
 
+def test_a_variant_whose_states_are_too_many_to_draw_is_named(run: Run, tmp_path: Path) -> None:
+    visited = tuple({**row, "verdict": "EXHAUSTED"} for row in run.verdicts)
+    for name, graphs in {"drawn": run.graphs, "undrawn": ()}.items():
+        write_html(replace(run, verdicts=visited, graphs=graphs), tmp_path / name)
+        page = (tmp_path / name / "index.html").read_text("utf-8")
+        assert ("Not drawn: main. All states were visited" in page) == (name == "undrawn")
+    write_html(replace(run, graphs=(), verdicts=()), tmp_path / "nothing")
+    assert "Not drawn" not in (tmp_path / "nothing" / "index.html").read_text("utf-8")
+
+
 @pytest.mark.mends("M6")
 @pytest.mark.parametrize("name", ODD)
 def test_nothing_is_written_outside_whatever_an_attack_is_called(folder: Path, tmp_path: Path, name: str) -> None:

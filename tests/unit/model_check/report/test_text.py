@@ -148,9 +148,9 @@ def test_a_diagram_escapes_what_mermaid_would_read_as_syntax() -> None:
         Taken("quiet", "sender", (("a", "eve"),)),
     )
     trace = Trace("halves", "main", (), "", steps)
-    drawn = mermaid(protocol, judge.replay(trace), trace).splitlines()
+    drawn = mermaid(judge, judge.replay(trace), trace).splitlines()
     assert "    p0->>p1: half #35;1#59; of k1" in drawn
-    assert "    Note over p3: eve keeps quiet#59; really" in drawn
+    assert "    Note over p1: eve keeps quiet#59; really" in drawn
 
 
 SCHEMAS = FIXTURES / "schemas"

@@ -399,8 +399,14 @@ def test_a_trace_that_nobody_keeps_is_judged_all_the_same() -> None:
     assert Path("/dev/null").is_char_device()
 
 
-@pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=str)
-@pytest.mark.parametrize("processes", [(), ("--processes",)], ids=["one process", "several"])
+@pytest.mark.parametrize(
+    ("given", "processes"),
+    [
+        (signal.SIGINT, ("--processes",)),
+        (signal.SIGTERM, ()),
+        (signal.SIGHUP, ("--processes",)),
+    ],
+)
 def test_a_run_that_is_stopped_says_what_is_left_and_leaves_nothing_else(
     given: signal.Signals, processes: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -480,7 +486,6 @@ def in_session(session: int) -> list[int]:
         ("run in processes", signal.SIGTERM, os.kill),
         ("sweep", signal.SIGINT, os.killpg),
         ("sweep", signal.SIGTERM, os.kill),
-        ("sweep", signal.SIGHUP, os.killpg),
     ],
 )
 def test_a_command_that_is_stopped_leaves_nothing(

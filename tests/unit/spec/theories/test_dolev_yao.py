@@ -25,6 +25,7 @@ from carnet_spec.theories.dolev_yao import (
     Known,
     Mac,
     Plaintext,
+    Primitive,
     PublicKeyEncryption,
     SharedSecret,
     Signature,
@@ -433,6 +434,45 @@ def test_two_messages_of_one_form_are_refused(tags: tuple[Tag, ...]) -> None:
         described(pooled, drawn, sent, macs(tags, tags))
 
 
+within = relation("within", Value, Exponent, Exponent, Agent, kind=Kind.MESSAGE)
+IN_TWO_ORDERS: dict[str, tuple[Callable[..., Primitive], str]] = {
+    "a secret whose order counts": (
+        lambda x, y, a: Mac(Known(secret, x, y), a),
+        "secret, in confirmed, is the same with its exponents in the other order",
+    ),
+    "a message without an order, inside": (
+        lambda x, y, a: Mac(SharedSecret(secret, x, y), a),
+        "confirmed, in within, is the same with its exponents in the other order",
+    ),
+}
+
+
+def exchanged(form: Callable[..., Primitive]) -> Callable[[DolevYao], None]:
+    """Describe an exchange, a message of the secret, and one that has it inside."""
+
+    def describe(theory: DolevYao) -> None:
+        theory.draw(exponent, "px", "{x}")
+        theory.pool(exponent, "pqx", "{x}")
+        theory.pool(secret, "pqxy", "the secret")
+        theory.message(within, "pkxya", lambda k, x, y, a: Hash(has(k), Known(confirmed, x, y, a)), "a digest")
+        theory.message(confirmed, "pxya", form, "a MAC")
+        theory.exchange(exponent, share, secret, "pxy")
+
+    return describe
+
+
+@pytest.mark.parametrize("why", IN_TWO_ORDERS)
+def test_a_message_with_two_names_is_refused(why: str) -> None:
+    """No rule says of the message around it that it is the same."""
+    form, said = IN_TWO_ORDERS[why]
+    with pytest.raises(MisuseError, match=said):
+        described(pooled, drawn, sent, exchanged(form))
+
+
+def test_a_share_gives_a_message_one_name() -> None:
+    described(pooled, drawn, sent, exchanged(lambda x, y, a: Mac(SharedSecret(secret, x, y), Known(share, x), a)))
+
+
 def test_a_tag_tells_messages_apart() -> None:
     described(pooled, drawn, sent, macs((Tag.INSIDE,), (Tag.OUTSIDE,)))
 
@@ -496,6 +536,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "something else inside": (lambda: Plaintext(anything("v")), "an element or Known, not 'v'"),
     "no primitive": (lambda: theory().message(plain, "pv", anything(has), ""), "made by a primitive, not a Known"),
+    "an argument that is not inside": (
+        lambda: theory().message(addressed, "pavb", lambda a, v, b: PublicKeyEncryption(a, has(v)), ""),
+        "addressed: the message is not made of the Agent 'b': make it a field",
+    ),
     "too few names": (lambda: theory().message(sealed, "pk", Plaintext, ""), "'pk' must be 3 different letters"),
     "one name twice": (lambda: theory().message(sealed, "pkk", Plaintext, ""), "'pkk' must be 3 different letters"),
     "a party's state": (lambda: Known(own), "own is of the kind STATE: a message is MESSAGE or KNOWLEDGE"),
@@ -510,7 +554,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "secrets of one exponent": (lambda: theory().exchange(exponent, share, exponent, "px"), "secrets of two of them"),
     "two secrets": (
         lambda: theory().message(
-            confirmed, "pxya", lambda x, y, a: Hash(SharedSecret(secret, x, y), SharedSecret(secret, y, x)), ""
+            confirmed, "pxya", lambda x, y, a: Hash(SharedSecret(secret, x, y), SharedSecret(secret, y, x), a), ""
         ),
         "confirmed: a message has one SharedSecret, of two of its arguments",
     ),

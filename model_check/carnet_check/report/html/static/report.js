@@ -141,17 +141,64 @@ function stepper() {
   if (deep) bar.parentElement.querySelector(".attack").scrollIntoView({ block: "start" });
 }
 
-/** Scroll each state graph so that its first state is seen. */
-function graphs() {
-  for (const box of document.querySelectorAll(".graph")) {
-    const first = box.querySelector("circle");
-    if (first) box.scrollTop = Number(first.getAttribute("cy")) - box.clientHeight / 2;
-  }
+/** Let a state graph be zoomed, and walked through with the arrow keys from state to state. */
+function graph(box) {
+  const svg = box.querySelector("svg");
+  const bar = box.previousElementSibling;
+  const states = [...svg.querySelectorAll(".state")];
+  const lines = [...svg.querySelectorAll("line")];
+  const whole = { width: svg.width.baseVal.value, height: svg.height.baseVal.value };
+  const place = (state) => state.querySelector("rect");
+  const at = (state, side) => Number(place(state).getAttribute(side));
+  let scale = 1;
+  const zoom = (to) => {
+    const fit = Math.min(box.clientWidth / whole.width, box.clientHeight / whole.height, 1);
+    scale = Math.max(Math.min(fit, 0.25), Math.min(4, to === "in" ? scale * 1.25 : to === "out" ? scale / 1.25 : fit));
+    svg.setAttribute("width", whole.width * scale);
+    svg.setAttribute("height", whole.height * scale);
+    svg.querySelector(".state[tabindex='0']").scrollIntoView({ block: "nearest", inline: "nearest" });
+  };
+  const stand = (state) => {
+    states.forEach((each) => each.setAttribute("tabindex", each === state ? "0" : "-1"));
+    const number = state.dataset.state;
+    lines.forEach((line) => line.classList.toggle("near", line.dataset.from === number || line.dataset.to === number));
+  };
+  const go = (state, key) => {
+    const [here, there] = key === "ArrowRight" ? ["from", "to"] : ["to", "from"];
+    const along = lines.filter((line) => line.dataset[here] === state.dataset.state).map((line) => states[line.dataset[there]]);
+    const down = key === "ArrowDown" ? 1 : -1;
+    const beside = states.filter((each) => at(each, "x") === at(state, "x") && (at(each, "y") - at(state, "y")) * down > 0);
+    const far = (each) => Math.abs(at(each, "y") - at(state, "y"));
+    const next = (key === "ArrowLeft" || key === "ArrowRight" ? along : beside).sort((one, other) => far(one) - far(other))[0];
+    if (next) next.focus();
+  };
+  const sizes = { "+": "in", "=": "in", "-": "out", 0: "fit" };
+  bar.hidden = false;
+  bar.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-zoom]");
+    if (button) zoom(button.dataset.zoom);
+  });
+  box.addEventListener("focusin", (event) => {
+    const state = event.target.closest(".state");
+    if (!state) return;
+    stand(state);
+    state.scrollIntoView({ block: "nearest", inline: "nearest" });
+  });
+  box.addEventListener("keydown", (event) => {
+    const state = event.target.closest(".state");
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (sizes[event.key]) zoom(sizes[event.key]);
+    else if (state && event.key.startsWith("Arrow")) go(state, event.key);
+    else return;
+    event.preventDefault();
+  });
+  stand(states[0]);
+  box.scrollTop = at(states[0], "y") - box.clientHeight / 2;
 }
 
 themes();
-search();
-graphs();
+if (byId("search")) search();
+document.querySelectorAll(".graph").forEach(graph);
 if (document.querySelector(".stepper")) stepper();
 else {
   window.addEventListener("hashchange", opened);
