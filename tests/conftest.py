@@ -1,8 +1,10 @@
 """Settings that every test shares: Hypothesis draws the same examples on every machine, and signals are heard."""
 
+import fcntl
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -35,6 +37,19 @@ def workers_at_hand(request: pytest.FixtureRequest) -> Iterator[None]:
     else:
         with patch.multiple(workers, is_one=lambda: True, answered_here=answered):
             yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let one worker compile a module of tests, which takes longer than to load it; others find it compiled."""
+    if not isinstance(collector, pytest.Module):
+        return (yield)
+    with collector.path.open("rb") as module:
+        with suppress(OSError):  # some file systems lock no file that is only read
+            fcntl.flock(module, fcntl.LOCK_EX)
+        return (yield)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

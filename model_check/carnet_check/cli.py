@@ -37,6 +37,7 @@ BUILT_IN = {
     "attack": ("carnet_check.commands.attack:attack", "Remove a defence and look for the attack it stops."),
     "explore": ("carnet_check.commands.explore:explore", "Visit every state of one instance."),
     "lint": ("carnet_check.commands.lint:lint", "Say what is wrong with a specification, and where."),
+    "lsp": ("carnet_check.commands.lsp:lsp", "Serve an editor: complaints, meanings, places of ids."),
     "step": ("carnet_check.commands.step:step", "Walk through an instance by hand."),
     "mutate": ("carnet_check.commands.mutate:mutate", "Change a spec in every small way; is each change noticed?"),
     "conform": ("carnet_check.commands.conform:conform", "Check a recorded trace against the spec."),
@@ -230,8 +231,8 @@ def _one_line(text: str) -> str:
 def main() -> None:
     """Carnet: an executable, machine-checked specification of GPU Travelling.
 
-    PROTOCOL is a registered id (see `carnet list`), path.py[:name] or module:name. Every command takes --json; a group,
-    such as attest, leaves that to its commands.
+    PROTOCOL is a registered id (see `carnet list`), path.py[:name] or module:name. Every command but lsp takes
+    --json; a group, such as attest, leaves that to its commands.
 
     Exit codes: 0 all as expected, 1 violated, 2 usage, 3 unknown, 4 vacuous, 5 internal error, 130 interrupted
     (by Ctrl-C, SIGTERM or SIGHUP).

@@ -5,7 +5,7 @@ Decided in docs/adr/0004-verdicts-and-exit-codes.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -46,6 +46,17 @@ STRENGTH = {
     Verdict.SAMPLED: 2,
     Verdict.UNKNOWN: 1,
 }
+MARKS: Mapping[Verdict, str] = {
+    Verdict.PROVED: "✓",
+    Verdict.EXHAUSTED: "●",
+    Verdict.HOLDS_TO: "◐",
+    Verdict.SAMPLED: "~",
+    Verdict.VIOLATED: "✗",
+    Verdict.UNKNOWN: "?",
+    Verdict.VACUOUS: "∅",
+    Verdict.ERROR: "E",
+}
+"""What a verdict is in the cell of a table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""Arithmetic in a prime field with products in single precision that stay exact.
+"""Exact arithmetic in a prime field, with matrix products in single precision.
 
-A float32 holds every whole number up to 2^24. A residue, centred around zero, is cut into digits of eight bits with a
-sign, of at most 2^7 each. A product of two digits is at most 2^14, so a sum of :data:`LARGEST_INNER` of them is exact,
-whichever order it is taken in. Longer sums are taken in parts, which are reduced before they are added.
+A float32 represents every whole number up to 2^24. A residue, centred around zero, is split into signed digits of eight
+bits, of absolute value at most 2^7. A product of two digits is at most 2^14, so a sum of :data:`LARGEST_INNER` products
+is exact, in any order. Longer sums are computed in parts, which are reduced before they are added.
 
-Arrays hold residues as int64. Functions that take what others gave check it, and raise :class:`FieldError`.
+Arrays have residues as int64. Functions with untrusted inputs check them, and raise :class:`FieldError`.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 Residues: TypeAlias = npt.NDArray[np.int64]
 """Residues, from zero up to the modulus."""
 Draw: TypeAlias = Callable[[tuple[int, ...]], Residues]
-"""Draws residues of a shape."""
+"""Returns random residues in an array of the given shape."""
 
 PRIME: Final = 2**23 + 2**21 + 7
-"""The prime of Slalom's authors: half of it added to it is below 2^24."""
+"""The prime of Slalom's authors; one and a half times the prime is below 2^24."""
 MANTISSA: Final = 24
 DIGIT: Final = 8
-"""Bits of a digit, its sign among them."""
+"""The bits of a digit, including its sign."""
 DIGITS: Final = 3
 LARGEST_INNER: Final = 2**MANTISSA // 2 ** (2 * (DIGIT - 1))
-"""How many products of two digits may be added in single precision: 1,024."""
+"""The most products of two digits whose sum is exact in single precision: 1,024."""
 LARGEST_PRIME: Final = 2 * sum(127 << (DIGIT * place) for place in range(DIGITS)) + 1
-"""Three digits hold both halves of no larger one."""
+"""The largest modulus whose centred residues fit into three digits."""
 
 
 class FieldError(ValueError):
-    """What the field cannot compute with: another shape, a value that is not finite, or one that is too large."""
+    """The field cannot compute with an input: its shape is wrong, or a value is not finite or too large."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Residues modulo a prime that three digits can hold.
+    """Residues modulo a prime that fit into three digits.
 
     Raises:
         FieldError: the modulus is no odd prime, or too large for the digits.
@@ -54,14 +54,14 @@ class Field:
 
     @property
     def half(self) -> int:
-        """The largest whole number that a residue stands for; its negative is the smallest."""
+        """The largest centred residue; its negative is the smallest."""
         return self.prime // 2
 
     def residues(self, values: npt.ArrayLike) -> Residues:
-        """Return whole numbers of either sign as residues.
+        """Return signed whole numbers as residues.
 
         Raises:
-            FieldError: one is no whole number, not finite, or larger than half of the prime.
+            FieldError: a value is no whole number, not finite, or larger than half of the prime.
         """
         found = _array(values)
         if found.dtype.kind not in "iuf":
@@ -75,14 +75,14 @@ class Field:
         return np.mod(found.astype(np.int64), self.prime)
 
     def centred(self, residues: Residues) -> Residues:
-        """Return the whole numbers of either sign that residues stand for."""
+        """Return residues as signed whole numbers, centred around zero."""
         return np.where(residues > self.half, residues - self.prime, residues)
 
     def checked(self, values: npt.ArrayLike, shape: tuple[int, ...]) -> Residues:
-        """Return what somebody else computed, as residues of this shape.
+        """Return untrusted values, after a check that they are residues of this shape.
 
         Raises:
-            FieldError: it has another shape, or is not made of residues.
+            FieldError: the array has another shape, or values that are not residues.
         """
         found = _array(values)
         if found.shape != shape:
@@ -94,10 +94,10 @@ class Field:
         return found.astype(np.int64)
 
     def multiply(self, left: Residues, right: Residues) -> Residues:
-        """Return the product of two matrices, each part of it taken in single precision and exact.
+        """Return the exact product of two matrices, computed in single precision.
 
         Raises:
-            FieldError: these are no matrices that can be multiplied, or not made of residues.
+            FieldError: the shapes do not fit, or a value is not a residue.
         """
         left, right = (self.checked(each, np.shape(each)) for each in (left, right))
         if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
@@ -109,15 +109,15 @@ class Field:
         return total % self.prime
 
     def largest_product(self, left: Residues, right: Residues) -> float:
-        """Return a bound on the size of what a product of matrices has, as whole numbers of either sign."""
+        """Return a bound on the absolute values in a product of matrices of signed whole numbers."""
         sizes = (np.abs(self.centred(each)).astype(np.float64) for each in (left, right))
         return float(np.matmul(*sizes).max(initial=0))
 
     def require_room(self, largest: float) -> None:
-        """Insist that whole numbers of this size are residues.
+        """Require that whole numbers of at most this absolute value fit into residues.
 
         Raises:
-            FieldError: they may be larger than half of the prime, or the size is no number.
+            FieldError: they may be larger than half of the prime, or ``largest`` is not a number.
         """
         if not 0 <= largest <= self.half:
             raise FieldError(f"a result may be larger than {self.half:,}: the field overflows")
@@ -153,7 +153,7 @@ class Field:
 
 
 def digits(numbers: Residues) -> list[npt.NDArray[np.float32]]:
-    """Return whole numbers as signed digits of eight bits, the lowest first; each is at most 2^7, whatever its sign."""
+    """Return whole numbers as signed digits of eight bits, lowest first; the absolute value of each is at most 2^7."""
     found, half = [], 2 ** (DIGIT - 1)
     for _ in range(DIGITS):
         digit = (numbers + half) % 2**DIGIT - half
@@ -174,10 +174,10 @@ def _is_prime(number: int) -> bool:
 
 
 def require_places(places: Sequence[int], most: int, needed: int, what: str) -> None:
-    """Insist on the places of at least ``needed`` different ones among ``most``.
+    """Require at least ``needed`` different places below ``most``.
 
     Raises:
-        FieldError: there are fewer, or a place is none.
+        FieldError: there are fewer, or a place is out of range.
     """
     if strange := [place for place in places if not 0 <= place < most]:
         raise FieldError(f"expected {what} from 0 to {most - 1}, and one is {strange[0]}")
@@ -189,9 +189,9 @@ def require_places(places: Sequence[int], most: int, needed: int, what: str) -> 
 
 
 class KeyStream:
-    """Draws uniform residues from AES-256 in counter mode under a key that is used for this alone.
+    """Draws uniform residues from AES-256 in counter mode, under a key that has no other use.
 
-    Words of as many bits as the prime has are thrown away if they are no residues, so every residue is equally likely.
+    Words with the bit length of the prime are rejected if they are not residues, so every residue is equally likely.
     """
 
     def __init__(self, key: bytes, field: Field) -> None:
@@ -200,7 +200,7 @@ class KeyStream:
         self._mask = 2 ** field.prime.bit_length() - 1
 
     def __call__(self, shape: tuple[int, ...]) -> Residues:
-        """Return residues that were never drawn before."""
+        """Return the next residues of the stream."""
         wanted = int(np.prod(shape))
         found: list[Residues] = []
         while (missing := wanted - sum(map(len, found))) > 0:
@@ -213,7 +213,7 @@ class KeyStream:
 
 
 class WrongProductError(Exception):
-    """A product of matrices does not pass the check; ``expected`` and ``found`` differ."""
+    """A product of matrices fails the check; ``expected`` and ``found`` differ."""
 
     def __init__(self, repetition: int) -> None:
         super().__init__(f"the product is wrong: it does not pass check {repetition + 1}")
@@ -221,10 +221,10 @@ class WrongProductError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Freivalds:
-    """Checks products of matrices with random vectors, after Freivalds; a wrong one passes by chance ``bound``.
+    """Freivalds' check of matrix products with random vectors; a wrong one passes with probability at most ``bound``.
 
     Raises:
-        FieldError: there is no repetition, so that everything would pass.
+        FieldError: the number of repetitions is zero, so everything would pass.
     """
 
     field: Field
@@ -237,15 +237,15 @@ class Freivalds:
 
     @property
     def bound(self) -> float:
-        """The largest chance with which a wrong product passes: one in the prime for each repetition."""
+        """The bound on the probability that a wrong product passes: a factor 1/prime for each repetition."""
         return float(self.field.prime) ** -self.repetitions
 
     def check(self, left: Residues, right: Residues, product: Any) -> Residues:
-        """Return ``product`` if it passes as that of the matrices; vectors are drawn after it was given.
+        """Return ``product`` if it passes the check; the random vectors are drawn after the product is known.
 
         Raises:
-            FieldError: it has another shape, or is not made of residues.
-            WrongProductError: it does not pass.
+            FieldError: the product has another shape, or values that are not residues.
+            WrongProductError: the product fails the check.
         """
         given = self.field.checked(product, (left.shape[0], right.shape[1]))
         for repetition in range(self.repetitions):

@@ -64,7 +64,8 @@ class Visit:
         return self.page
 
 
-def broken(page: Page) -> list[str]:
-    """Return the rules of accessibility that a page breaks, each with the first place where it does."""
-    found = Axe().run(page, options={"preload": False}).response["violations"]  # or it would fetch style sheets
+def broken(page: Page, part: str | None = None) -> list[str]:
+    """Return the rules of accessibility that a page or a part of it breaks, each with the first place."""
+    loaded = {"preload": False}  # or it would fetch style sheets
+    found = Axe().run(page, context=part, options=loaded).response["violations"]
     return [f"{rule['id']}: {rule['nodes'][0]['html'][:160]}" for rule in found]

@@ -434,6 +434,23 @@ def test_a_kept_attack_breaks_its_claim(id: str) -> None:
     assert attack["reason"][0].startswith(f"{finding.claim} fails")
 
 
+def test_a_card_says_what_the_attacker_does_on_whose_design_and_what_fixes_it() -> None:
+    attack = gallery.shown(FAMILY, BY_FINDING["finding-1"])
+    assert attack is not None
+    assert attack["card"] == {
+        "attack": "platform computes b1 from k1. In the end: The platform decrypts alice's chunk 1, which alice sent "
+        "under k2",
+        "design": "the stock driver: the public driver's rotation: HKDF of the previous key",
+        "fix": "a fresh key each time, under the session master",
+    }
+    attack = gallery.shown(FAMILY, BY_FINDING["finding-10-manifest"])
+    assert attack is not None
+    assert attack["card"]["design"].endswith("retired at return, without manifest-check")
+    assert attack["card"]["fix"] == "the holder checks the job manifest in the quote"
+    text = gallery.gallery([FAMILY], ATTACKS)
+    assert text.count("**The attack:** ") == text.count("**Fixed by:** ") == len(FINDINGS)
+
+
 @pytest.mark.mends("N18")
 def test_diagrams_are_written_for_what_is_recorded(tmp_path: Path) -> None:
     gallery.write_diagrams([FAMILY, toy.FAMILY], ATTACKS, tmp_path)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from carnet_check.commands.screen import MARKS
 from carnet_check.loading.families import known_protocols, load
-from carnet_check.results import Verdict
+from carnet_check.report.claimed import NOT_CLAIMED
+from carnet_check.results import MARKS, Verdict
 from carnet_spec.language import Family
 from docs._ext.carnet_pages.claim_pages import claims_of
-from docs._ext.carnet_pages.claimed import NOT_CLAIMED, claimed
+from docs._ext.carnet_pages.claimed import claimed
 from docs._ext.carnet_pages.markdown import prose
 from tests.repo.tracked import ROOT
 
@@ -51,7 +51,7 @@ def test_every_claim_stands_there_in_words_with_its_recorded_verdicts(id: str) -
         shown = cells(text(id), claim.sentence)
         for threat, cell in zip(threats, shown, strict=True):
             found = {row["verdict"] for row in rows if (row["claim"], row["threat"]) == (claim.name, threat)}
-            marks = {MARKS[Verdict(verdict)][0] for verdict in found} or {NOT_CLAIMED}
+            marks = {MARKS[Verdict(verdict)] for verdict in found} or {NOT_CLAIMED}
             assert set(cell.strip(" |")) == marks, (claim.name, threat)
 
 
@@ -95,11 +95,11 @@ def test_a_verdict_that_is_not_as_expected_stands_out(verdict: str) -> None:
     row["verdict"] = verdict
     fallen["summary"]["as_expected"] = False
     page = claimed(family("fastrack"), fallen)
-    assert f"{MARKS[Verdict(verdict)][0]} (**not as expected**: {verdict})" in page
+    assert f"{MARKS[Verdict(verdict)]} (**not as expected**: {verdict})" in page
     assert "**Not every verdict is as expected**" in page
 
 
 def test_without_a_run_nothing_is_said_to_hold() -> None:
     page = claimed(family("fastrack"), None)
     assert "nothing is said to hold" in page
-    assert MARKS[Verdict.PROVED][0] not in page
+    assert MARKS[Verdict.PROVED] not in page

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.commands.screen import MARKS
-from carnet_check.results import Verdict
+from carnet_check.results import MARKS, Verdict
 from docs._ext.carnet_pages import shown
 from docs._ext.carnet_pages.records.graph import targets
 from tests.repo.tracked import ROOT
@@ -62,7 +61,7 @@ RECORDED = json.loads((ROOT / "docs" / "results" / "gpu-travelling.json").read_t
 
 def cells() -> dict[str, dict[str, str]]:
     """Return the marks of each claim of the kept table by threat model; claims that share a row are apart."""
-    head, *rows = TEXT[TEXT.index("\n   ") + 1 : TEXT.index("\nfalls ")].splitlines()
+    head, *rows = TEXT[TEXT.index("\n   ") + 1 : TEXT.index("\nviolated ")].splitlines()
     columns = [(threat[0], threat.start()) for threat in re.finditer(r"\S+", head)]
     found: dict[str, dict[str, str]] = {}
     row: dict[str, str] = {}
@@ -73,7 +72,7 @@ def cells() -> dict[str, dict[str, str]]:
             found |= {} if label.endswith(":") else {label: row}
         else:
             found |= dict.fromkeys(re.findall(r"[\w-]+", line), row)
-    return {claim: marks for claim, marks in found.items() if not claim.startswith(MARKS[Verdict.EXHAUSTED][0])}
+    return {claim: marks for claim, marks in found.items() if not claim.startswith(MARKS[Verdict.EXHAUSTED])}
 
 
 def test_the_kept_verdicts_are_the_recorded_ones() -> None:
@@ -84,7 +83,7 @@ def test_the_kept_verdicts_are_the_recorded_ones() -> None:
         mine = [row for row in rows if row["variant"] in (design, f"{design}-timed")]
         for row in sorted(mine, key=lambda row: row["engine"] != "induction"):
             marks = recorded.setdefault(row["claim"], {})
-            marks[row["threat"]] = marks.get(row["threat"], "") + MARKS[row["verdict"]][0]
+            marks[row["threat"]] = marks.get(row["threat"], "") + MARKS[row["verdict"]]
         assert {
             claim: {threat: marks for threat, marks in row.items() if marks not in ("", "–")}
             for claim, row in cells().items()

@@ -6,6 +6,7 @@ the point: an engine has to agree with the interpreter about them all the same.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -82,28 +83,41 @@ class Sample:
         printer.text(repr(self))
 
 
+Scope = tuple[terms.Var, ...]
+"""The variables that may be used."""
+
+# Strategies are made once and kept: Hypothesis looks through each new one, which takes longer than to draw from it.
+# Those of which ``one_of`` has two, so that they are drawn twice as often, are made anew: it would take equals for one.
+
+
+@functools.cache
 @st.composite
-def individuals(draw: st.DrawFn, sort: language.Sort, scope: Sequence[terms.Var], depth: int = 1) -> language.Term:
+def individuals(draw: st.DrawFn, sort: language.Sort, scope: Scope, depth: int = 1) -> language.Term:
     """Draw a term of the sort over the variables in scope."""
+    return draw(_individuals(sort, scope, depth))
+
+
+@functools.cache
+def _individuals(sort: language.Sort, scope: Scope, depth: int) -> st.SearchStrategy[language.Term]:
     choices: list[st.SearchStrategy[language.Term]] = [st.just(var) for var in scope if var.sort == sort]
     if sort.members is not None:
         choices += [st.just(terms.Member(sort, name)) for name in sort.members]
     for symbol in FUNCTIONS:
         if symbol.result == sort and (not symbol.domain or depth > 0):
             choices.append(applications(symbol, scope, depth - 1))
-    return draw(st.one_of(choices))
+    return st.one_of(choices)
 
 
+@functools.cache
 @st.composite
-def applications(draw: st.DrawFn, symbol: language.Symbol, scope: Sequence[terms.Var], depth: int = 1) -> terms.Apply:
+def applications(draw: st.DrawFn, symbol: language.Symbol, scope: Scope, depth: int = 1) -> terms.Apply:
     """Draw the symbol applied to something."""
     return terms.Apply(symbol, tuple(draw(individuals(sort, scope, depth)) for sort in symbol.domain))
 
 
+@functools.cache
 @st.composite
-def formulas(
-    draw: st.DrawFn, scope: Sequence[terms.Var], depth: int = 2, denied: bool = True, sign: bool = True
-) -> language.Term:
+def formulas(draw: st.DrawFn, scope: Scope, depth: int = 2, denied: bool = True, sign: bool = True) -> language.Term:
     """Draw a formula; unless ``denied`` may be, derived relations occur positively in it."""
     allowed = [symbol for symbol in RELATIONS if denied or sign or symbol not in DERIVED]
     kind = draw(st.sampled_from(("fact", "equal", "not", "and", "or", "implies", "forall", "exists", "truth")))
@@ -132,7 +146,7 @@ def _bound(depth: int, sort: language.Sort) -> tuple[terms.Var, ...]:
 
 
 @st.composite
-def _likely(draw: st.DrawFn, scope: Sequence[terms.Var]) -> language.Term:
+def _likely(draw: st.DrawFn, scope: Scope) -> language.Term:
     """Draw a condition that some states meet and some do not."""
     fact = draw(applications(draw(st.sampled_from([symbol for symbol in RELATIONS if symbol.mutable])), scope))
     phase = terms.Equal(terms.Apply(PHASE_NOW, ()), draw(individuals(PHASE, ())))
@@ -141,13 +155,19 @@ def _likely(draw: st.DrawFn, scope: Sequence[terms.Var]) -> language.Term:
 
 
 @st.composite
-def _unlikely(draw: st.DrawFn, scope: Sequence[terms.Var]) -> language.Term:
+def _unlikely(draw: st.DrawFn, scope: Scope) -> language.Term:
     """Draw an invariant that only some states violate."""
-    return terms.Not(terms.And(tuple(draw(st.lists(_likely(scope), min_size=1, max_size=3)))))
+    return terms.Not(terms.And(tuple(draw(_several_likely(scope)))))
 
 
+@functools.cache
+def _several_likely(scope: Scope) -> st.SearchStrategy[list[language.Term]]:
+    return st.lists(_likely(scope), min_size=1, max_size=3)
+
+
+@functools.cache
 @st.composite
-def updates(draw: st.DrawFn, name: str, params: Sequence[terms.Var]) -> language.Update:
+def updates(draw: st.DrawFn, name: str, params: Scope) -> language.Update:
     """Draw an update of any mutable symbol."""
     symbol = draw(st.sampled_from([symbol for symbol in SYMBOLS if symbol.mutable]))
     args: list[language.Term] = []
@@ -159,7 +179,7 @@ def updates(draw: st.DrawFn, name: str, params: Sequence[terms.Var]) -> language
         else:
             args.append(draw(individuals(sort, params)))
     scope = (*params, *each)
-    when = draw(st.one_of(st.just(terms.TRUE), st.just(terms.TRUE), _likely(scope), formulas(scope, 1)))
+    when = draw(_conditions(scope))
     if symbol.is_relation:
         effect = draw(st.sampled_from((language.Effect.INSERT, language.Effect.INSERT, language.Effect.REMOVE)))
         return language.Update(name, symbol, effect, tuple(args), None, when, tuple(each))
@@ -169,11 +189,17 @@ def updates(draw: st.DrawFn, name: str, params: Sequence[terms.Var]) -> language
     return language.Update(name, symbol, language.Effect.ASSIGN, tuple(args), value, when, tuple(each))
 
 
+@functools.cache
+def _conditions(scope: Scope) -> st.SearchStrategy[language.Term]:
+    return st.one_of(st.just(terms.TRUE), st.just(terms.TRUE), _likely(scope), formulas(scope, 1))
+
+
+@functools.cache
 @st.composite
 def actions(draw: st.DrawFn, name: str) -> language.Action:
     """Draw an action: parameters, some of them fresh, guards, updates and a cost."""
     params = draw(_params(at_least=draw(st.sampled_from((1, 2, 0)))))
-    conditions = draw(st.lists(st.one_of(_likely(params), _likely(params), formulas(params)), max_size=2))
+    conditions = draw(_guards(params))
     guards = [Guard(f"guard {n}", condition) for n, condition in enumerate(conditions)]
     changes = [draw(updates(f"update {n}", params)) for n in range(draw(st.integers(1, 4)))]
     for var in params:
@@ -185,6 +211,12 @@ def actions(draw: st.DrawFn, name: str) -> language.Action:
     return language.Action(name, ANYONE, params, tuple(guards), tuple(changes), name, "random", cost=cost)
 
 
+@functools.cache
+def _guards(params: Scope) -> st.SearchStrategy[list[language.Term]]:
+    return st.lists(st.one_of(_likely(params), _likely(params), formulas(params)), max_size=2)
+
+
+@functools.cache
 @st.composite
 def rules(draw: st.DrawFn, name: str) -> language.Action:
     """Draw a deduction: its premises never deny what deductions insert, and it inserts only that."""
@@ -193,13 +225,19 @@ def rules(draw: st.DrawFn, name: str) -> language.Action:
     changes = []
     for number in range(draw(st.integers(1, 2))):
         target = draw(applications(draw(st.sampled_from(DERIVED)), params))
-        when = draw(st.one_of(st.just(terms.TRUE), formulas(params, 1, denied=False)))
+        when = draw(_premises(params))
         changes.append(
             language.Update(f"learn {number}", target.symbol, language.Effect.INSERT, target.args, None, when)
         )
     return language.Action(name, ANYONE, params, tuple(guards), tuple(changes), name, "random", deduction=True)
 
 
+@functools.cache
+def _premises(params: Scope) -> st.SearchStrategy[language.Term]:
+    return st.one_of(st.just(terms.TRUE), formulas(params, 1, denied=False))
+
+
+@functools.cache
 @st.composite
 def _params(draw: st.DrawFn, at_least: int = 0) -> tuple[terms.Var, ...]:
     sorts = draw(st.lists(st.sampled_from((PARTY, KEY)), min_size=at_least, max_size=3))
@@ -228,6 +266,7 @@ def instances(draw: st.DrawFn, protocol: language.Protocol) -> Instance:
     )
 
 
+@functools.cache
 @st.composite
 def _initial(draw: st.DrawFn, symbol: language.Symbol) -> language.Initial:
     params = tuple(terms.Var(f"{sort.name.lower()}{number}", sort) for number, sort in enumerate(symbol.domain))
@@ -238,6 +277,7 @@ def _initial(draw: st.DrawFn, symbol: language.Symbol) -> language.Initial:
     return language.Initial(symbol, params, terms.Apply(HOME, params) if params else terms.Apply(BOSS, ()))
 
 
+@functools.cache
 @st.composite
 def samples(draw: st.DrawFn) -> Sample:
     """Draw a protocol, an instance and what to look for."""
@@ -267,19 +307,30 @@ def samples(draw: st.DrawFn) -> Sample:
     goals = []
     for number in range(draw(st.integers(1, 3))):
         params = draw(_params())
-        body = draw(st.one_of(_unlikely(params), _unlikely(params), formulas(params)))
+        body = draw(_claimed(params))
         invariants.append(language.Invariant(f"invariant{number}", params, body))
     for number in range(draw(st.integers(0, 2))):
         params = draw(_params())
-        body = draw(st.one_of(formulas(params), _unlikely(params).map(terms.Not)))
+        body = draw(_wanted(params))
         goals.append(language.Goal(f"goal{number}", params, body, "random"))
     return Sample(protocol, draw(instances(protocol)), tuple(invariants), tuple(goals))
+
+
+@functools.cache
+def _claimed(params: Scope) -> st.SearchStrategy[language.Term]:
+    return st.one_of(_unlikely(params), _unlikely(params), formulas(params))
+
+
+@functools.cache
+def _wanted(params: Scope) -> st.SearchStrategy[language.Term]:
+    return st.one_of(formulas(params), _unlikely(params).map(terms.Not))
 
 
 def _lively(name: str, guards: tuple[Guard, ...], update: language.Update) -> language.Action:
     return language.Action(name, ANYONE, (), guards, (update,), name, "random")
 
 
+@functools.cache
 @st.composite
 def lively_samples(draw: st.DrawFn) -> Sample:
     """Draw a sample with things that should happen in the end, and by whose fairness.
@@ -320,6 +371,7 @@ def _given(draw: st.DrawFn, action: language.Action) -> list[language.Given]:
     return [language.Given(action.name, var.name, draw(individuals(var.sort, ()))) for var in chosen]
 
 
+@functools.cache
 @st.composite
 def staged_samples(draw: st.DrawFn) -> Sample:
     """Draw a sample in which one step prepares what another one brings about; either may be spoilt a little."""
@@ -393,6 +445,7 @@ def paired_instances(draw: st.DrawFn, instance: Instance) -> Instance:
     return replace(alike, elements={PARTY.name: parties}, functions=functions)
 
 
+@functools.cache
 @st.composite
 def alike_samples(draw: st.DrawFn) -> Sample:
     """Draw a protocol on such an instance; some have no keys, and symbols that relate parties to parties."""

@@ -151,8 +151,8 @@ def test_every_engine_lives_in_a_folder_of_engines() -> None:
 GENERIC = ("model_check/carnet_check", "spec/carnet_command", "spec/carnet_spec/language", "spec/carnet_spec/trace.py")
 STARTER = CHECKER / "starter"
 """A protocol, to begin one's own with."""
-WORDS = {"instances", "none", "slots", "twins"}
-"""Names of a protocol that are everyday words of the checker too."""
+WORDS = {"Position", "instances", "none", "slots", "twins"}
+"""Names of a protocol that are everyday words of the checker too, or, as a position in a text, of editors."""
 FIELD = "rounds"
 """A field of every goal is called so, and may be read; as a text it would be a protocol's size."""
 ENCODINGS = [Path("spec/carnet_spec/language") / name for name in ("encoding.py", "decoding.py")]

@@ -172,6 +172,7 @@ def test_the_base_install_is_enough(command: str, code: int, tmp_path: Path) -> 
         ("eprover", f"verify {TOY} --engine eprover", 2),
         ("fast", f"explore {TOY} --engine native", 2),
         ("live", "attest --live", 3),
+        ("lsp", "lsp", 2),
         ("plot", "datapath --samples 1 --plot picture.svg", 2),
         ("train", "run --trainer torch", 2),
     ],

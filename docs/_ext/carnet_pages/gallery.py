@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.attacks.describing import brief, decisive_step
-from carnet_check.attacks.regression import Attack
+from carnet_check.attacks.regression import Attack, card
 from carnet_check.commands.descriptions import attack_command
 from carnet_check.loading.families import load
 from carnet_check.report.html import write_gallery
@@ -58,7 +58,8 @@ def shown(family: Family, row: Values) -> dict[str, Any] | None:
         decisive=decisive_step(source, protocol, finding.without, judge, trace, states),
     )
     decides = attack.decisive.remark if attack.decisive else {}
-    return {**attack.as_json(), "brief": brief(judge, states, trace, decides), "replay": f"{attack.rerun} --replay"}
+    told = {"brief": brief(judge, states, trace, decides), "replay": f"{attack.rerun} --replay"}
+    return {**attack.as_json(), **told, "card": card(attack, family)}
 
 
 def findings(family: Family, attacks: Iterable[Values]) -> list[Values]:
@@ -90,11 +91,16 @@ def _family(family: Family, rows: Sequence[Values]) -> Lines:
         if attack is None:
             yield from (":::{warning}", STALE, ":::", "")
             continue
-        yield from (prose(attack["sentence"]), "")
+        yield from (*_card(attack["card"]), "")
         yield from ("```text", *attack["brief"], "", *attack["reason"][:1], "```", "")
         place = f"../../{FOLDER}/{family.id}/{attack_page(attack)}"
         yield from ("```{raw} html", f'<p><a href="{place}">Step through it</a></p>', "```", "")
         yield from ("```sh", attack["replay"], "```", "")
+
+
+def _card(told: Mapping[str, str]) -> Lines:
+    yield f"**The attack:** {prose(told['attack'])}.\\"
+    yield f"**On:** {prose(told['design'])}. **Fixed by:** {prose(told['fix'])}."
 
 
 def write_diagrams(families: Sequence[Family], attacks: Sequence[Values], folder: Path) -> None:

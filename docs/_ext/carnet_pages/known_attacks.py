@@ -29,7 +29,7 @@ CATALOGUE: Final = (
     ),
     KnownAttack("The key is not rotated before travelling", f"{_DECK}, Next one", "without-rotation-out-data"),
     KnownAttack(
-        "The IV mask is worked out of a tag by whoever has the key",
+        "A party that has the key works the IV mask out of a tag",
         "NIST SP 800-38D, sections 6.3 to 7.1",
         "finding-7",
     ),
@@ -106,7 +106,7 @@ CATALOGUE: Final = (
     ),
     KnownAttack(
         "A second instance of the orchestrator is started on the same manifest",
-        "Carnet: whoever owns the machine can start the same image with the same manifest twice",
+        "Carnet: the owner of the machine can start the same image with the same manifest twice",
         "finding-17",
     ),
     KnownAttack("The GPU is out of confidential mode", "nvtrust: mode flags of the report", "without-mode-check-data"),

@@ -1,13 +1,13 @@
-"""Which assumptions and defences the proof of a claim cannot do without.
+"""Minimal sets of assumptions and defences for the proof of a claim.
 
-An element is an assumption (all axioms that state it) or a defence (its guards, and that its updates take place). To do
-without it is to prove without those hypotheses: what an axiom rules out may be so then, a guard may be passed although
-it does not hold, and an update may take place or not. Invariants that are not inductive any more are given up, one
-round after the other, and a claim is lost if it is among them.
+An element is an assumption (all axioms that state it) or a defence (its guards, and that its updates take place). A
+proof without an element has none of its hypotheses: the axioms may be false, the guards may be ignored, and the updates
+may take place or not. Invariants that are no longer inductive are dropped, round by round, and a claim is lost if it is
+dropped.
 
-The set of a claim is minimal: the claim is proved from it, and lost without any one of its elements. That is so for the
-lemmas that the specification has and for the solver's budget. Where a proof was given up because the solver gave no
-answer, the element counts as needed, and is called unsure.
+The set of a claim is minimal: the claim is proved from it, and lost without any one of its elements. This is relative
+to the lemmas of the specification and the solver's budget. If a proof failed because the solver gave no answer, the
+element counts as needed and is marked as unsure.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from carnet_spec.language import GuardKind, Protocol, Threat
 from carnet_spec.language.terms import TRUE
 
 BUDGET = 100_000
-"""Solver units for an obligation from which something is left out: ten times what a typical proof takes."""
+"""Solver units for an obligation with hypotheses left out: ten times as many as a typical proof takes."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Element:
-    """An assumption, by what its axioms state, or a defence, by its id."""
+    """An assumption or a defence, by its id."""
 
     kind: str
     name: str
@@ -42,13 +42,13 @@ NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Minimal:
-    """What the proof of a claim cannot do without.
+    """A minimal set of elements for the proof of a claim.
 
     Attributes:
-        layer: the threat model whose axioms it may use; without one, it is good under all.
+        layer: the threat model whose axioms the proof may use; without one, the proof is valid under all.
         needed: the elements of the minimal set, sorted.
-        unsure: those of them without which the solver gave no answer, so that they may be redundant.
-        necessary: the elements without each of which alone there is no proof, whatever else is assumed.
+        unsure: the elements of the set without which the solver gave no answer, so that they may be redundant.
+        necessary: the elements that every set contains: without one of them there is no proof from all others.
     """
 
     claim: str
@@ -65,7 +65,7 @@ class Minimal:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """The invariants that were given up, and whether the solver failed to answer on the way."""
+    """The invariants that were dropped, and whether the solver failed to answer meanwhile."""
 
     lost: frozenset[str]
     unsure: bool
@@ -73,21 +73,21 @@ class _Left:
 
 @dataclass
 class Account:
-    """The proofs of one layer, and what was found out about doing without their hypotheses.
+    """The proofs of one layer, and the results of attempts with fewer hypotheses.
 
     Attributes:
-        proof: the proof with everything.
-        workers: who asks the solver.
-        asked: how many questions it took.
+        proof: the proof with all hypotheses.
+        workers: the pool that runs the solver.
+        asked: the number of questions to the solver.
     """
 
     proof: ProofResult
     workers: Workers
     asked: int = 0
     _cores: dict[str, list[frozenset[str]]] = field(default_factory=dict)
-    """For an obligation, sets of hypotheses that suffice."""
+    """For each obligation, sets of hypotheses that suffice."""
     _failed: dict[str, list[tuple[frozenset[str], bool]]] = field(default_factory=dict)
-    """For an obligation, sets of hypotheses without which no proof was found, and whether there was no answer."""
+    """For each obligation, sets of hypotheses without which no proof was found, and whether there was no answer."""
 
     def __post_init__(self) -> None:
         for id, answer in self.proof.answers.items():
@@ -96,7 +96,7 @@ class Account:
 
     @cached_property
     def elements(self) -> tuple[Element, ...]:
-        """Every assumption that an axiom states, and every defence that an obligation could use."""
+        """All assumptions that axioms state, and all defences with hypotheses in obligations."""
         protocol = self.proof.protocol
         stated = {Element(ASSUMPTION, axiom.states) for axiom in protocol.axioms}
         defences = {
@@ -129,7 +129,7 @@ class Account:
         return found
 
     def used(self, invariant: str) -> tuple[Element, ...]:
-        """Return the elements that the proof with everything used, as its unsatisfiable cores say."""
+        """Return the elements that the proof with all hypotheses used, according to its unsatisfiable cores."""
         rest_on = {id: self._cores[id][0] for id in self._ids(self.proof.uses(invariant)) if id in self._cores}
         return tuple(
             element
@@ -143,7 +143,7 @@ class Account:
     # -- doing without ----------------------------------------------------------------------------
 
     def without(self, elements: Collection[Element], wanted: Collection[str]) -> _Left:
-        """Give up what is not inductive without ``elements``, as far as ``wanted`` rests on it."""
+        """Drop the invariants that are not inductive without ``elements``, among those on which ``wanted`` depends."""
         lost: set[str] = set()
         unsure = False
         while True:
@@ -162,7 +162,7 @@ class Account:
             unsure |= any(fell.values())
 
     def _needed(self, wanted: Collection[str], barred: _Barred) -> list[str]:
-        """Return the obligations of what ``wanted`` rests on by the proofs that are known, in a fixed order."""
+        """Return the obligations of all invariants on which ``wanted`` depends in known proofs, in a fixed order."""
         reached, waiting = set(wanted), sorted(wanted)
         found: list[str] = []
         while waiting:
@@ -175,7 +175,7 @@ class Account:
         return sorted(found)
 
     def _one_of_each(self, ids: Iterable[str]) -> list[str]:
-        """Return an obligation for each invariant: if that has no proof, nobody needs to ask for the others."""
+        """Return one obligation for each invariant; if it has no proof, the others need not be tried."""
         found: dict[str, str] = {}
         for id in ids:
             found.setdefault(self.proof.obligations[id].invariant.name, id)
@@ -185,7 +185,7 @@ class Account:
         return next((core for core in self._cores.get(id, ()) if not core & barred), None)
 
     def _ask(self, ids: Sequence[str], barred: _Barred) -> dict[str, bool]:
-        """Ask for proofs without what is barred; return which there are not, and whether there was no answer."""
+        """Look for proofs without barred hypotheses; return the unproved ids, each with whether there was no answer."""
         failed = {}
         for answer in self._answers([self.proof.obligations[id] for id in ids], barred):
             if answer.outcome is SolverOutcome.PROVED:
@@ -219,7 +219,7 @@ class Account:
 
 
 class _Barred:
-    """For each obligation, the hypotheses that it has to do without: those of some elements, and what was given up."""
+    """The hypotheses that each obligation must not use: those of some elements, and dropped invariants."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class _Barred:
 
 
 def minimal_sets(account: Account, claims: Collection[str]) -> Iterator[Minimal]:
-    """Yield, for each of ``claims`` that is proved, a minimal set of what its proof needs."""
+    """Yield, for each of ``claims`` that is proved, a minimal set of elements for its proof."""
     protocol, proof = account.proof.protocol, account.proof
     stated = {name: protocol.claim(name).checked.name for name in claims}
     proved = {name: invariant for name, invariant in stated.items() if proof.claim(name).proved}
@@ -260,7 +260,7 @@ def minimal_sets(account: Account, claims: Collection[str]) -> Iterator[Minimal]
 def _greedy(
     account: Account, name: str, used: Sequence[Element], necessary: Sequence[Element], unsure: Sequence[Element]
 ) -> Minimal:
-    """Leave out one element after the other, in their order, as long as the claim is proved."""
+    """Return the minimal set that results from leaving out elements in their order as long as the claim is proved."""
     invariant = account.proof.protocol.claim(name).checked.name
     kept, doubted = list(used), set(unsure)
     for element in used:
@@ -282,7 +282,7 @@ def _layer(proof: ProofResult) -> str:
 def accounts(
     protocol: Protocol, threats: Iterable[Threat], workers: Workers, rlimit: int = DEFAULT_RLIMIT
 ) -> Iterator[Account]:
-    """Yield an account of the proofs without any threat model, then of those under each of ``threats``."""
+    """Yield the account of the proofs without a threat model, then of those under each of ``threats``."""
     general = prove(protocol, None, rlimit=rlimit, workers=workers)
     yield Account(general, workers)
     for threat in threats:
@@ -290,10 +290,10 @@ def accounts(
 
 
 def claims_of_layers(protocol: Protocol, default: str = "") -> dict[str, tuple[str, ...]]:
-    """Return the claims to account for in each layer: each once, where the fewest axioms about who is corrupt are used.
+    """Return the claims for the account of each layer; each claim is in one layer, with few axioms about corruption.
 
-    A claim that is made under every threat model is accounted for without any; another one under ``default`` if it is
-    made there, and else under that of its threat models which has the fewest axioms.
+    A claim that is made under every threat model is in the layer without one. Another claim is under ``default`` if it
+    is made there, else under that of its threat models with the fewest axioms.
     """
     every = {threat.id for threat in protocol.threats}
     found: dict[str, tuple[str, ...]] = {}

@@ -52,7 +52,7 @@ _UNSTABLE = (
     re.compile(r"( cc )[\d.]+"),  # the C compiler is the machine's
 )
 _VARYING = re.compile(r"[0-9a-f]{16}|\d[\d,.]*")
-_EXCERPTS = ("python", "json", "yaml", "coq")
+_EXCERPTS = ("python", "json", "yaml", "coq", "lua", "toml")
 _QUOTED = ROOT / "model_check" / "coq"  # a page may include these files word for word
 _CODE_DIRECTIVES = ("{code", "{parsed-literal", "{sourcecode", "{mermaid")
 

@@ -16,7 +16,7 @@ from carnet_check.loading.families import Source, axiom_violations, load, parts_
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_check.wording import attack_name, knowers, narrate, reason, reasons
 from carnet_command.printable import printable
-from carnet_command.text import hanging
+from carnet_command.text import hanging, listed
 from carnet_spec import language
 from carnet_spec.trace import Trace, TraceStep
 
@@ -394,3 +394,34 @@ def of_hunt(result: Hunt, rerun: str) -> Attack:
         finding=target.finding if named else None,
         decisive=result.decisive,
     )
+
+
+def card(attack: Attack, family: language.Family) -> dict[str, str]:
+    """Say in a few words each what the attacker does, on whose design, and what fixes that design."""
+    return {"attack": _outline(attack), "design": _attacked_design(attack, family), "fix": _fix(attack, family)}
+
+
+def _outline(attack: Attack) -> str:
+    """Return what the attacker does where the designs part, or first after that, and what it does in the end."""
+    chart = sequence_chart(attack.judge, attack.states, attack.trace)
+    decisive = attack.decisive.position if attack.decisive else 0
+    dishonest = [place for place, step in enumerate(chart.steps) if not step.action.by.honest]
+    places = [*[place for place in dishonest if place >= decisive][:1], *dishonest[-1:]] or [len(chart.steps) - 1]
+    sentences = [chart.steps[place].sentence.rstrip(".") for place in sorted({*places})]
+    return ". In the end: ".join(sentences)
+
+
+def _attacked_design(attack: Attack, family: language.Family) -> str:
+    """Return whose design it is, if the finding says so, its title, and the defences that were removed."""
+    title, about = family.variants[attack.trace.variant].title, attack.finding.about if attack.finding else ""
+    named = title if title.startswith(about) else f"{about}: {title}"
+    return f"{named}, without {listed(attack.removed)}" if attack.removed else named
+
+
+def _fix(attack: Attack, family: language.Family) -> str:
+    """Return the defences that the attacked design lacks, or else the title of the main design that is compared."""
+    variant = family.variants[attack.trace.variant]
+    lacking = {*variant.without, *attack.removed}
+    defences = [each.title.rstrip(".") for each in family.drafted(variant.name).whole().defences if each.id in lacking]
+    compared = attack.decisive.design.removeprefix("in ") if attack.decisive else family.main[0]
+    return "; ".join(defences) or family.variants[compared].title

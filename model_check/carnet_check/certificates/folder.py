@@ -116,7 +116,7 @@ def compared(folder: Path, index: bytes) -> IndexComparison:
     protocols = [protocol for protocol, _ in specifications(folder)]
     for protocol in protocols:  # two members with the same name would have the same obligation id
         for complaint in unsound(protocol, PROOF_SOUNDNESS):
-            raise UsageError(f"variant {protocol.variant}: no verdict would mean anything: {complaint}")
+            raise UsageError(f"variant {protocol.variant}: no verdict would be sound: {complaint}")
     texts: dict[Term, Known] = {}
     required: dict[Named, tuple[Provable, Writer]] = {}
     conditions: dict[Named, tuple[Provable, Writer]] = {}

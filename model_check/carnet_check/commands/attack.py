@@ -1,4 +1,4 @@
-"""``carnet attack``: remove a defence and look for the attack that it stops."""
+"""``carnet attack``: remove a defence and look for the attack that it prevents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from carnet_check.attacks import hunt
 from carnet_check.attacks.describing import brief, describe_attack, describe_briefly, mermaid
-from carnet_check.attacks.regression import as_test, of_hunt, reproduces
+from carnet_check.attacks.regression import as_test, card, of_hunt, reproduces
 from carnet_check.attacks.replaying import describe_replay, replay_attack
 from carnet_check.commands import common
 from carnet_check.engines.interface import ProvesWeakened
@@ -206,10 +206,11 @@ def _write(
     html: Path | None,
     out: Path | None,
 ) -> None:
-    """Write what was asked for; everything is known before the first file is written."""
+    """Write the requested files; their content is complete before the first one is written."""
     assert result.trace is not None
     trace = itf(result.target.protocol, result.states, result.trace)
-    kept = of_hunt(result, closing.rerun).as_json()
+    found = of_hunt(result, closing.rerun)
+    kept, family = found.as_json(), result.target.source.family
     reference = result.target.source.reference
     if test_file is not None and not reproduces(kept, reference):
         raise EngineError(f"the attack on {result.claim} does not work as a test would replay it")
@@ -218,7 +219,7 @@ def _write(
     if test_file is not None:
         write_text(test_file, as_test(kept, reference, test_file.parent))
     if html is not None:
-        write_gallery([kept], result.target.source.family.title, html)
+        write_gallery([{**kept, "card": card(found, family)}], family.title, html)
     if out is not None:
         write_attack(out, kept, trace)
 

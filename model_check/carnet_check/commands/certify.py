@@ -1,4 +1,4 @@
-"""``carnet certify``: make the certificates of a protocol's proofs, as far as those that are there do not serve."""
+"""``carnet certify``: make the missing and stale certificates of a protocol's proofs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from carnet_command.progress import progress
 from carnet_command.text import counted, wrapped
 
 SHOWN = 10
-"""How many obligations without a certificate are named."""
+"""The most obligations without a certificate that are named."""
 
 
 @click.command()
@@ -45,9 +45,9 @@ def certify(
 ) -> int:
     """Make the certificates of everything that has to be proved of PROTOCOL, beside its specification.
 
-    Certificates that serve still are kept; the search for the others is not believed: the checker accepts each, or it
-    is not written. With --out, DIR has all that `carnet recheck DIR` needs to judge them by itself. Without --variant,
-    all main variants and the layers over them are meant.
+    Certificates that still prove their obligations are kept. Others are searched for, and each is written only if the
+    checker accepts it. With --out, DIR has all that `carnet recheck DIR` needs to judge them by itself. Without
+    --variant, all main variants and the layers over them are meant.
     """
     source = load(protocol)
     beside = place_of(source)
@@ -91,7 +91,7 @@ def _produced(
 
 
 def _write_folder(out: Path, every: Sequence[tuple[Layer, ...]], certificates: Certificates) -> None:
-    """Write the texts that certificates are bound to, the index of obligations, and the variants."""
+    """Write the texts of the obligations, their index, the certificates, and the variants."""
     folder, cells = ObligationFolder(out, "smt2"), []
     make_folder(out / SYSTEMS)
     clear_protocols(out / SYSTEMS)

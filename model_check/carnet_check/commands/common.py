@@ -1,4 +1,4 @@
-"""What subcommands share: options and their completion, the closing block, and printing text or JSON."""
+"""Common parts of subcommands: options and their completion, the closing block, and printing text or JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from carnet_command.printable import printable, printable_lines
 from carnet_command.text import LABEL_WIDTH, report_width, wrapped
 from carnet_spec.protocols.registry import registered
 
-if TYPE_CHECKING:  # what answers from the cache imports neither the language nor an engine
+if TYPE_CHECKING:  # commands that answer from the cache import neither the language nor an engine
     from carnet_check.engines.exploration import Walks
     from carnet_check.engines.interface import Engine
     from carnet_check.loading.families import Source
@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # what answers from the cache imports neither the language no
 
 
 class EngineName(click.ParamType[str]):
-    """The name of an engine, which can be completed: of those that are registered when it is used."""
+    """The name of a registered engine, with completion; the registry is imported when it is needed."""
 
     name = "choice"
 
@@ -39,7 +39,7 @@ class EngineName(click.ParamType[str]):
         return click.Choice(sorted(registry.ENGINES))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name, or refuse one that no engine has."""
+        """Return the name; refuse a name that no engine has."""
         return self._choice.convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
@@ -52,7 +52,7 @@ class EngineName(click.ParamType[str]):
 
 
 class ProtocolName(click.ParamType[str]):
-    """A registered id, which can be completed, or anything else that names a protocol."""
+    """A reference to a protocol; registered ids can be completed."""
 
     name = "protocol"
 
@@ -62,11 +62,11 @@ class ProtocolName(click.ParamType[str]):
 
 
 class NameIn(click.ParamType[str]):
-    """The name of something in the protocol on the line: of one of its ``claims``, ``threats``, ``variants`` ….
+    """The name of a part of the protocol on the command line: of one of its ``claims``, ``threats``, ``variants`` ….
 
-    Where no word of the line is a protocol, in those that its options name, or else in all that are registered.
+    If no word of the line is a protocol, names are those of the protocols in options, or else of all registered ones.
 
-    In a list with commas the last name is completed.
+    In a comma-separated list the last name is completed.
     """
 
     name = "text"
@@ -87,7 +87,7 @@ CLAIM, THREAT, VARIANT, DEFENCE, PROFILE, STATED, ID = (
 
 
 def _names(context: click.Context, of: str) -> Iterable[str]:
-    """Return the names in the protocols on the line, or none if one of these cannot be read."""
+    """Return the names in the protocols on the line; none if a protocol cannot be loaded."""
     from carnet_check.commands.descriptions import completions
     from carnet_check.loading.families import load
 
@@ -98,7 +98,7 @@ def _names(context: click.Context, of: str) -> Iterable[str]:
 
 
 def _protocols_on(context: click.Context) -> Sequence[str]:
-    """Return the protocols on an unfinished line: its words are not assigned yet, as the last option has no value."""
+    """Return the protocols on an unfinished line, whose words are not yet assigned to parameters."""
     argument: Any = next((each for each in context.command.params if each.name == "protocol"), None)
     if argument is None:
         return context.params.get("protocols") or list(registered())
@@ -112,15 +112,15 @@ def _beginning(names: Iterable[str], begun: str) -> list[CompletionItem]:
     return [CompletionItem(name) for name in names if name.startswith(begun)]
 
 
-# -- the closing block: what was established, how, with what, and how to do it again ---------------
+# -- the closing block: results, bounds, versions, and the command to repeat the run ---------------
 
 DIGEST_SHOWN = 16
 HIDDEN_OPTIONS = "carnet.unsaid"
-"""The key in a context's ``meta`` for options that only another command gives, so that nobody can type them again."""
+"""The key in a context's ``meta`` for options set by another command, which the rerun line leaves out."""
 
 
 def tool_versions(*engines: Engine, solver: bool = True) -> dict[str, str]:
-    """Return the versions that decide verdicts: of what the engines ask, and of Z3 unless none was asked."""
+    """Return the versions that verdicts depend on: those of the engines' tools, and of Z3 if a solver was used."""
     from carnet_check.engines.interface import installed
 
     z3 = {"z3": installed("z3-solver")} if solver else {}
@@ -142,7 +142,7 @@ class Closing:
     rerun: str
     seconds: float = 0.0
     kept_by: str = ""
-    """The option that would have kept something, where there is one."""
+    """The option that would have written the results to files, if there is one."""
     versions: Mapping[str, str] = field(default_factory=tool_versions)
 
     def as_json(self) -> dict[str, Any]:
@@ -180,18 +180,18 @@ class Closing:
         return [*block, rerun(self.rerun)]
 
     def last_lines(self) -> list[str]:
-        """Return what a block says at least: what was written, and how the same comes again."""
+        """Return the end of the block: the files that were written, and the command to repeat the run."""
         kept = wrapped("artefacts", self.artefacts) if self.artefacts else []
         return [*kept, rerun(self.rerun)]
 
 
 def profile_line(name: str, walks: Walks | None) -> str:
-    """Say which profile a run had, and what its random walks were drawn from if it took any."""
+    """Return the words for the profile of a run, and for the seed of its random walks, if it took any."""
     return f"{name}; nothing is random, so there is no seed" if walks is None else f"{name}; seed {walks.seed}"
 
 
 def rerun_line(context: click.Context) -> str:
-    """Return the line that every command ends with: what to type to get the same again."""
+    """Return the last line of every command: the command to type for the same result."""
     return rerun(rerun_command(context))
 
 
@@ -201,7 +201,7 @@ def rerun(command: str) -> str:
 
 
 def rerun_command(context: click.Context) -> str:
-    """Write down the command that is running, with what was given to it and nothing else."""
+    """Return the running command with exactly the given arguments and options."""
     words = ["carnet", context.info_name or ""]
     for parameter in context.command.get_params(context):
         name = parameter.name or ""
@@ -224,9 +224,9 @@ def _option_words(parameter: click.Parameter, value: Any) -> list[str]:
 
 
 SIZES = "sizes"
-"""The parameter that holds what ``--set`` was given."""
+"""The parameter for the values of ``--set``."""
 MOST_DIGITS = 15
-"""Of a size: the receiver refuses what is larger."""
+"""The most digits of a size; larger sizes are refused anyway."""
 
 protocol_argument = click.argument("protocol", type=PROTOCOL)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
@@ -241,7 +241,7 @@ class PositiveInteger(click.ParamType[int]):
         """Return the number.
 
         Raises:
-            click.BadParameter: it is not a whole number, or it is below one.
+            click.BadParameter: the value is not a whole number, or is below one.
         """
         try:
             number = int(value)
@@ -261,7 +261,7 @@ class MemoryParameter(click.ParamType[int]):
         """Return the bytes.
 
         Raises:
-            click.BadParameter: it is no amount of memory.
+            click.BadParameter: the value is no amount of memory.
         """
         if isinstance(value, int):
             return value
@@ -297,7 +297,7 @@ threat_option = click.option(
 )
 without_option = click.option("--without", type=DEFENCE, metavar="A[,B]", default="", help="Defences to remove.")
 size_option = click.option("--set", SIZES, multiple=True, metavar="NAME=VALUE", help="Any other size, by its name.")
-"""In a :class:`SizedCommand`, the sizes with options of their own stand before it."""
+"""The option ``--set``; a :class:`SizedCommand` puts the sizes that have their own options before it."""
 start_option = click.option(
     "--profile",
     "profile_name",
@@ -313,14 +313,14 @@ moves_option = click.option(
 
 
 def threats_option(text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Return the option that names threat models; ``text`` says what it restricts."""
+    """Return the option for threat models; ``text`` is its help."""
     return click.option("--threat", "threats", type=THREAT, multiple=True, metavar="ID", help=f"{text} Repeatable.")
 
 
 class SizedCommand(click.Command):
-    """A command about instances of some size: the registered protocols say which sizes have an option of their own.
+    """A command about instances of some size: the registered protocols declare which sizes have their own option.
 
-    They are looked for when the command is used, because that imports the protocols.
+    These options are created when the command is used, because that imports the protocols.
     """
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -366,10 +366,10 @@ def sized_profile(source: Source, name: str, sizes: Mapping[str, int], moves: in
 
 
 def defences(text: str) -> tuple[str, ...]:
-    """Return the defences that ``--without`` names.
+    """Return the defences in the value of ``--without``.
 
     Raises:
-        UsageError: it is no list of names.
+        UsageError: the text is no list of names.
     """
     names = tuple(dict.fromkeys(name.strip() for name in text.split(","))) if text else ()
     if not all(names):
@@ -378,26 +378,26 @@ def defences(text: str) -> tuple[str, ...]:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
 
 
 def say(text: str = "") -> None:
-    """Print lines of the report, with escapes for what a terminal would act on."""
+    """Print lines of the report, with unprintable characters escaped."""
     click.echo(printable_lines(text))
 
 
 def log(text: str) -> None:
-    """Print lines on standard error, with escapes for what a terminal would act on."""
+    """Print lines on standard error, with unprintable characters escaped."""
     click.echo(printable_lines(text), err=True)
 
 
 def finish(
     as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closing: Closing, *, brief: bool = False
 ) -> None:
-    """Print the outcome of a command: one JSON object, or lines and the closing block, or the end of it."""
+    """Print the outcome of a command: one JSON object, or lines and the closing block (if ``brief``, its end)."""
     if as_json:
         show_json({**value, "run": closing.as_json()})
         return
@@ -406,7 +406,7 @@ def finish(
 
 
 def show(context: click.Context, as_json: bool, value: Mapping[str, Any], lines: Iterable[str]) -> None:
-    """Print the outcome of a command that judges nothing: one JSON object, or lines and the command to repeat."""
+    """Print the outcome of a command without verdicts: one JSON object, or lines and the command to repeat it."""
     if as_json:
         show_json(value)
         return
@@ -415,6 +415,6 @@ def show(context: click.Context, as_json: bool, value: Mapping[str, Any], lines:
 
 
 def show_json(value: Mapping[str, Any]) -> None:
-    """Print one object, in ASCII alone if a terminal would act on some character of it that JSON does not escape."""
+    """Print one object, in ASCII only if it has an unprintable character that JSON does not escape."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     click.echo(text if text.replace("\n", "").isprintable() else json.dumps(value, indent=2))

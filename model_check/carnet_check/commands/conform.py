@@ -72,7 +72,7 @@ def _lines(result: Conformance) -> Iterator[str]:
 
 
 def _checks(result: Conformance) -> str:
-    """Say how many checks the steps demand, and how many were recorded."""
+    """Return the words for how many checks the steps demand, and how many were recorded."""
     if not result.header.checked:
         return "not recorded in this trace: its steps alone were followed"
     if result.divergence is not None:
@@ -81,7 +81,7 @@ def _checks(result: Conformance) -> str:
 
 
 def _weakened(result: Conformance) -> str:
-    """Say which defences the trace was judged without, and under which threat model."""
+    """Return the words for the defences that the trace's design lacks, and for the threat model of the verdict."""
     header = result.header
     removed = f" without {', '.join(header.without)}" if header.without else ""
     return f"{removed}, under {header.threat}" if header.threat else removed

@@ -1,4 +1,4 @@
-"""What commands say of families: the protocol in short, the names that a shell completes, and what each name means."""
+"""Descriptions of families for commands: a summary, the names for shell completion, and the meaning of each name."""
 
 from __future__ import annotations
 
@@ -22,23 +22,33 @@ from carnet_spec.language import (
     Finding,
     Goal,
     Invariant,
+    Kind,
     LemmaClaim,
     Profile,
     Protocol,
+    Symbol,
     Threat,
     Variant,
 )
 from carnet_spec.language.notation import binders, show_lines
-from carnet_spec.language.printing import fair_steps, show_action, show_axiom, show_goal
+from carnet_spec.language.printing import fair_steps, show_action, show_axiom, show_goal, show_symbol
 from carnet_spec.language.requirements import cited
 
 _PLACE = re.compile(r"\{(\w+)\}")
-"""Where a sentence about a step has one of its parameters."""
+"""A place for a parameter in the sentence of a step."""
+_READERS = {
+    Kind.PUBLIC: "any party may read it: it is published",
+    Kind.MESSAGE: "any party may read it: it is a message or evidence",
+    Kind.TRUTH: "no honest party may read it: it is a fact of the world",
+    Kind.GHOST: "no party may read it: it is history, for claims and lemmas alone",
+    Kind.KNOWLEDGE: "no honest party may read it: it says what an agent knows",
+}
+"""Who may read a symbol, by its kind; of a state its role may."""
 _Make = Callable[[], Entry]
 
 
 def describe_family(source: Source) -> dict[str, Any]:
-    """Return what ``carnet list --json`` says of one protocol."""
+    """Return the JSON value of ``carnet list --json`` for one protocol."""
     family = source.family
     protocol = source.protocol()
     return {
@@ -57,9 +67,9 @@ def describe_family(source: Source) -> dict[str, Any]:
 
 
 def completions(source: Source, of: str) -> list[str]:
-    """Return the names that a shell completes: those of one kind, as :func:`describe_family` has them, or of several.
+    """Return the names for shell completion: those of one kind, as in :func:`describe_family`, or of several.
 
-    ``stated`` are claims and lemmas, ``ids`` all that ``carnet explain`` knows of the main design and its layers.
+    ``stated`` means claims and lemmas, ``ids`` all names that ``carnet explain`` knows in the main design and layers.
     """
     if of not in ("stated", "ids"):
         return list(describe_family(source)[of])
@@ -86,11 +96,11 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return found | ({"without": ",".join(finding.without)} if finding.without else {})
 
 
-# -- the protocol in short ------------------------------------------------------------------------
+# -- the summary of a protocol --------------------------------------------------------------------
 
 
 def sizes(profile: Profile) -> str:
-    """Say how large the instances of a profile are, and how active their adversary."""
+    """Return the words for the sizes of a profile's instances, and for the adversary's budget."""
     scale = ", ".join(f"{name} {size}" for name, size in profile.scale.items())
     budget = profile.budget
     moves = "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
@@ -110,7 +120,7 @@ def attack_command(family: Family, finding: Finding, reference: str) -> str:
 
 
 def family_lines(source: Source) -> Iterator[str]:
-    """Yield what ``carnet list`` prints of one protocol."""
+    """Yield the lines of ``carnet list`` for one protocol."""
     family = source.family
     protocol = source.protocol()
     yield from wrapped(f"{family.id}  ", family.title, len(family.id) + 2)
@@ -152,11 +162,11 @@ def _named_text(name: str, text: str) -> list[str]:
     return wrapped(f"  {name}", text, indent)
 
 
-# -- what each name means -------------------------------------------------------------------------
+# -- the meaning of each name ---------------------------------------------------------------------
 
 
 def entries(source: Source) -> Iterator[Entry]:
-    """Yield everything in a family that has an identifier, in the main design or in any variant."""
+    """Yield the entries of all identifiers in a family, in the main design or in any variant."""
     main = source.layered()
     layered = {protocol.variant for protocol in main}
     every = [*main, *(source.protocol(name) for name in source.family.variants if name not in layered)]
@@ -174,7 +184,7 @@ def entries(source: Source) -> Iterator[Entry]:
 
 
 def _named(source: Source, protocol: Protocol) -> Iterator[tuple[str, str, _Make]]:
-    """Yield what one protocol names, each with its kind, its id and what makes its entry."""
+    """Yield the kind and id of everything that one protocol names, with a function that makes its entry."""
     shown = source.shown
     if protocol.variant not in source.family.with_layers(source.family.main[:1]):
         shown += f" --variant {protocol.variant}"
@@ -194,6 +204,8 @@ def _named(source: Source, protocol: Protocol) -> Iterator[tuple[str, str, _Make
         yield "requirement", id, partial(_requirement, source, protocol, shown, id, names)
     for action in protocol.actions:
         yield "rule" if action.deduction else "action", action.name, partial(_action, protocol.id, shown, action)
+    for symbol in protocol.symbols:
+        yield "symbol", symbol.name, partial(_symbol, protocol.id, symbol)
 
 
 def _designs(source: Source, protocols: Sequence[Protocol]) -> Iterator[Entry]:
@@ -218,7 +230,7 @@ def _designs(source: Source, protocols: Sequence[Protocol]) -> Iterator[Entry]:
 
 
 def _of_their_own(source: Source, protocols: Sequence[Protocol]) -> dict[str, list[str]]:
-    """Say of each variant which claims and threat models it has beside those of the main design."""
+    """Return for each variant the claims and threat models that the main design lacks."""
     main = [each for each in protocols if each.variant in source.family.with_layers(source.family.main[:1])]
     claims = {claim.name for protocol in main for claim in protocol.claims}
     threats = {threat.id for protocol in main for threat in protocol.threats}
@@ -242,7 +254,7 @@ def _variant(source: Source, variant: Variant, own: Sequence[str]) -> Entry:
 
 
 def _needed(family: Family, variant: Variant) -> Iterator[str]:
-    """Yield the services that a variant needs, by what is publicly known of them."""
+    """Yield the services that a variant needs, grouped by their public availability."""
     needed = [service for service in family.services if variant.name in service.needed_by]
     for kind in dict.fromkeys(service.available for service in needed):
         yield f"needs services that are {kind}: {', '.join(each.id for each in needed if each.available == kind)}"
@@ -260,7 +272,7 @@ def _defence(source: Source, protocol: Protocol, defence: Defence) -> Entry:
 
 
 def _shortcuts(source: Source, protocol: Protocol) -> Sequence[Action]:
-    """Return every step of the draft, those too that a defence keeps out of the design."""
+    """Return every action of the draft, including those that exist only without a defence."""
     return source.family.drafted(protocol.variant).actions
 
 
@@ -340,3 +352,11 @@ def _action(protocol: str, shown: str, action: Action) -> Entry:
     sentence = f"{says.rstrip('.')}. {action.why}" if action.why else says
     check = f"carnet explore {shown}"
     return Entry(action.name, kind, protocol, sentence, action.source, action.enforces, check, show_action(action))
+
+
+def _symbol(protocol: str, symbol: Symbol) -> Entry:
+    """Describe a symbol: what it means, its arguments, who may read it, and whether it changes."""
+    owner = f"the {symbol.role.name}" if symbol.role else "its owner"
+    readers = _READERS.get(symbol.kind) or f"only {owner} may read it: it is {owner}'s own state"
+    text = f"{show_symbol(symbol)}\n{readers}\nit {'changes' if symbol.mutable else 'never changes'}"
+    return Entry(symbol.name, "symbol", protocol, symbol.says, text=text)

@@ -1,4 +1,4 @@
-"""``carnet diff``: what two recorded runs say differently."""
+"""``carnet diff``: the differences between two recorded runs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Row = Mapping[str, Any]
 RowKey = tuple[str, ...]
 
 KEY = ("protocol", "variant", "kind", "claim", "threat", "engine")
-"""What a verdict is about, and who gave it."""
+"""The fields that identify a verdict: its subject and its engine."""
 ESTABLISHED = ("verdict", "bound", "expected", "assumptions")
-"""What a verdict establishes; its detail, the defences of a proof and times are left out."""
+"""The fields that are compared; detail, the defences of a proof and times are not."""
 
 
 class Direction(StrEnum):
-    """Which way a verdict changed."""
+    """The direction in which a verdict changed."""
 
     WORSE = "worse"
     BETTER = "better"
@@ -38,7 +38,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A verdict that differs; one side is missing where only one run has it."""
+    """A verdict that differs; one side is missing if only one run has the verdict."""
 
     direction: Direction
     key: Mapping[str, str]
@@ -51,7 +51,7 @@ class Difference:
 
     @property
     def says(self) -> str:
-        """What changed, in words."""
+        """The change in words."""
         if self.before is None or self.after is None:
             return _verdict(self.after or self.before or {})
         parts = []
@@ -68,17 +68,17 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """All that differs between two runs."""
+    """All differences between two runs."""
 
     verdicts: tuple[Difference, ...]
     unchanged: int
-    """Verdicts that both runs have, and that say the same."""
+    """The number of verdicts that are the same in both runs."""
     designs: Mapping[str, tuple[str | None, str | None]]
-    """For each variant whose specification differs, the digests before and after; none where a run lacks it."""
+    """For each variant whose specification differs, the digests before and after; None if a run lacks the variant."""
 
 
 def differences(before: Run, after: Run) -> Differences:
-    """Compare two runs; verdicts come in the order of the first, and then what only the second has."""
+    """Compare two runs; verdicts are in the order of the first run, followed by those that only the second has."""
     old, new = ({tuple(row[name] for name in KEY): row for row in run.verdicts} for run in (before, after))
     found = tuple(_differences(old, new))
     unchanged = sum(key in old for key in new) - sum(bool(each.before and each.after) for each in found)
@@ -86,7 +86,7 @@ def differences(before: Run, after: Run) -> Differences:
 
 
 def differences_as_json(found: Differences) -> dict[str, Any]:
-    """Return all that differs as plain values."""
+    """Return all differences as plain values."""
     return {
         "same": not found.verdicts,
         "unchanged": found.unchanged,
@@ -96,7 +96,7 @@ def differences_as_json(found: Differences) -> dict[str, Any]:
 
 
 def difference_lines(found: Differences) -> Iterator[str]:
-    """Yield all that differs as text, each with a label."""
+    """Yield all differences as text, each with a label."""
     for each in found.verdicts:
         key = each.key
         claim = key["claim"] if key["kind"] == "claim" else f"{key['claim']} ({key['kind']})"

@@ -1,4 +1,4 @@
-"""``carnet doctor``: which engines and tools are at hand, and what each is for."""
+"""``carnet doctor``: which engines and tools are installed, and what each is for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMPLETION = {
 
 @dataclass(frozen=True, slots=True)
 class ToolStatus:
-    """Whether a tool is there, and which version or where."""
+    """Whether a tool is installed, and its version or path."""
 
     name: str
     present: bool
@@ -50,6 +50,7 @@ TOOLS = (
     Tool("matplotlib", "carnet datapath --plot, carnet audit --plot", "pip install 'carnet[plot]'", ("matplotlib",)),
     Tool("joserfc", "signed results, carnet attest --ear", "pip install 'carnet[ear]'", ("joserfc",)),
     Tool("cbor2", "evidence in CBOR, carnet attest nitro and cca", "pip install 'carnet[cbor]'", ("cbor2",)),
+    Tool("pygls", "carnet lsp, for editors", "pip install 'carnet[lsp]'", ("pygls",)),
     Tool("nvidia-ml-py", "GPUs, for carnet attest --live", "pip install 'carnet[live]'", ("nvidia-ml-py",)),
     Tool("torch", "carnet run --trainer torch", "pip install 'carnet[train]'", ("torch",)),
     Tool("ray", "carnet verify --ray", "pip install 'carnet[cluster]'", ("ray",)),
@@ -100,7 +101,7 @@ def doctor(context: click.Context, as_json: bool) -> int:
 
 
 def look_for(tool: Tool) -> ToolStatus:
-    """Say whether ``tool`` is there, without starting or importing it."""
+    """Return whether ``tool`` is installed, without starting or importing it."""
     detail = tool.get
     if tool.distributions:
         versions = [_version(name) for name in tool.distributions]
@@ -123,7 +124,7 @@ def _version(distribution: str) -> str:
 
 
 def _described(engine: Engine) -> dict[str, Any]:
-    """Say what an engine establishes, in which words, and which of its tools are not there."""
+    """Return what an engine establishes, its verdicts, and its missing tools."""
     return {
         "name": engine.name,
         "purpose": engine.purpose,

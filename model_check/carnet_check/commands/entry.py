@@ -1,4 +1,4 @@
-"""What ``carnet explain`` says of an identifier: data alone, so that it can be read without a protocol."""
+"""The entry of an identifier in ``carnet explain``: plain data, which can be cached and read without the protocol."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Entry:
     check: str = ""
     text: str = ""
     variants: tuple[str, ...] = ()
-    """The variants that have it, where the first main one and the layers over it have not."""
+    """The variants that have it, if the first main variant and its layers do not."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
@@ -27,5 +27,5 @@ class Entry:
         return told | {"enforced_by": list(self.enforced_by), "variants": list(self.variants)}
 
     def is_called(self, id: str) -> bool:
-        """Whether it is meant by an id, which the id of the protocol may precede."""
+        """Whether an id, perhaps with the protocol's id in front, names this entry."""
         return id in (self.id, f"{self.protocol}-{self.id}")

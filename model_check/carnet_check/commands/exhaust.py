@@ -1,4 +1,4 @@
-"""``carnet exhaust``: certificates that every state of small instances was visited, checked by what Coq extracts."""
+"""``carnet exhaust``: certificates that all states of small instances were visited, checked by a program of Coq."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from carnet_spec.language import Goal, Instance, Invariant, Profile, Threat
 
 @dataclass(frozen=True, slots=True)
 class ExhaustionCertificate:
-    """One certificate: what it is about, and what the program says of it; nothing where there is no program.
+    """One certificate: its subject, and the program's judgement; None if the program is not built.
 
     Attributes:
-        fallen: the claims that do not hold in all states, of which it says nothing.
-        unexpected: those of them that are claimed to hold.
+        fallen: the claims that are violated in some state; the certificate does not contain them.
+        unexpected: those of them that are expected to hold.
         instance: the number of the instance among those of its variant and threat model, as in the folder's name.
     """
 
@@ -55,7 +55,7 @@ class ExhaustionCertificate:
 
     @property
     def line(self) -> str:
-        """One line for a reader."""
+        """One line about the certificate, for display."""
         judged = {True: f"accepted in {self.checked_in:.1f} s", False: "REFUSED", None: "not checked"}[self.accepted]
         where = f"{self.variant} · {self.threat}, instance {self.instance}"
         what = f"{where}: {counted(self.claims, 'claim')} in {counted(self.states, 'state')}"
@@ -69,7 +69,7 @@ class ExhaustionCertificate:
 
     @property
     def code(self) -> ExitCode:
-        """What it makes of a run: 5 if it is refused, 1 if a claim is violated, and 3 if nobody checked it."""
+        """The exit code for it: 5 if it is refused, 1 if a claim is violated, and 3 if it was not checked."""
         if self.accepted is False:
             return ExitCode.INTERNAL
         if self.unexpected:
@@ -80,7 +80,7 @@ class ExhaustionCertificate:
 @click.command()
 @protocol_argument
 @variants_option
-@threats_option("Only under this one.")
+@threats_option("Only under this threat model.")
 @click.option("--profile", "size", default="tiny", show_default=True, metavar="NAME", help="The size of the instances.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Write into this folder.")
 @json_option
@@ -117,7 +117,7 @@ def exhaust(
 
 @contextmanager
 def _counting(found: Sequence[ExhaustionCertificate], out: Path) -> Iterator[None]:
-    """Say how many certificates were written when the work in the block is interrupted."""
+    """Report how many certificates were written if the work in the block is interrupted."""
     try:
         yield
     except KeyboardInterrupt:
@@ -126,7 +126,7 @@ def _counting(found: Sequence[ExhaustionCertificate], out: Path) -> Iterator[Non
 
 
 def _scope(source: Source, plan: Plan, threat: Threat, profile: Profile) -> Scope:
-    """Return the instances that the claims are explored in."""
+    """Return the scope in which the claims are explored."""
     scope = scope_of(source, plan.protocol, threat.id, profile, plan.claims(threat))
     if scope.explored.shortfall:
         raise UsageError(f"no certificate speaks of all of profile {profile.name}: {scope.explored.shortfall}")
@@ -144,7 +144,7 @@ def _certified(
     out: Path,
     status: Callable[[str], None],
 ) -> Iterator[ExhaustionCertificate]:
-    """Yield a certificate for each instance that the claims are explored in."""
+    """Yield a certificate for each instance of the scope."""
     claims = plan.claims(threat)
     for number, (instance, some) in enumerate(scope.instances, 1):
         folder = out / as_file_name(plan.protocol.variant) / as_file_name(threat.id) / f"{number}"
@@ -190,6 +190,6 @@ def _one(
 
 
 def _sought(source: Source, plan: Plan, profile: Profile, invariants: list[Invariant]) -> list[Goal]:
-    """Return what `carnet verify` looks for beside the claims, so that the same states are visited."""
+    """Return the goals that `carnet verify` looks for besides the claims, so that the same states are visited."""
     near = [goal for goal in plan.protocol.goals if source.family.is_within(goal, profile)]
     return [*near, *(premise for each in invariants for premise in premises_of(each))]

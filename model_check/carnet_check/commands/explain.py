@@ -18,10 +18,10 @@ from carnet_command.text import hanging, wrapped
 from carnet_spec.protocols.registry import OWN, registered
 
 _BELONGS = {"claim": "made in", "liveness property": "made in", "threat model": "made in", "service": "needed by"}
-"""What is said of the variants that have a thing, by its kind."""
+"""The words before the variants of an entry, by its kind."""
 MOST_VARIANTS = 8
 OWN_FILE = "protocol.py"
-"""What `carnet init` writes, and is looked into where it is."""
+"""The file that `carnet init` writes; it is searched, too, if it is in the current folder."""
 
 
 @click.command()
@@ -39,7 +39,7 @@ def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json
     """Explain ID: its sentence, its source, where it is enforced, how to check it.
 
     ID names a claim, liveness property, defence, variant, profile, threat model, assumption, finding, action, goal,
-    lemma, requirement or service, of the main design or of any variant. The id of its protocol may precede it:
+    lemma, symbol, requirement or service, of the main design or of any variant. The id of its protocol may precede it:
     PROTOCOL-ID.
     """
     sources = protocols or (*_protocol_here(), *known_ids())
@@ -56,7 +56,7 @@ def known_ids() -> list[str]:
     """Return the ids of the registered protocols.
 
     Raises:
-        InvalidSpecificationError: two packages register one id.
+        InvalidSpecificationError: two packages register the same id.
     """
     from carnet_spec.language.errors import SpecificationError
 
@@ -67,7 +67,7 @@ def known_ids() -> list[str]:
 
 
 def is_carnets_own(name: str) -> bool:
-    """Whether a protocol comes with Carnet, so that its digest says all that a description of it depends on."""
+    """Whether a protocol comes with Carnet, so that cached descriptions of it can be found by digest."""
     return name in OWN
 
 
@@ -80,7 +80,7 @@ def _protocol_here() -> tuple[str, ...]:
 
 
 def _entries(name: str) -> list[Entry]:
-    """Return everything in a protocol that has an identifier; of Carnet's own, as it was found before."""
+    """Return the entries of all identifiers in a protocol; those of Carnet's own protocols are cached."""
 
     def make() -> list[dict[str, Any]]:
         from carnet_check.commands.descriptions import entries
@@ -122,7 +122,7 @@ def _lines(entry: Entry) -> Iterator[str]:
 
 
 def _listed(variants: Sequence[str]) -> str:
-    """Name the variants, or as many as a reader looks at."""
+    """Return the list of variants, truncated if it is long."""
     more = len(variants) - MOST_VARIANTS
     named = ", ".join(variants[:MOST_VARIANTS]) + (f" and {more} more" if more > 0 else "")
     return f"variant {named}" if len(variants) == 1 else f"variants {named}"

@@ -48,10 +48,10 @@ from carnet_command.text import counted, wrapped
 from carnet_spec.language import Profile, Protocol
 
 # --------------------------------------------------------------------------------------------------
-# What ``carnet explore`` adds for random walks: how they are asked for, and what is told of violations on them.
+# Random walks in ``carnet explore``: the description of violations found on them.
 
 SHOWN_TRACES = 2
-"""How many unexpected violations are told in full."""
+"""The most unexpected violations that are described in full."""
 
 depth_option = click.option(
     "--depth",
@@ -62,7 +62,7 @@ depth_option = click.option(
 
 
 def minimised(target: AttackTarget, found: Coverage) -> Coverage:
-    """Return what was found, with traces of random walks cut down to the steps that their violations need.
+    """Return the coverage, with traces of random walks reduced to the steps that their violations need.
 
     Raises:
         EngineError: the interpreter does not reproduce a violation.
@@ -79,7 +79,7 @@ def minimised(target: AttackTarget, found: Coverage) -> Coverage:
 
 
 def counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
-    """Tell the first few violations that nobody expected."""
+    """Yield descriptions of the first few unexpected violations."""
     protocol, threat = target.protocol, target.threat.id
     fallen = [claim for claim in found.violations if threat not in protocol.claim(claim).fails_under]
     for claim in fallen[:SHOWN_TRACES]:
@@ -92,7 +92,10 @@ def counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
 
 
 seed_option = click.option(
-    "--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help=f"Of the random walks. [default: {DEFAULT_SEED}]"
+    "--seed",
+    type=click.IntRange(0, MOST_SEED),
+    metavar="S",
+    help=f"Seed of random walks. [default: {DEFAULT_SEED}]",
 )
 
 
@@ -230,7 +233,7 @@ def _drawn(target: AttackTarget, scope: Scope, folder: Path) -> dict[str, Any]:
 
 
 def _in_threads(explores: Explores, jobs: int | None) -> Explores:
-    """Have the engine explore in threads, if it can."""
+    """Return the engine, set to explore in threads if it can."""
     if isinstance(explores, InThreads):
         return explores.in_threads(jobs or 1)
     if jobs is not None and jobs > 1:
@@ -240,7 +243,7 @@ def _in_threads(explores: Explores, jobs: int | None) -> Explores:
 
 @contextmanager
 def _keeping(explores: Explores, search: Search, folder: Path | None, most: int | None) -> Iterator[Explores]:
-    """Have the engine keep what it finds in a folder that is this command's alone, if one is given."""
+    """Yield the engine, with a checkpoint in ``folder``, which is locked for this command, if one is given."""
     if folder is None:
         if most is not None:
             raise UsageError("--max-disk bounds what --checkpoint keeps, which is not given")
@@ -257,7 +260,7 @@ def _keeping(explores: Explores, search: Search, folder: Path | None, most: int 
 
 
 def _question(explores: Explores, search: Search, code: str) -> dict[str, Any]:
-    """Return what a checkpoint is of, by what a reader calls it."""
+    """Return the question of a checkpoint, with readable names of its parts."""
     return {
         "protocol": search.reference,
         "variant": search.variant,
@@ -271,7 +274,7 @@ def _question(explores: Explores, search: Search, code: str) -> dict[str, Any]:
 
 
 def _scope(target: AttackTarget, profile: Profile, memory: int) -> Scope:
-    """Return the instances to explore, each of which can be laid out."""
+    """Return the scope to explore, after a check that each instance fits into memory."""
     scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
     for instance, _ in scope.instances:
         refuse_instance(target.protocol, instance, memory)
@@ -279,7 +282,7 @@ def _scope(target: AttackTarget, profile: Profile, memory: int) -> Scope:
 
 
 def _explored(explores: Explores, target: AttackTarget, search: Search, scope: Scope) -> Coverage:
-    """Run the search, saying how far it is."""
+    """Run the search, and show its progress."""
     with progress() as shown, track_progress(shown) as covered:
         covered.status("laying out the instance")
 
@@ -322,7 +325,7 @@ def _code(target: AttackTarget, found: Coverage) -> int:
 
 
 def _whole(found: Coverage) -> bool:
-    """Whether every state was visited of all that every claim speaks of."""
+    """Whether every state in the scope of every claim was visited."""
     return found.complete and not found.left_out
 
 
@@ -415,11 +418,11 @@ def _budget(caps: Caps, walks: Walks | None, memory: int | None) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# What random walks covered: all of it as JSON values, and in lines only how much it is and what is missing.
+# The coverage of random walks: in full as JSON values; as text, only counts and what was missed.
 
 
 def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[str, Any]:
-    """Return the walks that were asked for, and all that they covered."""
+    """Return the requested walks, and their coverage."""
     walked = found.walked or WalkCoverage()
     return {
         "asked": walks.number,
@@ -449,7 +452,7 @@ def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[st
 
 
 def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
-    """Yield how much was covered of goals, premises, steps and guards, and what was not."""
+    """Yield lines about the coverage of goals, premises, actions and guards, and about what was missed."""
     walked = found.walked or WalkCoverage()
     missed = [name for name in found.search.goals if name not in found.goals]
     yield from _coverage("goals", len(found.search.goals), "reached", missed)
@@ -470,7 +473,7 @@ def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
 
 
 def _coverage(what: str, many: int, how: str, missed: list[str]) -> Iterator[str]:
-    """Say how many of something were seen in some way, and which were not."""
+    """Yield the lines for how many items of one kind were covered, and which were not."""
     if many:
         rest = f"; not {', '.join(missed)}" if missed else ""
         yield from wrapped(what, f"{many - len(missed)} of {many} {how}{rest}")
@@ -481,7 +484,7 @@ def _steps(protocol: Protocol, found: Coverage, goal: str) -> int | None:
 
 
 def _premises(protocol: Protocol, found: Coverage) -> Iterator[tuple[str, int, bool]]:
-    """Yield each premise of a claim by its number, and whether some state met it."""
+    """Yield each premise of a claim, with its number, and whether it held in some state."""
     for claim in found.search.claims:
         for number, premise in enumerate(premises_of(protocol.claim(claim).checked), 1):
             yield claim, number, premise.name in found.goals

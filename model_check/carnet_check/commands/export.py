@@ -42,13 +42,13 @@ _OURS = re.compile(r"[0-9a-f]{64}\.(smt2|p)")
 
 
 class ObligationFolder:
-    """Where obligations are written: an earlier export goes first, and the index comes last."""
+    """Writes obligations to a folder: an earlier export is removed first, and the index is written last."""
 
     def __init__(self, folder: Path, ending: str) -> None:
         """Remove an earlier export.
 
         Raises:
-            UsageError: the folder holds what no export wrote, where an export writes.
+            UsageError: a file that no export wrote is in the way.
         """
         self._folder = folder
         self._ending = ending
@@ -61,7 +61,7 @@ class ObligationFolder:
         write_text(self._folder / OBLIGATIONS / f"{digest}.{self._ending}", text)
 
     def close(self, index: str) -> None:
-        """Write the index: from now on the export is whole."""
+        """Write the index, which completes the export."""
         write_text(self._folder / INDEX, index)
 
 
@@ -82,14 +82,14 @@ def _clear(folder: Path) -> None:
 
 
 def clear_protocols(folder: Path) -> None:
-    """Remove the protocols that an earlier export left in a folder, so that none is read beside those of a new one."""
+    """Remove the protocols of an earlier export from a folder, so that old and new ones are not mixed."""
     for file in folder.glob("*.json"):
         if _is_protocol(file):
             file.unlink()
 
 
 def write_protocol(file: Path, encoded: str) -> None:
-    """Write a protocol's canonical encoding; only an earlier one is replaced.
+    """Write a protocol's canonical encoding; an existing file is only replaced if it is one, too.
 
     Raises:
         UsageError: there is another file of this name, or it cannot be written.
@@ -100,7 +100,7 @@ def write_protocol(file: Path, encoded: str) -> None:
 
 
 def write_export(file: Path, text: str, mark: str) -> None:
-    """Write a model; only one that bears the ``mark`` of an earlier export is replaced.
+    """Write a model; an existing file is only replaced if it has the ``mark`` of an earlier export.
 
     Raises:
         UsageError: there is another file of this name, or it cannot be written.
@@ -130,12 +130,12 @@ def _read(file: Path) -> str:
 PROMELA, TLA = "promela", "tla"
 MODELS = (TLA, PROMELA)
 DEFAULT_MAX_STATES = 30_000_000
-"""How many states are visited to learn what never changes, unless it is said."""
+"""The most states that are visited by default to find the places that never change."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """What is to be exported, in the words of the command line."""
+    """The model to export, as given on the command line."""
 
     variant: str = ""
     without: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ class ModelRequest:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options that only a model takes, as far as they were given."""
+        """The given options that are for models only."""
         given = {
             "--profile": self.profile,
             "sizes": self.sizes,
@@ -159,10 +159,10 @@ class ModelRequest:
         return tuple(name for name, value in given.items() if value)
 
     def narrowed_to(self, variants: Sequence[str], threats: Sequence[str]) -> ModelRequest:
-        """Return this for the variant and the threat model that are named, if any are.
+        """Return the request with the named variant and threat model, if any.
 
         Raises:
-            UsageError: several are.
+            UsageError: several are named.
         """
         for option, names in (("--variant", variants), ("--threat", threats)):
             if len(set(names)) > 1:
@@ -172,11 +172,11 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class WrittenModel:
-    """What was written.
+    """The written model.
 
     Attributes:
-        states: how many states Carnet counts; nothing where it did not visit all.
-        remark: which claims Carnet judges from more than the one first state that a model has.
+        states: the number of states that Carnet counts; None if it did not visit all.
+        remark: the claims that Carnet checks for several first states, while a model has one only.
     """
 
     target: AttackTarget
@@ -251,7 +251,7 @@ def _instance(target: AttackTarget, scope: Scope, asked: ModelRequest) -> Instan
     instances = [instance for instance, claims in scope.instances if claims is None]
     if len(instances) > 1:
         raise UsageError(
-            f"axioms leave {len(instances):,} meanings of what never changes, and a model has one: "
+            f"axioms leave {len(instances):,} interpretations of the symbols that never change, and a model has one: "
             "give the protocol an instance of its own"
         )
     refuse_instance(target.protocol, instances[0], asked.max_memory or available_memory())
@@ -262,7 +262,7 @@ def _instance(target: AttackTarget, scope: Scope, asked: ModelRequest) -> Instan
 
 
 def _expected(target: AttackTarget) -> frozenset[str]:
-    """Return the claims that are expected to be broken."""
+    """Return the claims whose violation is expected."""
     named = (target.protocol.claim(name) for name in target.claims)
     return frozenset(claim.name for claim in named if target.threat.id in claim.fails_under)
 
@@ -307,12 +307,12 @@ def _observed(target: AttackTarget, instance: Instance, asked: ModelRequest) -> 
 JSON, SMTLIB, TPTP = "json", "smtlib", "tptp"
 ENDINGS = {SMTLIB: "smt2", TPTP: "p"}
 PROGRESS_INTERVAL = 1_000
-"""After how many obligations it is said how far the work is."""
+"""The number of obligations between two reports of progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedVariant:
-    """What was written of one variant: the protocol itself, or how many obligations, those to skip apart."""
+    """The export of one variant: the protocol itself, or the numbers of obligations and of skipped pairs."""
 
     protocol: Protocol
     counts: tuple[int, int] | None = None
@@ -349,7 +349,7 @@ class ExportedVariant:
     "--max-states",
     type=common.PositiveInteger(),
     metavar="M",
-    help="Visit M states at most to learn what never changes, for promela.",
+    help="Visit M states at most to learn which values never change, for promela.",
 )
 @common.memory_option
 @common.variants_option
@@ -435,7 +435,7 @@ def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[ExportedV
 
 
 def _layers(protocols: Iterable[Protocol], threats: Sequence[str]) -> list[Layer]:
-    """Return what has to be proved together; everything under one of these threat models, if there are any."""
+    """Return the layers to export; if threat models are named, all obligations under one of these."""
     found: list[Layer] = []
     for protocol in protocols:
         for threat in threats:

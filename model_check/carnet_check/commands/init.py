@@ -1,4 +1,4 @@
-"""``carnet init``: begin a protocol of one's own, with a test and a workflow."""
+"""``carnet init``: create a new protocol with a test and a workflow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRITTEN_AS = {
     "README.md": "README.md",
     "workflow.yml": ".github/workflows/carnet.yml",
 }
-"""Where each file of the starter goes in the new folder."""
+"""The path of each starter file in the new folder."""
 STARTER_ID = 'Draft("tickets", '
 NAME = re.compile(r"[a-z][a-z0-9-]*")
 
@@ -53,7 +53,7 @@ def init(folder: Path, as_json: bool) -> int:
 
 
 def _name(folder: Path) -> str:
-    """Return what the protocol is called."""
+    """Return the name of the protocol: that of the folder."""
     name = folder.resolve().name
     if not NAME.fullmatch(name):
         raise UsageError(f"expected a folder called like a protocol (lower case, digits and '-'), not '{name}'")
@@ -61,7 +61,7 @@ def _name(folder: Path) -> str:
 
 
 def _write(folder: Path, name: str) -> None:
-    """Write all files beside the folder, and put them in its place then, so that there is a whole one or none."""
+    """Write all files to a temporary folder and rename it, so that the folder is complete or missing."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder.parent))
     try:

@@ -1,4 +1,4 @@
-"""``carnet lint``: say what is wrong with a specification, where, for people, for editors and for other tools."""
+"""``carnet lint``: report what is wrong with a specification, with locations, for people, editors and other tools."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from carnet_command.text import counted
 from carnet_spec.language.lints import Complaint, Level, lint_family
 
 SPECIFICATION = "specification"
-"""The rule of what cannot be built at all."""
+"""The rule id for errors because of which a protocol cannot be built."""
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _PLACED = re.compile(r"(?P<file>[^:\n]+\.py):(?P<line>\d+): (?P<message>.*)", re.DOTALL)
 _OF_VARIANT = re.compile(r"variant (?P<variant>[^:]+): (?P<where>.*)", re.DOTALL)
@@ -32,9 +32,9 @@ SARIF_LEVELS = {"error": "error", "note": "note"}
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """One complaint: the rule, its level, the file and the line, from 1, what it is about, and what to do.
+    """One complaint: the rule, its level, the file and the line, from 1, its subject, and what to do.
 
-    ``variant`` is empty where it is about the protocol as a whole.
+    ``variant`` is empty if the complaint is about the protocol as a whole.
     """
 
     file: str
@@ -47,13 +47,13 @@ class LintFinding:
 
     @property
     def text(self) -> str:
-        """The complaint as compilers write theirs, which editors read: file, line, level, message and rule."""
+        """The complaint in the format of compilers, which editors parse: file, line, level, message and rule."""
         about = ": ".join(filter(None, (self.where, self.message)))
         return f"{self.file}:{self.line}: {'warning' if self.level == 'note' else self.level}: {about} [{self.rule}]"
 
 
 def findings_of(reference: str) -> list[LintFinding]:
-    """Return everything that is wrong with a protocol, in the order of files and lines.
+    """Return all complaints about a protocol, in the order of files and lines.
 
     Raises:
         UsageError: there is no such protocol.
@@ -73,7 +73,7 @@ def findings_of(reference: str) -> list[LintFinding]:
 
 
 def _syntax_errors(file: Path) -> Iterator[LintFinding]:
-    """Yield why a file is no Python, if it is none; a file that cannot be read is the loader's business."""
+    """Yield the syntax error of a file, if there is one; the loader reports a file that cannot be read."""
     try:
         compile(file.read_bytes(), str(file), "exec", dont_inherit=True)
     except OSError:
@@ -85,7 +85,7 @@ def _syntax_errors(file: Path) -> Iterator[LintFinding]:
 
 
 def _complaints(source: Source, shown: str) -> Iterator[LintFinding]:
-    """Yield what the lints say of any variant, each where the specification says what it is about."""
+    """Yield the complaints of lints about any variant, with the source location of their subjects."""
     files = files_about(source.family, source.reference)
     for complaint in lint_family(source.family):
         split = _OF_VARIANT.fullmatch(complaint.where)
@@ -104,7 +104,7 @@ def _finding(complaint: Complaint, variant: str, file: str, line: int) -> LintFi
 def _unbuildable(
     error: InvalidSpecificationError, files: Sequence[Path], shown: str, known: set[str]
 ) -> Iterator[LintFinding]:
-    """Yield what is so wrong that nothing was built, or no verdict would mean anything; what is known is left out."""
+    """Yield the errors because of which nothing was built, or no verdict would be sound, without ``known`` ones."""
     for said in error.complaints:
         placed = _PLACED.fullmatch(said)
         message = placed["message"] if placed else said
@@ -118,7 +118,7 @@ def _unbuildable(
 
 
 def _relative(file: str) -> str:
-    """Return a path as an editor that was started here knows it."""
+    """Return a path relative to the current folder, if it is inside."""
     path = Path(file)
     return str(path.relative_to(Path.cwd())) if path.is_absolute() and path.is_relative_to(Path.cwd()) else str(path)
 

@@ -1,4 +1,4 @@
-"""``carnet list``: the protocols, and the names that each gives to things."""
+"""``carnet list``: the protocols, and the names of their parts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def list_protocols(context: click.Context, protocols: tuple[str, ...], as_json: 
 
 
 def _described(name: str) -> dict[str, Any]:
-    """Return one protocol as a JSON value and as lines; of Carnet's own, as it was described before."""
+    """Return the description of one protocol as a JSON value and as lines; cached for Carnet's own protocols."""
 
     def make() -> dict[str, Any]:
         from carnet_check.commands.descriptions import describe_family, family_lines

@@ -1,6 +1,6 @@
-"""The matrix of a verification run: claims by threat models, and in each cell what every engine says.
+"""The matrix of a verification run: claims by threat models, and in each cell the verdicts of all engines.
 
-Eighty columns are enough: where the verdicts of the engines do not fit side by side they stand below one another.
+It fits into eighty columns: verdicts of engines that do not fit side by side are written below each other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GAP = 2
 
 
 def matrices(outcome: CampaignOutcome, width: int = 80) -> list[str]:
-    """Return one table for each variant, with the assumptions, the goals and whatever is not as expected."""
+    """Return one table for each variant, with the assumptions, the goals and all unexpected rows."""
     campaign = outcome.campaign
     lines: list[str] = []
     for plan in campaign.plans:
@@ -82,7 +82,7 @@ def _by_cell(rows: Iterable[Result]) -> Mapping[tuple[str, str], Mapping[str, Re
 
 
 def _cell(campaign: Campaign, engines: Mapping[str, Result]) -> list[str]:
-    """Return what each engine says, in the engines' order; what is not as expected is marked."""
+    """Return the verdict of each engine, in the engines' order; unexpected ones are marked."""
     cell = []
     for engine in campaign.engines:
         if engine.name in engines:
@@ -112,7 +112,7 @@ def as_line(texts: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
-    """Say for each claim which assumptions its proofs used; equal answers share a line."""
+    """Return lines with the assumptions that the proofs of each claim used; equal sets share a line."""
     used: dict[str, set[str]] = {}
     for row in rows:
         if row.verdict is Verdict.PROVED:
@@ -131,7 +131,7 @@ def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
 
 
 def _lemma_claims(plan: Plan, rows: Sequence[Result]) -> list[str]:
-    """Say of each lemma claim what each means found, and the smallest case without each hypothesis."""
+    """Return lines with each means's verdict on each lemma claim, and the smallest case without each hypothesis."""
     lines: list[str] = []
     for claim in plan.protocol.lemma_claims:
         mine = [row for row in rows if (row.kind, row.claim) == (Kind.LEMMA_CLAIM, claim.name)]
@@ -145,7 +145,7 @@ def _lemma_claims(plan: Plan, rows: Sequence[Result]) -> list[str]:
 
 
 def _liveness(plan: Plan, rows: Sequence[Result]) -> list[str]:
-    """Say what happens in the end, and by whose fairness; what one engine says of several threat models is one line."""
+    """Return lines about liveness and the fairness that it needs; one engine's equal verdicts share a line."""
     engines, names = [row.engine for row in rows], [live.name for live in plan.protocol.liveness]
     lively = [row for row in rows if row.kind is Kind.LIVENESS]
     lively.sort(key=lambda row: (engines.index(row.engine), names.index(row.claim)))  # searches end in any order
@@ -180,7 +180,7 @@ def _reached(goal: GoalOutcome) -> str:
 
 
 def unexpected_lines(rows: Sequence[Result]) -> list[str]:
-    """List what is not as expected, each with why."""
+    """Return lines about the unexpected rows, each with its reason."""
     wrong = [row for row in rows if not row.as_expected]
     if not wrong:
         return []

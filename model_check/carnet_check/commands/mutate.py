@@ -30,7 +30,7 @@ OUT = "Keep what is found in this folder; an interrupted run goes on there."
 @click.command()
 @common.protocol_argument
 @common.variants_option
-@common.threats_option("Only under this one.")
+@common.threats_option("Only under this threat model.")
 @click.option("--only", multiple=True, metavar="TEXT", help="Only mutants whose name begins so. Repeatable.")
 @click.option("--pairs", is_flag=True, help="Where dropping one part changes nothing, drop two.")
 @click.option("--attacks", is_flag=True, help="Where a proof fails, look for an attack in the smallest instance too.")
@@ -53,8 +53,8 @@ def mutate(
     """Change PROTOCOL in every small way, and see whether claims, goals or attacks notice each change.
 
     A mutant is killed by a failed proof, an attack, a lost goal or a lost attack; or it is proved to be no change; or
-    all that it does is to let the world or the adversary do more, and all is proved even so; or it survives. Exit code
-    1: one survives that nobody argues for in argued-mutants.toml beside the specification. 3: something stayed unknown.
+    it only lets the environment or the adversary do more, and everything is proved even so; or it survives. Exit code
+    1: one survives without an argument in argued-mutants.toml beside the specification. 3: something stayed unknown.
     Without --variant, all main variants and the layers over them are meant.
     """
     if out:
@@ -88,7 +88,7 @@ def mutate(
 
 
 def _threats(source: Source, variants: tuple[str, ...], threats: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the threat models that are asked for."""
+    """Return the requested threat models."""
     known = dict.fromkeys(threat.id for name in variants for threat in source.protocol(name).threats)
     for name in threats:
         if name not in known:
@@ -97,7 +97,7 @@ def _threats(source: Source, variants: tuple[str, ...], threats: tuple[str, ...]
 
 
 def _require_known(request: campaign.Request, every: Sequence[Mutant]) -> None:
-    """Insist that every beginning of a name that was given is one."""
+    """Require that every given prefix is that of a mutant's name."""
     for text in request.only:
         if not any(each.name.startswith(text) for each in every):
             known = dict.fromkeys(

@@ -1,4 +1,4 @@
-"""``carnet recheck``: a folder of obligations and certificates, judged again by the checker alone."""
+"""``carnet recheck``: check a folder of obligations and certificates again, without any search."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from carnet_command.workers import WorkerPool, only
 
 Answer = TypeVar("Answer")
 SHOWN = 10
-"""How many obligations without a proof are named."""
+"""The most obligations without a proof that are named."""
 SHARES = 4
-"""In how many parts the certificates are judged, so that no core is idle while another one judges them all."""
+"""The number of parts in which the certificates are checked, so that several cores can work."""
 PATIENCE = 1800.0
-"""Seconds without an answer after which a process counts as stuck; the longest of an honest folder takes a few."""
-NOBODY_LOOKED = "nobody looked whether they contradict each other: `carnet verify` does, and `carnet exhaust`"
+"""Seconds without an answer after which a process counts as stuck; those of a valid folder take a few at most."""
+UNCHECKED_AXIOMS = "whether they contradict each other was not checked: `carnet verify` checks it, and `carnet exhaust`"
 
 
 @click.command()
@@ -109,12 +109,12 @@ def _run_checks(
     TimedAnswer[dict[str, certified.TextVerdict]],
     TimedAnswer[list[in_coq.Verdict] | None],
 ]:
-    """Compare the index with the variants, and ask both checkers; all at the same time, as far as there are cores.
+    """Compare the index with the variants, and run both checkers, in parallel if there are enough cores.
 
-    The index is read here, once. What a lost process should have said is not established, and all else is reported.
+    The index is read here, once. If a process is lost, its results count as not established; all others are reported.
 
     Raises:
-        UsageError: the folder is none that ``carnet certify --out`` writes, or it changes meanwhile.
+        UsageError: the folder is not of the form that ``carnet certify --out`` writes, or it changes meanwhile.
     """
     index = certified.read_index(folder)
     with _uncollected():
@@ -142,7 +142,7 @@ def _run_checks(
 
 
 def _require_same(folder: Path, specifications: Mapping[str, str], verdicts: Sequence[in_coq.Verdict] | None) -> None:
-    """Insist that all processes were about the same variants."""
+    """Require that all processes read the same variants."""
     told = {each.variant: each.digest for each in verdicts or () if each.digest}
     if told and specifications and told != specifications:
         raise UsageError(f"the variants in '{folder}' changed while they were read: check them again")
@@ -153,7 +153,7 @@ Part = tuple[Question, tuple[Any, ...]]
 
 
 def _timed_answer(part: Part) -> Iterator[TimedAnswer[Any]]:
-    """Answer in a process of its own."""
+    """Yield the answer to a part, with its time; runs in a separate process."""
     question, about = part
     began = time.monotonic()
     with _uncollected():
@@ -163,7 +163,7 @@ def _timed_answer(part: Part) -> Iterator[TimedAnswer[Any]]:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Do not look for garbage in the block, which makes millions of terms and drops few: that saves a third."""
+    """Disable cyclic garbage collection in the block, which keeps millions of terms: that saves a third of the time."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -174,10 +174,10 @@ def _uncollected() -> Iterator[None]:
 
 
 def verdicts_of_coq(folder: Path, program: Path | None) -> list[in_coq.Verdict] | None:
-    """Return what the program that is proved sound says of every variant; nothing where there is no such program.
+    """Return the verdicts of the program proved sound in Coq on every variant; None if the program is not built.
 
     Raises:
-        CarnetError: it cannot be run, or cannot read the folder.
+        CarnetError: the program cannot be run, or the folder cannot be read.
     """
     return None if program is None else list(in_coq.check_certificates(folder, program))
 
@@ -185,8 +185,8 @@ def verdicts_of_coq(folder: Path, program: Path | None) -> list[in_coq.Verdict] 
 def _code(every: Sequence[certified.RowVerdict], verdicts: Sequence[in_coq.Verdict]) -> ExitCode:
     """Return 1 if anything is refused, 3 if anything is missing or there is nothing, and 5 if only Coq refuses.
 
-    That only Coq accepts is no disagreement: it makes the obligations anew and reads no text, so a spoilt text is
-    nothing to it. A program that came to no end refuses nothing.
+    If only Coq accepts, that is no disagreement: it generates the obligations and does not read their texts, so a
+    damaged text does not affect it. A program that exceeds its limits refuses nothing.
     """
     codes = [ExitCode.UNKNOWN if each.missing else ExitCode.VIOLATED for each in every if each.why]
     refused = [each for each in verdicts if not each.accepted]
@@ -205,7 +205,7 @@ def _judged(stated: Sequence[certified.RequiredClaim], every: Sequence[certified
 
 
 def _claimed(claims: Sequence[certified.Pair], declared: Sequence[certified.Pair]) -> Iterator[str]:
-    """Say how many claims are proved under how many threat models, and which are not."""
+    """Yield the lines for how many claims are proved under how many threat models, and which are not."""
     for variant in dict.fromkeys(each.variant for each in (*claims, *declared)):
         mine = [each for each in claims if each.variant == variant]
         names = dict.fromkeys(each.claim for each in mine)
@@ -219,11 +219,11 @@ def _claimed(claims: Sequence[certified.Pair], declared: Sequence[certified.Pair
         later = ", ".join(each.claim for each in declared if each.variant == variant)
         if later:
             yield from wrapped("declared", f"{variant}: {later}; to be stated later, and proved by nothing")
-    yield from wrapped("axioms", NOBODY_LOOKED)
+    yield from wrapped("axioms", UNCHECKED_AXIOMS)
 
 
 def _lively(judged: Sequence[certified.Pair], open_: Sequence[certified.Pair]) -> Iterator[str]:
-    """Say how many liveness properties are proved, and which are not."""
+    """Yield the lines for how many liveness properties are proved, and which are not."""
     for variant in dict.fromkeys(each.variant for each in (*judged, *open_)):
         mine = [each for each in (*judged, *open_) if each.variant == variant]
         proved = sum(not each.why for each in mine)

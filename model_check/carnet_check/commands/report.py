@@ -22,7 +22,7 @@ from carnet_command.text import counted
 
 KEY = "PEM: private for --bundle, public for --check-bundle."
 MOST_BYTES = 1 << 26
-"""Of a key, a bundle or a table."""
+"""The most bytes of a key, a bundle or a table."""
 FIGURES = ("name", "published", "reproduced", "relative_error")
 
 
@@ -77,7 +77,7 @@ def report(
 
 
 class ReportRequest(NamedTuple):
-    """What the options ask for."""
+    """The files that the options name."""
 
     folder: Path
     html: Path | None
@@ -86,10 +86,10 @@ class ReportRequest(NamedTuple):
     key_file: Path | None
 
     def check(self) -> None:
-        """Insist that the options go together, and that the bundle can be written.
+        """Check that the options are compatible, and that the bundle can be written.
 
         Raises:
-            UsageError: they do not, or it cannot.
+            UsageError: an option needs another one, or the bundle cannot be written.
         """
         if self.html is None and self.bundle is None and self.check_bundle is None:
             raise UsageError("nothing to do: give --html DIR, --bundle FILE or --check-bundle FILE")
@@ -103,7 +103,7 @@ class ReportRequest(NamedTuple):
 
 
 def _read(asked: ReportRequest, value: dict[str, Any], lines: list[str]) -> Run:
-    """Read the run, from the very files that were signed or are signed now if that is asked for."""
+    """Read the run; with a bundle, from exactly the bytes that were signed or are to be signed."""
     if asked.key_file is not None and asked.check_bundle is not None:
         return _check(asked.folder, asked.check_bundle, asked.key_file, value, lines)
     if asked.key_file is not None and asked.bundle is not None:

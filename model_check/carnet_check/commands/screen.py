@@ -1,4 +1,4 @@
-"""One screen of a verification run: the outcome first, then what holds, what falls, and what all of it rests on.
+"""One screen about a verification run: the outcome, then what holds, the expected violations, and the assumptions.
 
 ``carnet verify --long`` prints the matrices of :mod:`carnet_check.commands.matrix` instead, with every number.
 """
@@ -11,42 +11,42 @@ from dataclasses import dataclass
 
 from carnet_check.commands.matrix import NOT_CLAIMED, as_line, longest, unexpected_lines
 from carnet_check.engines.interface import Plan
-from carnet_check.results import STRENGTH, Kind, Result, Verdict
+from carnet_check.results import MARKS, STRENGTH, Kind, Result, Verdict
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.wording import fill_places, list_assumptions
 from carnet_command.text import LABEL_WIDTH, counted, hanging, listed, wrapped
 from carnet_spec.language import Service
 
-MARKS: Mapping[Verdict, tuple[str, str]] = {
-    Verdict.PROVED: ("✓", "any number"),
-    Verdict.EXHAUSTED: ("●", "every state of '{profile}'"),
-    Verdict.HOLDS_TO: ("◐", "up to some moves"),
-    Verdict.SAMPLED: ("~", "random walks alone"),
-    Verdict.VIOLATED: ("✗", "attack"),
-    Verdict.UNKNOWN: ("?", "unknown"),
-    Verdict.VACUOUS: ("∅", "says nothing"),
-    Verdict.ERROR: ("E", "error"),
+LEGEND: Mapping[Verdict, str] = {
+    Verdict.PROVED: "any number",
+    Verdict.EXHAUSTED: "every state of '{profile}'",
+    Verdict.HOLDS_TO: "up to some moves",
+    Verdict.SAMPLED: "random walks alone",
+    Verdict.VIOLATED: "attack",
+    Verdict.UNKNOWN: "unknown",
+    Verdict.VACUOUS: "says nothing",
+    Verdict.ERROR: "error",
 }
-"""What a verdict is in a cell, and what the legend says of it."""
+"""For each verdict, its text in the legend."""
 ALARM = "!"
-"""What follows a mark that is not as expected."""
+"""The suffix of a mark that is not as expected."""
 COLUMNS = 80
-"""The columns that the first line may take."""
+"""The most columns of the first line."""
 SOME_SECONDS = 10
-"""From how many seconds on tenths of them say nothing."""
+"""The number of seconds from which on tenths are not shown."""
 TOGETHER = 4
-"""From how many claims on those with equal verdicts share a row."""
+"""The number of claims from which on those with equal verdicts share a row."""
 
 Cells = tuple[str, ...]
 
 
 def screen(outcome: CampaignOutcome, verdicts: Mapping[str, int], said: str) -> list[str]:
-    """Return the lines; what is not as expected comes with its reason, whatever room it takes.
+    """Return the lines of the screen; unexpected rows always have their reasons, even if the screen gets longer.
 
     Args:
         outcome: the result of the run.
-        verdicts: how many rows have each verdict.
-        said: whether that is as expected, in words.
+        verdicts: the number of rows with each verdict.
+        said: the words for whether all is as expected.
     """
     family = outcome.campaign.request.source.family
     counts = " · ".join(f"{word} {count}" for word, count in verdicts.items()) or "no verdict"
@@ -98,7 +98,7 @@ def _designs(outcome: CampaignOutcome) -> Iterator[Design]:
 
 def _mark(row: Result) -> str:
     bound = str(row.bound) if row.verdict is Verdict.HOLDS_TO else ""
-    return MARKS[row.verdict][0] + bound + ("" if row.as_expected else ALARM)
+    return MARKS[row.verdict] + bound + ("" if row.as_expected else ALARM)
 
 
 def _tables(outcome: CampaignOutcome) -> Iterator[str]:
@@ -124,9 +124,7 @@ def _table(outcome: CampaignOutcome, designs: Sequence[Design]) -> Iterator[str]
     for plan in (plan for design in designs for plan in design.plans):
         states = _states(outcome, plan, threats)
         lines += (
-            [(f"{MARKS[Verdict.EXHAUSTED][0]} {plan.protocol.variant}", states, "")]
-            if {*states} != {NOT_CLAIMED}
-            else []
+            [(f"{MARKS[Verdict.EXHAUSTED]} {plan.protocol.variant}", states, "")] if {*states} != {NOT_CLAIMED} else []
         )
     widths = [longest(column) for column in zip(*((label, *cells) for label, cells, _ in lines), strict=True)]
     for label, cells, names in lines:
@@ -167,7 +165,9 @@ def _legend(outcome: CampaignOutcome) -> str:
     rows = [row for row in outcome.results if row.kind is Kind.CLAIM]
     used = {row.verdict for row in rows}
     profile = outcome.campaign.profile.name
-    parts = [f"{mark} {words.format(profile=profile)}" for verdict, (mark, words) in MARKS.items() if verdict in used]
+    parts = [
+        f"{MARKS[verdict]} {words.format(profile=profile)}" for verdict, words in LEGEND.items() if verdict in used
+    ]
     if Verdict.VIOLATED in used and all(row.as_expected for row in rows):
         parts = [each.replace("attack", "attack, as expected") for each in parts]
     if not all(row.as_expected for row in rows):
@@ -175,17 +175,17 @@ def _legend(outcome: CampaignOutcome) -> str:
     return " · ".join([*parts, f"{NOT_CLAIMED} not claimed"])
 
 
-# -- what falls, what happens in the end, what can be reached ---------------------------------------------
+# -- expected violations, liveness, reachable goals -------------------------------------------------------
 
 
 def _falls(outcome: CampaignOutcome) -> Iterator[str]:
-    """Say of each claim that falls as expected under which threat models, and what the last step of an attack is."""
+    """Yield lines about the expected violations: the claim, the threat models, and the last step of an attack."""
     rows = [row for row in outcome.results if row.verdict is Verdict.VIOLATED and row.as_expected and row.has_trace]
     for claim in dict.fromkeys(row.claim for row in rows):
         mine = [row for row in rows if row.claim == claim]
         threats = listed(dict.fromkeys(row.threat for row in mine))
         shortest = min(mine, key=lambda row: len(row.steps))
-        told = f"falls {claim} under {threats}, where nobody claims it{_last_step(outcome, shortest)}"
+        told = f"violated as expected: {claim} under {threats}{_last_step(outcome, shortest)}"
         yield from hanging(told, width=COLUMNS)
 
 
@@ -194,11 +194,11 @@ def _last_step(outcome: CampaignOutcome, row: Result) -> str:
         return ""
     last = row.steps[-1]
     action = outcome.campaign.task.plan(row.variant).protocol.action(last.action)
-    return f": {fill_places(action.says, last.env).rstrip('.')}."
+    return f" ({fill_places(action.says, last.env).rstrip('.')})"
 
 
 def _liveness(outcome: CampaignOutcome) -> Iterator[str]:
-    """Count the properties of what happens in the end by verdict, and name them."""
+    """Yield lines with the number and the names of liveness properties for each verdict."""
     said: dict[str, dict[str, None]] = {}
     for row in outcome.results:
         if row.kind is Kind.LIVENESS:
@@ -232,11 +232,11 @@ def _goals(outcome: CampaignOutcome) -> Iterator[str]:
         yield from wrapped("goals", f"{reached} of {len(outcome.goals)} reached{rest}")
 
 
-# -- what it rests on ---------------------------------------------------------------------------------
+# -- the basis of the verdicts ------------------------------------------------------------------------
 
 
 def _basis(outcome: CampaignOutcome) -> Iterator[str]:
-    """Say what the verdicts of each engine are worth, and where explorations stopped, but not what instances fix."""
+    """Yield lines about the strength of each engine's verdicts, and where explorations stopped."""
     campaign = outcome.campaign
     answers = zip(campaign.engines, outcome.answers, strict=True)
     worth = (engine.strength(campaign.task, answer)[:1] for engine, answer in answers)
@@ -244,13 +244,13 @@ def _basis(outcome: CampaignOutcome) -> Iterator[str]:
 
 
 def _services(outcome: CampaignOutcome, *plans: Plan) -> list[Service]:
-    """Return what designs ask of parts that their authors do not make."""
+    """Return the services that designs need from components of others."""
     asked = {plan.protocol.variant for plan in plans}
     return [each for each in outcome.campaign.request.source.family.services if each.needed_by & asked]
 
 
 def _needs(outcome: CampaignOutcome) -> Iterator[str]:
-    """Say how many services are needed, by what is publicly known of them, and name those of the last kind."""
+    """Yield lines about the number of needed services by their public availability, with the names of missing ones."""
     plans = outcome.campaign.plans
     kinds: dict[str, list[str]] = {}
     for service in _services(outcome, *plans):
@@ -263,7 +263,7 @@ def _needs(outcome: CampaignOutcome) -> Iterator[str]:
 
 
 def _assumptions(outcome: CampaignOutcome) -> Iterator[str]:
-    """Say what the verdicts take for granted beside the threat models: what every proof does comes first."""
+    """Yield lines about the assumptions besides the threat models, first those of every proof."""
     proofs = [set(row.assumptions) for row in outcome.results if row.verdict is Verdict.PROVED]
     seen = {id for row in outcome.results if row.verdict in STRENGTH for id in row.assumptions}
     every = set.intersection(*proofs) if proofs else set()
@@ -282,7 +282,7 @@ def _in_words(outcome: CampaignOutcome, ids: set[str]) -> str:
 
 
 def _notes(outcome: CampaignOutcome) -> Iterator[str]:
-    """Print every note that a reader may hold against a verdict."""
+    """Yield every note that may cast doubt on a verdict."""
     for note in (note for note in outcome.notes if note not in outcome.asides):
         yield from wrapped("note", note)
     if outcome.campaign.declared:
@@ -290,7 +290,7 @@ def _notes(outcome: CampaignOutcome) -> Iterator[str]:
 
 
 def next_commands(outcome: CampaignOutcome, rerun: str) -> Iterator[str]:
-    """Yield what to type next, each with what it shows."""
+    """Yield commands to type next, each with what it shows."""
     shown = outcome.campaign.request.source.shown
     written = outcome.campaign.request.source.family.text.requirements()
     assumed = (id for row in outcome.results for id in row.assumptions if id in written)

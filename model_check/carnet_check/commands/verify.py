@@ -50,11 +50,11 @@ from carnet_command.progress import progress
 from carnet_command.text import counted, hanging, wrapped
 
 SHOWN_TRACES = 2
-"""How many unexpected violations are told in full; the others are named with the command that tells them."""
+"""The most unexpected violations that are described in full; for the others the command that shows them is printed."""
 
 
 class OutputFiles(NamedTuple):
-    """What is written when the run is over, and where."""
+    """The files to write at the end of the run."""
 
     out: Path | None
     html: Path | None
@@ -119,7 +119,10 @@ class ShardParameter(click.ParamType[Shard]):
     help="Do only part K of N of the work, into the cache; no verdicts.",
 )
 @click.option(
-    "--cache", type=click.Path(path_type=Path), metavar="DIR", help="Keep definite answers here, and believe them."
+    "--cache",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep definite answers here, and trust them.",
 )
 @click.option(
     "--ray", metavar="ADDRESS", help="Have obligations answered by this Ray cluster; 'local' starts one here."
@@ -190,7 +193,7 @@ def verify(
     `carnet init` writes it; else of every registered protocol.
 
     An engine proves a claim for any number of parties, keys and rounds, or checks it in every state of small instances.
-    Where a claim is expected to fall, an engine looks for the attack.
+    Where a claim is expected to be violated, an engine looks for the attack.
 
     The result fits on one screen; --long prints all of it.
     """
@@ -253,7 +256,7 @@ def _refuse_beside_shard(strict: bool, simulate: int | None, suggest: bool) -> N
 
 
 def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str | None, kept: OutputFiles) -> Runner:
-    """Return how the work is done."""
+    """Return the runner: processes, cluster, cache and shard."""
     if shard is not None and cache is None:
         raise UsageError("--shard expects --cache DIR: the parts are joined by their answers")
     if shard is not None and any(kept):
@@ -266,7 +269,7 @@ def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str 
 
 
 def _shared(context: click.Context, campaign: Campaign, shard: Shard, as_json: bool) -> int:
-    """Do one part of the work, and say what became of it."""
+    """Do the work of one shard, and print its outcome."""
     _announce(campaign, as_json)
     require_shareable(campaign)
     with progress() as shown, track_progress(shown) as covered:
@@ -282,7 +285,7 @@ def _shared(context: click.Context, campaign: Campaign, shard: Shard, as_json: b
 
 
 def _announce(campaign: Campaign, as_json: bool) -> None:
-    """Print what the run is going to do, beside standard output if an object goes there."""
+    """Print what the run is going to do; on standard error if standard output is for a JSON object."""
     for line in _intention(campaign):
         (common.log if as_json else common.say)(line)
 
@@ -331,7 +334,7 @@ def _report(
 
 
 def _told_in_full(outcome: CampaignOutcome) -> Iterator[str]:
-    """Tell what is violated and should not be, and what has no proof."""
+    """Yield descriptions of unexpected violations, and of claims and lemmas without a proof."""
     fallen = [row for row in outcome.results if row.has_trace and not row.as_expected]
     for number, row in enumerate(fallen):
         yield f"{row.claim} is violated under {row.threat} in variant {row.variant}:"
@@ -360,7 +363,7 @@ def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:
 
 
 def _simulations(outcome: CampaignOutcome, walks: Walks) -> Iterator[dict[str, Any]]:
-    """Say what the random walks of each engine covered, in a variant and under a threat model."""
+    """Yield the coverage of each engine's random walks, by variant and threat model."""
     for answer in outcome.answers:
         for found in (each for each in answer.searches if each.walked):
             search = found.search
@@ -396,7 +399,7 @@ def _worst(outcome: CampaignOutcome) -> str:
 
 
 def _keep(outcome: CampaignOutcome, closing: common.Closing, kept: OutputFiles) -> None:
-    """Write what was asked for; everything is known before the first file is written."""
+    """Write the requested files; their content is complete before the first one is written."""
     if not any(kept):
         return
     run = record_run(outcome, closing.as_json())
@@ -414,11 +417,11 @@ def _keep(outcome: CampaignOutcome, closing: common.Closing, kept: OutputFiles) 
 
 
 # --------------------------------------------------------------------------------------------------
-# ``carnet verify`` without a protocol: the one of this folder, or each registered one, as if it was asked for.
+# ``carnet verify`` without a protocol: verify the one of this folder, or each registered one.
 
 ABOUT_ONE = ("claims", "threats", "variants", "cti", "shard")
 PLACES = ("out", "junit_file", "sarif_file", "markdown_file", "html")
-"""Options that name something in one protocol, and places for one run."""
+"""Options with names in one protocol, and options with paths for one run."""
 COLLECTED = "carnet.verify.collected"
 """The key in a context's ``meta`` under which the objects of all protocols are collected, to be printed as one."""
 
@@ -466,7 +469,7 @@ def _verify_all(context: click.Context, as_json: bool) -> int:
 
 
 def _verify_own(context: click.Context, file: str, as_json: bool) -> int:
-    """Verify the protocol of this folder with the options that were given, and say that no other one is."""
+    """Verify the protocol of this folder with the given options, and print that no other one is verified."""
     announce = common.log if as_json else common.say
     for line in wrapped("protocol", f"{file} of this folder; `carnet verify --all` verifies every registered one"):
         announce(line)
@@ -481,7 +484,7 @@ def registered_ids() -> list[str]:
 
 
 def _together(values: Sequence[Mapping[str, Any]], command: str) -> dict[str, Any]:
-    """Return one object with the rows of all, and what else was said of each."""
+    """Return one object with the rows of all protocols, and the other fields of each."""
     verdicts: Counter[str] = Counter()
     for value in values:
         verdicts.update(value["summary"]["by_verdict"])

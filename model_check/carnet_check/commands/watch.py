@@ -1,4 +1,4 @@
-"""``carnet watch``: verify a protocol each time that a file of it changes."""
+"""``carnet watch``: verify a protocol whenever one of its files changes."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from carnet_command.text import counted
 from carnet_spec.protocols.registry import DEFAULT
 
 COMMAND: Final = (sys.executable, "-P", "-c", "from carnet_check.cli import main; main()")
-"""The command itself; nothing is imported from the folder that it is called in."""
+"""The command line of ``carnet`` in a subprocess, which imports nothing from the current folder."""
 PAUSE: Final = 0.3
-"""Seconds between two looks at the files."""
+"""Seconds between two checks of the files."""
 PATIENCE: Final = 1.5
-"""Seconds that a run has to end in, once it is told to."""
+"""Seconds that a run may take to end after it was signalled."""
 MOST_FILES: Final = 2_000
 PARTS = ("*.py", "*.md", "*.toml")
-"""What a protocol is written in: modules, normative text, argued mutants."""
+"""The files of a protocol: modules, normative text, argued mutants."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -74,19 +74,19 @@ def watch(protocol: str, options: tuple[str, ...], runs: int | None, as_json: bo
 
 @dataclass(frozen=True, slots=True)
 class WatchedFolder:
-    """The files in a folder that a protocol may be made of."""
+    """The folder with the files of a protocol."""
 
     folder: Path
 
     def marks(self) -> Mapping[Path, tuple[int, int]]:
-        """Return what changes when a file does: when it was written, and its size.
+        """Return for each file its modification time and size, which change when the file does.
 
         Raises:
             UsageError: there are too many files.
         """
         found: dict[Path, tuple[int, int]] = {}
         for file in self._files():
-            with contextlib.suppress(FileNotFoundError):  # it went while we looked
+            with contextlib.suppress(FileNotFoundError):  # the file was removed meanwhile
                 known = file.stat()
                 found[file] = (known.st_mtime_ns, known.st_size)
             if len(found) > MOST_FILES:
@@ -105,7 +105,7 @@ class WatchedFolder:
 
 
 def _folder_of(reference: str) -> Path:
-    """Return the folder that a protocol is written in, without importing it: it may not be well formed yet."""
+    """Return the folder of a protocol's files, without importing it, as it may not be well formed yet."""
     path, _ = parts_of(known_protocols().get(reference, reference))
     if path.endswith(".py"):
         if not Path(path).is_file():
@@ -139,7 +139,7 @@ def _verifying(protocol: str, options: Sequence[str], kept: Path, as_json: bool)
 def _wait(
     running: subprocess.Popen[bytes], watched: WatchedFolder, marks: Mapping[Path, tuple[int, int]]
 ) -> int | None:
-    """Wait for the end of a run, and return its exit code; nothing if a file changed meanwhile."""
+    """Wait for the end of a run, and return its exit code; None if a file changed meanwhile."""
     while running.poll() is None:
         if watched.marks() != marks:
             return None
@@ -149,7 +149,7 @@ def _wait(
 
 
 def _tell(code: int, before: Run | None, after: Run | None, as_json: bool) -> None:
-    """Say how a run ended, and what it says differently than the one before it."""
+    """Print how a run ended, and how its verdicts differ from those of the run before it."""
     found = diff.differences(before, after) if before is not None and after is not None else None
     if as_json:
         value = {"exit_code": code, "differences": found and diff.differences_as_json(found)}

@@ -39,7 +39,7 @@ from carnet_spec.protocols.registry import OWN as OWN_PROTOCOLS
 from carnet_spec.protocols.registry import registered
 
 DEFAULT_VARIANT = "main"
-_MEANINGLESS = "no verdict would mean anything"
+_MEANINGLESS = "no verdict would be sound"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from carnet_check.engines.registry import able
 from carnet_check.exports.itf import itf
 from carnet_check.loading.families import Source, parts_of, threat_of
 from carnet_check.minimise import minimise
+from carnet_check.report.claimed import words_of
 from carnet_check.report.run_folder import Run
 from carnet_check.results import Kind, Result
 from carnet_check.semantics import Interpreter, State
@@ -119,6 +120,7 @@ def outline(campaign: Campaign) -> dict[str, Any]:
         "file": path if path.endswith(".py") else source.family.draft.__module__.replace(".", "/") + ".py",
         "places": _places(source, [plan.protocol.variant for plan in campaign.plans]),
         "variants": [_variant(source, plan) for plan in campaign.plans],
+        "claimed": words_of(source.family, [plan.protocol.variant for plan in campaign.plans]),
     }
 
 

@@ -393,8 +393,18 @@ _variant = record(
     defences=rows(record({"shuts_out": _texts}, id=text, title=text, enforced_by=_texts, removed=text)),
     lemmas=rows(record(name=text, says=text, formula=_texts)),
 )
+_named = record(id=text, title=text)
+_design = record(**_fields(text, "name title label"), layers=_texts, threats=rows(_named))
+_claimed = record(
+    designs=rows(_design),
+    **_fields(table(text), "claims liveness lemma_claims"),
+    assumptions=rows(record(**_fields(text, "id short sentence"))),
+    services=rows(record(title=text, available=text)),
+    findings=count,
+    carried_out=flag,
+)
 _spec = record(
-    {"places": rows(record(kind=text, name=text, file=text, line=count))},
+    {"places": rows(record(kind=text, name=text, file=text, line=count)), "claimed": _claimed},
     **_fields(text, "protocol title reference file"),
     variants=rows(_variant),
 )

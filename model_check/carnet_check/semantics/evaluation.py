@@ -105,10 +105,10 @@ class Evaluation:
 
         ``env`` has an element for each free variable.
         """
-        found: str | bool = self._value_of(term)(state, env)
+        found: str | bool = self.function(term)(state, env)
         return found
 
-    def _value_of(self, term: Term) -> Value:
+    def function(self, term: Term) -> Value:
         """Return the compiled function of a term, cached by the term's identity; the cache keeps the term alive.
 
         Functions of quantified formulas are not cached: closing a formula over its parameters makes a new term each
@@ -122,7 +122,7 @@ class Evaluation:
         return known[1]
 
     def _make(self, term: Term) -> Value:
-        make = self._value_of
+        make = self.function
         match term:
             case terms.Var(name, _):
                 return lambda _, env: env[name]
@@ -156,15 +156,15 @@ class Evaluation:
                 return lambda state, env: self.first(bound, body, state, env, wanted=True) is not None
 
     def _make_applied(self, symbol: Symbol, args: Sequence[Value]) -> Value:
-        name = symbol.name
+        name, row = symbol.name, _row(args)
         if symbol.is_relation:
             held = self.instance.relations.get(name, frozenset())
             if symbol.mutable:
-                return lambda state, env: tuple([arg(state, env) for arg in args]) in state.relations.get(name, ())
-            return lambda state, env: tuple([arg(state, env) for arg in args]) in held
+                return lambda state, env: row(state, env) in state.relations.get(name, ())
+            return lambda state, env: row(state, env) in held
         if symbol.mutable:
-            return lambda state, env: state.functions[name][tuple([arg(state, env) for arg in args])]
-        return lambda state, env: self.instance.functions[name][tuple([arg(state, env) for arg in args])]
+            return lambda state, env: state.functions[name][row(state, env)]
+        return lambda state, env: self.instance.functions[name][row(state, env)]
 
     def assignments(self, variables: Sequence[terms.Var]) -> Iterator[dict[str, str]]:
         """Yield every assignment of elements to ``variables``; the last variable changes fastest."""
@@ -193,8 +193,11 @@ class Evaluation:
             if position == len(variables):
                 return chosen
             var = variables[position]
-            further = (choose(position + 1, {**chosen, var.name: each}) for each in self.instance.of(var.sort))
-            return next((found for found in further if found is not None), None)
+            for each in self.instance.of(var.sort):
+                found = choose(position + 1, {**chosen, var.name: each})
+                if found is not None:
+                    return found
+            return None
 
         return choose(0, env or {})
 
@@ -210,9 +213,20 @@ class Evaluation:
             for part, truth in _needed_parts(body, wanted):
                 names = {var.name for var in terms.free_variables(part)}
                 last = [position for position, var in enumerate(variables, 1) if var.name in names]
-                parts[max(last, default=0)].append((self._value_of(part), truth))
+                parts[max(last, default=0)].append((self.function(part), truth))
             known = self._listed[id(body), variables, wanted] = (body, parts)
         return known[1]
+
+
+def _row(args: Sequence[Value]) -> Callable[[State, Env], Row]:
+    """Return the function for a row of arguments; those of one and of two, which are most, need no list."""
+    match args:
+        case [one]:
+            return lambda state, env: (one(state, env),)
+        case [one, other]:
+            return lambda state, env: (one(state, env), other(state, env))
+        case _:
+            return lambda state, env: tuple([arg(state, env) for arg in args])
 
 
 def _needed_parts(term: Term, wanted: bool) -> Iterator[tuple[Term, bool]]:

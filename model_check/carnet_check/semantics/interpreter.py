@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from carnet_check.semantics.evaluation import Env, Evaluation, Function, Relation, State
+from carnet_check.semantics.evaluation import Env, Evaluation, Function, Relation, State, Value
 from carnet_spec.language import (
     Action,
     Axiom,
@@ -265,6 +265,27 @@ class NotEnabled(Exception):
         self.env = dict(env)
 
 
+Affected = Callable[[State, Env], list[tuple[Row, str]]]
+"""The rows that an update is about in a state, each with the value there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ActionFunctions:
+    """What an action asks of a state and does to it.
+
+    Attributes:
+        action: it itself.
+        checks: the parts of its guards, by the number of parameters that must be known to check them.
+        guards: each guard by its name.
+        updates: each update with the function for the rows that it is about.
+    """
+
+    action: Action
+    checks: list[list[Value]]
+    guards: list[tuple[str, Value]]
+    updates: list[tuple[Update, Affected]]
+
+
 class Firing:
     """The steps of one protocol's actions, deductions included, one at a time."""
 
@@ -272,20 +293,22 @@ class Firing:
         self._evaluation = evaluation
         self._instance = evaluation.instance
         self._told_apart = distinguishable_fresh_sorts(protocol, self._instance)
-        self._checks = {action.name: _checks(action) for action in protocol.actions}
+        self._by_action: dict[int, _ActionFunctions] = {}
 
     def enabled(self, action: Action, state: State) -> Iterator[Env]:
         """Yield the enabled arguments; parts of guards are checked as soon as their parameters are chosen."""
-        checks = self._checks[action.name]
+        checks = self._functions(action).checks
 
         def choose(position: int, chosen: Env) -> Iterator[Env]:
-            if all(self._evaluation.value(part, state, chosen) for part in checks[position]):
-                if position == len(action.params):
-                    yield chosen
-                else:
-                    var = action.params[position]
-                    for element in self._choices(action, var, state, chosen):
-                        yield from choose(position + 1, {**chosen, var.name: element})
+            for part in checks[position]:
+                if not part(state, chosen):
+                    return
+            if position == len(action.params):
+                yield chosen
+            else:
+                var = action.params[position]
+                for element in self._choices(action, var, state, chosen):
+                    yield from choose(position + 1, {**chosen, var.name: element})
 
         return choose(0, {})
 
@@ -300,9 +323,9 @@ class Firing:
         Raises:
             NotEnabled: a guard does not hold, two values drawn fresh are equal, or the budget is spent.
         """
-        for guard in action.guards:
-            if not self._evaluation.value(guard.formula, state, env):
-                raise NotEnabled(action.name, guard.name, env)
+        for name, holds in self._functions(action).guards:
+            if not holds(state, env):
+                raise NotEnabled(action.name, name, env)
         drawn = [(var.sort, env[var.name]) for var in action.fresh]
         if len(set(drawn)) < len(drawn):
             raise NotEnabled(action.name, "fresh values differ", env)
@@ -314,9 +337,9 @@ class Firing:
         """Return the state after a step that is known to be enabled."""
         relations: dict[str, Relation] = {}
         functions: dict[str, Function] = {}
-        for update in action.updates:
+        for update, affected in self._functions(action).updates:
             name = update.symbol.name
-            rows = list(self._affected(update, before, env))
+            rows = affected(before, env)
             if update.effect is Effect.INSERT:
                 held = relations.get(name, before.relations.get(name, frozenset()))
                 relations[name] = held | {row for row, _ in rows}
@@ -337,25 +360,40 @@ class Firing:
         unused = [element for element in pool if (element,) not in used and element not in drawn]
         return unused if var.sort in self._told_apart else unused[:1]
 
-    def _affected(self, update: Update, before: State, env: Env) -> Iterator[tuple[Row, str]]:
+    def _functions(self, action: Action) -> _ActionFunctions:
+        """Return the functions for an action; they are kept by its identity, and it is kept with them."""
+        known = self._by_action.get(id(action))
+        if known is None:
+            guards = [(guard.name, self._evaluation.function(guard.formula)) for guard in action.guards]
+            updates = [(update, self._affected(update)) for update in action.updates]
+            known = self._by_action[id(action)] = _ActionFunctions(action, self._checks(action), guards, updates)
+        return known
+
+    def _affected(self, update: Update) -> Affected:
+        """Return the function for the rows that an update is about, each with its value."""
         evaluation = self._evaluation
-        for more in evaluation.assignments(update.each):
-            every = {**env, **more}
-            if evaluation.value(update.when, before, every):
-                row = tuple(str(evaluation.value(arg, before, every)) for arg in update.args)
-                value = "" if update.value is None else str(evaluation.value(update.value, before, every))
-                yield row, value
+        when, args = evaluation.function(update.when), list(map(evaluation.function, update.args))
+        value = None if update.value is None else evaluation.function(update.value)
 
+        def rows(before: State, env: Env) -> list[tuple[Row, str]]:
+            every = ({**env, **more} for more in evaluation.assignments(update.each))
+            return [
+                (tuple([str(arg(before, each)) for arg in args]), "" if value is None else str(value(before, each)))
+                for each in every
+                if when(before, each)
+            ]
 
-def _checks(action: Action) -> list[list[Term]]:
-    """Return the parts of the guards by the number of parameters that must be chosen to check them."""
-    checks: list[list[Term]] = [[] for _ in range(len(action.params) + 1)]
-    for guard in action.guards:
-        for part in _conjuncts(guard.formula):
-            needed = free_variables(part)
-            last = [position for position, var in enumerate(action.params, 1) if var in needed]
-            checks[max(last, default=0)].append(part)
-    return checks
+        return rows
+
+    def _checks(self, action: Action) -> list[list[Value]]:
+        """Return the parts of the guards by the number of parameters that must be chosen to check them."""
+        checks: list[list[Value]] = [[] for _ in range(len(action.params) + 1)]
+        for guard in action.guards:
+            for part in _conjuncts(guard.formula):
+                needed = free_variables(part)
+                last = [position for position, var in enumerate(action.params, 1) if var in needed]
+                checks[max(last, default=0)].append(self._evaluation.function(part))
+        return checks
 
 
 def _conjuncts(term: Term) -> Iterator[Term]:

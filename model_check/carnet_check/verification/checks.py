@@ -171,12 +171,12 @@ def check_plan(campaign: Campaign, plan: interface.Plan, evidence: Evidence, fou
     if plan.protocol.lemma_claims and not plan.protocol.actions:  # lemma claims alone: there are no steps and no goals
         return replace(found, rows=tuple(marked), notes=(*found.notes, *check.notes))
     if check.is_unsure:
-        check.note("no solver was asked, so nobody looked for premises that never hold")
+        check.note("no solver was asked, so premises that never hold were not looked for")
     if not evidence.searches:
-        check.note("not explored, so nobody looked for goals out of reach and steps that nobody takes")
+        check.note("not explored, so unreachable goals and steps that no run takes were not looked for")
     elif campaign.request.claims:
         check.note(
-            "only some claims were explored, so nobody looked for goals out of reach and steps that nobody takes"
+            "only some claims were explored, so unreachable goals and steps that no run takes were not looked for"
         )
     else:
         marked += [*check.goals(), *check.actions(), *check.threats()]
@@ -268,9 +268,7 @@ class _Check:
         threats = [None if threat == NO_THREAT else threat for other, threat in self.plan.pairs if other == claim]
         if able_under := [threat for threat in threats if self._may_happen(premise, threat)]:
             if not self.is_unsure and not any(self._asked(threat).answered(premise) for threat in able_under):
-                self.note(
-                    f"nobody could tell whether {called} of {claim.name} can ever be met: the solver does not answer"
-                )
+                self.note(f"it is unknown whether {called} of {claim.name} can ever be met: the solver does not answer")
             elif self.evidence.broad:
                 self.note(f"{called} of {claim.name} is met in no state of this profile, though it can be")
             return ""
@@ -313,7 +311,7 @@ class _Check:
     def goals(self) -> Iterator[Result]:
         """Record which goals were reached, and yield a row for each that was not."""
         if not self.protocol.goals:
-            self.note("no goal is stated, so nothing says that what is claimed is claimed of anything that happens")
+            self.note("no goal is stated, so the claims may hold because nothing ever happens")
         for goal in self.protocol.goals:
             found = self.evidence.reached(goal.name)
             self.reached.append(self._goal_outcome(goal, found))
@@ -356,7 +354,7 @@ class _Check:
                 for each in registered()
                 if isinstance(each, interface.ProvesLiveness | interface.DecidesLiveness)
             ]
-            self.note(f"liveness is judged by {' or '.join(judging)} alone, so nobody looked at {names}")
+            self.note(f"liveness is judged by {' or '.join(judging)} alone, so these were not checked: {names}")
         for live in self.plan.liveness:
             provers = (engine for engine in self.campaign.engines if isinstance(engine, interface.ProvesLiveness))
             yield from (self._lively(prover, live) for prover in provers)
@@ -381,7 +379,7 @@ class _Check:
         if not able_under:
             return False
         if not self.is_unsure and not any(self._asked(threat).answered(trigger) for threat in able_under):
-            self.note(f"nobody could tell whether anything waits for {live.name}: the solver does not answer")
+            self.note(f"it is unknown whether anything waits for {live.name}: the solver does not answer")
         elif self.evidence.decides(live.name):
             self.note(f"{live.name} waits for nothing in any state of this profile, though it may")
         return True
@@ -433,7 +431,7 @@ class _Check:
                     stopped.append(action.name)
         layer = self.family.variants[self.protocol.variant].over
         if stopped and not layer:  # a layer omits actions that its claims do not need; the variant below has them
-            said = f"adversary steps that no run took here, and other profiles or designs may: {', '.join(stopped)}"
+            said = f"adversary steps that no explored run takes, though larger instances may: {', '.join(stopped)}"
             self.asides.add(self.note(said))
 
     def _hopeless(self, action: Action) -> str:

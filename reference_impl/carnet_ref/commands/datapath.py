@@ -1,4 +1,4 @@
-"""``carnet datapath``: published figures beside the model's, and what an epoch costs."""
+"""``carnet datapath``: compare published figures with the model's, and compute the cost of an epoch."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ DEMANDED = {
     CAPACITY: {*DEFAULTS, "holders", "rounds"},
     KEYS: {"dataset", "buffer", "holders", "model", "advantage"},
 }
-"""Which tables can be asked for more, and by which options."""
+"""The tables that have further options, each with these options."""
 
 
 @click.command(short_help="Reproduce published transfer times, and plan capacity.")
 @click.option("--table", type=click.Choice(TABLES), default=PUBLISHED[0], show_default=True)
 @click.option("--plot", "plot_file", type=click.Path(path_type=Path), metavar="FILE", help="Also draw it, as SVG.")
 @click.option("--samples", default=500, show_default=True, help="Points of the parameter box that are tried.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Which points they are.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of these points.")
 @click.option("--dataset", metavar="SIZE", help=f"capacity, keys: all data. [default: {DEFAULTS['dataset']}]")
 @click.option("--buffer", metavar="SIZE", help=f"capacity, keys: data of a visit. [default: {DEFAULTS['buffer']}]")
 @click.option("--holders", type=int, help="capacity, keys: how many holders share the data. [default: 4, or 7]")
@@ -87,7 +87,7 @@ def datapath(
     if as_json:
         click.echo(json.dumps({**shown, "rerun": rerun}, indent=2))
         return
-    for line in list(text):  # all of it is made before any of it is printed
+    for line in list(text):  # an error is raised before anything is printed
         click.echo(line)
     click.echo(f"\n{'rerun':<{LABEL_WIDTH}}{printable(rerun)}")
 
@@ -206,7 +206,7 @@ def _capacity_lines(shown: dict[str, Any]) -> Iterator[str]:
 
 
 def _throughput() -> dict[str, Any]:
-    """Measure the link; only here and in ``carnet sweep`` does the data path look at a real clock."""
+    """Measure the link; the data path reads a real clock only here and in ``carnet sweep``."""
     from carnet_ref.datapath.quantities import Size
     from carnet_ref.datapath.throughput import measure, openssl_speed
 

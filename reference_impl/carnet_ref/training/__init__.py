@@ -1,4 +1,4 @@
-"""Training as a plug-in: what turns a model and a dataset into the next model, and texts to train on."""
+"""Training as a plug-in: trainers, which turn a model and a dataset into the next model, and texts to train on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from carnet_command.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """What one round of training leaves: the next model, the mean loss, and what was derived from data on the way."""
+    """The result of one round of training: the next model, the mean loss, and intermediate data derived from inputs."""
 
     model: bytes = field(repr=False)
     loss: float
@@ -19,14 +19,14 @@ class TrainingResult:
 
 
 class Trainer(Protocol):
-    """Trains one model on one dataset at a time; deterministic, so that a repeated round ends the same."""
+    """The interface of a trainer; it is deterministic, so that a repeated round has the same result."""
 
     name: ClassVar[str]
-    """What the trainer is called where it is chosen."""
+    """The name by which the trainer is chosen."""
 
     @property
     def hidden(self) -> int:
-        """Units of the hidden layer, which the size of the model grows with; 0 where there is none."""
+        """The units of the hidden layer, which determine the size of the model; 0 if there is none."""
         ...
 
     def first_model(self) -> bytes:
@@ -34,7 +34,7 @@ class Trainer(Protocol):
         ...
 
     def train(self, model: bytes, data: bytes) -> TrainingResult:
-        """Return what comes of training ``model`` on ``data``.
+        """Train ``model`` on ``data`` and return the result.
 
         Raises MalformedError if ``model`` is no model of this trainer.
         """
@@ -45,13 +45,13 @@ TRAINERS: Final = ("numpy", "torch")
 
 
 MOST_HIDDEN: Final = 256
-"""Units of a hidden layer at most: the model is brought to the GPU in one message, of at most 1 MiB."""
+"""The most units of a hidden layer: the model is sent to the GPU in one message, of at most 1 MiB."""
 
 
 def trainer_named(name: str, hidden: int | None = None) -> Trainer:
-    """Return a trainer, with so many units in its hidden layer if that is said; the first one is always there.
+    """Return the trainer called ``name``, with ``hidden`` units in its hidden layer, if that is given.
 
-    Raises UsageError if what it is made of is not installed; LookupError if there is none of that name.
+    Raises UsageError if a library that it needs is not installed; LookupError if there is no trainer of that name.
     """
     if name == "numpy":
         from carnet_ref.training.characters import CharacterModel
@@ -67,14 +67,14 @@ def trainer_named(name: str, hidden: int | None = None) -> Trainer:
 
 
 SANITISER: Final = b"keep printable ASCII and ends of lines, and put a space for anything else"
-"""What `sanitised` does, as the code that a holder names when it says that it ran."""
+"""A description of `sanitised`, used as the code that a holder names when it attests that it ran."""
 _SPACED = bytes(each if each in b"\t\n\r" or 0x20 <= each < 0x7F else 0x20 for each in range(256))
 
 
 def sanitised(data: bytes) -> bytes:
-    """Return data with a space for each byte that is no text, so no GPU gets anything else.
+    """Return data with a space for each byte that is not text, so no GPU receives other bytes.
 
-    The length stays: how many bytes a holder sends must not tell what is in them.
+    The length is preserved, so that the number of bytes that a holder sends reveals nothing about their content.
     """
     return data.translate(_SPACED)
 
@@ -87,7 +87,7 @@ _SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "ra", "se", "ti", "vo", "za", 
 
 
 def sample_text(writer: str, size: int) -> bytes:
-    """Return ``size`` bytes of text that ``writer`` alone has."""
+    """Return ``size`` bytes of text that are specific to ``writer``."""
     source = random.Random(f"text of {writer}")  # text for training, no secret of cryptography
     people = ["".join(source.choices(_SYLLABLES, k=4)) for _ in range(40)]
     parts: list[str] = []

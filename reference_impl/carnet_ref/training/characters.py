@@ -1,7 +1,7 @@
-"""A small language model in NumPy: the next character from the few before it.
+"""A small language model in NumPy, which predicts the next character from the few before it.
 
-One hidden layer over one-hot characters, cross-entropy, Adam. Model memory holds weights and optimiser state; the
-activations and gradients of the last batch are what a scrub of the dataset buffer alone would leave behind.
+It has one hidden layer over one-hot characters, cross-entropy loss, and Adam. Model memory has weights and optimiser
+state. The activations and gradients of the last batch would remain in memory if only the dataset buffer were scrubbed.
 
 Source: Bengio et al., A Neural Probabilistic Language Model (2003); Kingma and Ba, Adam (2015).
 """
@@ -23,7 +23,7 @@ Array = npt.NDArray[np.float32]
 ALPHABET: Final = b"\0abcdefghijklmnopqrstuvwxyz .,'\n"
 VOCABULARY: Final = len(ALPHABET)
 MOST_UPDATES: Final = 2**53
-"""A model has had no more updates: a larger number in its head is no count, and might not fit there after a round."""
+"""The most updates of a model; a larger number in its header is malformed, and could overflow in the next round."""
 DECAYS: Final = (np.float32(0.9), np.float32(0.99))
 
 
@@ -45,7 +45,7 @@ class CharacterModel:
     seed: int = 2025
 
     def first_model(self) -> bytes:
-        """Return small random weights and an optimiser that has seen nothing."""
+        """Return small random weights and a fresh optimiser state."""
         source = np.random.default_rng(self.seed)
         weights = [source.normal(0, 0.1, size=shape).astype(np.float32) for shape in self._shapes]
         return self._pack(0, [*weights, *(np.zeros_like(each) for each in weights * 2)])
@@ -70,7 +70,7 @@ class CharacterModel:
         return TrainingResult(self._pack(updates, arrays), mean, residue)
 
     def unpack(self, model: bytes) -> tuple[int, list[Array]]:
-        """Return how many updates were made, and weights, first and second moments, of four arrays each.
+        """Return the number of updates, and weights, first and second moments, of four arrays each.
 
         Raises MalformedError if ``model`` has the wrong length for this trainer, or too many updates.
         """
@@ -92,7 +92,7 @@ class CharacterModel:
 
 
 def updates_of(model: bytes) -> int:
-    """Return how many updates the head of a model says. Raises MalformedError if they are above `MOST_UPDATES`."""
+    """Return the number of updates in the header of a model. Raises MalformedError if it is above `MOST_UPDATES`."""
     updates = int.from_bytes(model[:8], "little")
     if updates > MOST_UPDATES:
         raise MalformedError("model", f"at most {MOST_UPDATES:,} updates", f"{updates:,}")
@@ -100,7 +100,7 @@ def updates_of(model: bytes) -> int:
 
 
 def batches(data: bytes, context: int, steps: int, batch: int, seed: list[int]) -> Iterator[npt.NDArray[np.int64]]:
-    """Draw batches of runs of characters, each the context and the character behind it; none of a shorter text."""
+    """Yield random batches of sequences, each a context and the next character; none if the text is too short."""
     text = characters(data)
     if len(text) <= context:
         return
@@ -111,7 +111,7 @@ def batches(data: bytes, context: int, steps: int, batch: int, seed: list[int]) 
 
 
 def characters(data: bytes) -> npt.NDArray[np.int64]:
-    """Return the numbers of the characters of a text; whatever is not in the alphabet is number 0."""
+    """Return the numbers of the characters of a text; a character that is not in the alphabet has number 0."""
     table = np.zeros(256, np.int64)
     for index, character in enumerate(ALPHABET):
         table[character] = index

@@ -1,14 +1,14 @@
-"""Training whose update is clipped and noised before anybody but the GPU has it.
+"""Differentially private training: the update is clipped and noised before it leaves the GPU.
 
-Whoever has the model before and after a round has the round's update. Here the update is a Gaussian release: its norm
-is at most a bound C, and each weight gets noise. Replace the holder's data of the round by any other, and what was
-clipped moves by at most 2C. The state of the optimiser is made of gradients, so none of it leaves: each round begins
-with an empty one, and ends with an empty one in the model.
+A party that has the model before and after a round knows the round's update. Here the update is a Gaussian release: its
+norm is at most a bound C, and each weight gets noise. If the holder's data of the round is replaced by any other, the
+clipped update changes by at most 2C. The optimiser state consists of gradients, so it never leaves the GPU: each round
+begins with an empty state, and the resulting model has an empty one.
 
-An update that is not finite counts as none, so that no data stops a round: the noise alone is added. The noise is drawn
-from a secret key, its own size, the model and the data: the same round again, after a session was lost, is the same
-release, and any other round has noise of its own. Models of a trainer are eight bytes and three equal parts:
-weights, and two running means of an optimiser.
+An update that is not finite is replaced by zero, so that no data can stop a round; only the noise is added. The noise
+is derived from a secret key, its own size, the model and the data. So a round that is repeated, after a session was
+lost, is the same release, and any other round has independent noise. Models of a trainer are eight bytes and three
+equal parts: weights, and two running means of an optimiser.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from carnet_ref.training import Trainer, TrainingResult
 from carnet_ref.wire import MalformedError, join
 
 MOST: Final = 1e6
-"""Larger weights are of no use, and those far above it would be none: a model has numbers of single precision."""
+"""The largest bound and deviation: larger weights are useless, and far larger ones overflow in single precision."""
 _HEAD: Final = 8
 _PARTS: Final = 3
 _BITS: Final = 53
@@ -47,13 +47,13 @@ class UpdateNoise:
 
     @property
     def release(self) -> Release:
-        """What the accountant counts for each round: the holder's data, replaced by any other."""
+        """The release of each round for the accountant, where the holder's data may be replaced by any other."""
         return Release(2 * self.bound, self.deviation)
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateTrainer:
-    """Trains as another trainer does, and adds to the weights the update, clipped and noised."""
+    """Trains with another trainer, and adds its update to the weights, clipped and noised."""
 
     name: ClassVar[str] = "private"
 
@@ -87,7 +87,7 @@ class PrivateTrainer:
 
 
 def attested_code(code: bytes, trainer: Trainer) -> bytes:
-    """Return what an attestation of training calls its code: that in memory, and the noise that updates get, if any."""
+    """Return the code for an attestation of training: the code in memory, and the noise of updates, if there is any."""
     return join(code, repr(trainer.noise).encode()) if isinstance(trainer, PrivateTrainer) else code
 
 
@@ -104,7 +104,7 @@ def _with_weights(head: bytes, weights: Vector) -> bytes:
 
 
 def gaussian(secret: bytes, count: int) -> Vector:
-    """Return so many standard normal numbers that depend on a secret (Box and Muller, on 53 bits of SHAKE-256 each)."""
+    """Return ``count`` standard normal numbers derived from a secret (Box-Muller, from 53 bits of SHAKE-256 each)."""
     pairs = (count + 1) // 2
     drawn = np.frombuffer(hashlib.shake_256(secret).digest(16 * pairs), "<u8").reshape(2, pairs)
     uniform = ((drawn >> (64 - _BITS)) + 0.5) / 2.0**_BITS

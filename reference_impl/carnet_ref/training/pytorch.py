@@ -1,7 +1,7 @@
-"""The same task in PyTorch: an embedding, one hidden layer, and Adam, the next character from the few before it.
+"""A character model in PyTorch, with an embedding, one hidden layer, and Adam.
 
-Needs the ``train`` extra. Model memory holds parameters and optimiser state as one flat array each, so that a digest
-is of the numbers and of nothing else. Runs on one CPU thread: a round that is repeated has to end in the same model.
+It needs the ``train`` extra. Model memory has parameters and optimiser state as one flat array each, so that a digest
+depends on the numbers alone. It runs on one CPU thread: a repeated round must result in the same model.
 
 Source: Bengio et al., A Neural Probabilistic Language Model (2003); Kingma and Ba, Adam (2015).
 """
@@ -20,7 +20,7 @@ from carnet_ref.wire import MalformedError
 
 _HEAD = 8
 _COPIES = 3
-"""Parameters, and Adam's two running means of their gradients."""
+"""The arrays in a model: parameters, and Adam's two running means of their gradients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class TorchModel:
     seed: int = 2025
 
     def first_model(self) -> bytes:
-        """Return small random parameters and an optimiser that has seen nothing."""
+        """Return small random parameters and a fresh optimiser state."""
         parameters = torch.nn.utils.parameters_to_vector(self._network().parameters()).detach()
         return self._pack(0, [parameters, *(torch.zeros_like(parameters) for _ in range(_COPIES - 1))])
 
@@ -66,7 +66,7 @@ class TorchModel:
         )
 
     def _network(self) -> Any:
-        """Return the network with its first parameters; nobody else's random numbers are touched."""
+        """Return the network with its initial parameters; the global random state is preserved."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             return torch.nn.Sequential(

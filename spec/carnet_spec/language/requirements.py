@@ -52,7 +52,7 @@ class Requirement:
     @property
     def short(self) -> str:
         """The title, or the first clause of the sentence if it has no title."""
-        return self.title or re.split("[:;.]", self.sentence)[0]
+        return self.title or first_clause(self.sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,11 @@ class NormativeText:
         if id not in known:
             raise SpecificationError(f"{self.place} has no sentence {id}{and_known(id, known)}")
         return known[id].sentence
+
+
+def first_clause(sentence: str) -> str:
+    """Return what stands before the first colon, semicolon or full stop."""
+    return re.split("[:;.]", sentence)[0]
 
 
 def text_beside(file: str) -> NormativeText:

@@ -217,7 +217,7 @@ class _Visited:
         source, target, label = step
         states = self.run.states
         action = self.run.named[label - 1] if label else ""
-        return self.run.step_between(states[source], states[target], action)[0]
+        return self.run.step_between(states[source], states[target], (action,) if action else self.run.fired)[0]
 
 
 def _response_of(live: Eventually) -> Goal:

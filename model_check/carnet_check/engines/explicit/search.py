@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -249,7 +249,7 @@ class PackedSearch(SearchState):
         state, steps = self.found[0], []
         for place in places[-2::-1]:
             if place not in self.steps:  # paths share prefixes
-                self.steps[place] = self.step_between(state, self.found[place])
+                self.steps[place] = self.step_between(state, self.found[place], self._actions_to(place))
             step, state = self.steps[place]
             steps.append(step)
         return steps
@@ -268,6 +268,10 @@ class PackedSearch(SearchState):
 
     def _origin(self, position: int) -> int:
         return self.parents[position]
+
+    def _actions_to(self, _position: int) -> Container[str]:
+        """Return actions among which are all that lead to a state from the one that it was found from."""
+        return self.fired
 
     def _run(self) -> str | None:
         if self.saved is None or self.saved.notes is None:
@@ -429,11 +433,11 @@ class PackedSearch(SearchState):
                     self.fired[name] += moves.visits
                 moves.visits = 0
 
-    def step_between(self, before: int, after: int, action: str = "") -> tuple[trace.TraceStep, int]:
-        """Return a step (of ``action``, if given) from a state to one that ``after`` represents, and that state."""
+    def step_between(self, before: int, after: int, actions: Container[str]) -> tuple[trace.TraceStep, int]:
+        """Return a step of one of ``actions`` from a state to one that ``after`` represents, and that state."""
         canonical, layout = self.model.canonical, self.model.layout
         for step in self.model.steps:
-            if action not in ("", step.action.name) or not can_afford(self.model, step, before):
+            if step.action.name not in actions or not can_afford(self.model, step, before):
                 continue
             cost = step.action.cost if layout.spent else 0
             for writes, chosen in step.moves(before):

@@ -20,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from carnet_check.engines.explicit.layout import Place, Relevance, Table, Value
 from carnet_check.engines.explicit.memory import Memo
@@ -75,6 +76,22 @@ class Bundle:
     def bits(self, number: int) -> int:
         """Return the bits in a state for a number of the bundle."""
         return sum((number >> to << shift) & mask for mask, shift, to in self.parts)
+
+
+class Tie(NamedTuple):
+    """What a state says of several bundles, and what becomes of that in the state that stands for it.
+
+    Attributes:
+        shared: the bits that say it.
+        ranks: for each bundle how many of its class come before it.
+        least: the bits that the state has instead that stands for it.
+        stabilizer: how many permutations leave the whole state as it is.
+    """
+
+    shared: int
+    ranks: tuple[int, ...]
+    least: int
+    stabilizer: int
 
 
 class Remembered(dict[int, int]):
@@ -156,12 +173,17 @@ class Canonicalizer:
 
     def orbit_size(self, s: int) -> int:
         """Return the number of states that a state represents, itself included."""
+        return self.order // self.tie(s).stabilizer
+
+    def tie(self, s: int) -> Tie:
+        """Return what a state says of several bundles, and how ties between these are broken."""
         every = [
             number[s & each.mask]
             for bundles, numbers in zip(self.classes, self._numbers, strict=True)
             for each, number in zip(bundles, numbers, strict=True)
         ]
-        return self.order // self._broken_ties(s & self.shared, self._ranks(every))[1]
+        shared, ranks = s & self.shared, self._ranks(every)
+        return Tie(shared, ranks, *self._broken_ties(shared, ranks))
 
     def _change(self, bits: int) -> Change:
         stands = self(bits)

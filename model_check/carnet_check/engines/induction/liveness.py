@@ -1,4 +1,4 @@
-"""Liveness proved by the rule of stages: certificates first, where there are any, and then the solver."""
+"""Proving liveness by the rule of stages: by certificates if there are any, then by the solver."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def by_fairness(
     """Try to prove ``live`` by fairness of one of the actions that it names, and then of all of them.
 
     Args:
-        protocol: whose property it is.
+        protocol: the protocol of the property.
         live: the property.
-        proofs: of the protocol's invariants; what they proved is not asked again.
+        proofs: earlier proofs of the protocol's invariants, whose answers are reused.
         workers: a pool to use instead of starting one.
     """
     with workers or Workers(1) as pool:
@@ -44,10 +44,10 @@ class LivenessProofs:
     """Proofs of the liveness properties of one protocol, which share the text of its hypotheses.
 
     Args:
-        protocol: whose properties they are.
-        proofs: of its invariants; what they proved is not asked again.
-        workers: who asks the solver.
-        design: what certificates prove of the protocol, if there are any.
+        protocol: the protocol of the properties.
+        proofs: earlier proofs of its invariants, whose answers are reused.
+        workers: the pool that runs the solver.
+        design: what certificates prove of the protocol, or None.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class LivenessProofs:
     def answer(self, live: Eventually) -> LivenessAnswer:
         """Try to prove a property by fairness of one of the actions that it names, and then of all of them.
 
-        One with parameters is proved of arbitrary constants, and so of all elements.
+        A property with parameters is proved for arbitrary constants, and so for all elements.
         """
         if live.name in self._known:
             return self._known[live.name]
@@ -89,9 +89,9 @@ def _by_fairness(asked: _Asked, rule: Rule) -> LivenessAnswer:
 
 
 class _Asked:
-    """What the solver says of conditions about one protocol; ``used`` are the hypotheses that its answers rest on.
+    """The solver's answers to conditions of one protocol; ``used`` are the hypotheses in the cores of its proofs.
 
-    ``conditions`` counts what it proved. Invariants may be used as they are stated, and are proved in the end.
+    ``conditions`` counts the proved conditions. Stated invariants may be used as hypotheses, and are proved at the end.
     """
 
     def __init__(
@@ -110,10 +110,10 @@ class _Asked:
         return next((each for each in known if each.threat is None), None) or system(self.protocol, None)
 
     def lacking(self, conditions: Sequence[Condition]) -> tuple[str, ...]:
-        """Return what is said of the conditions that do not follow from axioms, or else from invariants, too.
+        """Return the explanations of the conditions that follow neither from the axioms nor from axioms and invariants.
 
-        What comes first among what is given is tried alone: it suffices where a step leaves everything as it is, and
-        all these are one question, which is asked once.
+        The first given formula is tried alone first: it suffices if a step changes nothing that matters, and all these
+        cases are the same question, which is asked once.
         """
         subject = self._system
         batch = Batch(subject.declarations, subject.step_hypotheses, (*map(self._question, conditions),))
@@ -131,12 +131,12 @@ class _Asked:
         known = (tuple(names[:1]), (*self._system.axioms, *names), (*self._system.hypotheses, *names))
         return Question(condition.id, statement("goal", negation(goal), declarations), (*own,), known)
 
-    # -- what is used ------------------------------------------------------------------------------
+    # -- the invariants that were used -------------------------------------------------------------
 
     def unproved(self) -> tuple[str, ...]:
-        """Prove the invariants that were used, and those that these rest on; return the obligations without a proof.
+        """Prove the invariants that were used, and those that their proofs use; return the unproved obligations.
 
-        What certificates prove of all of them is not asked.
+        The solver is not used if certificates prove all of them.
         """
         if self._by_certificates() is not None:
             return ()
@@ -148,7 +148,7 @@ class _Asked:
         return tuple(dict.fromkeys(id for name in sorted(wanted) for id in self._proofs[-1].missing(name)))
 
     def _by_certificates(self) -> tuple[frozenset[str], frozenset[str]] | None:
-        """Return all invariants that answers rest on, and the axioms of their proofs, if certificates prove them."""
+        """Return all invariants that answers depend on and the axioms of their proofs, if certificates prove them."""
         return self._certified.everywhere(self._named("inv:")) if self._certified else None
 
     def _prove(self, wanted: frozenset[str]) -> None:
@@ -161,7 +161,7 @@ class _Asked:
         self._proofs.append(proof)
 
     def proved(self, names: tuple[str, ...]) -> LivenessAnswer:
-        """Return that the property is proved by fairness of these actions, and what that rests on."""
+        """Return the answer that the property is proved by fairness of these actions, with the basis of the proof."""
         invariants, axioms = self._by_certificates() or self._by_proofs()
         return LivenessAnswer(
             fair=names,
@@ -171,7 +171,7 @@ class _Asked:
         )
 
     def _by_proofs(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Return all invariants that answers rest on, and the axioms of their proofs."""
+        """Return all invariants that the answers depend on, and the axioms of their proofs."""
         named = self._named("inv:")
         invariants = named.union(*(self._proofs[-1].uses(name) for name in named))
         return invariants, frozenset[str]().union(*(self._proofs[-1].axioms(name) for name in invariants))
@@ -181,7 +181,7 @@ class _Asked:
 
 
 def _step(condition: Condition) -> tuple[tuple[Term, ...], Term]:
-    """Return what is given where a condition is about, and what is to follow there."""
+    """Return the hypotheses of a condition, and the formula that has to follow."""
     action = condition.action
     if action is None:
         return (condition.before,), condition.after

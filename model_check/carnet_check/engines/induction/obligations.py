@@ -1,8 +1,8 @@
-"""Proof obligations: what has to be valid for a set of invariants to be inductive.
+"""Proof obligations: the formulas that have to be valid for a set of invariants to be inductive.
 
 ``init/<invariant>`` says that the invariant holds in every first state, ``step/<action>/<invariant>`` that the action
-preserves it where all invariants hold before. A ``/`` inside a name is written ``%2F``, so that no two share an id.
-Deductions are actions like any other here.
+preserves it if all invariants hold before. A ``/`` inside a name is written ``%2F``, so ids are unique. Deductions are
+actions like any other here.
 
 A pair whose action changes no symbol of the invariant is left out: the weakest precondition is then the invariant
 itself, which is one of the hypotheses, so there is nothing to prove.
@@ -65,12 +65,12 @@ Computed = TypeVar("Computed")
 
 @dataclass(frozen=True)
 class Obligation:
-    """One thing to prove: that the hypotheses make the goal true, whatever its constants stand for.
+    """One proof obligation: the hypotheses imply the goal, for all values of the constants.
 
     Attributes:
         id: ``init/<invariant>`` or ``step/<action>/<invariant>``.
-        invariant: the invariant to establish.
-        action: the action that is to preserve it; ``None`` for the first state.
+        invariant: the invariant to prove.
+        action: the action that has to preserve it; ``None`` for the first state.
         goal: the weakest precondition, its leading variables replaced by arbitrary constants.
         own: hypotheses of this obligation alone (guards, switches of updates).
     """
@@ -89,17 +89,17 @@ class Obligation:
 
     @cached_property
     def negated_goal(self) -> Statement:
-        """The goal's negation, which contradicts the hypotheses exactly if the obligation holds."""
+        """The negated goal, which contradicts the hypotheses exactly if the obligation holds."""
         return statement(GOAL, negation(self.goal), self.system.declarations)
 
     @property
     def statements(self) -> tuple[Statement, ...]:
-        """The obligation's own hypotheses, and its goal negated."""
+        """The obligation's own hypotheses, and its negated goal."""
         return (*self.own_statements, self.negated_goal)
 
     @property
     def of_defences(self) -> Mapping[str, str]:
-        """The defence to which each of the own hypotheses belongs, if to any."""
+        """The defence of each own hypothesis that belongs to one."""
         if self.action is None:
             return {}
         parts = {f"guard:{guard.name}": guard.defence for guard in self.action.guards}
@@ -124,14 +124,14 @@ class Obligation:
 
 @dataclass(frozen=True)
 class System:
-    """A protocol under a threat model (or under none), with the text of its hypotheses made once."""
+    """A protocol under a threat model (or under none), with the cached text of its hypotheses."""
 
     protocol: Protocol
     threat: Threat | None
     invariants: tuple[Invariant, ...]
     declarations: Declarations = field(default_factory=Declarations, compare=False, repr=False)
     _computed: dict[tuple[str, str], Any] = field(default_factory=dict, compare=False, repr=False)
-    """What depends on the protocol alone, kept because its systems under other threat models ask for it too."""
+    """A cache of results that depend on the protocol alone; systems under other threat models share it."""
 
     def under(self, threat: Threat | None) -> System:
         """Return the same protocol under another threat model."""
@@ -139,7 +139,7 @@ class System:
         return replace(self, threat=threat, invariants=invariants)
 
     def symbols(self, invariant: Invariant) -> frozenset[Symbol]:
-        """The symbols that an invariant speaks of."""
+        """The symbols in an invariant."""
         return self._once("symbols", invariant.name, lambda: symbols_of(invariant.body))
 
     def instance(self, invariant: Invariant) -> Term:
@@ -147,7 +147,7 @@ class System:
         return self._once("instance", invariant.name, lambda: instance_of(invariant))
 
     def goal_at_start(self, invariant: Invariant) -> Term:
-        """What the invariant says of the first state."""
+        """The invariant's meaning in the first state."""
         first = at_start(self.protocol.initial, self.protocol.symbols)
         return self._once("start", invariant.name, lambda: first(self.instance(invariant)))
 
@@ -173,7 +173,7 @@ class System:
 
     @cached_property
     def axioms(self) -> Mapping[str, Term]:
-        """The protocol's axioms and those of the threat model, by the names they have in cores."""
+        """The protocol's axioms and those of the threat model, by their names in cores."""
         found = {f"axiom:{axiom.name}": axiom.formula for axiom in self.protocol.axioms}
         for axiom in self.threat.axioms if self.threat else ():
             found[f"threat:{axiom.name}"] = axiom.formula
@@ -186,27 +186,27 @@ class System:
 
     @cached_property
     def hypotheses(self) -> Mapping[str, Term]:
-        """Axioms and invariants, by the names they have in cores."""
+        """Axioms and invariants, by their names in cores."""
         return {**self.axioms, **{f"inv:{invariant.name}": invariant.formula for invariant in self.invariants}}
 
     @cached_property
     def init_hypotheses(self) -> Mapping[str, Statement]:
-        """What may be assumed of the first state."""
+        """The hypotheses about the first state."""
         return {name: statement(name, formula, self.declarations) for name, formula in self.axioms.items()}
 
     @cached_property
     def step_hypotheses(self) -> Mapping[str, Statement]:
-        """What may be assumed of the state before a step."""
+        """The hypotheses about the state before a step."""
         return {name: statement(name, formula, self.declarations) for name, formula in self.hypotheses.items()}
 
 
 def system(protocol: Protocol, threat: Threat | None) -> System:
-    """Return ``protocol`` under ``threat`` with the invariants that are meant to hold there.
+    """Return ``protocol`` under ``threat``, with the invariants that should hold there.
 
     Raises:
         SpecificationError: two invariants, or two axioms, have the same name.
     """
-    names = [invariant.name for invariant in protocol.invariants]  # of all: what is computed of one is kept by its name
+    names = [invariant.name for invariant in protocol.invariants]  # all of them: caches use names as keys
     names += [axiom.name for axiom in protocol.axioms]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -215,7 +215,7 @@ def system(protocol: Protocol, threat: Threat | None) -> System:
 
 
 def invariants_under(protocol: Protocol, threat: Threat | None) -> Iterator[Invariant]:
-    """Yield the invariants that are meant to hold under ``threat``, or, without one, under all."""
+    """Yield the invariants that should hold under ``threat``, or, without one, under all."""
     every = {declared.id for declared in protocol.threats}
     wanted = every if threat is None else {threat.id}
     for claim in protocol.claims:
@@ -275,7 +275,7 @@ def _part(name: str) -> str:
 
 
 def fresh_values_differ(action: Action) -> Term:
-    """Two values that one step draws fresh are not the same."""
+    """Return the formula that values of the same sort which one step draws fresh are distinct."""
     return drawn_apart([stand_in(Purpose.PARAMETER, var) for var in action.fresh])
 
 
@@ -286,10 +286,10 @@ def instance_of(invariant: Invariant) -> Term:
 
 
 # --------------------------------------------------------------------------------------------------
-# Weakest preconditions by substitution: what must hold before a step for a formula to hold after it.
+# Weakest preconditions by substitution: the condition before a step for a formula to hold after it.
 #
 # The value of a symbol after a step is a formula (or a term) over the state before it, so a step needs no second copy
-# of the state and no axioms about what stays the same: a symbol that the step does not mention is left alone.
+# of the state and no frame axioms: a symbol that the step does not change is not replaced.
 
 
 @lru_cache(maxsize=1024)
@@ -316,10 +316,10 @@ def with_constants(action: Action) -> Action:
 
 
 def after_updates(updates: Iterable[Update], *, switches: bool = False) -> Callable[[Term], Term]:
-    """Return the function that takes a formula to its weakest precondition under ``updates``.
+    """Return the function from a formula to its weakest precondition under ``updates``.
 
-    With ``switches`` an update that belongs to a defence happens only if its :func:`switch` is on. A proof that does
-    not use that the switch is on is a proof with and without the update.
+    With ``switches``, an update that belongs to a defence takes place only if its :func:`switch` is on. A proof that
+    does not use the hypothesis that the switch is on is valid with and without the update.
     """
     changed: dict[Symbol, list[Update]] = {}
     for update in updates:
@@ -335,7 +335,7 @@ def after_updates(updates: Iterable[Update], *, switches: bool = False) -> Calla
 
 
 def _changed(update: Update, args: tuple[Term, ...], before: Term, switches: bool) -> Term:
-    """Return the value at ``args`` after ``update``, which was ``before`` until then."""
+    """Return the value at ``args`` after ``update``, given its value ``before``."""
     places = tuple(zip(update.args, args, strict=True))
     matched: dict[Var, Term] = {
         pattern: arg for pattern, arg in places if isinstance(pattern, Var) and pattern in update.each
@@ -356,7 +356,7 @@ def _changed(update: Update, args: tuple[Term, ...], before: Term, switches: boo
 
 
 def at_start(initial: Iterable[Initial], symbols: Iterable[Symbol]) -> Callable[[Term], Term]:
-    """Return the function that takes a formula to what it says of the first state.
+    """Return the function from a formula to its meaning in the first state.
 
     A mutable relation without an initial value is empty; a variable or function without one is arbitrary.
 
@@ -396,13 +396,13 @@ def replace_symbols(
     return simplified(visit(formula))
 
 
-# -- Formula constructors that fold what is true or false on sight ---------------------------------
+# -- Formula constructors that simplify trivially true or false parts ------------------------------
 #
-# Every rule here is valid in every structure, empty sorts included, so a formula may be replaced by what these return.
+# Every rule is valid in every structure, even with empty sorts, so the simplified formulas are equivalent.
 
 
 def equal(left: Term, right: Term) -> Term:
-    """``left == right``: true of identical terms, false of two members of an enumeration."""
+    """Return ``left == right``; true for identical terms, false for two different members of an enumeration."""
     if left == right:
         return TRUE
     if isinstance(left, Member) and isinstance(right, Member):
@@ -414,7 +414,7 @@ def equal(left: Term, right: Term) -> Term:
 
 
 def choose(test: Term, then: Term, otherwise: Term) -> Term:
-    """``if test then … else …``, of terms or of formulas."""
+    """Return ``if test then … else …``, for terms or formulas."""
     if test == TRUE or then == otherwise:
         return then
     if test == FALSE:
@@ -427,17 +427,17 @@ def choose(test: Term, then: Term, otherwise: Term) -> Term:
 
 
 def both(*parts: Term) -> Term:
-    """Conjunction, each conjunct once."""
+    """Return the conjunction, without repeated parts."""
     return conjunction(tuple(dict.fromkeys(parts)))
 
 
 def either(*parts: Term) -> Term:
-    """Disjunction, each disjunct once."""
+    """Return the disjunction, without repeated parts."""
     return disjunction(tuple(dict.fromkeys(parts)))
 
 
 def implication(premise: Term, conclusion: Term) -> Term:
-    """``premise`` implies ``conclusion``."""
+    """Return the formula that ``premise`` implies ``conclusion``."""
     if premise == FALSE or conclusion in (TRUE, premise):
         return TRUE
     if premise == TRUE:
@@ -448,7 +448,7 @@ def implication(premise: Term, conclusion: Term) -> Term:
 
 
 def simplified(term: Term) -> Term:
-    """Fold constants everywhere in ``term``."""
+    """Simplify trivially true or false parts everywhere in ``term``."""
     match term:
         case Var() | Member() | Truth():
             return term

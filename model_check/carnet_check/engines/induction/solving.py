@@ -1,8 +1,7 @@
-"""Asking Z3: a solver of its own for each question, a budget counted in work and not in seconds.
+"""Calling Z3: a new solver for each question, with a budget counted in work, not in seconds.
 
-This module is what a worker process imports. Questions arrive as strings and answers leave as strings, so nothing of
-one question can leak into another. The questions of a batch share a context, which takes longer to make than most
-questions take to answer.
+Worker processes import this module. Questions and answers are strings, so one question cannot affect another. The
+questions of a batch share a Z3 context, since creating a context takes longer than answering most questions.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ class Question:
     Attributes:
         goal: the negated goal; part of every attempt.
         own: hypotheses of this obligation alone.
-        attempts: names of hypotheses, shared or own, to try in turn; the last attempt has all of them. A proof from
-            fewer hypotheses is a proof; a model counts only if it satisfies all of them.
-        avoid: hypotheses to do without, if that is possible and small cores are asked for.
+        attempts: sets of names of hypotheses, shared or own, to try in turn; the last attempt has all of them. A proof
+            from fewer hypotheses is a proof; a model only counts if it satisfies all of them.
+        avoid: hypotheses to leave out if possible, when small cores are requested.
     """
 
     id: str
@@ -56,7 +55,7 @@ class Batch:
 
 
 Answer = tuple[SolverOutcome, tuple[str, ...], str]
-"""The outcome, the names of the assertions in an unsatisfiable core without the goal's, and why it is unknown."""
+"""The outcome, the names in an unsatisfiable core without the goal's, and why the outcome is unknown."""
 
 
 def solve(batch: Batch) -> Iterator[SolverAnswer]:
@@ -92,7 +91,7 @@ def _attempt(context: Any, batch: Batch, question: Question, names: Iterable[str
 
 
 def _without_the_avoidable(context: Any, batch: Batch, question: Question, core: tuple[str, ...]) -> tuple[str, ...]:
-    """Look for a proof that does without each hypothesis to avoid, one after the other."""
+    """Return a core with fewer hypotheses to avoid: each is left out in turn if a proof remains."""
     every = question.attempts[-1]
     for name in question.avoid:
         if name in core:
@@ -104,10 +103,10 @@ def _without_the_avoidable(context: Any, batch: Batch, question: Question, core:
 
 
 def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> Answer:
-    """Ask Z3 whether the assertions of ``text`` contradict one another.
+    """Ask Z3 whether the assertions of ``text`` contradict each other.
 
     Raises:
-        MemoryError: Z3 needs more memory than it may have; it cannot be used in this process any more.
+        MemoryError: Z3 exceeded its memory limit; it cannot be used in this process any more.
     """
     import z3
 
@@ -133,26 +132,26 @@ def _asked(context: Any, text: str, rlimit: int, minimise: bool) -> Answer:
 
 
 # --------------------------------------------------------------------------------------------------
-# Worker processes for Z3: several questions to a task, and whatever becomes of one, the others are answered.
+# Worker processes for Z3: a task has several questions, and the loss of one does not affect the others.
 #
-# What a worker that was lost had not answered is asked again one by one, and what is lost even then is ``unknown``.
-# What was answered before, and is in the cache if there is one, is not asked, and neither is a text that was just
-# proved: most obligations of a variant are those of another, word for word.
+# If a worker is lost, its unanswered questions are asked again one by one; a question that is lost again is
+# ``unknown``. A question whose answer is in the cache is not asked, and neither is a text that was just proved: most
+# obligations of a variant have the same text in another variant.
 
 BATCH = 8
-"""The most questions in one task, however many workers there are: what is asked together may share out a core."""
+"""The most questions in one task, independent of the number of workers: questions of one task may affect cores."""
 Solver = Callable[[Batch], Iterable[SolverAnswer]]
-"""What a worker runs; a function that a fresh process can import."""
+"""The function that a worker runs; a fresh process must be able to import it."""
 
 
 class Workers:
-    """Solver processes, to be used as a context manager.
+    """A context manager for solver processes.
 
     Args:
-        jobs: how many.
-        pool: other processes than those of this machine.
-        answers: what was answered before.
-        solver: what they run.
+        jobs: the number of processes.
+        pool: a pool to use instead of local processes.
+        answers: the cache of answers, or None.
+        solver: the function that they run.
     """
 
     def __init__(
@@ -175,7 +174,7 @@ class Workers:
         self._pool.__exit__(*error)
 
     def answers(self, batch: Batch) -> Iterator[SolverAnswer]:
-        """Yield the answers to the questions of ``batch``, as they come; equal texts are asked once."""
+        """Yield the answers to the questions of ``batch`` as they arrive; equal texts are asked once."""
         if batch.minimise:
             yield from self._asked(batch)
             return
@@ -196,11 +195,11 @@ class Workers:
         yield from self._unless_kept(replace(batch, questions=left))
 
     def _unless_kept(self, batch: Batch) -> Iterator[SolverAnswer]:
-        """Yield the answers, those first that the cache has."""
+        """Yield the answers, cached ones first."""
         if self._before is None:
             yield from self._asked(batch)
             return
-        # The last attempt has all hypotheses, and the others are parts of it: an answer depends on nothing else.
+        # The last attempt has all hypotheses and the others are subsets, so the answer only depends on its text.
         texts = {
             each.id: json.dumps(each.attempts) + attempt_text(batch, each, each.attempts[-1])
             for each in batch.questions

@@ -1,4 +1,4 @@
-"""For authors of proofs: which obligations fail, and why, on one screen.
+"""A tool for authors of proofs: the failing obligations, and why they fail, on one screen.
 
 ``python -m carnet_check.engines.induction.workbench gpu-travelling --only 'rekey.*/key-isolation' --cti 2``
 """

@@ -1,1 +1,1 @@
-"""The engine that believes no solver: it re-checks the certificates that lie beside a specification."""
+"""The engine that trusts no solver: the kernel checks the certificates beside a specification again."""

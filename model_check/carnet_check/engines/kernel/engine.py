@@ -1,4 +1,4 @@
-"""The engine of certificates: claims proved for any number of parties, and checked again by a small kernel."""
+"""The engine of certificates: a small kernel checks the proofs of claims, for any number of parties."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _P = TypeVar("_P", bound=Provable)
 
 @dataclass(frozen=True)
 class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
-    """Has the kernel follow every certificate that a claim rests on; ``most`` is how many tokens one may have."""
+    """Has the kernel check every certificate that a claim depends on; ``most`` limits the tokens of one."""
 
     name: ClassVar = "kernel"
     purpose: ClassVar = "proofs for any number of parties, by certificates and without a solver"
@@ -64,19 +64,19 @@ class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
     most: int = MOST_TOKENS
 
     def limited(self, most: int) -> Self:
-        """Return the same engine for certificates of at most so many tokens."""
+        """Return the same engine for certificates of at most ``most`` tokens."""
         return replace(self, most=most)
 
     def intention(self, task: Task) -> str:
-        """Say that certificates are checked."""
+        """Return the words that certificates are checked."""
         return "checks the certificates of proofs for any number of everything"
 
     def budget(self, profile: Profile) -> str:
-        """Say how long a certificate may be."""
+        """Return the words for the most tokens of a certificate."""
         return f"{self.most:,} tokens to a certificate"
 
     def run(self, task: Task, listener: Listener) -> EngineResult:
-        """Check the certificates of what is claimed to hold: where one is refused, nothing is refuted."""
+        """Check the certificates of the claims that are expected to hold; a refused certificate refutes nothing."""
         accepted: Accepted = set()
         with WorkerPool(task.jobs) as pool:
             follow = in_workers(pool)
@@ -87,11 +87,11 @@ class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
         return EngineResult(self.name, tuple(row for row, _ in rows), bases=bases, liveness=lively)
 
     def liveness(self, source: Source, protocol: Protocol, live: Eventually) -> LivenessAnswer:
-        """Judge the certificates of the conditions of ``live``, and of all that the lemmas rest on which these use."""
+        """Check the certificates of the conditions of ``live``, and of all lemmas that these depend on."""
         return _judged(source, protocol, {each.id for each in protocol.threats}, Judge(self.most), in_turn).answer(live)
 
     def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
-        """Judge the certificate of every obligation of every layer; one that is not accepted decides nothing."""
+        """Check the certificate of every obligation of every layer; a refused one leaves the obligation unknown."""
         place, judge = place_of(source), Judge(self.most)
         certificates = load_certificates(place) if place else Certificates({})
         for layer in layers(protocol):
@@ -107,7 +107,7 @@ class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
                 yield replace(answer, obligation=obligation.id)
 
     def version(self) -> str:
-        """Return the version of the checker, which the kernel is part of."""
+        """Return the version of Carnet, which contains the kernel."""
         return f"carnet {metadata.version('carnet')}"
 
     def _checked(
@@ -135,7 +135,7 @@ class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What certificates prove of a design, or why none is believed."""
+    """What certificates prove of a design, or why none is accepted."""
 
     composition: Composition | None
     liveness: Mapping[str, LivenessAnswer]
@@ -151,7 +151,7 @@ class _Judged:
 
 
 def _judged(source: Source, protocol: Protocol, threats: Collection[str], judge: Judge, follow: Follow) -> _Judged:
-    """Judge the certificates of a design under no threat model and under some."""
+    """Check the certificates of a design, without a threat model and under some."""
     place = place_of(source)
     try:
         certificates = load_certificates(place) if place else Certificates({})
@@ -171,16 +171,16 @@ def _judged(source: Source, protocol: Protocol, threats: Collection[str], judge:
 def composed_of(
     layers: Sequence[Layer], certificates: Certificates, judge: Judge, follow: Follow = in_turn
 ) -> Composition:
-    """Judge the certificates of some layers: one that is accepted is a proof from the hypotheses that it uses.
+    """Check the certificates of some layers; an accepted one is a proof from the hypotheses that it uses.
 
-    The skipped pairs of an invariant have one text, so the certificate of the first stands for all of them.
+    All skipped pairs of an invariant have the same text, so the certificate of the first proves all of them.
     """
     asked = {each: entry for layer in layers for each, entry in _entries(layer, certificates)}
     return Composition(layers, tuple(asked), _answers(asked, judge, follow))
 
 
 def _answers(asked: Mapping[_P, Entry | None], judge: Judge, follow: Follow) -> dict[str, SolverAnswer]:
-    """Judge certificates; return what they say of obligations, by their ids."""
+    """Check certificates; return the answers to obligations, by their ids."""
     bound: dict[_P, Bound | str] = {}
 
     def unknown() -> Iterator[Bound]:

@@ -1,1 +1,1 @@
-"""The engines of lemma claims, which speak of no step: each goes through the cases of one means."""
+"""The engines of lemma claims, which are about no step: each checks the cases of one means."""

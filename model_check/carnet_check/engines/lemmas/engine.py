@@ -1,7 +1,7 @@
-"""The engines of lemma claims: each goes through all cases of one means, and shows that each hypothesis is needed.
+"""The engines of lemma claims: each checks all cases of one means, and shows that each hypothesis is needed.
 
-A case that the claim does not hold in is VIOLATED, with the case. A hypothesis without which no case is found that the
-claim fails in makes the row VACUOUS: the claim names as necessary what is not.
+If the claim is false in a case, it is VIOLATED, with the case. If no case without some hypothesis is found in which the
+claim is false, the row is VACUOUS: the claim names a hypothesis as necessary that may not be.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from carnet_command.text import counted
 from carnet_spec.language import Case, Examination, LemmaClaim, Means, Profile
 
 MOST_CASES = 1_000_000
-"""Cases of one claim, and of one hypothesis left out."""
+"""The most cases of one claim, and of the claim without one hypothesis."""
 
 
 @dataclass(frozen=True)
 class Examiner(JudgesLemmaClaims):
-    """Goes through the cases that one means decides; ``most`` is how many cases one claim may have."""
+    """Checks the cases of one means; ``most`` limits the cases of one claim."""
 
     verdicts: ClassVar = (Verdict.EXHAUSTED, Verdict.SAMPLED)
     refutes: ClassVar = True
@@ -72,10 +72,10 @@ class Examiner(JudgesLemmaClaims):
         return replace(row, verdict=verdict, bound=number, detail=examination.over, counterexamples=tuple(shown))
 
     def _first_failing(self, claim: LemmaClaim, examination: Examination, left_out: str) -> tuple[int, Case | None]:
-        """Return how many cases were seen, and the first that fails, which no smaller one does before it.
+        """Return how many cases were checked, and the first one in which the claim is false, which is a smallest one.
 
         Raises:
-            EngineError: the cases are not in the order of their sizes, so that the first need not be a smallest one.
+            EngineError: the cases are not sorted by size, so the first need not be a smallest one.
         """
         number, size = 0, 0
         for number, case in enumerate(examination.cases(left_out), 1):
@@ -87,37 +87,37 @@ class Examiner(JudgesLemmaClaims):
         return number, None
 
     def limited(self, most: int) -> Self:
-        """Return the same engine for at most so many cases of a claim."""
+        """Return the same engine for at most ``most`` cases of a claim."""
         return replace(self, most=most)
 
     def expected(self, profile: Profile) -> Verdict:
-        """Return EXHAUSTED, whatever the profile."""
+        """Return EXHAUSTED, for every profile."""
         return Verdict.EXHAUSTED
 
     def expected_of(self, claim: LemmaClaim) -> Verdict:
-        """Return what is expected of a claim: its cases are all there are, or samples."""
+        """Return the expected verdict, which depends on whether the cases are complete or samples."""
         examination = claim.examination(self.means)
         return Verdict.EXHAUSTED if examination is None or examination.complete else Verdict.SAMPLED
 
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
-        """Say how many cases were gone through."""
+        """Return the words for how many cases were checked."""
         rows = {row.claim: row.bound or 0 for row in outcome.rows}
         return (f"{self.name}: {counted(sum(rows.values()), 'case')} of {counted(len(rows), 'lemma claim')}",)
 
     def budget(self, profile: Profile) -> str:
-        """Say how many cases there may be."""
+        """Return the words for the most cases."""
         return f"{self.most:,} cases to a lemma claim"
 
 
 class Counting(Examiner):
-    """Decides each case by what the words of the claim mean."""
+    """Decides each case by the definition of the claim's words."""
 
     name: ClassVar = "lemma-count"
     purpose: ClassVar = "lemma claims, by an exhaustive count of small cases"
     means: ClassVar = Means.COUNTING
 
     def intention(self, task: Task) -> str:
-        """Say that small cases are counted."""
+        """Return the words that small cases are counted."""
         return "counts every small case of the lemma claims, and one for each hypothesis left out"
 
 
@@ -129,7 +129,7 @@ class Calculation(Examiner):
     means: ClassVar = Means.CALCULATION
 
     def intention(self, task: Task) -> str:
-        """Say that cases are calculated."""
+        """Return the words that cases are calculated."""
         return "calculates lemma claims at the sizes that they name, and one case for each hypothesis left out"
 
 

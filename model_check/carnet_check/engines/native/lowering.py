@@ -7,6 +7,9 @@ looked at once. Nothing is looked up.
 
 from __future__ import annotations
 
+import functools
+import operator
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -31,6 +34,8 @@ from carnet_check.exports.ground.system import Change, Closing, Ground, Group, S
 WORD = 64
 Test = Condition | str
 """A condition, or C that says one."""
+STATE_WORD = re.compile(r"\bs(\d+)\b")
+"""What C calls a word of the state before a step."""
 SMALL = 2
 """So few steps are tried one after the other."""
 DEEPEST = 100
@@ -104,8 +109,6 @@ class Lowering:
 
     def lines(self) -> Iterator[str]:
         """Yield the functions of the model."""
-        loaded = [f"    const u64 {', '.join(f's{word} = s[{word}]' for word in range(self.words))};"]
-        unused = [f"    {' '.join(f'(void)s{word};' for word in range(self.words))}"]
         known = [0] * self.words
         for table in self.layout.tables.values():
             for place in table.places.values():
@@ -125,23 +128,32 @@ class Lowering:
             yield "}"
         for effect, number in self._effects.items():
             yield f"static void __attribute__((noinline)) effect{number}(work_t *k, u64 step) {{"
-            yield from ("    const u64 *s = k->s;", *loaded, *unused)
-            yield from (f"    {line}" for line in effect)
+            yield from ("    const u64 *s = k->s;", *_loading(f"    {line}" for line in effect))
             yield "}"
         yield "static int follow(work_t *k) {"
-        yield from ("    const u64 *s = k->s;", *loaded, *unused)
-        yield from self._tree(leaves)
+        yield from ("    const u64 *s = k->s;", *_loading(self._tree(leaves)))
         yield from ("    return 0;", "}", "")
-        yield "static void watch(const u64 *s, u64 *seen) {"
-        yield from (*loaded, *unused, "    (void)seen;")
-        yield from self._tree(
-            [
-                leaf
-                for number, when in enumerate(self.sought)
-                for leaf in self._each_way(when, [f"seen[{number // WORD}] |= (u64)1 << {number % WORD};"])
-            ]
-        )
-        yield "}"
+        for number, when in enumerate(self.sought):
+            yield f"static int sees{number}(const u64 *s) {{"
+            yield from _loading(self._tree([*self._each_way(when, ["return 1;"])]))
+            yield from ("    return 0;", "}")
+        sees = ", ".join([*(f"sees{number}" for number in range(len(self.sought))), "0"])
+        yield f"static int (*const sees[MONITORS + 1])(const u64 *) = {{{sees}}};"
+        yield "static const u64 affects[STEPS + 1][GROUPS] = {"
+        yield from (f"    {_words(each, 1 + len(self.sought) // WORD)}," for each in self._affects())
+        yield "};"
+
+    def _affects(self) -> Iterator[int]:
+        """Yield for each step which things may be seen after it and not before, as bits; after anything else, all."""
+        reading: dict[Place, int] = {}
+        for number, when in enumerate(self.sought):
+            for fact in facts_in(when):
+                reading[fact.place] = reading.get(fact.place, 0) | 1 << number
+        for step in self.ground.steps:
+            concluded = (fact for group in self._closing.after(step) for fact in group.facts)
+            written = {*(change.place for _, change in step.changes), *concluded}
+            yield functools.reduce(operator.or_, (reading.get(place, 0) for place in written), 0)
+        yield (1 << len(self.sought)) - 1
 
     @property
     def words(self) -> int:
@@ -374,6 +386,19 @@ class Lowering:
             numbers = {value: number for number, value in enumerate(there.values)}
             self._known[place] = Bits(there.shift // WORD, there.shift % WORD, width, numbers)
         return self._known[place]
+
+
+def _loading(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines of C after one that loads the words of the state that they name."""
+    body = list(lines)
+    named = sorted({int(word) for line in body for word in STATE_WORD.findall(line)})
+    yield f"    {' '.join(['(void)s;', *(f'const u64 s{word} = s[{word}];' for word in named)])}"
+    yield from body
+
+
+def _words(bits: int, count: int) -> str:
+    """Return bits as so many words."""
+    return f"{{{', '.join(_hex(bits >> WORD * word & (1 << WORD) - 1) for word in range(count))}}}"
 
 
 def _hex(number: int) -> str:

@@ -18,7 +18,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from carnet_check.engines.explicit.symmetry import Canonicalizer
+from carnet_check.engines.explicit.symmetry import Canonicalizer, Tie
 from carnet_check.engines.native.compiling import compiled
 from carnet_check.engines.native.lowering import WORD, Lowering
 from carnet_spec.language import Row
@@ -28,6 +28,8 @@ PARTS = 4
 """How many parts own the states."""
 BATCH, MISSES, ROOM, VALUES = 512, 256, 1 << 12, 1 << 7
 """How much the code of a model takes at once, and how much room it has at first: see runtime.c."""
+RANKS_EACH = 4
+"""How many ranks of bundles are in a word: as in runtime.c."""
 MOST_STATES = (1 << 32) - 1
 """How many states a part may have: their numbers have 32 bits."""
 NUMBERS = 1
@@ -163,7 +165,7 @@ class Machine(Sequence[int]):
             raise MemoryError
         self._finish = self._library.finish  # looked up now: when it is collected may be anywhere
         self._search = ctypes.c_void_p(begun)
-        self._images, self._image_places = 0, 1 << 8
+        self._ties, self._places_of_ties = 0, 1 << 8
         self._owners: list[npt.NDArray[np.uint8]] = []
         self._given = 0
         self._begins: list[int] = []  # for each segment its first number,
@@ -431,22 +433,29 @@ class Machine(Sequence[int]):
             raise TooNarrowError(1)
 
     def _work_out(self) -> None:
-        """Work out what stands for the states of which that is not known."""
+        """Work out how ties are broken in the states of which that is not known, and in those that stand for them."""
         canonical = self._canonical
         assert canonical is not None
-        states, size = np.zeros((MISSES, self.words), np.uint64), 8 * self.words
+        states = np.zeros((MISSES, self.words), np.uint64)
         for part in range(PARTS):
             count = self._library.missing(self._search, _u(part), _pointer(states))
-            self._images += count
-            while 2 * self._images > self._image_places:
-                self._image_places *= 4
-                if not self._library.more_images(self._search, _u(self._image_places)):
+            asked = [int.from_bytes(row.tobytes(), "little") for row in states[:count]]
+            ties = dict.fromkeys(canonical.tie(each) for state in asked for each in (state, canonical(state)))
+            self._ties += len(ties)
+            while 2 * self._ties > self._places_of_ties:
+                self._places_of_ties *= 4
+                if not self._library.more_ties(self._search, _u(self._places_of_ties)):
                     raise MemoryError
-            pairs = bytearray()
-            for row in states[:count]:
-                state = row.tobytes()
-                pairs += state + canonical(int.from_bytes(state, "little")).to_bytes(size, "little")
-            self._library.images(self._search, _u(count), _pointer(np.frombuffer(pairs, np.uint64)))
+            told = bytearray(b"".join(self._spelled(tie) for tie in ties))
+            self._library.note_ties(self._search, _u(len(ties)), _pointer(np.frombuffer(told, np.uint64)))
+
+    def _spelled(self, tie: Tie) -> bytes:
+        """Return a tie as words: see alike_t in runtime.c."""
+        ranks = np.zeros(-(-len(tie.ranks) // RANKS_EACH) * RANKS_EACH, np.uint16)
+        ranks[: len(tie.ranks)] = tie.ranks
+        size = min(tie.stabilizer, _MOST)
+        before, after = (row_of(bits, self.words).tobytes() for bits in (tie.shared, tie.least))
+        return before + ranks.tobytes() + after + size.to_bytes(8, "little")
 
     def sighted(
         self, wanted: Iterable[int], elsewhere: Mapping[int, tuple[int, int]]
@@ -460,18 +469,20 @@ class Machine(Sequence[int]):
 
     # -- going back --------------------------------------------------------------------------------
 
-    def origin(self, number: int, log: npt.NDArray[np.uint32]) -> int:
-        """Return the first state that a state follows, among those of the round in which it was found."""
+    def origin(self, number: int, log: npt.NDArray[np.uint32]) -> tuple[int, frozenset[str]]:
+        """Return the first state that a state follows, of the round in which it was found, and by which actions."""
         part, place = self.place_of(number)
         round_ = int(np.searchsorted(log[:, part, 1], place, side="right"))
         target = row_of(self[number], self.words)
+        led = np.zeros(len(self.steps) + 1, np.uint8)
         for other in range(PARTS):
             begin = int(log[round_ - 1, other, 0]) if round_ else 0
-            asked = (self._search, _u(other), _u(begin), _u(int(log[round_, other, 0])), _pointer(target))
-            while (found := self._library.predecessor(*asked)) == NOT_KNOWN:
+            asked = (self._search, _u(other), _u(begin), _u(int(log[round_, other, 0])))
+            while (found := self._library.predecessor(*asked, _pointer(target), _pointer(led))) == NOT_KNOWN:
                 self._work_out()
             if found:
-                return self.number_of(other, found - 1)
+                actions = frozenset(self.steps[int(step)][0] for step in np.flatnonzero(led))
+                return self.number_of(other, found - 1), actions
         raise AssertionError("a state follows none of the round in which it was found")
 
     def log(self) -> npt.NDArray[np.uint32]:

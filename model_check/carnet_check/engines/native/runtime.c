@@ -16,7 +16,8 @@
    ROOM, VALUES    for how many states of a part, and values of a word, there is room at first; VALUES is a power of two
    foreign(s)      whether a state has bits that the model does not know
    follow(k)       has emit() for each step from k->s that may be taken; returns whether one writes what has no bits
-   watch(s, seen)  marks what is seen in a state
+   affects[step]   which things may be seen after a step and not before; after the step STEPS, any
+   sees[thing](s)  whether a thing is seen in a state
 
    States are owned by their hash. A round has each part follow some of its states, and hand what follows to its owner;
    then each part enters what it was handed. So nothing that is found depends on how many threads there are. */
@@ -52,31 +53,43 @@ typedef struct { /* states by hash */
 #endif
     u64 places, mapped, dominated;
     u64 *strays, stray_count, stray_room; /* states that somebody else has to expand */
+    u32 *by; /* for each state that was found in this round the step that leads there */
+    u64 by_count, by_room;
     int failed;
 } part_t;
 
-typedef struct { /* what stands for what: bundles of alike elements, and images that were worked out */
+typedef struct { /* what stands for what: bundles of alike elements, and ties that were broken */
     const u64 *classes, *pieces, *columns; /* a piece: word of the state, shift, field, word of the number, shift */
     u64 class_count, bundles, length;
-    const u64 *shared;
-    u64 *memo; /* pairs of states: what was asked, and what stands for it; see EMPTY */
-    u64 memo_places;
+    const u64 *shared; /* the bits that say something of several bundles */
+    u64 *memo; /* ties: shared bits, the rank of each bundle, the bits that stand for these, a stabilizer's size */
+    u64 memo_places, rank_words;
 } alike_t;
 
-#define EMPTY(pair) ((pair)[WORDS - 1] == ~(u64)0) /* of no state, since its last word has a bit that no place has */
+enum { RANKS_EACH = 4 }; /* ranks in a word: a rank has 16 bits */
+#define ASKED(alike) (WORDS + (alike)->rank_words)
+#define TIE(alike) (ASKED(alike) + WORDS + 1)
+#define EMPTY(tie) ((tie)[WORDS - 1] == ~(u64)0) /* of no state, since its last word has a bit that no place has */
+
+#define GROUPS (MONITORS / 64 + 1) /* words with a bit for each thing that is looked for */
 
 typedef struct search search_t;
 
+enum { NEAR = 7 }; /* the binary logarithm of how many codes of a word are near at hand */
+typedef struct { u64 value, code; } near_t;
+
 typedef struct { /* where one part works */
-    u64 s[WORDS], t[WORDS], seen[(MONITORS + 63) / 64 + 1];
+    u64 s[WORDS], t[WORDS];
     row_t row;
-    u64 sum; /* the hash of the state */
+    u64 sum, mixed[WORDS]; /* the hash of the state, and of each of its words */
+    near_t near[WORDS][1 << NEAR];
     search_t *search;
     row_t *box[PARTS];
+    u32 *by[PARTS]; /* for each row in a box the step that leads there */
     u64 first[MONITORS + 1]; /* for each thing that is looked for the first state in which it is seen, from 1 on */
     u64 fill[PARTS], fired[STEPS + 1], taken[STEPS + 1], take, stopped; /* stopped: why this state has to wait */
     u64 missing[MISSES][WORDS], misses;
-    u64 *numbers, *order;
+    u64 *numbers, *order, *asked; /* of bundles; asked: the tie of a state */
     u64 (*offered)[WORDS]; /* where steps from this state lead, if they are offered and not handed over */
 } work_t;
 
@@ -88,10 +101,13 @@ struct search {
     u32 *log; /* for each round, and each part, how many states were expanded and found by then */
     u64 rounds, log_room;
     u64 until; /* how many states are to be expanded */
-    u64 wanted[(MONITORS + 63) / 64 + 1]; /* what is still looked for */
-    int threads, why;
-    pthread_barrier_t barrier;
+    u64 wanted[GROUPS]; /* what is still looked for */
+    int threads, why, crowded; /* crowded: a part may have no room for what it is handed next */
+    u64 next; /* the next part that no thread has taken in this half of a round */
+    int waiting; /* how many threads have come to the end of it */
+    u64 turn; /* how often all had */
     pthread_mutex_t gate;
+    pthread_cond_t turned;
 };
 
 /* -- memory ------------------------------------------------------------------------------------ */
@@ -137,16 +153,35 @@ static u64 code_of(words_t *words, u64 value) { /* 0 if there is no room for one
 #define FIELD (BITS == 64 ? ~(u64)0 : ((u64)1 << BITS % 64) - 1)
 #define MARK ((u64)1 << 63) /* in a row that is one word as it is: no row is 0 */
 
-static inline int put(search_t *search, u64 word, u64 value, row_t *row) {
+static inline u64 core(u64 word, u64 value) { return word ? value : value & ~(u64)SPENT; }
+
+static inline void put_code(u64 word, u64 value, u64 code, row_t *row) {
     u64 column = PLACE(word) / 64, shift = PLACE(word) % 64;
+    row->row[column] = (row->row[column] & ~(FIELD << shift)) | code << shift;
+    if (!word) row->row[0] = (row->row[0] & ~(u64)SPENT) | (value & SPENT);
+}
+
+static inline int put(search_t *search, u64 word, u64 value, row_t *row) {
     if (BITS == 64) {
-        row->row[column] = value | (WORDS == 1 ? MARK : 0);
+        row->row[PLACE(word) / 64] = value | (WORDS == 1 ? MARK : 0);
         return 1;
     }
-    u64 spent = word ? 0 : value & SPENT, code = code_of(&search->words[word], value ^ spent);
-    if (!code) return 0;
-    row->row[column] = (row->row[column] & ~(FIELD << shift)) | code << shift;
-    if (!word) row->row[0] = (row->row[0] & ~(u64)SPENT) | spent;
+    u64 code = code_of(&search->words[word], core(word, value));
+    if (code) put_code(word, value, code, row);
+    return code != 0;
+}
+
+/* The same, where the hash of the word is known: successors have few values, so their codes are near at hand. */
+static inline int put_near(work_t *k, u64 word, u64 value, u64 mixed, row_t *row) {
+    if (BITS == 64) return put(k->search, word, value, row);
+    near_t *near = &k->near[word][mixed >> (64 - NEAR)];
+    u64 bare = core(word, value);
+    if (near->value != bare || !near->code) {
+        u64 code = code_of(&k->search->words[word], bare);
+        if (!code) return 0;
+        *near = (near_t){bare, code};
+    }
+    put_code(word, value, near->code, row);
     return 1;
 }
 
@@ -156,8 +191,6 @@ static inline u64 word_in(const search_t *search, u64 word, const row_t *row) {
     u64 value = search->words[word].values[row->row[column] >> shift & FIELD];
     return word ? value : value | (row->row[0] & SPENT);
 }
-
-static inline u64 core(u64 column, u64 value) { return column ? value : value & ~(u64)SPENT; }
 
 static inline u64 hash_of(const row_t *row) {
     u64 h = 0;
@@ -250,7 +283,7 @@ static int make_room(part_t *part, u64 least) { /* room for so many states; 0 if
     return 1;
 }
 
-static void enter_all(part_t *part, const row_t *rows, u64 count) { /* memory is slow, so all is asked for first */
+static void enter_all(part_t *part, const row_t *rows, const u32 *by, u64 count) { /* memory is slow, so all is asked for first */
     u64 hashes[AHEAD];
     for (u64 begin = 0; begin < count; begin += AHEAD) {
         u64 end = begin + AHEAD < count ? begin + AHEAD : count;
@@ -271,6 +304,7 @@ static void enter_all(part_t *part, const row_t *rows, u64 count) { /* memory is
             if (found > 0) {
                 part->rows[part->count] = rows[i];
                 enter(part, hashes[i - begin], at, part->count++);
+                if (by) part->by[part->by_count++] = by[i];
             }
             part->dominated += found < 0;
         }
@@ -308,36 +342,43 @@ static int order_bundles(work_t *k, const u64 *state) { /* whether any are not i
     return moved;
 }
 
-static int have_shared(const work_t *k, const u64 *state) {
-    u64 shared = 0;
-    for (u64 word = 0; word < WORDS; word++) shared |= state[word] & k->search->alike.shared[word];
-    return shared != 0;
+static u64 *place_of_tie(const alike_t *alike, const u64 *asked) { /* the tie that was asked, or the empty one for it */
+    u64 h = 0;
+    for (u64 word = 0; word < ASKED(alike); word++) h = (h ^ asked[word]) * 0x9E3779B97F4A7C15u, h ^= h >> 32;
+    for (u64 at = h & (alike->memo_places - 1);; at = (at + 1) & (alike->memo_places - 1)) {
+        u64 *tie = alike->memo + at * TIE(alike);
+        if (EMPTY(tie) || !memcmp(tie, asked, ASKED(alike) * sizeof(u64))) return tie;
+    }
 }
 
-static u64 *image_of(const alike_t *alike, const u64 *state) { /* the pair of a state, or the empty one for it */
-    u64 h = 0;
-    for (u64 word = 0; word < WORDS; word++) h = (h ^ state[word]) * 0x9E3779B97F4A7C15u, h ^= h >> 32;
-    for (u64 at = h & (alike->memo_places - 1);; at = (at + 1) & (alike->memo_places - 1)) {
-        u64 *pair = alike->memo + at * 2 * WORDS;
-        if (EMPTY(pair) || !memcmp(pair, state, WORDS * sizeof(u64))) return pair;
-    }
+static const u64 *tie_of(work_t *k, const u64 *state) { /* what becomes of shared bits, if there are any; see stand */
+    const alike_t *alike = &k->search->alike;
+    u64 shared = 0;
+    for (u64 word = 0; word < WORDS; word++) shared |= k->asked[word] = state[word] & alike->shared[word];
+    if (!shared) return 0;
+    memset(k->asked + WORDS, 0, alike->rank_words * sizeof(u64));
+    for (u64 each = 0; each < alike->class_count; each++)
+        for (u64 first = alike->classes[each], at = first, rank = 0; at < alike->classes[each + 1]; at++) {
+            u64 bundle = k->order[at];
+            if (at > first && compared(k, bundle, k->order[at - 1])) rank = at - first;
+            k->asked[WORDS + bundle / RANKS_EACH] |= rank << bundle % RANKS_EACH * 16;
+        }
+    return place_of_tie(alike, k->asked);
 }
 
 static int stand(work_t *k, u64 *state) { /* change a state into the one that stands for it; 0 if that is not known */
     const alike_t *alike = &k->search->alike;
-    if (have_shared(k, state)) {
-        const u64 *pair = image_of(alike, state);
-        if (EMPTY(pair)) return 0;
-        memcpy(state, pair + WORDS, WORDS * sizeof(u64));
-        return 1;
-    }
-    if (!order_bundles(k, state)) return 1;
-    for (u64 bundle = 0; bundle < alike->bundles; bundle++)
+    int moved = order_bundles(k, state);
+    const u64 *tie = tie_of(k, state);
+    if (tie && EMPTY(tie)) return 0;
+    for (u64 bundle = 0; moved && bundle < alike->bundles; bundle++)
         for (u64 piece = alike->pieces[bundle]; piece < alike->pieces[bundle + 1]; piece++) {
             const u64 *c = alike->columns + 5 * piece;
             u64 bits = k->numbers[k->order[bundle] * alike->length + c[3]] >> c[4] & c[2];
             state[c[0]] = (state[c[0]] & ~(c[2] << c[1])) | bits << c[1];
         }
+    for (u64 word = 0; tie && word < WORDS; word++)
+        state[word] = (state[word] & ~alike->shared[word]) | tie[ASKED(alike) + word];
     return 1;
 }
 #endif
@@ -365,14 +406,16 @@ static void __attribute__((noinline)) emit(work_t *k, u64 named, u64 step) {
             u64 value = k->t[word], was = k->s[word];
             if (value == was) continue;
             changes = 1;
-            sum += mix(word, word ? value : value & ~(u64)SPENT) - mix(word, word ? was : was & ~(u64)SPENT);
-            if (!put(k->search, word, value, &row)) {
+            u64 mixed = mix(word, core(word, value));
+            sum += mixed - k->mixed[word];
+            if (!put_near(k, word, value, mixed, &row)) {
                 k->stopped = CROWDED;
                 return;
             }
         }
     if (changes) {
         u64 owner = (sum ^ sum >> 32) % PARTS;
+        k->by[owner][k->fill[owner]] = (u32)step;
         k->box[owner][k->fill[owner]++] = row;
     }
 }
@@ -392,17 +435,21 @@ static void unpack(const search_t *search, const row_t *row, u64 *state) {
 
 static u64 sum_of(const u64 *state) {
     u64 sum = 0;
-    for (u64 word = 0; word < WORDS; word++) sum += mix(word, word ? state[word] : state[word] & ~(u64)SPENT);
+    for (u64 word = 0; word < WORDS; word++) sum += mix(word, core(word, state[word]));
     return sum;
+}
+
+static void take_up(work_t *k, const row_t *row) { /* make a state the one that is followed */
+    k->row = *row;
+    unpack(k->search, row, k->s);
+    k->sum = k->take = k->stopped = 0;
+    for (u64 word = 0; word < WORDS; word++) k->sum += k->mixed[word] = mix(word, core(word, k->s[word]));
 }
 
 static int follow_row(work_t *k, const row_t *row) { /* hand over all that follows, or nothing; say why */
     u64 before[PARTS];
     memcpy(before, k->fill, sizeof before);
-    k->row = *row;
-    unpack(k->search, row, k->s);
-    k->sum = sum_of(k->s);
-    k->take = k->stopped = 0;
+    take_up(k, row);
     if (foreign(k->s) || follow(k)) k->stopped = STRAY;
     if (k->stopped) memcpy(k->fill, before, sizeof before);
     else
@@ -442,9 +489,7 @@ static void expand(search_t *search, u64 number) { /* follow states of a part, u
         memcpy(fill, k->fill, sizeof fill);
         for (u64 i = part->expanded + 1; i < part->level && i < part->expanded + BATCH && k->misses < MISSES; i++) {
             if (part->idle && part->idle[i - part->level_begin]) continue;
-            k->take = 0, k->stopped = 0, k->row = part->rows[i];
-            unpack(search, &part->rows[i], k->s);
-            k->sum = sum_of(k->s);
+            take_up(k, &part->rows[i]);
             follow(k);
             memcpy(k->fill, fill, sizeof fill);
         }
@@ -454,32 +499,79 @@ static void expand(search_t *search, u64 number) { /* follow states of a part, u
 static void take_in(search_t *search, u64 number) { /* enter what a part was handed */
     part_t *part = &search->parts[number];
     u64 more = 0;
+    part->by_count = 0;
+    part->looked = part->count; /* what somebody else offered was looked at there */
     for (u64 from = 0; from < PARTS; from++) more += search->work[from].fill[number];
-    if (part->count + more > part->room && !make_room(part, part->count + more)) {
+    if (more > part->by_room) {
+        u32 *by = realloc(part->by, more * sizeof *by);
+        if (by) part->by = by, part->by_room = more;
+        else {
+            part->failed = NO_MEMORY;
+            return;
+        }
+    }
+    int full = part->count + more > part->room;
+    int soon = search->crowded && part->count > part->room / 8 * 7 && part->room < MOST_STATES;
+    if ((full || soon) && !make_room(part, part->count + more)) {
         part->failed = NO_MEMORY;
         return;
     }
-    for (u64 from = 0; from < PARTS; from++) enter_all(part, search->work[from].box[number], search->work[from].fill[number]);
+    for (u64 from = 0; from < PARTS; from++) {
+        const work_t *k = &search->work[from];
+        enter_all(part, k->box[number], k->by[number], k->fill[number]);
+    }
 }
 
-static void look(search_t *search, u64 number) { /* look at the states that a part found since */
+/* Look at the states that a part found since. What a step does not affect is as it was before, and was looked at there. */
+static void look(search_t *search, u64 number) {
     part_t *part = &search->parts[number];
     work_t *k = &search->work[number];
-    for (; part->looked < part->count; part->looked++) {
-        unpack(search, &part->rows[part->looked], k->t);
-        if (foreign(k->t)) continue; /* looked at by who found it */
-        memset(k->seen, 0, sizeof k->seen);
-        watch(k->t, k->seen);
-        for (u64 group = 0; group < (MONITORS + 63) / 64; group++)
-            for (u64 left = k->seen[group] & search->wanted[group]; left; left &= left - 1) {
+    for (u64 found = 0; found < part->by_count; found++, part->looked++) {
+        int unpacked = 0;
+        for (u64 group = 0; group < GROUPS; group++)
+            for (u64 left = affects[part->by[found]][group] & search->wanted[group]; left; left &= left - 1) {
                 u64 monitor = group * 64 + __builtin_ctzll(left);
-                if (!k->first[monitor]) k->first[monitor] = part->looked + 1;
+                if (k->first[monitor]) continue;
+                if (!unpacked++) unpack(search, &part->rows[part->looked], k->t);
+                if (sees[monitor](k->t)) k->first[monitor] = part->looked + 1;
             }
     }
 }
 
+/* Threads wait for each other for some microseconds many thousand times, so they look before they sleep: for about as long
+   as it takes to fall asleep and to be woken. */
+enum { LOOKS = 1000 };
+
+static void meet(search_t *search, void (*finish)(search_t *)) { /* wait for all threads; the last one finishes first */
+    u64 turn = __atomic_load_n(&search->turn, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&search->waiting, 1, __ATOMIC_ACQ_REL) == search->threads) {
+        finish(search);
+        search->waiting = 0;
+        pthread_mutex_lock(&search->gate);
+        __atomic_store_n(&search->turn, turn + 1, __ATOMIC_RELEASE);
+        pthread_cond_broadcast(&search->turned);
+        pthread_mutex_unlock(&search->gate);
+        return;
+    }
+    for (int looks = 0; looks < LOOKS; looks++) {
+        if (__atomic_load_n(&search->turn, __ATOMIC_ACQUIRE) != turn) return;
+#if defined __x86_64__
+        __builtin_ia32_pause();
+#endif
+    }
+    pthread_mutex_lock(&search->gate);
+    while (__atomic_load_n(&search->turn, __ATOMIC_ACQUIRE) == turn) pthread_cond_wait(&search->turned, &search->gate);
+    pthread_mutex_unlock(&search->gate);
+}
+
+static u64 next_part(search_t *search) { return __atomic_fetch_add(&search->next, 1, __ATOMIC_RELAXED); }
+
+static void hand_over(search_t *search) { search->next = 0; }
+
 static void finish_round(search_t *search) {
     u64 open = 0, spread = 0;
+    search->next = 0;
+    search->crowded = 0;
     for (u64 number = 0; number < PARTS; number++) {
         part_t *part = &search->parts[number];
         search->log[2 * (search->rounds * PARTS + number)] = (u32)part->expanded;
@@ -487,29 +579,26 @@ static void finish_round(search_t *search) {
         if (part->failed > search->why) search->why = part->failed;
         open |= part->expanded < part->level;
         spread += part->expanded;
+        search->crowded |= part->count + PARTS * BATCH > part->room; /* all grow at once, so that no thread waits */
     }
     search->rounds++;
     if (search->why == DONE && (!open || spread >= search->until || search->rounds == search->log_room))
         search->why = -1;
 }
 
-typedef struct { search_t *search; int number; } thread_t;
-
 static void *rounds(void *given) {
-    thread_t *own = given;
-    search_t *search = own->search;
+    search_t *search = given;
     pthread_mutex_lock(&search->gate); /* until all threads are there */
     pthread_mutex_unlock(&search->gate);
     if (search->why != DONE) return 0;
     do {
-        for (u64 number = own->number; number < PARTS; number += search->threads) expand(search, number);
-        pthread_barrier_wait(&search->barrier);
-        for (u64 number = own->number; number < PARTS; number += search->threads) {
+        for (u64 number; (number = next_part(search)) < PARTS;) expand(search, number);
+        meet(search, hand_over);
+        for (u64 number; (number = next_part(search)) < PARTS;) {
             take_in(search, number);
             look(search, number);
         }
-        if (pthread_barrier_wait(&search->barrier) == PTHREAD_BARRIER_SERIAL_THREAD) finish_round(search);
-        pthread_barrier_wait(&search->barrier);
+        meet(search, finish_round);
     } while (search->why == DONE);
     return 0;
 }
@@ -595,17 +684,19 @@ static u64 *draw(work_t *k, walks_t *walks) { /* a step that changes the state, 
 int walk(search_t *search, walks_t *walks, u64 most, const u64 *wanted) {
     work_t *k = &search->work[0];
     const u64 *before = 0;
+    u64 by = STEPS; /* the step that leads to this state, if it was taken here */
     k->offered = (u64(*)[WORDS])walks->offered;
     for (u64 n = 0; n < most; n++) {
         memcpy(k->s, walks->state, sizeof k->s);
         if (foreign(k->s)) return LEFT;
-        memset(k->seen, 0, sizeof k->seen);
-        watch(k->s, k->seen);
         u64 sighted = 0;
-        for (u64 group = 0; group < (MONITORS + 63) / 64; group++) {
-            walks->seen[group] |= k->seen[group];
-            sighted |= k->seen[group] & wanted[group];
-        }
+        for (u64 group = 0; group < GROUPS; group++)
+            for (u64 left = affects[by][group]; left; left &= left - 1) {
+                u64 monitor = group * 64 + __builtin_ctzll(left), bit = left & -left;
+                if (!sees[monitor](k->s)) continue;
+                walks->seen[group] |= bit;
+                sighted |= wanted[group] & bit;
+            }
         if (sighted) return SIGHTED;
         if (walks->fresh_count + walks->memos > walks->fresh_room || 2 * (walks->count + walks->memos) > walks->places)
             return ASK;
@@ -618,6 +709,7 @@ int walk(search_t *search, walks_t *walks, u64 most, const u64 *wanted) {
             walks->stuck += !after;
         }
         before = after ? k->t : 0;
+        by = after ? k->taken[(after - *k->offered) / WORDS] : STEPS;
         if (after) {
             memcpy(k->t, k->s, sizeof k->t);
             memcpy(walks->state, after, sizeof k->s);
@@ -637,9 +729,14 @@ void finish(search_t *search) { /* give all memory back */
         if (part->slots) munmap(part->slots, part->mapped);
         free(part->idle);
         free(part->strays);
-        for (u64 owner = 0; owner < PARTS; owner++) free(search->work[number].box[owner]);
+        free(part->by);
+        for (u64 owner = 0; owner < PARTS; owner++) {
+            free(search->work[number].box[owner]);
+            free(search->work[number].by[owner]);
+        }
         free(search->work[number].numbers);
         free(search->work[number].order);
+        free(search->work[number].asked);
     }
     for (u64 word = 0; word < WORDS; word++) free(search->words[word].values), free(search->words[word].table);
     free(search->alike.memo);
@@ -666,20 +763,19 @@ int grow(search_t *search, u64 word) { /* make room for more values where it is 
     return more_values(words) ? 1 : -1;
 }
 
-int more_images(search_t *search, u64 places) { /* make room for more images; 0 if there is no memory */
+int more_ties(search_t *search, u64 places) { /* make room for more ties; 0 if there is no memory */
     alike_t *alike = &search->alike;
-    u64 *before = alike->memo, count = alike->memo_places;
-    alike->memo = malloc(places * 2 * WORDS * sizeof(u64));
+    u64 *before = alike->memo, count = alike->memo_places, bytes = TIE(alike) * sizeof(u64);
+    alike->memo = malloc(places * bytes);
     if (!alike->memo) {
         alike->memo = before;
         return 0;
     }
-    memset(alike->memo, 255, places * 2 * WORDS * sizeof(u64));
+    memset(alike->memo, 255, places * bytes);
     alike->memo_places = places;
 #if ALIKE
-    for (u64 i = 0; i < count; i++)
-        if (!EMPTY(before + i * 2 * WORDS))
-            memcpy(image_of(alike, before + i * 2 * WORDS), before + i * 2 * WORDS, 2 * WORDS * sizeof(u64));
+    for (u64 *tie = before; tie < before + count * TIE(alike); tie += TIE(alike))
+        if (!EMPTY(tie)) memcpy(place_of_tie(alike, tie), tie, bytes);
 #else
     (void)count;
 #endif
@@ -694,11 +790,12 @@ search_t *begin(u64 threads, u64 classes, u64 bundles, u64 length, const u64 **a
     search->alike.class_count = classes;
     search->alike.bundles = bundles;
     search->alike.length = length;
+    search->alike.rank_words = (bundles + RANKS_EACH - 1) / RANKS_EACH;
     search->alike.classes = alike[0];
     search->alike.pieces = alike[1];
     search->alike.columns = alike[2];
     search->alike.shared = alike[3];
-    int fine = more_images(search, 1 << 8);
+    int fine = more_ties(search, 1 << 8);
     for (u64 word = 0; word < WORDS; word++) {
         pthread_mutex_init(&search->words[word].adding, 0);
         search->words[word].last = VALUES - 1;
@@ -709,11 +806,13 @@ search_t *begin(u64 threads, u64 classes, u64 bundles, u64 length, const u64 **a
         k->search = search;
         k->numbers = calloc(bundles * length + 1, sizeof(u64));
         k->order = calloc(bundles + 1, sizeof(u64));
+        k->asked = calloc(ASKED(&search->alike), sizeof(u64));
         for (u64 owner = 0; owner < PARTS; owner++) {
             k->box[owner] = malloc((BATCH + STEPS + 1) * sizeof(row_t));
-            fine &= k->box[owner] != 0;
+            k->by[owner] = malloc((BATCH + STEPS + 1) * sizeof(u32));
+            fine &= k->box[owner] && k->by[owner];
         }
-        fine &= k->numbers && k->order && make_room(&search->parts[number], 1 << 12);
+        fine &= k->numbers && k->order && k->asked && make_room(&search->parts[number], 1 << 12);
     }
     if (fine) return search;
     finish(search);
@@ -731,7 +830,7 @@ u64 add(search_t *search, const u64 *states, u64 count, unsigned char *owners) {
         owners[i] = (unsigned char)((sum ^ sum >> 32) % PARTS);
         part_t *part = &search->parts[owners[i]];
         if (part->count == part->room && !make_room(part, part->count + 1)) return ~(u64)0;
-        enter_all(part, &row, 1);
+        enter_all(part, &row, 0, 1);
         part->looked = part->count; /* by whoever found it */
     }
     return count;
@@ -764,12 +863,13 @@ u64 strays(search_t *search, u64 number, u64 *states) { /* the states to be expa
     return count;
 }
 
-void images(search_t *search, u64 count, const u64 *pairs) { /* tell what stands for states; there has to be room */
+void note_ties(search_t *search, u64 count, const u64 *ties) { /* tell how ties are broken; there has to be room */
 #if ALIKE
-    for (const u64 *pair = pairs; pair < pairs + count * 2 * WORDS; pair += 2 * WORDS)
-        memcpy(image_of(&search->alike, pair), pair, 2 * WORDS * sizeof(u64));
+    u64 size = TIE(&search->alike);
+    for (const u64 *tie = ties; tie < ties + count * size; tie += size)
+        memcpy(place_of_tie(&search->alike, tie), tie, size * sizeof(u64));
 #else
-    (void)search, (void)count, (void)pairs;
+    (void)search, (void)count, (void)ties;
 #endif
 }
 
@@ -824,24 +924,21 @@ int run(search_t *search, u64 until, const u64 *wanted) {
         search->log_room = room;
     }
     pthread_t threads[PARTS];
-    thread_t own[PARTS];
     search->until = until;
     search->why = DONE;
-    memcpy(search->wanted, wanted, (MONITORS + 63) / 64 * sizeof(u64));
+    memcpy(search->wanted, wanted, sizeof search->wanted);
     int started = 1;
-    pthread_barrier_init(&search->barrier, 0, (unsigned)search->threads);
+    search->next = 0;
     pthread_mutex_init(&search->gate, 0);
+    pthread_cond_init(&search->turned, 0);
     pthread_mutex_lock(&search->gate);
-    for (; started < search->threads; started++) {
-        own[started] = (thread_t){search, started};
-        if (pthread_create(&threads[started], 0, rounds, &own[started])) break;
-    }
+    while (started < search->threads && !pthread_create(&threads[started], 0, rounds, search)) started++;
     if (started < search->threads) search->why = NO_MEMORY;
     pthread_mutex_unlock(&search->gate);
-    own[0] = (thread_t){search, 0};
-    rounds(&own[0]);
+    rounds(search);
     for (int number = 1; number < started; number++) pthread_join(threads[number], 0);
-    pthread_barrier_destroy(&search->barrier);
+    pthread_cond_destroy(&search->turned);
+    pthread_mutex_destroy(&search->gate);
     return search->why < 0 ? DONE : search->why;
 }
 
@@ -879,9 +976,9 @@ u64 logged(const search_t *search, u32 *log) { /* the log of rounds, if there is
     return search->rounds;
 }
 
-/* Find the first state of some that another one follows. Returns its number from 1 on, or 0; ~0 if it is not known yet
-   what stands for a state. */
-u64 predecessor(search_t *search, u64 number, u64 first, u64 end, const u64 *target) {
+/* Find the first state of some that another one follows, and mark the steps that lead from it to that. Returns its number
+   from 1 on, or 0; ~0 if it is not known yet what stands for a state. */
+u64 predecessor(search_t *search, u64 number, u64 first, u64 end, const u64 *target, unsigned char *led) {
     work_t *k = &search->work[number];
     u64 sum = sum_of(target), owner = (sum ^ sum >> 32) % PARTS;
     row_t row = {{0}};
@@ -894,8 +991,10 @@ u64 predecessor(search_t *search, u64 number, u64 first, u64 end, const u64 *tar
         memcpy(fired, k->fired, sizeof fired);
         if (follow_row(k, &search->parts[number].rows[i]) == MISSING) return ~(u64)0;
         memcpy(k->fired, fired, sizeof fired);
+        int found = 0;
         for (u64 each = 0; each < k->fill[owner]; each++)
-            if (!memcmp(&k->box[owner][each], &row, sizeof row)) return i + 1;
+            if (!memcmp(&k->box[owner][each], &row, sizeof row)) found = led[k->by[owner][each]] = 1;
+        if (found) return i + 1;
     }
     return 0;
 }
@@ -915,8 +1014,9 @@ u64 orbits(search_t *search, u64 number, u64 first, u64 count, u64 order, unsign
             for (u64 at = alike->classes[each] + 1; at < alike->classes[each + 1]; at++)
                 ties *= compared(k, k->order[at], k->order[at - 1]) ? (alike_so_far = 1) : ++alike_so_far;
         }
-        open[i] = foreign(k->t) || (have_shared(k, k->t) && ties != 1);
-        if (!open[i]) total += order / ties;
+        const u64 *tie = tie_of(k, k->t);
+        open[i] = foreign(k->t) || (tie && EMPTY(tie));
+        if (!open[i]) total += order / (tie ? tie[TIE(alike) - 1] : ties);
     }
     return total;
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -73,6 +73,8 @@ class NativeSearch(PackedSearch):
         self._found_here: dict[tuple[int, int], int] = {}
         """For each state that Python found, by its part and place, the number of the one that it follows."""
         self._seen_here: dict[int, tuple[int, int]] = {}
+        self._origins: dict[int, tuple[int, frozenset[str]]] = {}
+        """For states on a way back, from which state each was found, and by which actions."""
 
     def run(self) -> str | None:
         """Search; return what stopped the search before everything was found, memory that is not there among it."""
@@ -250,7 +252,13 @@ class NativeSearch(PackedSearch):
         place = self._machine.place_of(position)
         if place in self._found_here:
             return self._found_here[place]
-        return self._machine.origin(position, np.concatenate([self._rounds, self._machine.log()]))
+        if position not in self._origins:  # ways have their beginnings in common
+            log = np.concatenate([self._rounds, self._machine.log()])
+            self._origins[position] = self._machine.origin(position, log)
+        return self._origins[position][0]
+
+    def _actions_to(self, position: int) -> Container[str]:
+        return self._origins[position][1] if position in self._origins else super()._actions_to(position)
 
     def _stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
         if self._machine is None:

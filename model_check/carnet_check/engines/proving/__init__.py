@@ -1,1 +1,1 @@
-"""What engines share that prove claims obligation by obligation."""
+"""The common parts of engines that prove claims obligation by obligation."""

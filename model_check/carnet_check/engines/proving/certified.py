@@ -1,10 +1,10 @@
-"""Claims proved by the certificates beside a specification, so that no solver is asked what they prove.
+"""Claims proved by the certificates beside a specification, so that no solver is needed for them.
 
-Workers write the obligations as text and follow the certificates with the kernel. Designs of one family have many
-obligations in common, word for word, so each worker takes a part of the obligations of all designs.
+Workers generate the texts of obligations and have the kernel check the certificates. Designs of one family have many
+obligations with equal texts, so each worker takes a part of the obligations of all designs.
 
-A proof rests on the hypotheses that its certificate uses. No certificate says which updates of defences it needs: all
-that it may need are named.
+A proof depends on the hypotheses that its certificate uses. A certificate does not say which updates of defences it
+needs, so all that it may need are listed.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ from carnet_spec.language import SpecificationError
 MOST_TOKENS = 1_000_000
 """The most tokens that a certificate may have."""
 FEW = 1_000
-"""Fewer certificates than this are followed sooner than a process is started."""
+"""Checking fewer certificates than this takes less time than starting a process."""
 BATCH = 100
 """How many judgements a worker sends at once."""
 FRESH = "fresh:values differ"
-"""Induction names what is drawn fresh together; certificates name each pair."""
+"""Induction's name for the hypothesis about all values drawn fresh; certificates name each pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertifiedDesign:
-    """What certificates prove of one design: an answer to each obligation of the layers that were asked for.
+    """What certificates prove of one design: an answer to each obligation of the requested layers.
 
     Attributes:
-        seconds: how long it took to judge the certificates of all designs that were asked for.
-        liveness: the properties that certificates prove, lemmas included.
-        spoilt: the certificates of conditions of liveness that prove nothing, and why.
+        seconds: the time of checking the certificates of all requested designs.
+        liveness: the properties that certificates prove, including the lemmas that they use.
+        spoilt: the refused certificates of liveness conditions, and why they are refused.
     """
 
     composition: Composition
@@ -71,7 +71,7 @@ class CertifiedDesign:
     def answers(self, threat: str) -> Mapping[str, SolverAnswer]:
         """Return what certificates prove under a threat model, or under none, by the ids that induction uses.
 
-        What is proved under none is proved under each; what uses no axiom of the only threat model needs none.
+        A proof under none is valid under each. A proof that uses no axiom of the only threat model is valid under none.
         """
         found: dict[str, SolverAnswer] = {}
         alone = not self.composition.layers[0].claims
@@ -87,9 +87,9 @@ class CertifiedDesign:
         return found
 
     def standings(self) -> Iterator[InvariantStatus]:
-        """Yield that each invariant is proved, and where: every obligation has a certificate that was accepted.
+        """Yield the status *proved* of each invariant and its layer: every obligation has an accepted certificate.
 
-        Threat models come in the order in which induction would go through them, those with few axioms first.
+        Threat models are in the order that induction uses, those with few axioms first.
         """
         protocol = self.composition.layers[0].protocol
         lemmas = {lemma.name for lemma in protocol.lemmas}
@@ -107,7 +107,7 @@ def _of_threat(answer: SolverAnswer) -> bool:
 
 
 class _Design(NamedTuple):
-    """A design by its names and digest, and the threat models under which something is to be proved."""
+    """A design by its names and digest, with the threat models under which there are claims to prove."""
 
     reference: str
     variant: str
@@ -117,7 +117,7 @@ class _Design(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Every ``of``-th obligation of some designs, of the general layer and of those of their threat models."""
+    """A part of the work: every ``of``-th obligation of all layers of some designs."""
 
     place: Path
     designs: tuple[_Design, ...]
@@ -130,7 +130,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Judgement:
-    """Why the certificate of an obligation proves nothing, or else the hypotheses that it uses."""
+    """Why the certificate of an obligation is refused, or else the hypotheses that it uses."""
 
     variant: str
     obligation: str
@@ -139,9 +139,9 @@ class _Judgement:
 
 
 def certified(source: Source, plans: Sequence[Plan], jobs: int) -> tuple[dict[str, CertifiedDesign], tuple[str, ...]]:
-    """Have workers judge the certificates of what is to be proved; return what they prove, by variant, and remarks.
+    """Have workers check the certificates of the claims to prove; return what they prove, by variant, and notes.
 
-    A design without certificates, or of which something cannot be certified, is left out.
+    A design without certificates, or with a construct that cannot be certified, is left out.
     """
     place = place_of(source)
     if place is None or not place.is_file():

@@ -11,8 +11,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-import networkx
-
 from carnet_check.exports.ground.conditions import (
     ChoiceOrder,
     Condition,
@@ -318,6 +316,8 @@ def _woken_by(clause: Clause, place: Place, values: Iterable[Value]) -> bool:
 
 
 def _inchoice_order(woken: Mapping[Place, tuple[Clause, ...]]) -> Iterator[Group]:
+    import networkx  # it takes a tenth of a short search, which has its code already and writes none out
+
     graph = networkx.DiGraph()
     graph.add_nodes_from(woken)
     for fact, clauses in woken.items():

@@ -40,7 +40,9 @@ def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Pa
     """Write a page for each of ``attacks``, which need not belong to a run, and an ``index.html`` with links to them.
 
     Args:
-        attacks: the attacks in the form of a run folder; a field ``replay`` may have the command that replays one.
+        attacks: the attacks in the form of a run folder, each with a
+            :func:`~carnet_check.attacks.regression.card` as ``card``; a field ``replay`` may have the command that
+            replays one.
         heading: the heading of the index.
         folder: the folder for the pages.
 
@@ -48,7 +50,7 @@ def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Pa
         UsageError: a file cannot be written.
     """
     common = {"spec": {"protocol": heading}, "closing": None, "gallery": True}
-    shown = [{**views.attack(attack), "replay": attack.get("replay", "")} for attack in attacks]
+    shown = [{**views.attack(each), "replay": each.get("replay", ""), "card": each["card"]} for each in attacks]
     pages = {attack["page"]: _render("attack.html", {**common, "attack": attack}) for attack in shown}
     pages[INDEX] = _render("gallery.html", {**common, "heading": heading, "attacks": shown})
     _write(folder, pages, views.search_attacks(attacks))
@@ -93,6 +95,7 @@ def _write(folder: Path, pages: Mapping[str, str], index: Sequence[Mapping[str, 
 def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **_common(run),
+        "claimed": views.claimed(run),
         "overview": views.overview(run),
         "variants": [views.variant(run, each) for each in run.spec["variants"]],
         "attacks": [views.attack_summary(each) for each in run.attacks],

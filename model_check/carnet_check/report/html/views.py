@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from carnet_check.report import claimed as one_page
 from carnet_check.report.run_folder import Run
 from carnet_check.verification.outcome import UNREACHED, cti_lines, unproved
 from carnet_check.wording import as_file_name, attack_name, file_name
@@ -28,6 +29,28 @@ def attack_page(attack: Values) -> str:
 def claim_anchor(variant: str, claim: str) -> str:
     """Return the URL fragment of a claim; it is a permanent link."""
     return f"claim-{variant}-{claim}"
+
+
+def claimed(run: Run) -> dict[str, Any] | None:
+    """Return what is claimed and what holds on one page, in words, or nothing for a run that did not keep the words."""
+    words = run.spec.get("claimed")
+    if words is None:
+        return None
+    rows = run.verdicts
+    return {
+        "legend": one_page.legend(rows),
+        "tables": one_page.claim_tables(words, rows),
+        "threats": [*one_page.threats_of(words).items()],
+        "in_the_end": one_page.in_the_end(words, rows),
+        "of_no_step": [(claim, "; ".join(said)) for claim, said in one_page.of_no_step(words, rows)],
+        "violated": [(claim, ", ".join(threats)) for claim, threats in one_page.violated(words, rows)],
+        "assumed": [
+            (" ".join(filter(None, (each.id, each.short))), each.sentence, each.used_by)
+            for each in one_page.assumed(words, rows)
+        ],
+        "simulated": one_page.simulated(words),
+        "services": [(each["title"], each["available"]) for each in words["services"]],
+    }
 
 
 # -- the claims of a variant -----------------------------------------------------------------------

@@ -55,8 +55,8 @@ def honesty(protocol: Protocol) -> Findings:
                     if action.actor not in fact.args:
                         yield (
                             at(action, guard),
-                            f"lets the {action.by.name} act only where {fact.symbol.name} says so of somebody else, "
-                            "which no party sees and which never changes: assume it in an axiom, or check evidence",
+                            f"lets the {action.by.name} act only if {fact.symbol.name} holds of somebody else, a fixed "
+                            "fact that no party can read: state it as an axiom, or check evidence",
                         )
 
 

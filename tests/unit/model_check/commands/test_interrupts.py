@@ -21,7 +21,6 @@ from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
 pytestmark = pytest.mark.processes
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 COMMAND = [sys.executable, "-c", "from carnet_check.cli import main; main()"]
 LONG = {
     "verify": ("verify", "gpu-travelling", "--jobs", "2"),
@@ -97,7 +96,7 @@ def at_work(process: int) -> bool:
 
 
 @pytest.mark.mends("N10", "L3")
-@pytest.mark.parametrize("ending", SIGNALS, ids=lambda each: each.name)
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name)
 def test_verify_ends_with_its_workers_and_leaves_none(temporary: Path, tmp_path: Path, ending: signal.Signals) -> None:
     command = (*LONG["verify"], "--out", str(tmp_path / "run"))
     code, said, started = stopped(command, temporary, ending, group=ending is signal.SIGHUP)
@@ -110,8 +109,14 @@ def test_verify_ends_with_its_workers_and_leaves_none(temporary: Path, tmp_path:
 
 
 @pytest.mark.mends("L3", "N9")
-@pytest.mark.parametrize("ending", SIGNALS, ids=lambda each: each.name)
-@pytest.mark.parametrize("command", ["explore", "attack"])
+@pytest.mark.parametrize(
+    ("command", "ending"),
+    [
+        ("explore", signal.SIGINT),
+        ("explore", signal.SIGTERM),
+        ("attack", signal.SIGHUP),
+    ],
+)
 def test_a_search_ends_and_says_what_it_covered(temporary: Path, command: str, ending: signal.Signals) -> None:
     code, said, _ = stopped((*LONG[command], "--json"), temporary, ending, group=False)
     assert code == 130

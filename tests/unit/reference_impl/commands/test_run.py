@@ -399,8 +399,14 @@ def test_a_trace_that_nobody_keeps_is_judged_all_the_same() -> None:
     assert Path("/dev/null").is_char_device()
 
 
-@pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=str)
-@pytest.mark.parametrize("processes", [(), ("--processes",)], ids=["one process", "several"])
+@pytest.mark.parametrize(
+    ("given", "processes"),
+    [
+        (signal.SIGINT, ("--processes",)),
+        (signal.SIGTERM, ()),
+        (signal.SIGHUP, ("--processes",)),
+    ],
+)
 def test_a_run_that_is_stopped_says_what_is_left_and_leaves_nothing_else(
     given: signal.Signals, processes: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -480,7 +486,6 @@ def in_session(session: int) -> list[int]:
         ("run in processes", signal.SIGTERM, os.kill),
         ("sweep", signal.SIGINT, os.killpg),
         ("sweep", signal.SIGTERM, os.kill),
-        ("sweep", signal.SIGHUP, os.killpg),
     ],
 )
 def test_a_command_that_is_stopped_leaves_nothing(
@@ -596,3 +601,8 @@ def test_keys_that_reach_their_limit_are_followed_by_others_each_of_which_is_tol
 @pytest.mark.slow
 def test_processes_tell_of_the_keys_at_both_ends_too() -> None:
     agreed(usage("--holders", 1, "--rounds", 2, "--processes"))
+
+
+def test_a_model_is_saved_as_often_as_is_asked_for() -> None:
+    asked = RunRequest(2, 2, "ratchet")
+    assert (asked.deployment.save_every, replace(asked, save_every=3).deployment.save_every) == (0, 3)

@@ -349,8 +349,8 @@ def test_the_command_refuses_what_nobody_claims_and_says_where() -> None:
     marks, bell_line = (next(n for n, line in enumerate(lines, 1) if each in line) for each in ("marked = ", "rings."))
     assert ran.code == 2
     said = ran.json["error"]["complaints"]
-    assert said[0].startswith(f"bell.py:{marks}: main: no verdict would mean anything: two-runs: symbol marked: ")
-    assert said[1].startswith(f"bell.py:{bell_line}: main: no verdict would mean anything: two-runs: action ring: ")
+    assert said[0].startswith(f"bell.py:{marks}: main: no verdict would be sound: two-runs: symbol marked: ")
+    assert said[1].startswith(f"bell.py:{bell_line}: main: no verdict would be sound: two-runs: action ring: ")
     assert "no claim under post says that it does not: claim together('ring'), or accept it" in said[1]
 
 

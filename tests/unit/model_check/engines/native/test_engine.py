@@ -269,6 +269,23 @@ def test_more_is_looked_for_than_a_word_has_bits(
     assert [len(found.goals[goal.name].steps) for goal in goals] == [*range(1, LAMPS + 1)]
 
 
+def test_a_way_takes_the_first_of_the_actions_that_lead_on(folder: Path) -> None:
+    """Two actions light the lamp, and the explicit engine tries them in the order in which they are written."""
+    draft = Draft("lamp", "A lamp")
+    draft.threat("none", "nobody puts it out")
+    lamp = flag("lamp", of=LAMPLIGHTER, says="the lamp is lit")
+    for number in range(2):
+        draft.action(by=LAMPLIGHTER, says="The lamp is lit.", source="tests")(lit_after(number, None, lamp))
+    goal = Goal("light", (), lamp.term, "it is lit")
+    at_once = functools.partial(NativeSearch, hand_over_at=1)
+    expected, found = (
+        explore(draft.protocol(), Instance(elements={}), invariants=(), goals=[goal], packed=packed)
+        for packed in (PackedSearch, at_once)
+    )
+    assert found.goals == expected.goals
+    assert [step.action for step in found.goals["light"].steps] == ["light_0"]
+
+
 def test_the_compiler_of_the_extra_is_taken_where_the_machine_has_none(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

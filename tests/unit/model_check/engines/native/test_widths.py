@@ -153,6 +153,15 @@ def test_a_rule_has_the_number_of_what_is_looked_for_as_its_name() -> None:
     assert list(found.violations) == ["never begun"]
 
 
+def test_what_only_a_conclusion_shows_is_seen() -> None:
+    """The step writes nothing that the claim reads; what is deduced after it is all that does."""
+    begin = act("begin", [], insert(BEGUN))
+    rule = replace(act("see", [Apply(BEGUN, ())], insert(LIT, X), params=(X,)), deduction=True)
+    claim = Invariant("nothing is lit", (X,), Not(Apply(LIT, (X,))))
+    found = agree(protocol(begin, rule, symbols=(BEGUN, LIT)), lamps(1), claim)
+    assert list(found.violations) == ["nothing is lit"]
+
+
 def test_places_are_asked_about_after_and_within_each_other_and_nothing_is_nested_so_deep() -> None:
     """Each step asks about a lamp of its own, and the last ones about all of them; nor are calls."""
     lit = [Apply(LIT, (each,)) for each in (X, Y)]

@@ -318,17 +318,17 @@ ABOUT_MEANING: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "an honest neighbour": (
         "honesty",
         (act(given(lambda a, k: own(a, k) & ~corrupt(a))),),
-        "lets the party act only where corrupt says so of somebody else",
+        "lets the party act only if corrupt holds of somebody else",
     ),
     "honest neighbours": (
         "honesty",
         (act(given(lambda a, k: forall(lambda x: ~corrupt(x), Agent))),),
-        "corrupt says so",
+        "corrupt holds of somebody else",
     ),
     "an actor among the honest": (
         "honesty",
         (act(_acting_where(lambda a, b: ~corrupt(a) & ~corrupt(b))),),
-        "guard 'actor': lets the party act only where corrupt says so",
+        "guard 'actor': lets the party act only if corrupt holds",
     ),
     "a ghost as a fact of the world": (
         "ghost-worlds",
