@@ -1,6 +1,6 @@
-"""``carnet attest``: appraise evidence of real hardware; each format is a subcommand, made from what it registered.
+"""``carnet attest``: appraise evidence of real hardware; each registered evidence format is a subcommand.
 
-``--ear FILE --key FILE`` writes what an appraisal found as a signed attestation result.
+``--ear FILE --key FILE`` writes the result of an appraisal as a signed attestation result.
 """
 
 from __future__ import annotations
@@ -47,28 +47,28 @@ FURTHER: Final = {
     "live": ("carnet_ref.commands.live:live", "Collect the evidence of this machine and appraise it (also --live)."),
     "policy": ("carnet_ref.commands.policy:policy", "Show what a policy asks for, and which keys there are."),
 }
-"""Subcommands that appraise no file: where each is, as ``module:name``, and what it does, in one line."""
+"""Subcommands that appraise no file: the ``module:name`` of each, and its help in one line."""
 LIVE: Final = "--live"
 """Another name of the subcommand ``live``."""
 ANY: Final = "FILE"
-"""The name by which the command for files of any kind is found; it is not listed, and no file is taken for it."""
+"""The internal name of the command for files of any kind; it is not listed, and no file is mistaken for it."""
 ANY_PLACE: Final = "carnet_ref.commands.attest_any:any_files"
 EVIDENCE: Final = "evidence"
-"""What steps call the argument that is given several times, where more of it brings them further."""
+"""The name that steps use for the repeatable argument if further evidence would help them."""
 ACCEPTED = 0
 REFUSED = 1
 MARKS = {True: "ok", False: "REFUSED", None: "-"}
 WIDTH = 22
 DELETE: Final = "\x7f"
-"""The one control character that is not escaped in JSON; outside of strings it never stands there."""
+"""The one control character that JSON does not escape; it never occurs outside of strings."""
 MOST_BYTES: Final = 1 << 24
-"""The largest file that is read; no report, chain, manifest or collateral of a real device comes near it."""
+"""The most bytes of a file; reports, chains, manifests and collateral of real devices are far smaller."""
 MOST_FILES: Final = 64
-"""The most files that are read out of one folder."""
+"""The most files that are read from one folder."""
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
-"""The times that a token can have; the last leaves room for an expiry."""
+"""The range of times in a token; the latest leaves room for an expiry."""
 EAR_PROFILES: Final = ("draft", "veraison")
-"""The profiles that results can have, by their names in small letters."""
+"""The profiles of results, by their names in lower case."""
 PRESET_ID: Final = "carnet-{}:{}"
 """The id of a preset of a format."""
 readable = click.Path(path_type=Path)
@@ -89,12 +89,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def parameter(option: Option) -> str:
-    """Return the name of the parameter that click passes an option's value by; it is no other option's."""
+    """Return the name of click's parameter for an option; it is unique among options."""
     return f"given_{option.name.replace('-', '_')}"
 
 
 def click_option(option: Option) -> Any:
-    """Return the option as click knows it."""
+    """Return the click option for an option of a format."""
     several = option.kind is OptionKind.FILES
     kinds = {OptionKind.HEX: str, OptionKind.NUMBER: click.IntRange(min=0), OptionKind.TEXT: str}
     metavar = {OptionKind.HEX: "HEX", OptionKind.NUMBER: "N", OptionKind.TEXT: "TEXT"}.get(option.kind, "FILE")
@@ -103,9 +103,9 @@ def click_option(option: Option) -> Any:
 
 
 def values(words: Mapping[Option, Any]) -> dict[str, Value]:
-    """Return what the words of options stand for, by the options' names.
+    """Return the values of options, parsed from their words, by the options' names.
 
-    Raises UsageError if a file cannot be read, or digits stand for something else.
+    Raises UsageError if a file cannot be read, or hexadecimal digits are malformed.
     """
     return {option.name: _value(option, word) for option, word in words.items()}
 
@@ -124,14 +124,14 @@ def _value(option: Option, word: Any) -> Value:
 
 
 def policy_given(form: AnyFormat, path: Path | None) -> object:
-    """Return the policy in the file or of the preset, or the format's default. Raises UsageError if there is none."""
+    """Return the policy of the file or preset, or the format's default. Raises UsageError if there is none."""
     return form.default_policy if path is None or form.policy is None else effective_policy(form.policy, path).policy
 
 
 def effective_policy(form: PolicyForm[Any], path: Path) -> EffectivePolicy[Any]:
-    """Return the policy in the file, or the preset of this name, with what it inherits.
+    """Return the policy of the file, or the preset of this name, with inherited settings.
 
-    Raises UsageError if the file has none, or there is a preset and a file of this name.
+    Raises UsageError if the file has no policy, or there are a preset and a file of this name.
     """
     from carnet_ref.attestation.policies import policy_object
     from carnet_ref.wire import MalformedError
@@ -144,7 +144,7 @@ def effective_policy(form: PolicyForm[Any], path: Path) -> EffectivePolicy[Any]:
 
 
 def preset_named(path: Path) -> Preset | None:
-    """Return the preset of this name, if it is one's. Raises UsageError if there is such a file, too."""
+    """Return the preset of this name, or None. Raises UsageError if there is a file of this name, too."""
     from carnet_ref.attestation.policies import Preset
 
     preset = next((each for each in Preset if each == str(path)), None)
@@ -154,7 +154,7 @@ def preset_named(path: Path) -> Preset | None:
 
 
 def said(words: Mapping[Option, Any]) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
-    """Return each option that was given, with its word: those that are given once, then those of several files."""
+    """Return each given option with its word: first options with one value, then those with several files."""
     single = [(option.flag, word) for option, word in words.items() if option.kind is not OptionKind.FILES]
     several = [
         (option.flag, each) for option, word in words.items() if option.kind is OptionKind.FILES for each in word
@@ -163,17 +163,17 @@ def said(words: Mapping[Option, Any]) -> tuple[list[tuple[str, object]], list[tu
 
 
 class Issuer(NamedTuple):
-    """Writes results to a file, signed by a key."""
+    """Writes signed attestation results to a file."""
 
     path: Path
     """The file."""
     key: SigningKey
     """The key."""
     profile: str
-    """The name of the profile that they have."""
+    """The name of the results' profile."""
 
     def issue(self, appraised: AppraisalRecord, profiles: Profiles) -> None:
-        """Write the result. Raises UsageError if no token can have it, or it could not be written."""
+        """Write the result. Raises UsageError if a token cannot express it, or the file cannot be written."""
         from carnet_ref.attestation.jose import OLDER_TYPE, TYPE, signed_token
         from carnet_ref.attestation.results import EarProfile, claims_set
 
@@ -185,9 +185,9 @@ class Issuer(NamedTuple):
 
 
 def issuer_given(ear: Path | None, key: Path | None, profile: str | None) -> Issuer | None:
-    """Return what writes the result, if one is asked for.
+    """Return the issuer of the requested result, or None if none is requested.
 
-    Raises UsageError if a file or a key is missing or of no use.
+    Raises UsageError if an option is missing, or a file or a key cannot be used.
     """
     if ear is None and key is None and profile is None:
         return None
@@ -202,7 +202,7 @@ def issuer_given(ear: Path | None, key: Path | None, profile: str | None) -> Iss
 
 
 def with_ear_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options that ask for a signed result."""
+    """Add the options for a signed result to a command."""
     key = click.option(
         "--key", type=readable, metavar="FILE", help="The private key in PEM, on P-256 or P-384, that signs it."
     )
@@ -218,7 +218,7 @@ def with_ear_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def policy_id(kind: str, path: Path | None) -> str:
-    """Return an id of the policy in a file, of a preset, or of a format's default."""
+    """Return the id of a policy: of a file, of a preset, or of a format's default."""
     preset = None if path is None else preset_named(path)
     if path is None or preset is not None:
         return PRESET_ID.format(preset or "default", kind)
@@ -226,7 +226,7 @@ def policy_id(kind: str, path: Path | None) -> str:
 
 
 def contents(path: Path) -> bytes:
-    """Return what is in the file. Raises UsageError if it cannot be read, or is larger than any evidence."""
+    """Return the bytes of a file. Raises UsageError if it cannot be read, or is larger than any evidence."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -238,10 +238,10 @@ def contents(path: Path) -> bytes:
 
 
 def contents_of_all(path: Path) -> tuple[bytes, ...]:
-    """Return what is in the file or, if it is a folder, in each file of it, in the order of their names.
+    """Return the bytes of a file or, for a folder, of each file in it, in the order of their names.
 
-    Folders in the folder and names that begin with a dot are passed over. Raises UsageError if a file cannot be read or
-    is larger than any evidence, or a folder has none or too many.
+    Subfolders and names that begin with a dot are ignored. Raises UsageError if a file cannot be read or is larger than
+    any evidence, or a folder has no files or too many.
     """
     if not path.is_dir():
         return (contents(path),)
@@ -255,9 +255,9 @@ def contents_of_all(path: Path) -> tuple[bytes, ...]:
 
 
 def instant(text: str | None) -> datetime:
-    """Return the time that ``--at`` names; without it, now.
+    """Return the time that ``--at`` names; without it, the present time.
 
-    Raises UsageError if it names none, or one that has no year from 1 to 9999 in UTC.
+    Raises UsageError if the text is no time, or its year in UTC is not from 1 to 9999.
     """
     if text is None:
         return datetime.now(UTC).replace(microsecond=0)
@@ -269,7 +269,7 @@ def instant(text: str | None) -> datetime:
 
 
 def written(time: datetime) -> str:
-    """Return ``time``, which is in UTC, as ``--at`` takes it."""
+    """Return ``time``, which is in UTC, in the format of ``--at``."""
     return time.replace(tzinfo=None).isoformat() + "Z"
 
 
@@ -287,9 +287,9 @@ def anchors_given(path: Path | None) -> Anchors:
 
 
 def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
-    """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for, or at least one if that is 0.
+    """Return the bytes of hexadecimal digits, the value of ``flag``: ``length`` bytes, or at least one if that is 0.
 
-    ``0x`` may stand before them. Raises UsageError if they stand for none, or for another number of bytes.
+    The prefix ``0x`` is allowed. Raises UsageError if the text is malformed, or has another number of bytes.
     """
     from carnet_ref.attestation.documents import from_hexadecimal
 
@@ -307,7 +307,7 @@ def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
 
 
 def as_object(appraisal: Appraisal, at: datetime, rerun: Sequence[str]) -> dict[str, object]:
-    """Return the appraisal as JSON has it."""
+    """Return the appraisal as JSON values."""
     steps = [
         {
             "id": step.id,
@@ -339,7 +339,7 @@ def as_object(appraisal: Appraisal, at: datetime, rerun: Sequence[str]) -> dict[
 
 
 def layers_as_json(layers: Iterable[Layer]) -> list[dict[str, str]]:
-    """Return layers as JSON has them."""
+    """Return layers as JSON values."""
     return [{"layer": layer.role.value, "name": layer.name} for layer in layers]
 
 
@@ -349,7 +349,7 @@ def print_json(value: Mapping[str, object]) -> None:
 
 
 def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool, *, in_full: bool = False) -> int:
-    """Print the appraisal, ``in_full`` with what the evidence is and what is missing, and return the exit code."""
+    """Print the appraisal, and return the exit code; ``in_full`` adds the evidence's layers and missing inputs."""
     if as_json:
         print_json(as_object(appraisal, at, rerun))
     else:
@@ -372,18 +372,18 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
 
 
 def show_layers(layers: Iterable[Layer]) -> None:
-    """Print what evidence is, layer by layer."""
+    """Print the format of evidence, layer by layer."""
     for layer in layers:
         _say(f"{'is':<8}{layer.role.value:<{WIDTH}}  ", layer.name)
 
 
 def layers_of(files: Iterable[bytes]) -> list[Layer]:
-    """Return what files seem to be, each layer once."""
+    """Return the recognised layers of files, without repetition."""
     return list(dict.fromkeys(layer for data in files for part in parts_of(data) for layer in part.layers))
 
 
 def unappraised(error: UsageError, layers: Iterable[Layer], at: datetime, rerun: Sequence[str]) -> dict[str, object]:
-    """Return what JSON has of evidence that was not appraised: no step, and why."""
+    """Return the JSON object for evidence that was not appraised: without steps, and with the reason."""
     from carnet_ref.attestation.appraisal import Appraisal
 
     needed: dict[str, list[str]] = {error.option: []} if isinstance(error, NeedsOptionError) else {}
@@ -394,7 +394,7 @@ def unappraised(error: UsageError, layers: Iterable[Layer], at: datetime, rerun:
 def show_what_is_needed(
     error: NeedsOptionError, layers: Sequence[Layer], at: datetime, rerun: Sequence[str], as_json: bool
 ) -> int:
-    """Print what evidence is, and that it is not appraised without an option; return the exit code."""
+    """Print the layers of evidence, and which option its appraisal needs; return the exit code."""
     if as_json:
         print_json(unappraised(error, layers, at, rerun))
     else:
@@ -406,12 +406,12 @@ def show_what_is_needed(
 
 
 def _say_more(option: str, why: str) -> None:
-    """Print what can be given for more: an option, or further evidence where that is an argument."""
+    """Print which further input would help: an option, or further evidence as an argument."""
     _say(f"{'more':<8}{option.upper() if option == EVIDENCE else f'--{option}':<{WIDTH}}  ", why)
 
 
 def _claims_apart(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield the claims for people: of a list of objects, each by itself."""
+    """Yield the claims for display; each object of a list is a separate claim."""
     for name, value in claims.items():
         if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
             yield from ((f"{name} {place}", each) for place, each in enumerate(value))
@@ -420,7 +420,7 @@ def _claims_apart(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def verdict(appraisal: Appraisal) -> str:
-    """Say whether the evidence was accepted and, if so, what was not compared."""
+    """Return the words for whether the evidence was accepted and, if so, what was not compared."""
     if not appraisal.accepted:
         return f"REFUSED at {appraisal.failed_step}"
     whose = "" if appraisal.appraised_by is None else f" as the result of {appraisal.appraised_by}"
@@ -428,14 +428,14 @@ def verdict(appraisal: Appraisal) -> str:
 
 
 def _say(label: str, text: str) -> None:
-    """Print what evidence may have had a word in, so that a terminal only shows it."""
+    """Print a labelled text that may come from evidence, with unprintable characters escaped."""
     label = printable(label)
     for line in wrapped(label, printable(text), len(label)):
         click.echo(line)
 
 
 def _written(value: object) -> str:
-    """Write the value of a claim for people."""
+    """Return the value of a claim as text for display."""
     match value:
         case None:
             return "not stated"
@@ -464,7 +464,7 @@ class Formats(click.Group):
     """A group whose subcommands are the registered formats and few others, imported when they are called."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take ``--live`` before everything else for that subcommand, and what is no subcommand for files."""
+        """Parse a leading ``--live`` as that subcommand, and a word that is no subcommand as a file."""
         if args[:1] == [LIVE]:
             args = ["live", *args[1:]]
         elif args and args[0] not in {*self.list_commands(ctx), *ctx.help_option_names}:
@@ -474,7 +474,7 @@ class Formats(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the subcommand that is called, and refuse an option of it that comes twice."""
+        """Find the subcommand that is called, and refuse a repeated option of it."""
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
             require_each_once(ctx, command, rest)
@@ -518,7 +518,7 @@ def attest() -> None:
 
 
 def subcommand(name: str, form: AnyFormat, *, in_full: bool = False) -> click.Command:
-    """Return the subcommand that appraises a format, and says ``in_full`` what evidence is and what is missing."""
+    """Return the subcommand for a format; with ``in_full`` it prints the evidence's layers and missing inputs."""
 
     def appraise(
         evidence: Path | tuple[Path, ...],
@@ -572,7 +572,7 @@ def subcommand(name: str, form: AnyFormat, *, in_full: bool = False) -> click.Co
 
 
 def _files(values: Iterable[object]) -> Iterator[Path]:
-    """Yield the files among what was given."""
+    """Yield the files among given values."""
     for value in values:
         yield from _files(value) if isinstance(value, tuple) else (value,) if isinstance(value, Path) else ()
 
@@ -585,7 +585,7 @@ def _result(
     given: Mapping[str, Value],
     policy_file: Path | None,
 ) -> tuple[AppraisalRecord, Profiles]:
-    """Return what becomes the result of an appraisal."""
+    """Return the record of an appraisal for its attestation result, with the format's profiles."""
     from carnet_ref.attestation.results import AppraisalRecord
 
     profile = form.results
@@ -599,7 +599,7 @@ def _result(
 
 
 def _rerun(words: Mapping[Option, Any], policy_file: Path | None, trust_anchor: Path | None) -> list[object]:
-    """Return the words that say the same again, but for the time."""
+    """Return the words of the command that repeats the appraisal, without the time."""
     single, several = said(words)
     files = [("--policy", policy_file), *several, ("--trust-anchor", trust_anchor)]
     return [word for flag, value in [*single, *files] if value is not None for word in (flag, value)]

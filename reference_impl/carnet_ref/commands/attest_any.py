@@ -1,6 +1,6 @@
-"""``carnet attest FILE``: what a file is, whether it is good, and what is missing to say more; and many files at once.
+"""``carnet attest FILE``: recognise the format of a file, appraise it, and report missing inputs; also for many files.
 
-The formats that read a file are found by what is in it. Options may be those of any of them.
+The formats of a file are recognised by its content. Options may be those of any of these formats.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ if TYPE_CHECKING:
     from carnet_ref.attestation.kinds import Layer
 
 FLAGS: Final = {"--json", "--help", "-h"}
-"""The options that no value follows."""
+"""The options without a value."""
 SHARED: Final = {"--at", "--trust-anchor", "--require", "--json"}
-"""The options that are about every file, whatever it is."""
+"""The options for every file, of any format."""
 ONCE: Final = {"--at", "--json"}
-"""The options that are not said again to do the same."""
+"""The options that the command for a repetition leaves out."""
 ONE_RESULT: Final = {"--ear", "--ear-profile"}
-"""The options that are about one file with evidence of one kind."""
+"""The options for a single file with evidence of one format."""
 ACCEPTED: Final = "ACCEPTED"
 REFUSED: Final = "REFUSED"
 NOT_APPRAISED: Final = "NOT APPRAISED"
 BAR: Final = 24
-"""How many characters a bar has."""
+"""The characters of a progress bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What was typed: paths, and options as they are typed, each with its value."""
+    """The words of the command line: paths, and options with their values."""
 
     paths: tuple[Path, ...]
     options: tuple[tuple[str, ...], ...]
 
     @classmethod
     def split(cls, words: Sequence[str]) -> Words:
-        """Tell paths from options. Raises UsageError if the value of the last option is missing."""
+        """Separate paths from options. Raises UsageError if the value of the last option is missing."""
         paths: list[Path] = []
         options: list[tuple[str, ...]] = []
         rest = iter(words)
@@ -86,7 +86,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class SharedOptions:
-    """The values of the options that are about every file."""
+    """The values of the options for every file."""
 
     at: datetime
     anchors: Anchors
@@ -95,7 +95,7 @@ class SharedOptions:
 
 
 def shared_options(ctx: click.Context, words: Words) -> SharedOptions:
-    """Return the values of the options that are about every file. Raises UsageError if one has none."""
+    """Return the values of the options for every file. Raises UsageError if a value is not valid."""
     shown = [attest.at_option, attest.anchor_option, attest.require_option, attest.json_option]
 
     def no_command(**_: object) -> int:
@@ -114,7 +114,7 @@ def shared_options(ctx: click.Context, words: Words) -> SharedOptions:
 
 
 class CommandInputs:
-    """What the options stand for, by the format that reads a file; each is worked out once."""
+    """The values of the options for each format; each is computed once."""
 
     def __init__(self, ctx: click.Context, words: Words, shared: SharedOptions) -> None:
         self._ctx = ctx
@@ -124,7 +124,7 @@ class CommandInputs:
         self._given: dict[str, tuple[OptionValues, AppraisalContext[Any]]] = {}
 
     def command(self, name: str) -> click.Command:
-        """Return the subcommand of a format, which says in full what a file is."""
+        """Return the subcommand of a format, which prints the layers of a file in full."""
         if name not in self._commands:
             self._commands[name] = attest.subcommand(name, FORMATS[name].load(), in_full=True)
         return self._commands[name]
@@ -135,7 +135,7 @@ class CommandInputs:
         return sorted(self._words.flags() - known - SHARED)
 
     def of(self, name: str) -> tuple[OptionValues, AppraisalContext[Any]]:
-        """Return what a format is given. Raises UsageError if it is of no use."""
+        """Return the inputs for a format. Raises UsageError if they are not valid."""
         if name not in self._given:
             form, command = FORMATS[name].load(), self.command(name)
             words = [*self._words.of(command), "--", attest.ANY]
@@ -159,7 +159,7 @@ class CommandInputs:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """The formats that something was given to."""
+        """The formats to which options were given."""
         return tuple(self._given)
 
 
@@ -192,7 +192,7 @@ def any_files(ctx: click.Context, words: tuple[str, ...]) -> int:
 
 
 def _require_files(ctx: click.Context, paths: Sequence[Path]) -> None:
-    """Insist that each path is there; the first may have been meant for a command."""
+    """Require that each path exists; if the first does not, it may be a misspelt command."""
     missing = next((path for path in paths if not path.exists()), None)
     if missing is None:
         return
@@ -208,7 +208,7 @@ def _refuse_options(flags: Collection[str], what: str) -> None:
 
 
 def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: SharedOptions) -> int:
-    """Appraise one file by each format that reads it."""
+    """Appraise one file by each format that recognises it."""
     (path,) = words.paths
     if not path.is_file():
         raise UsageError(f"'{path}' can be read only once: say what it is, as in carnet attest tdx {path}")
@@ -235,9 +235,9 @@ def _one_file(ctx: click.Context, words: Words, inputs: CommandInputs, shared: S
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files, and those in the folders, without those whose names begin with a dot.
+    """Return the files, and those in the folders, except files whose names begin with a dot.
 
-    Raises UsageError if a folder cannot be read or has none.
+    Raises UsageError if a folder cannot be read or has no files.
     """
     found: list[Path] = []
     for path in paths:
@@ -251,7 +251,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _batch(paths: Sequence[Path], inputs: CommandInputs, shared: SharedOptions) -> int:
-    """Appraise each file by itself, print a line for each, and return the exit code: 0 if all are accepted."""
+    """Appraise each file on its own, print a line for each, and return the exit code: 0 if all are accepted."""
     unknown = inputs.unknown(FORMATS) if inputs.unknown(()) else []
     if unknown:
         raise click.NoSuchOption(unknown[0])
@@ -279,9 +279,9 @@ def _bar(done: int, total: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BatchLine:
-    """What came of one file: its verdict, the formats that read it, and its appraisal, or why there is none.
+    """The result for one file: its verdict, its formats, and its appraisal, or why there is none.
 
-    ``layers`` say what it is where there is none; ``again`` is the command that appraises it again.
+    ``layers`` are those of a file without an appraisal; ``again`` is the command that appraises it again.
     """
 
     path: Path

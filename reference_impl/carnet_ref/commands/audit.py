@@ -1,4 +1,4 @@
-"""``carnet audit``: whether the attested graph of a run bears out what a claims file says of it."""
+"""``carnet audit``: check the attested graph of a run against a claims file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def audit(run: Path, claims_path: Path, plot_file: Path | None, as_json: bool) -
 
 
 def _read(path: Path) -> AuditClaims:
-    """Return the claims in a file. Raises UsageError if it cannot be read, or is no claims file."""
+    """Return the claims in a file. Raises UsageError if it cannot be read or is malformed."""
     from carnet_command.files import read_plain, reason
     from carnet_ref.systems.verifiable_fl.claims_file import LARGEST_FILE, ClaimsError, parse_claims
 

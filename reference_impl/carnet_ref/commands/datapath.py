@@ -1,4 +1,4 @@
-"""``carnet datapath``: published figures beside the model's, and what an epoch costs."""
+"""``carnet datapath``: compare published figures with the model's, and compute the cost of an epoch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DEMANDED = {
     CAPACITY: {*DEFAULTS, "holders", "rounds"},
     KEYS: {"dataset", "buffer", "holders", "model", "advantage"},
 }
-"""Which tables can be asked for more, and by which options."""
+"""The tables that have further options, each with these options."""
 
 
 @click.command(short_help="Reproduce published transfer times, and plan capacity.")
@@ -87,7 +87,7 @@ def datapath(
     if as_json:
         click.echo(json.dumps({**shown, "rerun": rerun}, indent=2))
         return
-    for line in list(text):  # all of it is made before any of it is printed
+    for line in list(text):  # an error is raised before anything is printed
         click.echo(line)
     click.echo(f"\n{'rerun':<{LABEL_WIDTH}}{printable(rerun)}")
 
@@ -206,7 +206,7 @@ def _capacity_lines(shown: dict[str, Any]) -> Iterator[str]:
 
 
 def _throughput() -> dict[str, Any]:
-    """Measure the link; only here and in ``carnet sweep`` does the data path look at a real clock."""
+    """Measure the link; the data path reads a real clock only here and in ``carnet sweep``."""
     from carnet_ref.datapath.quantities import Size
     from carnet_ref.datapath.throughput import measure, openssl_speed
 

@@ -1,4 +1,4 @@
-"""``carnet datapath --table keys``: what a session's keys carry before it is renewed, and what an attacker gains."""
+"""``carnet datapath --table keys``: the capacity of a session's keys before renewal, and attackers' advantages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from carnet_ref.keys import LAST_CHANNEL, LAST_MESSAGE
 
 
 def shown(dataset: str, buffer: str, holders: int, model: str, exponent: int) -> dict[str, Any]:
-    """Return the fields of the command's object.
+    """Return the fields of the command's JSON object.
 
     Raises:
         QuantityError: a size cannot be read, is zero, or does not fit under one key.
@@ -81,7 +81,7 @@ def _design(
 
 
 def lines(told: dict[str, Any]) -> Iterator[str]:
-    """Yield the same as text."""
+    """Yield the fields as lines of text."""
     demand = told["demand"]
     parts = ", ".join(f"{name} {value}" for name, value in demand.items() if name != "advantage")
     yield from hanging(f"Key budget: {parts}, advantage 2^-{demand['advantage']}")
@@ -119,7 +119,7 @@ def _figures(row: dict[str, Any]) -> str:
 
 
 def amount(row: dict[str, Any]) -> str:
-    """Write what a row gives, in its unit."""
+    """Return the value of a row as text, in its unit."""
     match row["unit"]:
         case "B":
             return str(Size(row["reproduced"]))

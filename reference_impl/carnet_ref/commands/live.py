@@ -1,4 +1,4 @@
-"""``carnet attest live``: collect the evidence of this machine and appraise it at once."""
+"""``carnet attest live``: collect the evidence of this machine and appraise it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ answer.
 
 
 def _options() -> tuple[Option, ...]:
-    """Return the options of the formats, but for those whose values come from what was asked."""
+    """Return the options of the formats, without those whose values are determined by the collection."""
     every = [option for kind in KINDS for option in FORMATS[kind].load().options if option.name not in PROVIDED]
     assert len({option.name for option in every}) == len(every), "two formats have an option of the same name"
     return tuple(every)
@@ -69,7 +69,7 @@ def collected_and_appraised(
     key: Path | None,
     **given: Any,
 ) -> int:
-    """Collect, keep if asked to, or read what was kept; appraise and print; return the exit code."""
+    """Collect evidence (and store it, if requested), or read stored evidence; appraise, print, return the exit code."""
     words = {option: given[attest.parameter(option)] for option in OPTIONS}
     asked = attest.octets_given("--nonce", nonce, NONCE_BYTES)
     _check_source(asked, out, kept_in, at)
@@ -101,7 +101,7 @@ def collected_and_appraised(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """An appraisal, for how long its result counts, and the formats of what was appraised."""
+    """An appraisal, how long its result is valid, and the formats of the evidence."""
 
     appraisal: Appraisal
     result_lifetime: int = HOUR
@@ -118,7 +118,7 @@ def _check_source(nonce: bytes | None, out: Path | None, kept_in: Path | None, a
 
 
 def _collected(nonce: bytes, out: Path | None, at: datetime) -> Collection:
-    """Return what this machine answers, which is also kept if asked to."""
+    """Return the evidence of this machine, which is also stored if ``out`` is given."""
     if out is not None:
         prepare_folder(out)
     collection = collect(this_machine(), nonce)

@@ -81,7 +81,7 @@ def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as
 
 
 def _write(path: Path, outcomes: list[Outcome]) -> None:
-    """Write all outcomes to a file beside ``path`` and then put it there, so that no half file is left."""
+    """Write all outcomes atomically: to a file beside ``path``, which is then moved to ``path``."""
     from carnet_ref.datapath.figures import with_unit
 
     ways = ("conventional", "travelling", "base_path", "fastrack")

@@ -601,3 +601,8 @@ def test_keys_that_reach_their_limit_are_followed_by_others_each_of_which_is_tol
 @pytest.mark.slow
 def test_processes_tell_of_the_keys_at_both_ends_too() -> None:
     agreed(usage("--holders", 1, "--rounds", 2, "--processes"))
+
+
+def test_a_model_is_saved_as_often_as_is_asked_for() -> None:
+    asked = RunRequest(2, 2, "ratchet")
+    assert (asked.deployment.save_every, replace(asked, save_every=3).deployment.save_every) == (0, 3)
