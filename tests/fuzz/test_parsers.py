@@ -48,7 +48,7 @@ def test_any_bytes_end_in_a_value_or_a_typed_error(name: str) -> None:
 
 
 def test_the_long_run_was_of_every_parser() -> None:
-    rows = list(csv.DictReader(read("docs/results/fuzzing.csv").splitlines()))
+    rows = list(csv.DictReader(read(ROOT / "docs/results/fuzzing.csv").splitlines()))
     assert {row["Parser"]: row["Outcome"] for row in rows[:-1]} == dict.fromkeys(PARSERS, "values and typed errors")
 
 
