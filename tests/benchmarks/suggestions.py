@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import csv
 import functools
+import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
@@ -124,19 +125,23 @@ def _clauses(protocol: Protocol, lemmas: Iterable[Invariant]) -> set[Term]:
 
 
 def rows(protocols: Sequence[str], known: Mapping[tuple[str, str, str], Found]) -> Iterator[Found]:
-    """Yield a row for each lemma, those that are known as they are."""
-    parts = [
-        (id, whole.digest[:SHOWN], lemma.name)
-        for id in protocols
-        for whole in [load(id).protocol()]
-        for lemma in whole.lemmas
-    ]
+    """Yield a row for each lemma: those that are known as they are, and then the others.
+
+    These come in the order of their digests, so that a table that was interrupted is a sample.
+    """
+    whole = [load(id).protocol() for id in protocols]
+    parts = [(each.id, each.digest[:SHOWN], lemma.name) for each in whole for lemma in each.lemmas]
     yield from (known[part] for part in parts if part in known)
+    left = sorted((part for part in parts if part not in known), key=_digest)
     with WorkerPool(1, patience=PATIENCE, memory=None, keep=False) as pool:
-        for part, found in pool.results(_row, [part for part in parts if part not in known]):
+        for part, found in pool.results(_row, left):
             if isinstance(found, Lost):
                 raise RuntimeError(f"{part}: {found.reason}")
             yield found
+
+
+def _digest(part: tuple[str, str, str]) -> str:
+    return hashlib.sha256(" ".join(part).encode("ascii")).hexdigest()
 
 
 def _row(part: tuple[str, str, str]) -> list[Found]:

@@ -508,7 +508,7 @@ def _contexts(protocol: Protocol, stated: Iterable[Rule]) -> Iterator[_Context]:
         counted.update(_numbered((part,)) for part in literals if _is_rigid_literal(part))
         for left_out in (*range(len(literals)), len(literals)):
             rest = literals[:left_out] + literals[left_out + 1 :]
-            if len(rest) <= 3 and any(map(_changes, rest)):
+            if len(rest) <= 3 and (len(rest) > 1 or any(map(_changes, rest))):
                 counted[_numbered(tuple(sorted(rest, key=_weight)))] += 1
     for action in protocol.actions:
         guards = (part for guard in action.guards for part in conjuncts(guard.formula))

@@ -56,6 +56,7 @@ MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
         *(700, ("fuzzing.csv",)),
         "python -m tests.fuzz.coverage_guided --inputs 600000 --seconds 70 --table docs/results/fuzzing.csv",
     ),
+    "suggestions": (2400, ("suggestions.csv",), "python -m tests.benchmarks.suggestions"),
     "datapath": (120, ("datapath/*",), "python -m tests.benchmarks.datapath_pages"),
     "evidence-amd": (60, ("evidence-amd.csv",), "python -m tests.evidence.amd_table"),
     "evidence-intel": (60, ("evidence-intel.csv", "agreement-intel.csv"), "python -m tests.evidence.intel_table"),

@@ -27,7 +27,7 @@ from carnet_spec.language.terms import TRUE, And, Apply, Implies, Term, conjunct
 MOST_COUNTEREXAMPLES = 20
 """How many failing obligations are looked at before what is left is given up."""
 SEARCH_RLIMIT = 1_000_000
-"""Units of the solver's counter for each question of the search; what is found is proved with the whole budget."""
+"""Units of the solver's counter for each question: what takes more is no lemma to offer."""
 TOGETHER = 16
 """How many guesses are asked about together."""
 CHUNKS = 3
@@ -47,15 +47,18 @@ def strengthened(
     workers: Workers,
     listener: Listener,
 ) -> Strengthening:
-    """Look for guesses with which claims are proved, leave out those that are not needed, and prove all once more."""
+    """Look for guesses with which claims are proved, and leave out those that no proof of these claims needs."""
     before = prove(protocol, threat, rlimit=rlimit, workers=workers)
-    search = _Search(before, guesses, min(rlimit, SEARCH_RLIMIT), workers, listener)
+    enough = min(rlimit, SEARCH_RLIMIT)
+    search = _Search(before, guesses, enough, workers, listener)
     search.run({protocol.claim(name).checked.name for name in claims})
-    asked = partial(houdini, threat=threat, claims=claims, rlimit=rlimit, workers=workers)
-    least = _Minimisation(asked, before, claims)
-    found, lemmas = least.of(search.adopted)
+    left = [name for name in claims if protocol.claim(name).checked.name not in search.given_up]
+    if not left:
+        return Strengthening((), {}, tuple(claims), search.tried)
+    asked = partial(houdini, threat=threat, claims=left, rlimit=enough, workers=workers)
+    found, lemmas = _Minimisation(asked, before, left).of(search.adopted)
     offered = {lemma.name for lemma in lemmas}
-    proofs = {name: found.claim(name) for name in claims}
+    proofs = {name: found.claim(name) for name in left}
     proved = {
         name: tuple(each for each in proof.lemmas if each in offered) for name, proof in proofs.items() if proof.proved
     }
@@ -123,6 +126,7 @@ class _Search:
     """What is taken for a lemma so far, what is proved with that, and what was given up.
 
     Attributes:
+        given_up: the names of what is taken for a claim or a lemma no more.
         tried: how many guesses were asked about.
     """
 
@@ -139,7 +143,7 @@ class _Search:
         self._answers = {each.id: each for each in proved}
         self._depth: dict[str, int] = {}
         self._adopted: dict[str, Invariant] = {}
-        self._given_up: set[str] = set()
+        self.given_up: set[str] = set()
         self._refused: dict[str, int] = {}
         self._looked_at = 0
         self.tried = 0
@@ -147,7 +151,7 @@ class _Search:
     @property
     def adopted(self) -> list[Invariant]:
         """The guesses that are taken for lemmas."""
-        return [each for name, each in self._adopted.items() if name not in self._given_up]
+        return [each for name, each in self._adopted.items() if name not in self.given_up]
 
     def run(self, wanted: Collection[str]) -> None:
         """Go on until the proofs of what is wanted lack nothing, or nothing more can be done for them."""
@@ -160,7 +164,7 @@ class _Search:
     # -- what is proved ----------------------------------------------------------------------------
 
     def _system(self, more: Iterable[Invariant] = ()) -> System:
-        stated = (each for each in self._subject.invariants if each.name not in self._given_up)
+        stated = (each for each in self._subject.invariants if each.name not in self.given_up)
         return replace(self._subject, invariants=(*stated, *self.adopted, *more))
 
     def _open(self, wanted: Collection[str]) -> list[Obligation]:
@@ -190,7 +194,7 @@ class _Search:
 
     def _give_up(self, name: str) -> None:
         """Take something for a lemma no more, and forget what was proved by it."""
-        self._given_up.add(name)
+        self.given_up.add(name)
         self._answers = {id: each for id, each in self._answers.items() if f"inv:{name}" not in each.core}
 
     # -- what excludes a state ---------------------------------------------------------------------
@@ -225,7 +229,7 @@ class _Search:
         protocol = self._subject.protocol
         judge, state = Interpreter(protocol, found.before.instance(protocol)), found.before.state(protocol)
         holding = {symbol for symbol, rows in found.before.relations.items() if rows}
-        known = self._given_up | self._adopted.keys()
+        known = self.given_up | self._adopted.keys()
         return [
             guess
             for guess in self._guesses.about(_spoken_of(obligation))

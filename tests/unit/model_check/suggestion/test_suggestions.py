@@ -136,7 +136,7 @@ def test_a_lemma_that_needs_the_axioms_of_a_threat_model_is_limited_to_it(tmp_pa
 
 @pytest.mark.parametrize(
     ("protocol", "lemma"),
-    [("fastrack", "tags_tell"), ("pipellm", "sent_was_asked"), ("tensortee", "foul_is_spoilt")],
+    [("fastrack", "one_user"), ("pipellm", "one_tenant"), ("tensortee", "lines_of_the_cpu_are_filled")],
 )
 def test_a_lemma_that_was_removed_is_offered_again_or_replaced(protocol: str, lemma: str) -> None:
     found = removed(protocol, lemma)
