@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import unknown
 from carnet_check.semantics import Env, Interpreter, State
-from carnet_check.wording import describe_refusal, fill_places, known, narrate
+from carnet_check.wording import describe_refusal, fill_places, is_deduction, known, narrate
 from carnet_spec.language import Action, Claim, Guard, Instance, Protocol, Threat
 from carnet_spec.language.terms import Var
 from carnet_spec.trace import Trace, TraceStep
@@ -111,7 +111,9 @@ class Walkthrough:
     def story(self, last: int | None = None) -> list[str]:
         """Tell the steps so far, or the last ones alone, with what each party learned."""
         states, trace = self.stretch(last)
-        return narrate(self.protocol, states, trace)
+        before = itertools.chain.from_iterable(self._written[: 0 if last is None else -last])
+        numbered = sum(not is_deduction(self.protocol.action(step.action)) for step in before)
+        return narrate(self.protocol, states, trace, before=numbered)
 
     def stretch(self, last: int | None = None) -> tuple[list[State], Trace]:
         """Return the steps so far, or the last ones alone, with every deduction, and the states along them."""

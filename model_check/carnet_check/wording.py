@@ -182,16 +182,17 @@ def narrate(
     trace: Trace,
     full: bool = False,
     remarks: Mapping[int, str] | None = None,
+    before: int = 0,
 ) -> list[str]:
     """Describe a trace: a numbered sentence for each step; below it, what the adversary deduces and the parties learn.
 
     The repeated steps of a lasso are described once.
 
     ``states`` are those along the trace, the first one included; ``full`` adds the fields that each step changed, and
-    ``remarks`` has words to put below a step, by its position.
+    ``remarks`` has words to put below a step, by its position. So many numbered steps were taken ``before``.
     """
     lines: list[str] = []
-    number = 0
+    number = before
     for position, step in enumerate(trace.steps):
         if position == trace.loop:
             lines.append(GOING_ROUND)

@@ -187,6 +187,10 @@ class _PartyNames:
             return step.env[var.name]
         return action.by.name if action.by.name in self.elements else None
 
+    def players(self, role: str) -> set[str]:
+        """Return the elements that may act for a role by what actions declare or by who sends their messages."""
+        return {element for sort in self._sorts[role] for element in self._judge.instance.of(sort)}
+
     def _receiver(self, action: Action) -> Var | None:
         """Return the parameter that receives a message from another role, and so takes the step of an honest one."""
         found = MESSAGE.match(action.message)
@@ -266,7 +270,7 @@ def _one_name_each(steps: Sequence[ShownStep], names: _PartyNames) -> list[Shown
             own = ""
         players.setdefault(by.name, set()).add(own)
     single = {role: those - {""} for role, those in players.items() if role not in names.elements}
-    named = {role: min(those) for role, those in single.items() if len(those) == 1}
+    named = {role: min(those) for role, those in single.items() if len(those) == 1 and those <= names.players(role)}
 
     def renamed(name: str) -> str:
         return named.get(name, name)

@@ -84,7 +84,8 @@ def attack(
     Exit code 1: an attack was found, minimised and replayed. 0: it is proved that there is none. 3: neither.
     """
     if not without and not variant:
-        raise UsageError("nothing to attack: give --without DEFENCE[,DEFENCE] or --variant NAME")
+        known = ", ".join(defence.id for defence in load(protocol).protocol().defences)
+        raise UsageError(f"nothing to attack: give --without DEFENCE[,DEFENCE] ({known or 'none'}) or --variant NAME")
     if brief and full:
         raise UsageError("--brief and --full ask for opposites")
     for file in (itf_file, test_file):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from carnet_check.commands.matrix import NOT_CLAIMED, as_line, longest, unexpected_lines
 from carnet_check.engines.interface import Plan
+from carnet_check.loading.families import Source
 from carnet_check.results import MARKS, STRENGTH, Kind, Result, Verdict
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.wording import fill_places, list_assumptions
@@ -291,16 +292,24 @@ def _notes(outcome: CampaignOutcome) -> Iterator[str]:
 
 def next_commands(outcome: CampaignOutcome, rerun: str) -> Iterator[str]:
     """Yield commands to type next, each with what it shows."""
-    shown = outcome.campaign.request.source.shown
-    written = outcome.campaign.request.source.family.text.requirements()
+    source = outcome.campaign.request.source
+    shown, removed = source.shown, a_removal(source)
+    written = source.family.text.requirements()
     assumed = (id for row in outcome.results for id in row.assumptions if id in written)
     name = next(assumed, outcome.results[0].claim)
     notes = f", with {counted(len(outcome.notes), 'note')}" if outcome.notes else ""
     ways = {
         f"carnet explain {name}": "what a name says",
-        f"carnet attack {shown}": "what falls without a defence",
+        **({f"carnet attack {shown} --without {removed}": "what falls"} if removed else {}),
         f"{rerun} --long": f"all of it{notes}",
     }
     width = min(longest(ways), COLUMNS // 2)
-    for label, (command, purpose) in zip(("next", "", ""), ways.items(), strict=True):
+    for label, (command, purpose) in zip(("next", "", ""), ways.items(), strict=False):
         yield f"{label:<{LABEL_WIDTH}}{command:<{width}}  {purpose}"
+
+
+def a_removal(source: Source) -> str:
+    """Return a defence whose removal opens an attack: that of a finding, or else the first declared one, if any."""
+    declared = [defence.id for defence in source.protocol().defences]
+    found = {finding.without for finding in source.family.findings}
+    return next((defence for defence in declared if (defence,) in found), next(iter(declared), ""))

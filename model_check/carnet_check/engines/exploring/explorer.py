@@ -484,10 +484,10 @@ def _count(value: object) -> int:
 
 @dataclass(frozen=True)
 class Explorer(Searcher, RunsInBackground, Shares):
-    """An engine that visits every state of small instances.
+    """The base of the engines that visit every state of small instances.
 
-    ``most_states`` is the limit of each exploration; by default that of the profile. Searches in ``begun`` already run
-    in the background and are not started again.
+    ``most_states`` is the limit of each exploration; by default that of the profile. Searches in ``has_begun`` already
+    run in the background and are not started again.
     """
 
     verdicts: ClassVar = (Verdict.EXHAUSTED, Verdict.HOLDS_TO)

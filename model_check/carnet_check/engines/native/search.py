@@ -304,11 +304,12 @@ def states_after(state: int, moves: Moves) -> Iterator[int]:
 
 
 def look_ahead(model: Model, memos: Sequence[Memo[Moves | None]], states: Iterable[int], most: int) -> None:
-    """Give what steps write bits, on the way from some states to ``most`` at most; what is seen there does not count.
+    """Reserve bits in the layout for places that steps write, by following at most ``most`` states from ``states``.
 
-    A state is followed if it is the first one in which two bits are as they are, with as much spent and about as many
-    bits set. It is the pruning by novelty of Lipovetzky and Geffner ("Width and serialization of classical planning
-    problems", ECAI 2012): few states are followed, and these write most places that any state does.
+    These states and their steps are not counted. A state is followed if two of its bits have not been seen together as
+    they are, with as much spent and about as many bits set. It is the pruning by novelty of Lipovetzky and Geffner
+    ("Width and serialization of classical planning problems", ECAI 2012): few states are followed, and these write most
+    places that any state does.
     """
     fired = [rule.fired for rule in model.saturation.rules]
     beside: dict[tuple[int, int, int], int] = {}  # for a bit, set or clear, among states alike: what was seen beside it

@@ -108,16 +108,17 @@ def ground(
     matters: Callable[[Place], bool] = lambda _: True,
     values: Mapping[Place, Sequence[Value]] | None = None,
 ) -> Ground:
-    """Write an instance out.
+    """Return the ground form of an instance: places with finitely many values, and steps without variables.
 
     Args:
-        protocol: what is written out.
+        protocol: the protocol of the instance.
         instance: the elements, rigid facts, pools and budget.
-        formulas: what to say of a state, by name.
-        changing: the places that ever change in a saturated state, if somebody says so.
-        matters: whether it is said what becomes of a place.
-        values: what places may hold in the states of which it is asked, the first ones first; all others are constants.
-            Without it, these are the states that are reached, as far as that is found out.
+        formulas: closed formulas about a state, by name.
+        changing: the only places whose value may differ between saturated states, in which no deduction is left to
+            take; writes to others become ``strays``. None: any place may change.
+        matters: whether writes to a place are kept.
+        values: the possible values of each place that is no constant, its initial one first. None: they are computed
+            by what is reachable.
 
     Raises:
         SpecificationError: the instance does not fit the protocol.

@@ -78,9 +78,11 @@ class SnpEvidence:
 
 
 def parse_evidence(data: bytes) -> SnpEvidence:
-    """Find the report in raw bytes, hexadecimal, base64, JSON or an HCL document.
+    """Read a report, and the certificates and run-time data that come with it.
 
-    Raises MalformedError if the evidence is of another kind, which is named if it is known, or has no known form.
+    It may be raw bytes, hexadecimal, base64, a JSON document, Azure's HCL report or an envelope of dstack.
+
+    Raises MalformedError if it is anything else; the message names the kind if that is known.
     """
     if data.lstrip()[:1] == b"{":
         return _in_json(Document.parse(data, DOCUMENT))

@@ -78,7 +78,7 @@ class PckChain(NamedTuple):
 
 @lru_cache(REMEMBERED)
 def parse_pck_chain(pem: bytes) -> PckChain:
-    """Read the three certificates that a quote carries.
+    """Read the three certificates that a quote carries: the PCK's, that of its authority, and the root.
 
     One NUL may end the text. The text must be exactly the PEM encoding of the certificates, so that no bit of it can
     be changed without notice.

@@ -163,7 +163,7 @@ class NoMatchError(ValueError):
 def platform_level(info: TcbInfo, tcb: PlatformTcb, report: TdReport) -> Level:
     """Return the first, which is the highest, level whose every security version the platform reaches.
 
-    The first two TDX versions are left to the identity of the TDX module where the module has one (TDX 1.5).
+    The first two bytes of TEE_TCB_SVN are left to the identity of the TDX module where it has one (TDX 1.5).
 
     Raises NoMatchError if the platform reaches none.
     """

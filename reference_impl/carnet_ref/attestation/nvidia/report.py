@@ -343,7 +343,9 @@ _RIM_WORD: Final = re.compile(r"[0-9A-Za-z.]{1,32}")
 def driver_rim_id(report: GpuReport, chip: str) -> str | None:
     """Return the id by which NVIDIA's RIM service has the reference values of the driver; ``None`` if unknown.
 
-    Of Hopper these are for the chip; of later devices for the one that the report names, or else its certificate.
+    The id has the driver's version and a chip: GH100 for Hopper, and for later devices the one that the report names,
+    or else ``chip``, which its certificate names. It is unknown if the report has no version of use, or if only the
+    line of chips is known, whose name ends in X.
 
     Source: NVIDIA, attestation-sdk 1.1, GPU evidence, ``generate_driver_rim_id``.
     """

@@ -73,11 +73,12 @@ def plan(
     speculation: Speculation,
     written: Sequence[frozenset[int]] = (),
 ) -> tuple[Move, ...]:
-    """Decide what is sealed under which IV, for blocks asked for in the order of ``requests``.
+    """Return the moves, in order: what is sealed under which IV, for blocks asked for in the order of ``requests``.
 
     ``predictions`` lists the blocks in the order in which the predictor expects them; it is consulted as far ahead as
-    the window reaches. ``written`` says which blocks change before each request; what was sealed of them is never sent
-    as them. Message counters start at 1 and each is used exactly once; what is still ahead at the end never leaves.
+    the window reaches. ``written`` says which blocks change before each request; what was sealed of a block before it
+    changed is never sent in its place. Message counters start at 1 and each is used exactly once; what is still ahead
+    at the end never leaves.
     """
     moves: list[Move] = []
     ahead: deque[tuple[int, int | None]] = deque()  # (message counter, block or nothing valid), counters consecutive

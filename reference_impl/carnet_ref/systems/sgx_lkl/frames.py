@@ -180,7 +180,7 @@ def seen(frame: Frame, direction: Direction = Direction.OUT) -> FrameMetadata:
 
 @dataclass(slots=True)
 class Sealer:
-    """Seals under one key, with an IV for each message that is counted and never comes back.
+    """Seals under one key. The IV of a message is the number of those before it, so it is never used again.
 
     A label is bound with every message. Two sealers under one key would use the same IVs, so each key has one.
     """

@@ -92,6 +92,14 @@ def hotel() -> Protocol:
         step.actor(on_duty(), knows(on_duty(), n) | ~knows(on_duty(), n))
         step.insert(heard(n))
 
+    @draft.action(by=CLERK, says="The clerk sweeps.", source="tests")
+    def sweep(step: Step, n: Note) -> None:
+        step.insert(heard(n))
+
+    @draft.action(by=CLERK, says="{v} calls.", source="tests")
+    def call(step: Step, v: Person, n: Note) -> None:
+        step.insert(knows(v, n))
+
     @draft.action(by=THIEF, says="{t} listens.", source="tests")
     def listen(step: Step, t: Person, n: Note) -> None:
         step.insert(heard(n))
@@ -113,6 +121,8 @@ STEPS = {
     "sing": (NOTE,),
     "complain": (("r", "attic"), NOTE),
     "look": (NOTE,),
+    "sweep": (NOTE,),
+    "call": (("v", "ann"), NOTE),
     "listen": (("t", "tom"), NOTE),
     "listen_unseen": (NOTE,),
 }
@@ -158,6 +168,10 @@ def test_an_agent_has_one_column_although_its_actions_do_not_declare_it(names: t
 def test_a_role_that_two_agents_play_is_neither_of_them() -> None:
     chart = chart_of("write", "sing", rest=(NOTE, ("x", "bob")))
     assert [step.actor for step in chart.steps] == ["ann", "guest", "bob"]
+
+
+def test_whom_a_sentence_begins_with_is_not_the_player_of_a_role_whose_sort_nothing_declares() -> None:
+    assert [step.actor for step in chart_of("sweep", "call", "sweep").steps] == ["clerk", "ann", "clerk"]
 
 
 # -- on every recorded attack ------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.commands.screen import ALARM, COLUMNS, LEGEND, screen
+from carnet_check.commands.screen import ALARM, COLUMNS, LEGEND, a_removal, screen
 from carnet_check.loading.families import known_protocols, load
 from carnet_check.results import MARKS, Result, Verdict
 from carnet_check.verification.campaign import verify
@@ -96,3 +96,18 @@ def test_every_assumption_has_a_title_that_fits_a_line(id: str) -> None:
     for each in assumptions:
         assert each.title, each.id
         assert len(f"{each.id} {each.short}") <= COLUMNS // 2, each.id
+
+
+def test_the_attack_that_it_names_is_one() -> None:
+    shown = carnet_once("verify", TOY).out
+    (line,) = (line for line in shown.splitlines() if "carnet attack" in line)
+    words = line.split("carnet attack ")[1].split("  ")[0].split()
+    assert carnet_once("attack", *words).code == 1, words
+
+
+@pytest.mark.parametrize("id", known_protocols())
+def test_the_attack_that_it_names_fits_its_line(id: str) -> None:
+    removed = a_removal(load(id))
+    protocol = load(id).protocol(without=(removed,) if removed else ())
+    assert protocol.without == ((removed,) if removed else ())
+    assert len(f"             carnet attack {id} --without {removed}  what falls") <= COLUMNS

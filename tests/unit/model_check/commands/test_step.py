@@ -120,6 +120,12 @@ def test_a_script_walks_without_a_terminal_and_says_where_it_ends() -> None:
         assert word in ran.err
 
 
+def test_each_step_has_its_number_in_the_story() -> None:
+    ran = step("1\n1\nrandom 2 1\nundo 2\n1\n", TOY)
+    numbers = [int(number) for number in re.findall(r"^ *(\d+)\.  ", ran.out, re.MULTILINE)]
+    assert numbers == [1, 2, 3, 4, 3], ran.out
+
+
 def test_an_attack_is_jumped_to_and_taken_back_step_by_step() -> None:
     ran = step("attack secrecy\nundo\n", TOY, "--variant", "forgetful", "--json")
     assert "secrecy fails" in ran.err
