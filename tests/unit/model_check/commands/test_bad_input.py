@@ -49,7 +49,7 @@ BAD = {
     "two claims to attack": (["attack", TOY, "--variant", "forgetful", "--claim", "secrecy", "--claim", "once"],
         "--claim takes one value: expected it once, not 2 times", ""),
     "option with one value, twice": (["verify", TOY, "--jobs", "1", "--jobs=1"], "--jobs takes one value", "2 times"),
-    "nothing to attack": (["attack", TOY], "--without DEFENCE", "fresh-key", "--variant NAME"),
+    "nothing to attack": (["attack", TOY], "--without DEFENCE[,DEFENCE] (fresh-key", "--variant NAME"),
     "unknown defence": (["attack", TOY, "--without", "fresh-keys"], "no defence 'fresh-keys'", "'fresh-key'"),
     "defence twice": (["attack", TOY, "--variant", "forgetful", "--without", "fresh-key"], "lacks defence", ""),
     "empty defence": (["attack", TOY, "--without", "fresh-key,,"], "separated by commas", ""),
