@@ -88,8 +88,10 @@ class Service:
 
 OVERALL: Final = "x-nvidia-overall-att-result"
 NONCE: Final = "eat_nonce"
-NVIDIA, CHECKED = "x-nvidia-", ("-signature-verified", "-nonce-match")
+NVIDIA, CHECKED = "x-nvidia-", ("-signature-verified", "-nonce-match", "-arch-check")
 """How claims of NVIDIA's service begin, and how those end that have to be true. No other of a device may be false."""
+OWN_CHAINS: Final = tuple((f"x-nvidia-{kind}-attestation-report-cert-chain",) for kind in ("gpu", "switch"))
+"""The claims about the certificates of a device itself."""
 SERVICES: Final = (
     Service(
         "NVIDIA",
@@ -152,6 +154,7 @@ SPEAKS_AGAINST: Final[Mapping[str, Callable[[object, Policy], bool]]] = {
     OVERALL: lambda value, _: value is not True,
     "x-nvidia-cert-status": lambda value, _: value not in ("valid", "expired"),
     "x-nvidia-cert-ocsp-status": lambda value, _: value != "good",
+    "secboot": lambda value, _: value is False,
     "measres": lambda value, _: value != "success",
     "policy_ids_unmatched": lambda value, _: value not in ([], None),
     "attester_tcb_status": lambda value, policy: value not in tuple(policy.tcb_statuses),
@@ -180,5 +183,6 @@ def objections(service: Service, claims: Claims, policy: Policy) -> Iterator[str
     for path, value in walk(claims):
         judge = SPEAKS_AGAINST.get(path[-1])
         failed = value is False or (path[-1].endswith(CHECKED) and value is not True)
+        failed |= path[-2:-1] in OWN_CHAINS and path[-1] == "x-nvidia-cert-status" and value != "valid"
         if (failed and path[-1].startswith(NVIDIA)) or (judge is not None and judge(value, policy)):
             yield f"{'.'.join(path)} is {ascii(value)[:60]}"
