@@ -357,6 +357,12 @@ class DolevYao:
                         f"{symbol.name}: {show(term)} in {part.relation.symbol.name} is no argument of its own, and "
                         "who cannot open that does not see what is in it: give it one, and compare where a reader can"
                     )
+            for value in (each for part in primitive.parts if primitive.reveals for each in part.values):
+                if not isinstance(value.term, Var):
+                    raise MisuseError(
+                        f"{symbol.name}: whoever reads {show(value.term)} sees a {value.sort.name}, and not which one: "
+                        "make it an argument, and compare where a reader can"
+                    )
 
     def _is_closed(self, part: Known, primitive: Primitive) -> bool:
         """Whether a reader may be unable to see what a part is made of."""
