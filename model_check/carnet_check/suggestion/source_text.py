@@ -75,8 +75,8 @@ class AuthorNames:
         return self._called(sort.name, lambda value: _sort(value) == sort)
 
     def of_word(self, word: str) -> str:
-        """Return what a word of the language is called; the word, if it has to be imported."""
-        return self._called(word, lambda value: value is getattr(language, word))
+        """Return what a word of the language is called, or is to be called when it is imported."""
+        return self._called(unused_name(word, self.scope), lambda value: value is getattr(language, word))
 
     def _called(self, own: str, fits: Callable[[object], bool]) -> str:
         names = [*bound_to(self.scope, fits)]
@@ -85,8 +85,10 @@ class AuthorNames:
     def import_line(self, sources: Iterable[str]) -> str:
         """Return the line that imports what some source texts use of the language and lack, or nothing."""
         used = {node.id for text in sources for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-        lacking = sorted(used & WORDS - self.scope.keys())
-        return f"from {LANGUAGE} import {', '.join(lacking)}" if lacking else ""
+        called = {word: self.of_word(word) for word in sorted(WORDS)}
+        lacking = [(word, name) for word, name in called.items() if name in used - self.scope.keys()]
+        imports = ", ".join(word if word == name else f"{word} as {name}" for word, name in lacking)
+        return f"from {LANGUAGE} import {imports}" if imports else ""
 
 
 def _symbol(value: object) -> Symbol | None:

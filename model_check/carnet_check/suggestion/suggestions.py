@@ -218,9 +218,9 @@ def suggest(
         found = engine.strengthened(protocol, threat, wanted, guesses, listener)
         found = _named(found, protocol, threat, author, known)
         unwritten = tuple(each for each in found.lemmas if not reads_back(each, author))
-        offered = replace(found, lemmas=(), proved={}, open=tuple(wanted)) if unwritten else found
+        offered = replace(found, lemmas=(), proved={}) if unwritten else found
         protocol = replace(protocol, lemmas=(*protocol.lemmas, *offered.lemmas))
-        left -= {(claim, each.id) for claim in offered.proved for each in under}
+        left -= {(claim, each.id) for claim in found.proved for each in under}
         last = threat is not None or layers == [None]
         if last or found.proved:
             yield Suggestion(
@@ -228,7 +228,7 @@ def suggest(
                 threat.id if threat else "",
                 offered.lemmas,
                 dict(offered.proved),
-                offered.open if last or unwritten else (),
+                (*(found.proved if unwritten else ()), *(found.open if last else ())),
                 found.tried,
                 time.monotonic() - began,
                 author,
