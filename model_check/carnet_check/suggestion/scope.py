@@ -24,7 +24,8 @@ def scope_of_claims(source: Source, variant: str) -> Mapping[str, object]:
     place = next((each for each in places if each is not None), None)
     if place is None:
         return {}
-    return _local_scope(place, lambda: family.draft(variant)) or vars(_module_in(Path(place.file)))
+    with importing.specification_errors(source.reference):
+        return _local_scope(place, lambda: family.draft(variant)) or vars(_module_in(Path(place.file)))
 
 
 def _local_scope(place: SourceLocation, draft: Callable[[], Draft]) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -75,6 +76,17 @@ def test_a_name_in_a_module_is_written_with_the_module() -> None:
     inside = AuthorNames("draft", {"v": module})
     assert inside.of(symbols["issued"]) == "v.issued"
     assert inside.of_sort(symbols["issued"].domain[0]) == "v.Person"
+
+
+def test_names_of_a_module_are_found_although_another_of_its_name_was_imported_after_it(tmp_path: Path) -> None:
+    whole = (FIXTURES / "badges.py").read_text(encoding="utf-8")
+    places = [tmp_path / each / "gate.py" for each in ("first", "second")]
+    for place in places:
+        place.parent.mkdir()
+        place.write_text(f"{whole}\nmark = '{place.parent.name}'\n", encoding="utf-8")
+        load(str(place))
+    assert [_names(str(place)).scope["mark"] for place in places] == ["first", "second"]
+    assert [_names(str(place)).draft for place in places] == ["draft", "draft"]
 
 
 def _lemma() -> Invariant:

@@ -212,3 +212,9 @@ def test_what_the_names_of_the_author_cannot_say_is_not_offered_and_that_is_said
     said = " ".join(carnet("verify", str(place), "--engine", PROVER, "--suggest").out.split())
     assert f"variant chief: there is a proof, but {UNWRITTEN} {found['unwritten'][0]}" in said
     assert "carries_implies_chief" not in said
+
+
+def test_a_draft_that_prints_when_its_names_are_looked_at_does_not_print_into_the_result(tmp_path: Path) -> None:
+    head, drafted, rest = DEPOT.read_text(encoding="utf-8").partition('    draft = Draft("depot"')
+    (tmp_path / "depot.py").write_text(f'{head}    print("noise")\n{drafted}{rest}', encoding="utf-8")
+    assert set(_suggested(tmp_path / "depot.py")) == set(VARIANTS)
