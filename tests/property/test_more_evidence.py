@@ -159,7 +159,7 @@ def _quotes() -> Iterator[Situation]:
         "a TD with a service TD": quotes.of_tdx_15(b"\x53" * 48),
         "a TD of TDX 1.5": quotes.of_tdx_15(),
         "another platform's": other.td().quote(quotes.REPORT_DATA),
-        "another enclave's": _by_enclave((128, b"\xbb" * 32)),
+        "another enclave's": _by_enclave((256, b"\x77\x77")),
         "an enclave's that is debugged": _by_enclave((48, b"\x13")),
         "a changed quote": quotes.edited(quotes.QUOTE, 60, b"\xff"),
     }

@@ -117,7 +117,7 @@ def test_who_finds_a_session_key_answers_for_its_owner() -> None:
     found = hunted("tickets", "main", "present")
     assert messages(found, {"asked", "granted", "ticket", "challenge", "response"}) == [
         ("asked", "ann", "ben", "n1"),
-        ("granted", "ann", "n1", "ben", "k1"),
+        ("granted", "ann", "n1", "ben", "k1", "ben", "k1", "ann"),
         ("ticket", "ben", "k1", "ann"),
         ("challenge", "k1", "n2"),
         ("response", "k1", "n2"),

@@ -162,8 +162,8 @@ class _PartyNames:
     """What the parties of a trace are called: an agent by its element, wherever the specification names one.
 
     An action names who takes it, in this order, by what it declares, by the parameter that sends its message, by the
-    parameter that receives it, if that is of a sort that its role has elsewhere, by the parameter that its sentence
-    begins with, and by the only parameter of a sort that its role has elsewhere.
+    parameter that receives it, by the parameter that its sentence begins with, and by the only parameter of a sort. The
+    last three are of a sort that its role has: it has the sorts of whom other actions of it name, and that of its name.
     """
 
     def __init__(self, judge: Interpreter) -> None:
@@ -173,6 +173,8 @@ class _PartyNames:
         self._sorts: dict[str, set[Sort]] = {action.by.name: set() for action in protocol.actions}
         for action in protocol.actions:
             self._sorts[action.by.name] |= _declared_sorts(action)
+            named = (var.sort for var in action.params if var.sort.name.casefold() == action.by.name.casefold())
+            self._sorts[action.by.name].update(named)
         knowing = {symbol.domain[knower_of(protocol, symbol)] for symbol in knowledge_symbols(protocol)}
         self._agents = knowing.union(*self._sorts.values())
         self._functions = {symbol.name: symbol for symbol in protocol.symbols if symbol.result in self._agents}
@@ -204,8 +206,9 @@ class _PartyNames:
         if action.message:
             return None
         begins = PLACE.match(action.says)
-        first = [var for var in action.params if begins and var.name == begins[1] and var.sort in self._agents]
-        fitting = [var for var in action.params if action.by.honest and var.sort in self._sorts[action.by.name]]
+        own = self._sorts[action.by.name] if action.by.honest else self._agents
+        first = [var for var in action.params if begins and var.name == begins[1] and var.sort in own]
+        fitting = [var for var in action.params if action.by.honest and var.sort in own]
         return first[0] if first else fitting[0] if len(fitting) == 1 else None
 
     def arrow(self, action: Action, step: TraceStep, state: State) -> Arrow | None:
@@ -250,9 +253,11 @@ def _declared_sorts(action: Action) -> set[Sort]:
 
 
 def _sender(action: Action) -> Var | None:
-    """Return the parameter that sends the message of an action."""
+    """Return the parameter that sends the message of an action, unless its role receives it and so takes the step."""
     found = MESSAGE.match(action.message)
-    return None if found is None else _parameter(action, found["sender"])
+    if found is None or found["receiver"] == action.by.name:
+        return None
+    return _parameter(action, found["sender"])
 
 
 def _parameter(action: Action, end: str) -> Var | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib import util
 from importlib.metadata import version
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from carnet_check.commands.outline import LANGUAGE, Outline
 from carnet_check.errors import UsageError
 from carnet_check.report.shapes import count, flag, parsed, record, rows, table, text
 from carnet_command.exit_codes import ExitCode
+from carnet_command.interrupts import SIGNALS
 from carnet_command.processes import environment, interpreter
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ EXTRA = "the extra 'lsp' (pip install 'carnet[lsp]')"
 OUTLINE = "carnet_check.commands.outline"
 MOST_BYTES = 64 << 20
 """The most that is read of a check's answer."""
+MOST_SOURCE = 4 << 20
+"""The most bytes of a file in which the name of the language is looked for."""
 AT_ONCE = 2
 """How many checks run at a time."""
 LINE_END = 2**31 - 1
@@ -62,12 +66,25 @@ def lsp(seconds: float) -> int:
     """
     if util.find_spec("pygls") is None:
         raise UsageError(f"carnet lsp expects {EXTRA}")
-    language_server(seconds).start_io()
-    return ExitCode.EXPECTED
+    server, checks = language_server(seconds)
+
+    def ended(*_: object) -> None:
+        checks.kill()
+        os._exit(ExitCode.INTERRUPTED)
+
+    for each in SIGNALS:
+        signal.signal(each, ended)
+    code: object = ExitCode.EXPECTED
+    try:
+        server.start_io()
+    except SystemExit as error:
+        code = error.code
+    checks.kill()
+    os._exit(code if isinstance(code, int) else ExitCode.EXPECTED)  # a thread may wait for standard input for ever
 
 
-def language_server(seconds: float) -> LanguageServer:
-    """Return a server that ends each check after so many seconds."""
+def language_server(seconds: float) -> tuple[LanguageServer, SpecificationChecks]:
+    """Return a server that ends each check after so many seconds, and its checks."""
     from lsprotocol import types
     from pygls.lsp.server import LanguageServer
 
@@ -96,7 +113,7 @@ def language_server(seconds: float) -> LanguageServer:
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(closed)
     server.feature(types.TEXT_DOCUMENT_HOVER)(hover)
     server.feature(types.TEXT_DOCUMENT_DEFINITION)(definition)
-    return server
+    return server, checks
 
 
 class SpecificationChecks:
@@ -112,6 +129,7 @@ class SpecificationChecks:
         self._diagnostics: dict[str, dict[str, list[types.Diagnostic]]] = {}
         """What the last check of each open specification found, by file."""
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._processes: set[int] = set()
         self._places = asyncio.Semaphore(AT_ONCE)
 
     def uri_of(self, path: str) -> str:
@@ -153,6 +171,11 @@ class SpecificationChecks:
             entries = self._outlines[known][table] if path in self._outlines[known]["files"] else {}
             yield from (entries[each] for each in dict.fromkeys((name, id[0] if id else name)) if each in entries)
 
+    def kill(self) -> None:
+        """Kill every check that runs, with what it started."""
+        for process in [*self._processes]:
+            _kill_group(process)
+
     # -- one check --------------------------------------------------------------------------------
 
     def _begin(self, path: str) -> None:
@@ -174,13 +197,14 @@ class SpecificationChecks:
 
     async def _outline(self, path: str) -> Mapping[str, Any]:
         """Return what a process of its own says of a specification; it is killed if it takes too long."""
-        command = (*interpreter(), "-B", "-m", OUTLINE, path)
+        command = (*interpreter(), "-B", "-m", OUTLINE, path, str(ceil(self._seconds) + 1))
         try:
             process = await asyncio.create_subprocess_exec(
                 *command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=environment(), start_new_session=True
             )
         except OSError as error:
             return _unchecked(path, f"no process could be started: {(error.strerror or str(error)).lower()}")
+        self._processes.add(process.pid)
         try:
             return await asyncio.wait_for(_answer(process), self._seconds)
         except TimeoutError:
@@ -188,10 +212,10 @@ class SpecificationChecks:
         except ValueError:
             return _unchecked(path, f"the check failed: `carnet lint {Path(path).name}` says why")
         finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
+            _kill_group(process.pid)
+            with contextlib.suppress(TimeoutError):  # what left the group may still hold the pipe
+                await asyncio.wait_for(process.communicate(), 1)
+            self._processes.discard(process.pid)
 
     def _diagnostic(self, finding: LintFinding) -> types.Diagnostic:
         from lsprotocol import types
@@ -251,6 +275,12 @@ async def _answer(process: Process) -> Mapping[str, Any]:
     return outline
 
 
+def _kill_group(process: int) -> None:
+    """Kill a check and what it started, also where the check itself has ended."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process, signal.SIGKILL)
+
+
 _NO_SPECIFICATION: Mapping[str, Any] = asdict(Outline(is_specification=False))
 
 
@@ -262,7 +292,10 @@ def _unchecked(path: str, why: str) -> Mapping[str, Any]:
 def _names_language(path: str) -> bool:
     """Whether a file is Python that may begin a protocol, which the check looks at more closely."""
     try:
-        return path.endswith(".py") and LANGUAGE in Path(path).read_bytes()
+        if not path.endswith(".py") or not Path(path).is_file():
+            return False
+        with Path(path).open("rb") as file:
+            return LANGUAGE in file.read(MOST_SOURCE)
     except OSError:  # it is not saved yet, or no more
         return False
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import resource
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -140,4 +141,7 @@ def _places(texts: Iterable[Path]) -> dict[str, Place]:
 
 
 if __name__ == "__main__":
+    # The server ends a check that takes too long; this ends one whose server was killed.
+    limit = int(sys.argv[2])
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     click.echo(json.dumps(asdict(outline_of(Path(sys.argv[1])))))

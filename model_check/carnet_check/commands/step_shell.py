@@ -147,9 +147,9 @@ class StepShell:
         if word.isdecimal() and not rest:
             if not self.offered:
                 [*self.enabled()]
-            if not 1 <= int(word) <= len(self.offered):
+            if not 1 <= (number := _number(word)) <= len(self.offered):
                 raise UsageError(f"expected a number from 1 to {len(self.offered)}, found {word}")
-            return self.offered[int(word) - 1]
+            return self.offered[number - 1]
         action, parameters = self.walk.action(word), _parameters(rest)
         if action.deduction and self.walk.is_run:
             raise UsageError(f"{word} is a deduction: it is taken as soon as it can be")
@@ -184,6 +184,8 @@ class StepShell:
     def random(self, given: list[str]) -> Iterator[str]:
         """Take a number of steps at random, drawn with a seed."""
         number, seed = _number(given[0]), _number(given[1]) if given[1:] else 0
+        if number > MOST_RANDOM:
+            raise UsageError(f"expected at most {MOST_RANDOM:,} steps at a time, found {number:,}")
         draw, before, taken = random.Random(seed), self._fallen(), 0
         while taken < number and (able := self.walk.enabled()):
             self.walk.take(draw.choice(able).step)
@@ -389,6 +391,8 @@ COMMANDS: Mapping[str, StepCommand] = {
 }
 """What can be typed; a number alone takes the step of that number, and an empty line lists what can be done."""
 HELP_WIDTH = 34
+MOST_RANDOM = 10_000
+"""The most steps that are taken at random at a time: until they are taken, nothing else is heard."""
 
 
 def _number(word: str) -> int:

@@ -1,6 +1,6 @@
 """The checker: obligations, refutations, and the check of a refutation, rule by rule as in Checker.v."""
 
-# It searches nothing: it takes the steps of a refutation, and refuses a step that no rule allows. Terms, formulas and
+# It searches nothing: it takes the steps of a refutation, and refuses one that no rule allows. Terms, formulas and
 # steps are tuples:
 #
 #   ("bound", index, ())         ("true", "", ())             ("use", (hypothesis,), (), ())
@@ -42,10 +42,7 @@ class Refused(Exception):
 
 
 class Obligation(NamedTuple):
-    """The statement to refute: some elements of the sorts ``constants`` make all hypotheses true.
-
-    The negated goal is one of the hypotheses.
-    """
+    """To refute: that elements of the sorts ``constants`` satisfy all hypotheses, of which one is the negated goal."""
 
     functions: Mapping[Name, tuple[tuple[Name, ...], Name]]
     enumerations: Mapping[Name, tuple[Name, ...]]

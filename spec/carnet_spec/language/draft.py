@@ -55,6 +55,7 @@ class Draft:
         self.variant = variant
         self._actions: list[Action] = []
         self._below: frozenset[Symbol] = frozenset()
+        self._closed = ""
         self._axioms: list[Axiom] = []
         self._initial: list[Initial] = []
         self._claims: list[Claim] = []
@@ -153,6 +154,8 @@ class Draft:
             if any(other.name == action.name for other in self._actions):
                 raise SpecificationError(f"two actions are called '{action.name}'")
             self._refuse_below(action.name, action.updates)
+            if by.honest:
+                self._refuse_closed(f"{action.name} is a step of an honest role")
             self._actions.append(action)
             self.stated_at["action", action.name] = written_at(function)
             return action
@@ -176,6 +179,8 @@ class Draft:
 
         def trace(function: Callable[..., None]) -> Action:
             place, base = self._place_of(name)
+            if base.by.honest:
+                self._refuse_closed(f"{name} is a step of an honest role")
             params = parameters(function, skip=1)
             added = tuple(var for var in map(variable_of, params) if var not in base.params)
             every = {var.name for update in base.updates for var in update.each}
@@ -228,10 +233,33 @@ class Draft:
                     f"{name}: a layer cannot change {update.symbol.name}, which belongs to the design below"
                 )
 
+    def close(self, because: str) -> None:
+        """Refuse steps of honest roles and first values from here on, and a second call.
+
+        Raises:
+            MisuseError: the draft is closed already.
+        """
+        self._refuse_closed("it cannot be closed again")
+        self._closed = because
+
+    def _refuse_closed(self, what: str) -> None:
+        if self._closed:
+            raise MisuseError(f"{what}, and the draft is closed: {self._closed}")
+
     @property
     def actions(self) -> tuple[Action, ...]:
         """The actions and rules so far, in order, shortcuts included."""
         return tuple(self._actions)
+
+    @property
+    def axioms(self) -> tuple[Axiom, ...]:
+        """The axioms so far, without those of threat models."""
+        return tuple(self._axioms)
+
+    @property
+    def first_values(self) -> tuple[Initial, ...]:
+        """The first values so far."""
+        return tuple(self._initial)
 
     # -- what is claimed and assumed ------------------------------------------------------------------------------
 
@@ -396,6 +424,7 @@ class Draft:
             raise SpecificationError(
                 f"a layer cannot give {symbol.name}, which belongs to the design below, a first value"
             )
+        self._refuse_closed(f"{symbol.name} gets a first value")
         self._initial.append(Initial(symbol, params, given))
         self.stated_at["initial value of", symbol.name] = called_from()
 

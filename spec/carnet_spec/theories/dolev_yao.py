@@ -15,11 +15,26 @@ Source: Dolev and Yao, On the Security of Public Key Protocols, IEEE Transaction
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from itertools import combinations
 
 from carnet_spec.language import Draft, Formula, Individual, Kind, MisuseError, Relation, Role, Step, Symbol
 from carnet_spec.language.expressions import called, parameters
-from carnet_spec.language.terms import Member, Var, free_variables
+from carnet_spec.language.notation import show
+from carnet_spec.language.protocol import terms_of_action
+from carnet_spec.language.terms import (
+    And,
+    Apply,
+    Equal,
+    Forall,
+    Implies,
+    Member,
+    Sort,
+    Term,
+    Var,
+    free_variables,
+    symbols_of,
+)
 from carnet_spec.language.tracing import called_from
 
 SOURCE = "Dolev and Yao, On the Security of Public Key Protocols, section II"
@@ -76,12 +91,17 @@ class Primitive:
         """The fields that not everybody knows."""
         self.keys = () if key is None else (key,)
         """The shared key, if there is one."""
-        every = (*fields, *self.keys, *(() if owner is None else (owner,)))
-        values = (value for each in every for value in (each.values if isinstance(each, Known) else (each,)))
-        self.variables = frozenset[Var]().union(*(free_variables(value.term) for value in values))
-        """What it is made of, the key and its owner included."""
+        self.public = tuple(each for each in (*fields, owner) if isinstance(each, Individual))
+        """What everybody knows: fields, and the owner of a key."""
         self.secrets = tuple(each for each in (*self.keys, *self.parts) if isinstance(each, SharedSecret))
         """The Diffie-Hellman secrets that go in."""
+
+    def terms(self, *, without: Known | None = None) -> tuple[Term, ...]:
+        """Return what it is made of, the key and its owner included."""
+        hidden = [*self.keys, *self.parts]
+        if without is not None:
+            hidden.remove(without)
+        return tuple(value.term for value in (*self.public, *(value for each in hidden for value in each.values)))
 
     def mentions(self, exponent: Individual) -> bool:
         """Whether a field is made of an exponent otherwise than by a secret."""
@@ -92,6 +112,13 @@ class Primitive:
     def shape(self, described: Container[Symbol]) -> tuple[object, ...]:
         """Return what tells the message from those of another form: the primitive, and what its key and fields are."""
         return (type(self), *(_shape_of(each, described) for each in (*self.keys, *self.fields)))
+
+    def repeated(self, part: Known) -> Term | None:
+        """Return an argument of a part that is no variable of its own, or None."""
+        elsewhere = frozenset[Var]().union(*map(free_variables, self.terms(without=part)))
+        terms = [value.term for value in part.values]
+        bound = (term for term in terms if not isinstance(term, Var) or term in elsewhere or terms.count(term) > 1)
+        return next(bound, None)
 
     def to_make(self, theory: DolevYao, agent: Individual) -> Formula | None:
         """Whether an agent has the key that it takes to make the message, or None if it takes none."""
@@ -139,10 +166,11 @@ class Signature(Primitive):
 
 
 class SymmetricEncryption(Primitive):
-    """Encryption that hides the fields and says nothing of who made the message, such as a stream cipher.
+    """Encryption that hides the fields and says nothing of who made the message.
 
-    Whoever has the fields can make the message. In general that takes more, such as a ciphertext whose plaintext is
-    known, so the adversary is stronger here than with a cipher.
+    Whoever has the fields can make the message, for which a cipher takes more. Nobody changes a message whose fields it
+    does not have, though it can with a stream cipher: such ciphers are malleable, and the theory does not cover that.
+    Most ciphers in use are :class:`AuthenticatedEncryption`, which it fits.
     """
 
     def __init__(self, key: Known, *fields: Field) -> None:
@@ -184,8 +212,9 @@ class Mac(Primitive):
 class DolevYao:
     """Adds to a draft what its agents deduce; each method is called once for a relation.
 
-    It is used in a ``with`` statement behind the honest steps. At its end every message that they send has to be
-    described, and everything that they know pooled: a rule that is forgotten would hide attacks.
+    It is used in one ``with`` statement behind the honest steps and first values, and none can be added to the draft
+    from there on. At its end every message that they send, read or start with has to be described, and everything that
+    they know pooled: a rule that is forgotten would hide attacks.
 
     ``names`` are the letters of the parameters of a rule: for agents that deduce, and for the arguments of the relation
     without the agent that knows.
@@ -217,14 +246,22 @@ class DolevYao:
         self._described: set[Symbol] = set()
         self._pooled: set[Symbol] = set()
         self._drawn: set[Symbol] = set()
+        self._exempt: set[Symbol] = set()
         self._mentioned: set[Symbol] = set()
         """What messages are made of."""
+        self._shares: set[Symbol] = set()
         self._primitives: dict[Symbol, Primitive] = {}
         self._unordered: set[Symbol] = set()
         """Secrets, and messages that are the same with the exponents of their secret in the other order."""
         self._entered = False
 
     def __enter__(self) -> DolevYao:
+        """Refuse honest steps and first values from here on.
+
+        Raises:
+            MisuseError: the draft has a theory of deductions already.
+        """
+        self.draft.close("deductions are stated in one block, behind all honest steps and first values")
         self._entered = True
         return self
 
@@ -232,16 +269,32 @@ class DolevYao:
         """Refuse what is left open, unless something else went wrong.
 
         Raises:
-            MisuseError: what honest steps send or parts of messages are is not described, what they know is not
-                pooled or cannot be drawn by the adversary, two messages have one form, or one has two names.
+            MisuseError: what honest steps send or read or parts of messages are is not described, what they know is
+                not pooled or nothing that the adversary has, two messages have one form, one has two names or a pair
+                inside, a sort is known to all and to some, or an argument stands inside of a closed part and elsewhere.
         """
         if kind is not None:
             return
-        honest = (update.symbol for action in self.draft.actions if action.by.honest for update in action.updates)
-        for symbol in dict.fromkeys((*honest, *sorted(self._mentioned, key=lambda each: each.name))):
+        spoken_of = dict.fromkeys((*self._honest(), *_by_name(self._mentioned)))
+        for symbol in spoken_of:
             self._require_complete(symbol)
+        values = self._values(dict.fromkeys((*spoken_of, *_by_name(self._pooled | self._drawn))))
+        self._require_one_knowledge(values)
+        self._require_no_pairs()
+        self._require_parts_apart()
         self._require_distinct_forms()
         self._require_one_order()
+        self._require_values_of_the_adversary(values)
+
+    def _honest(self) -> Iterator[Symbol]:
+        """Yield what honest steps write or read, and what has a first value."""
+        for action in self.draft.actions:
+            if action.by.honest:
+                yield from (update.symbol for update in action.updates)
+                for term in terms_of_action(action):
+                    yield from _by_name(symbols_of(term))
+        for first in self.draft.first_values:
+            yield from (first.symbol, *_by_name(symbols_of(first.value)))
 
     def _require_complete(self, symbol: Symbol) -> None:
         known = symbol.kind is Kind.KNOWLEDGE
@@ -253,11 +306,70 @@ class DolevYao:
         if known and symbol.domain[-1].fresh and not of_several and symbol not in self._drawn:
             raise MisuseError(f"{symbol.name}: nothing says that the adversary has values too: call draw, or exempt")
 
-    def _require_distinct_forms(self) -> None:
-        first: dict[tuple[object, ...], Symbol] = {}
+    def _values(self, symbols: Iterable[Symbol]) -> list[Symbol]:
+        """Return those that say who knows a value, and not a message."""
+        known = (each for each in symbols if each.kind is Kind.KNOWLEDGE and len(each.domain) == 2)
+        open_ones = self._exempt - self._mentioned
+        return [each for each in known if each not in self._primitives and each not in open_ones]
+
+    def _require_values_of_the_adversary(self, values: Iterable[Symbol]) -> None:
+        """Refuse values that nobody draws, and of which the adversary may be forgotten to have some."""
+        first = {each.symbol for each in self.draft.first_values}
+        for symbol in values:
+            if not symbol.domain[-1].fresh and symbol not in first | self._exempt:
+                raise MisuseError(
+                    f"{symbol.name}: nothing says which values the adversary has from the start: call "
+                    "draft.initially, or exempt"
+                )
+
+    def _require_one_knowledge(self, values: Iterable[Symbol]) -> None:
+        """Refuse a sort of which some know values by two relations, or which is public in a message, too."""
+        public = {value.sort: symbol for symbol, each in self._primitives.items() for value in each.public}
+        first: dict[Sort, Symbol] = {}
+        for symbol in values:
+            sort = symbol.domain[-1]
+            if (other := first.setdefault(sort, symbol)) != symbol:
+                raise MisuseError(
+                    f"{other.name} and {symbol.name} both say who knows a {sort.name}, and who learns one by the first "
+                    "would not know it by the second: make them one relation"
+                )
+            if sort in public:
+                raise MisuseError(
+                    f"{public[sort].name} has a {sort.name} that everybody knows, and {symbol.name} says who knows "
+                    f"one: write Known({symbol.name}, …) in the message"
+                )
+
+    def _require_no_pairs(self) -> None:
         for symbol, primitive in self._primitives.items():
-            other = first.setdefault(primitive.shape(self._described), symbol)
-            if other != symbol:
+            for part in (*primitive.keys, *primitive.parts):
+                if isinstance(self._primitives.get(part.relation.symbol), Plaintext):
+                    raise MisuseError(
+                        f"{part.relation.symbol.name}, in {symbol.name}, is Plaintext, and a pair inside of a message "
+                        "cannot be told from its fields: write the fields themselves"
+                    )
+
+    def _require_parts_apart(self) -> None:
+        """Refuse a repeated argument as a check that nobody makes."""
+        for symbol, primitive in self._primitives.items():
+            for part in (*primitive.keys, *primitive.parts):
+                if self._is_closed(part, primitive) and (term := primitive.repeated(part)) is not None:
+                    raise MisuseError(
+                        f"{symbol.name}: {show(term)} in {part.relation.symbol.name} is no argument of its own, and "
+                        "who cannot open that does not see what is in it: give it one, and compare where a reader can"
+                    )
+
+    def _is_closed(self, part: Known, primitive: Primitive) -> bool:
+        """Whether a reader may be unable to see what a part is made of."""
+        symbol = part.relation.symbol
+        if isinstance(part, SharedSecret):  # who recomputes a digest, or has it as a key, had an exponent and a share
+            return primitive.reveals and part not in primitive.keys
+        is_message = part.on_a_wire or len(part.values) != 1 or symbol in self._primitives
+        return is_message and symbol not in self._shares
+
+    def _require_distinct_forms(self) -> None:
+        shapes = {symbol: primitive.shape(self._described) for symbol, primitive in self._primitives.items()}
+        for other, symbol in combinations(shapes, 2):
+            if _may_be_equal(shapes[other], shapes[symbol]):
                 raise MisuseError(
                     f"{other.name} and {symbol.name} have one form, so each is taken for the other: make them one "
                     "relation, or tell them apart by a member of an enumeration in each"
@@ -278,7 +390,7 @@ class DolevYao:
 
     def exempt(self, relation: Relation) -> None:
         """Say that the draft itself has the steps and rules of a message, or of what agents know."""
-        for complete in (self._described, self._pooled, self._drawn):
+        for complete in (self._described, self._pooled, self._drawn, self._exempt):
             complete.add(relation.symbol)
 
     def has_private_key(self, agent: Individual, owner: Individual) -> Formula:
@@ -296,16 +408,15 @@ class DolevYao:
             what: the message in words, with ``{letter}`` for its arguments.
 
         Raises:
-            MisuseError: the names do not fit the relation, the form is no primitive, or it lacks an argument.
+            MisuseError: the names do not fit the relation, the form is no primitive, or it lacks an argument or has it
+                by a function alone that may give others the same value.
         """
         self._require_entered()
         agent, *arguments = self._parameters(relation, names)
         primitive, sent = form(*arguments), Known(relation, *arguments)
         if not isinstance(primitive, Primitive):
             raise MisuseError(f"{relation.symbol.name}: a message is made by a primitive, not {called(primitive)}")
-        for argument in arguments:
-            if argument.term not in primitive.variables:
-                raise MisuseError(f"{relation.symbol.name}: the message is not made of {argument!r}: make it a field")
+        self._require_arguments(relation.symbol, arguments, primitive)
         self._described.add(relation.symbol)
         self._primitives[relation.symbol] = primitive
         self._mentioned |= {each.relation.symbol for each in (sent, *primitive.parts, *primitive.keys)}
@@ -314,6 +425,27 @@ class DolevYao:
             self._add_opening(sent, primitive, agent, what)
         if primitive.secrets:
             self._add_swapping(sent, primitive, agent, what)
+
+    def _require_arguments(self, symbol: Symbol, arguments: Sequence[Individual], primitive: Primitive) -> None:
+        inside = frozenset[Term]().union(*map(free_variables, primitive.terms()))
+        told = {each for term in primitive.terms() for each in self._determined(term)}
+        for argument in arguments:
+            if argument.term not in inside:
+                raise MisuseError(f"{symbol.name}: the message is not made of {argument!r}: make it a field")
+            if argument.term not in told:
+                raise MisuseError(
+                    f"{symbol.name}: {argument!r} is in the message by a function alone, which may give another the "
+                    "same value: make it a field, or state before as an axiom of the draft that "
+                    "forall(lambda x, y: implies(f(x) == f(y), x == y), …)"
+                )
+
+    def _determined(self, term: Term) -> Iterator[Term]:
+        """Yield the variables whose values are told by that of a term."""
+        if isinstance(term, Var):
+            yield term
+        elif isinstance(term, Apply) and any(_says_injective(each.formula, term.symbol) for each in self.draft.axioms):
+            for argument in term.args:
+                yield from self._determined(argument)
 
     def pool(self, relation: Relation, names: str, what: str, *, name: str = "") -> None:
         """Add that a corrupt agent tells another what it knows.
@@ -388,6 +520,7 @@ class DolevYao:
         p, x, y = every
         known, share = Known(exponents, x), Known(shares, x)
         self._described |= {shares.symbol, secrets.symbol}
+        self._shares.add(shares.symbol)
         self._unordered.add(secrets.symbol)
         self._mentioned |= {exponents.symbol, secrets.symbol}
 
@@ -510,8 +643,44 @@ def _shape_of(field: Field, described: Container[Symbol]) -> object:
     """Return a message's relation, a member of an enumeration, or the sort of what can be any of that sort."""
     if not isinstance(field, Known):
         return field.term if isinstance(field.term, Member) else field.sort
-    is_message = len(field.values) > 1 or field.relation.symbol in described
+    is_message = len(field.values) != 1 or field.relation.symbol in described
     return field.relation.symbol if is_message else field.values[0].sort
+
+
+def _may_be_equal(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    """Whether a message may have two shapes: a variable of an enumeration may be any of its members."""
+
+    def sort(each: object) -> object:
+        return each.sort if isinstance(each, Member) else each
+
+    return len(one) == len(other) and all(
+        a == b if isinstance(a, Member) and isinstance(b, Member) else sort(a) == sort(b)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def _says_injective(axiom: Term, function: Symbol) -> bool:
+    """Whether an axiom says that equal values of a function have equal arguments."""
+    match axiom:
+        case Forall(bound, Implies(Equal(Apply(left, xs), Apply(right, ys)), equal)) if left == right == function:
+            pairs = {frozenset(pair) for pair in zip(xs, ys, strict=True)}
+            said = {frozenset((a, b)) for a, b in _equations(equal)}
+            return len({*xs, *ys}) == 2 * len(xs) and {*xs, *ys} <= {*bound} and pairs == said
+        case _:
+            return False
+
+
+def _equations(formula: Term) -> Iterator[tuple[Term, Term]]:
+    match formula:
+        case Equal(left, right):
+            yield left, right
+        case And(parts):
+            for part in parts:
+                yield from _equations(part)
+
+
+def _by_name(symbols: Iterable[Symbol]) -> list[Symbol]:
+    return sorted(symbols, key=lambda each: each.name)
 
 
 def _guard(step: Step, name: str, formula: Formula | None) -> None:

@@ -75,7 +75,7 @@ has_key = _knows("has_key", Agent, Key, says="knows the session key")
 has_nonce = _knows("has_nonce", Agent, Nonce, says="knows the nonce")
 _message = partial(relation, kind=Kind.MESSAGE)
 asked = _message("asked", Agent, Agent, Nonce, says="one asks for a key with another")
-granted = _message("granted", Agent, Nonce, Agent, Key, says="the first is given the key and a ticket for the second")
+granted = _message("granted", Agent, Nonce, Agent, Key, Agent, Key, Agent, says="the first is given a key and a ticket")
 ticket = _message("ticket", Agent, Key, Agent, says="for the first: the key is that of the second")
 challenge = _message("challenge", Key, Nonce, says="under the key: who are you?")
 response = _message("response", Key, Nonce, says="under the key: the answer")
@@ -123,14 +123,15 @@ def _steps(tickets: Draft) -> None:
         step.message("server -> {a}: {n}, {b}, {k} and a ticket, under the key of {a}")
         step.require("asked", asked(a, b, n))
         step.fresh(k)
-        step.insert(issued(a, b, k), granted(a, n, b, k))
+        step.insert(issued(a, b, k), granted(a, n, b, k, b, k, a))
 
     @tickets.action(CLIENT, "NS78", says="{a} shows {b} the ticket for {k}.", actor=honest)
-    def show(step: Step, a: Agent, b: Agent, n: Nonce, k: Key) -> None:
+    def show(step: Step, a: Agent, b: Agent, n: Nonce, k: Key, c: Agent, j: Key, d: Agent) -> None:
+        """It cannot read the ticket, which may be any."""
         step.message("{a} -> {b}: ticket for {k}")
         step.require("asked", asks(a, b, n))
-        step.require("granted", granted(a, n, b, k))
-        step.insert(uses(a, b, k), ticket(b, k, a))
+        step.require("granted", granted(a, n, b, k, c, j, d))
+        step.insert(uses(a, b, k), ticket(c, j, d))
 
     @tickets.action(
         CLIENT, "NS78", says="{b} is shown the ticket for {k}, and sends {a} the challenge {m}.", actor=honest
@@ -175,9 +176,9 @@ def _deductions(tickets: Draft) -> None:
         theory.message(asked, "pabn", lambda a, b, n: Plaintext(a, b, Known(has_nonce, n)), "a request of {a}")
         theory.message(
             granted,
-            "panbk",
-            lambda a, n, b, k: sealed(
-                Known(has_long, own(a)), Known(has_nonce, n), b, Known(has_key, k), Known(ticket, b, k, a)
+            "panbkcjd",
+            lambda a, n, b, k, c, j, d: sealed(
+                Known(has_long, own(a)), Known(has_nonce, n), b, Known(has_key, k), Known(ticket, c, j, d)
             ),
             "a grant of {k} to {a}",
         )
@@ -216,12 +217,15 @@ def _properties(tickets: Draft) -> None:
         return implies(has_long(p, own(a)) & ~corrupt(a), p == a)
 
     @tickets.lemma
-    def what_is_used(a: Agent, b: Agent, k: Key, n: Nonce, m: Nonce, p: Agent) -> Formula:
-        """Nothing is said of a key before it is drawn, and a key is issued once."""
-        there = (
-            has_key(p, k) | issued(a, b, k) | granted(a, n, b, k) | ticket(b, k, a) | challenge(k, m) | response(k, m)
-        )
+    def what_is_used(a: Agent, b: Agent, k: Key, m: Nonce, p: Agent) -> Formula:
+        """Nothing is said of a key before it is drawn."""
+        there = has_key(p, k) | issued(a, b, k) | ticket(b, k, a) | challenge(k, m) | response(k, m)
         return implies(there | lost(k), used(k))
+
+    @tickets.lemma
+    def what_is_granted(a: Agent, b: Agent, k: Key, n: Nonce, c: Agent, j: Key, d: Agent) -> Formula:
+        """Nothing is granted before it is drawn."""
+        return implies(granted(a, n, b, k, c, j, d), used(k) & used(j))
 
     @tickets.lemma
     def issued_once(a: Agent, b: Agent, c: Agent, d: Agent, k: Key) -> Formula:
@@ -229,18 +233,23 @@ def _properties(tickets: Draft) -> None:
         return implies(issued(a, b, k) & issued(c, d, k), (a == c) & (b == d))
 
     @tickets.lemma
-    def messages_of_the_server(a: Agent, b: Agent, k: Key, n: Nonce) -> Formula:
-        """What is under an honest client's long-term key is the server's, and so is what such a ticket is in."""
-        grants = implies(granted(a, n, b, k) & ~(corrupt(a) & corrupt(b)), issued(a, b, k))
-        return grants & implies(ticket(b, k, a) & ~corrupt(b), issued(a, b, k))
+    def messages_of_the_server(a: Agent, b: Agent, k: Key, n: Nonce, c: Agent, j: Key, d: Agent) -> Formula:
+        """What is under an honest client's long-term key is the server's, in a grant or by itself."""
+        grants = implies(granted(a, n, b, k, c, j, d) & ~corrupt(a), issued(a, b, k) & (c == b) & (j == k) & (d == a))
+        inside = implies(granted(a, n, b, k, c, j, d) & ~corrupt(c), issued(d, c, j))
+        return grants & inside & implies(ticket(b, k, a) & ~corrupt(b), issued(a, b, k))
 
     @tickets.lemma
-    def issued_keys(a: Agent, b: Agent, c: Agent, d: Agent, k: Key, n: Nonce, p: Agent) -> Formula:
+    def issued_keys(
+        a: Agent, b: Agent, k: Key, n: Nonce, c: Agent, d: Agent, e: Agent, f: Agent, j: Key, p: Agent
+    ) -> Formula:
         """An honest pair's key is in their messages alone, and known to them alone unless it was lost."""
-        alone = implies(granted(c, n, d, k), (c == a) & (d == b)) & implies(ticket(d, k, c), (c == a) & (d == b))
+        granted_to = implies(granted(c, n, d, k, e, j, f), (c == a) & (d == b))
+        inside = implies(granted(c, n, d, j, e, k, f), (f == a) & (e == b))
+        shown = implies(ticket(d, k, c), (c == a) & (d == b))
         known = implies(has_key(p, k) & ~lost(k), (p == a) | (p == b))
         honest = issued(a, b, k) & ~corrupt(a) & ~corrupt(b)
-        return implies(honest & ~lost(k), alone) & implies(honest, known)
+        return implies(honest & ~lost(k), granted_to & inside & shown) & implies(honest, known)
 
     @tickets.lemma
     def what_clients_have(a: Agent, b: Agent, k: Key, m: Nonce) -> Formula:

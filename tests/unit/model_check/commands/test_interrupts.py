@@ -24,7 +24,7 @@ pytestmark = pytest.mark.processes
 COMMAND = [sys.executable, "-c", "from carnet_check.cli import main; main()"]
 LONG = {
     "verify": ("verify", "gpu-travelling", "--jobs", "2"),
-    "explore": ("explore", "gpu-travelling", "--holders", "2", "--threat", "hypervisor"),
+    "explore": ("explore", "gpu-travelling", "--threat", "holder", "--rounds", "2", "--moves", "5"),
     "attack": ("attack", "gpu-travelling", "--without", "report-nonce"),
 }
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import signal
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -277,3 +281,102 @@ def test_any_bytes_begin_a_protocol_or_do_not(source: bytes) -> None:
 )
 def test_a_protocol_is_begun_by_a_draft_or_a_family(source: str, begins: bool) -> None:
     assert begins_protocol(source.encode()) is begins
+
+
+SERVER = [sys.executable, "-P", "-c", CARNET, "lsp"]
+
+
+def framed(messages: Iterable[Mapping[str, object]]) -> bytes:
+    """Return messages as a client sends them."""
+    bodies = [json.dumps({"jsonrpc": "2.0", **message}) for message in messages]
+    return "".join(f"Content-Length: {len(body)}\r\n\r\n{body}" for body in bodies).encode()
+
+
+def ended(pid: int) -> bool:
+    """Whether a process that was killed ends soon."""
+    until = time.monotonic() + 10
+    while is_running(pid) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not is_running(pid)
+
+
+CHATTY = (
+    SOUND
+    + """
+import os, pathlib, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+pathlib.Path("pid").write_text(str(child.pid))
+while os.write(1, bytes(1 << 16)): pass
+"""
+)
+PARENT = (
+    SOUND
+    + """
+import pathlib, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+pathlib.Path("pid").write_text(str(child.pid))
+"""
+)
+
+
+@pytest.mark.parametrize("text", [CHATTY, PARENT], ids=["fills the pipe", "ends before its child"])
+def test_what_a_check_starts_ends_with_it_and_further_files_are_checked(text: str, file: Path) -> None:
+    others = [file.with_name(f"other{number}.py") for number in range(3)]
+    for other in others:
+        other.write_text(text)
+
+    async def conversation(editor: Editor) -> None:
+        for other in others:
+            editor.open(other)
+            await editor.diagnostics(other)
+        assert ended(await pid_written(file.parent))
+        editor.open(file)
+        assert await editor.diagnostics(file) == []
+
+    with_an_editor(conversation, "--seconds", "3")
+
+
+def test_a_file_that_is_no_file_is_not_read(file: Path) -> None:
+    pipe, link = file.with_name("pipe.py"), file.with_name("link.py")
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/zero")
+
+    async def conversation(editor: Editor) -> None:
+        for strange in (pipe, link):
+            item = types.TextDocumentItem(strange.as_uri(), "python", 1, "")
+            editor.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+            assert await editor.diagnostics(strange) == []
+        editor.open(file)
+        assert await editor.diagnostics(file) == []
+
+    with_an_editor(conversation)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name)
+def test_a_signal_ends_the_server_and_its_checks_while_its_input_stays_open(file: Path, ending: signal.Signals) -> None:
+    endless = file.with_name("endless.py")
+    endless.write_text(ENDLESS)
+    opened = {"textDocument": {"uri": endless.as_uri(), "languageId": "python", "version": 1, "text": ENDLESS}}
+    messages = (
+        {"id": 1, "method": "initialize", "params": {"capabilities": {}}},
+        {"method": "initialized", "params": {}},
+        {"method": "textDocument/didOpen", "params": opened},
+    )
+    with subprocess.Popen(SERVER, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as server:
+        assert server.stdin is not None
+        server.stdin.write(framed(messages))
+        server.stdin.flush()
+        pid = asyncio.run(pid_written(file.parent))
+        server.send_signal(ending)
+        assert server.wait(LONG) == 130
+    assert ended(pid)
+
+
+def test_an_orderly_end_has_the_exit_code_0() -> None:
+    messages = (
+        {"id": 1, "method": "initialize", "params": {"capabilities": {}}},
+        {"id": 2, "method": "shutdown"},
+        {"method": "exit"},
+    )
+    ran = subprocess.run(SERVER, input=framed(messages), capture_output=True, timeout=LONG, check=False)
+    assert (ran.returncode, b"Traceback" in ran.stderr) == (0, False), ran.stderr

@@ -171,6 +171,8 @@ MISTAKES: dict[str, str] = {
     "undo -1": "expected a whole number",
     "undo 1234567890123456": "expected a whole number",
     "random x": "expected a whole number",
+    "9" * 5000: "expected a whole number",
+    "random 10001": "expected at most 10,000 steps at a time",
     "facts fly": "no symbol 'fly'",
     "attack fly": "fly",
     "load /nowhere/x": "cannot read '/nowhere/x'",

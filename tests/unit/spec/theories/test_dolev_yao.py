@@ -65,7 +65,7 @@ tag = relation("tag", Value, Value, kind=Kind.MESSAGE)
 inner = relation("inner", Agent, Value, Value, kind=Kind.KNOWLEDGE)
 
 outer = relation("outer", Agent, Value, Value, kind=Kind.MESSAGE)
-wrapped = relation("wrapped", Value, Value, kind=Kind.MESSAGE)
+wrapped = relation("wrapped", Value, Value, Value, kind=Kind.MESSAGE)
 exponent = relation("exponent", Agent, Exponent, kind=Kind.KNOWLEDGE)
 share = relation("share", Exponent, kind=Kind.MESSAGE)
 secret = relation("secret", Agent, Exponent, Exponent, kind=Kind.KNOWLEDGE)
@@ -108,7 +108,7 @@ def describe(theory: DolevYao) -> None:
         inner, "pkv", lambda k, v: AuthenticatedEncryption(has(k), Tag.INSIDE, has(v)), "{v} inside, under {k}"
     )
     theory.message(outer, "pakv", lambda a, k, v: PublicKeyEncryption(a, Known(inner, k, v)), "a sealed {v} for {a}")
-    theory.message(wrapped, "pkv", lambda k, v: AuthenticatedEncryption(has(k), Known(digest, v, v)), "a digest")
+    theory.message(wrapped, "pkuv", lambda k, u, v: AuthenticatedEncryption(has(k), Known(digest, u, v)), "a digest")
     theory.exchange(exponent, share, secret, "pxy")
     theory.message(confirmed, "pxya", lambda x, y, a: Mac(SharedSecret(secret, x, y), a), "the MAC of {a}")
     theory.message(bound, "pxy", lambda x, y: Hash(SharedSecret(secret, x, y), Known(share, x)), "the digest")
@@ -143,8 +143,8 @@ def taken_apart(agent: str, term: Deducible, has: Callable[[Deducible], bool]) -
             yield ("knows", v)
         case ("outer", owner, k, v) if private(agent, owner):
             yield ("inner", k, v)
-        case ("wrapped", k, v) if has(("knows", k)) and agent in COLLUDERS:
-            yield ("digest", v, v)
+        case ("wrapped", k, u, v) if has(("knows", k)) and agent in COLLUDERS:
+            yield ("digest", u, v)
         case ("confirmed", x, y, a):
             yield ("confirmed", y, x, a)
 
@@ -160,8 +160,8 @@ def put_together(has: Callable[[Deducible], bool]) -> Iterator[Deducible]:
                 yield from (("sealed", k, v), ("digest", k, v), ("tag", k, v), ("inner", k, v))
         if has(("inner", k, v)):
             yield from (("outer", a, k, v) for a in AGENTS)
-        if has(("digest", v, v)) and has(("knows", k)):
-            yield ("wrapped", k, v)
+        if has(("digest", k, v)):
+            yield from (("wrapped", key, k, v) for key in VALUES if has(("knows", key)))
     for x, y in product(EXPONENTS, EXPONENTS):
         if has(("exponent", x)):
             yield ("share", x)
@@ -278,11 +278,11 @@ MADE: dict[str, tuple[Relation, tuple[str, ...], list[Fact], bool]] = {
         [(exponent, ("eve", "x")), (share, ("y",))],
         True,
     ),
-    "a digest out of a message": (digest, ("n", "n"), [(knows, ("eve", "k")), (wrapped, ("k", "n"))], True),
+    "a digest out of a message": (digest, ("n", "n"), [(knows, ("eve", "k")), (wrapped, ("k", "n", "n"))], True),
     "no digest that an honest agent took out": (
         digest,
         ("n", "n"),
-        [(knows, ("ann", "k")), (wrapped, ("k", "n"))],
+        [(knows, ("ann", "k")), (wrapped, ("k", "n", "n"))],
         False,
     ),
     "no digest that names the other share": (bound, ("y", "x"), [(bound, ("x", "y"))], False),
@@ -356,12 +356,20 @@ def theory() -> DolevYao:
 
 def described(*say: Callable[[DolevYao], object]) -> None:
     """Describe the messages of a draft whose honest agents send one, and know a value."""
+    described_in(sends(), *say)
+
+
+def sends() -> Draft:
     draft = Draft("sends", "Sends")
 
     @draft.action(Role("party"), "tests")
     def send(step: Step, a: Agent, v: Value) -> None:
         step.insert(knows(a, v), addressed(a, v, a))
 
+    return draft
+
+
+def described_in(draft: Draft, *say: Callable[[DolevYao], object]) -> None:
     with DolevYao(draft, ADVERSARY, Agent, corrupt) as theory:
         for each in say:
             each(theory)
@@ -384,7 +392,7 @@ def sent_inside(theory: DolevYao) -> None:
 
 
 def sent_with_a_digest(theory: DolevYao) -> None:
-    theory.message(wrapped, "pkv", lambda k, v: AuthenticatedEncryption(has(k), Known(digest, v, v)), "a digest")
+    theory.message(wrapped, "pkuv", lambda k, u, v: AuthenticatedEncryption(has(k), Known(digest, u, v)), "a digest")
 
 
 INCOMPLETE: dict[str, tuple[tuple[Callable[[DolevYao], object], ...], str]] = {
