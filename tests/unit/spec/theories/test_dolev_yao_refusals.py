@@ -106,6 +106,11 @@ def under_the_key_of(theory: DolevYao) -> None:
     theory.message(told, "pav", lambda a, v: AuthenticatedEncryption(Known(holds, of(a)), has(v)), "{v}")
 
 
+def sent_a_key_of(theory: DolevYao) -> None:
+    theory.pool(holds, "pqk", "{k}")
+    theory.message(told, "pav", lambda a, v: PublicKeyEncryption(a, Known(holds, of(a)), has(v)), "a key")
+
+
 def a_pair_inside(theory: DolevYao) -> None:
     theory.message(pair, "pvb", lambda v, b: Plaintext(has(v), b), "a pair")
     theory.message(within_a_pair, "pavb", lambda a, v, b: Signature(a, Known(pair, v, b)), "a pair")
@@ -169,6 +174,10 @@ HIDDEN: dict[str, tuple[Callable[[DolevYao], None], str]] = {
     "values that the adversary is not said to have": (
         lambda theory: theory.pool(reads, "pqd", "{d}"),
         "reads: nothing says which values the adversary has from the start",
+    ),
+    "a key that is said to be somebody's": (
+        sent_a_key_of,
+        "told: whoever reads of(a) sees a Key, and not which one",
     ),
     "a pair inside": (a_pair_inside, "pair, in within_a_pair, is Plaintext"),
 }
