@@ -255,7 +255,8 @@ class DolevYao:
         self._exempt: set[Symbol] = set()
         self._mentioned: set[Symbol] = set()
         """What messages are made of."""
-        self._shares: set[Symbol] = set()
+        self._shares: dict[Symbol, Symbol] = {}
+        """The shares on a wire, by whose exponents they are of."""
         self._primitives: dict[Symbol, Primitive] = {}
         self._unordered: set[Symbol] = set()
         """Secrets, and messages that are the same with the exponents of their secret in the other order."""
@@ -279,6 +280,7 @@ class DolevYao:
                 not pooled or nothing that the adversary has, two messages have one form, one has two names or a pair
                 inside, a sort is known to all and to some, or an argument stands inside of a closed part and elsewhere.
         """
+        self._entered = False
         if kind is not None:
             return
         spoken_of = dict.fromkeys((*self._honest(), *_by_name(self._mentioned)))
@@ -376,7 +378,7 @@ class DolevYao:
         if isinstance(part, SharedSecret):  # who recomputes a digest, or has it as a key, had an exponent and a share
             return primitive.reveals and part not in primitive.keys
         is_message = part.on_a_wire or len(part.values) != 1 or symbol in self._primitives
-        return is_message and symbol not in self._shares
+        return is_message and symbol not in self._shares.values()
 
     def _require_distinct_forms(self) -> None:
         shapes = {symbol: primitive.shape(self._described) for symbol, primitive in self._primitives.items()}
@@ -525,7 +527,8 @@ class DolevYao:
             names: letters for an agent and two exponents.
 
         Raises:
-            MisuseError: the names do not fit, or the relations are not about the same exponents.
+            MisuseError: the names do not fit, the relations are not about the same exponents, or these have shares
+                already.
         """
         self._require_entered()
         every = self._parameters(secrets, names)
@@ -533,8 +536,13 @@ class DolevYao:
             raise MisuseError("agents know exponents, and secrets of two of them, and shares are on a wire")
         p, x, y = every
         known, share = Known(exponents, x), Known(shares, x)
+        if (other := self._shares.get(exponents.symbol)) is not None:
+            raise MisuseError(
+                f"{exponents.symbol.name}: its shares are {other.name} already, and nobody would take one for the other: "
+                "make them one relation"
+            )
         self._described |= {shares.symbol, secrets.symbol}
-        self._shares.add(shares.symbol)
+        self._shares[exponents.symbol] = shares.symbol
         self._unordered.add(secrets.symbol)
         self._mentioned |= {exponents.symbol, secrets.symbol}
 
