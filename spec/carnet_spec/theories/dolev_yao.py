@@ -536,9 +536,9 @@ class DolevYao:
             raise MisuseError("agents know exponents, and secrets of two of them, and shares are on a wire")
         p, x, y = every
         known, share = Known(exponents, x), Known(shares, x)
-        if (other := self._shares.get(exponents.symbol)) is not None:
+        if (earlier := self._shares.get(exponents.symbol)) is not None:
             raise MisuseError(
-                f"{exponents.symbol.name}: its shares are {other.name} already, and nobody would take one for the other: "
+                f"{exponents.symbol.name}: its shares are {earlier.name} already, and none is taken for the other: "
                 "make them one relation"
             )
         self._described |= {shares.symbol, secrets.symbol}

@@ -188,7 +188,7 @@ HIDDEN: dict[str, tuple[Callable[[DolevYao], None], str]] = {
     ),
     "two kinds of shares of one exponent": (
         two_exchanges,
-        "exponent: its shares are share already, and nobody would take one for the other",
+        "exponent: its shares are share already, and none is taken for the other",
     ),
     "a pair inside": (a_pair_inside, "pair, in within_a_pair, is Plaintext"),
 }
