@@ -344,10 +344,10 @@ class StepShell:
 def _excluding(found: FailingStep, given: Sequence[str]) -> str:
     """Say which claims and lemmas of the specification exclude a state; ``given`` is what was asked for."""
     if not found.excluded_by:
-        further = "a further lemma has to (carnet verify --suggest looks for one)"
-        return f"No claim or lemma of the specification excludes this state: {further}."
+        either = "a further lemma may have to (carnet verify --suggest looks for one)"
+        return f"No claim or lemma of the specification excludes this state: {either}, or {given[0]} is false."
     next_one = " ".join(["cti", *given, found.excluded_by[0]])
-    return f"False there, so each excludes this state: {', '.join(found.excluded_by)} ({next_one})"
+    return f"False there, so each excludes this state if it is true: {', '.join(found.excluded_by)} ({next_one})"
 
 
 def _role_order(walk: Walkthrough, step: EnabledStep) -> int:

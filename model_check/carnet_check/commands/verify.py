@@ -30,12 +30,7 @@ from carnet_check.report import html as pages
 from carnet_check.report.formats import junit, markdown, sarif
 from carnet_check.report.recording import attack_of, record_run
 from carnet_check.results import Result, by_verdict
-from carnet_check.suggestion.suggestions import (
-    Suggestion,
-    require_strengthening,
-    suggested_lines,
-    suggestions_for,
-)
+from carnet_check.suggestion.suggestions import Suggestions, require_strengthening, suggestions_for
 from carnet_check.verification import campaign as running
 from carnet_check.verification.campaign import require_shareable, run_shard, shard_lines
 from carnet_check.verification.checks import shortcomings
@@ -234,7 +229,7 @@ def verify(
         closing = _closing(context, outcome, kept)
         _keep(outcome, closing, kept)
     lacking = shortcomings(outcome) if strict else []
-    more = {"suggestions": [each.as_json() for each in suggestions]} if suggestions is not None else {}
+    more = {"suggestions": suggestions.as_json()} if suggestions is not None else {}
     value = {**_as_json(outcome), **({"shortcomings": lacking} if strict else {}), **more}
     if COLLECTED in context.meta:
         family = campaign.request.source.family
@@ -316,7 +311,7 @@ def _report(
     closing: common.Closing,
     lacking: Sequence[str],
     long: bool,
-    suggestions: Sequence[Suggestion] | None,
+    suggestions: Suggestions | None,
 ) -> Iterator[str]:
     """Print the result of the run, what --strict objects to, and the lemmas that are suggested if that was asked."""
     if long:
@@ -326,7 +321,7 @@ def _report(
     yield from _told_in_full(outcome)
     for each in lacking:
         yield from wrapped("strict", each)
-    yield from suggested_lines(suggestions) if suggestions is not None else ()
+    yield from suggestions.lines() if suggestions is not None else ()
     if long:
         yield from [""] if lacking else []
     else:

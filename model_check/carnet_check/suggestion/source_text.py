@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from carnet_spec.language import Invariant, Protocol, Symbol
-from carnet_spec.language.expressions import used_symbol
+from carnet_check.loading.families import Source
+from carnet_check.suggestion.scope import bound_to, scope_of_claims
+from carnet_spec import language
+from carnet_spec.language import Draft, Function, Invariant, Protocol, Relation, Symbol
+from carnet_spec.language.expressions import Expression, Individual, used_symbol
 from carnet_spec.language.notation import unused_name
 from carnet_spec.language.terms import (
     And,
@@ -23,18 +24,19 @@ from carnet_spec.language.terms import (
     Member,
     Not,
     Or,
+    Sort,
     Term,
     Truth,
     Var,
     children,
+    rebuild,
+    substitute,
 )
 
 WIDTH = 120
 LANGUAGE = "carnet_spec.language"
 WORDS = frozenset(("Formula", "exists", "false", "forall", "implies", "true", "used"))
 """What the text of a lemma may use of the language."""
-STATEMENTS = ("action", "rule", "claim", "goal", "lemma", "lemma_under")
-"""The methods of a draft by which an author states something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,61 +45,77 @@ class AuthorNames:
 
     Attributes:
         draft: the draft that lemmas are stated of.
-        symbols: the Python name of each symbol that is declared by an assignment, by the symbol's own name.
-        imported: the names of the language that the files have; ``*`` stands for all of them.
+        scope: the values of all names that can be used beside the claims.
     """
 
     draft: str = "draft"
-    symbols: Mapping[str, str] = field(default_factory=dict)
-    imported: frozenset[str] = frozenset("*")
+    scope: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, files: Iterable[str]) -> AuthorNames:
-        """Read the names off the files of a specification; where one says nothing, the usual ones are returned."""
-        nodes = [node for file in files for node in ast.walk(ast.parse(Path(file).read_bytes()))]
-        symbols = dict(pair for node in nodes for pair in _declared(node))
-        drafts = Counter(name for node in nodes for name in _stating(node))
-        imported = frozenset(name for node in nodes for name in _imported(node))
-        return cls(drafts.most_common(1)[0][0] if drafts else "draft", symbols, imported)
+    def beside_claims(cls, source: Source, protocol: Protocol) -> AuthorNames:
+        """Return the names that can be used where the claims of a design are stated."""
+        scope = dict(scope_of_claims(source, protocol.variant))
+        design = protocol.id, protocol.variant
+        drafts = [
+            name for name, value in scope.items() if isinstance(value, Draft) and (value.id, value.variant) == design
+        ]
+        return cls(drafts[-1] if drafts else "draft", scope)
+
+    @property
+    def taken(self) -> Collection[str]:
+        """The names that mean something beside the claims, or in the text of a lemma."""
+        return {self.draft, *self.scope, *WORDS, *keyword.kwlist}
 
     def of(self, symbol: Symbol) -> str:
-        """Return what a symbol is called."""
-        return self.symbols.get(symbol.name, symbol.name)
+        """Return what a symbol is called; its own name, if nothing is bound to it."""
+        return self._called(symbol.name, lambda value: _symbol(value) == symbol)
+
+    def of_sort(self, sort: Sort) -> str:
+        """Return what the class of a sort is called; the sort's own name, if nothing is bound to it."""
+        return self._called(sort.name, lambda value: _sort(value) == sort)
+
+    def of_word(self, word: str) -> str:
+        """Return what a word of the language is called, or is to be called when it is imported."""
+        return self._called(unused_name(word, self.scope), lambda value: value is getattr(language, word))
+
+    def _called(self, own: str, fits: Callable[[object], bool]) -> str:
+        names = [*bound_to(self.scope, fits)]
+        return own if own in names or not names else names[0]
 
     def import_line(self, sources: Iterable[str]) -> str:
-        """Return the line that imports what some source texts use of the language and the files lack, or nothing."""
+        """Return the line that imports what some source texts use of the language and lack, or nothing."""
         used = {node.id for text in sources for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-        lacking = sorted(used & WORDS - self.imported) if "*" not in self.imported else []
-        return f"from {LANGUAGE} import {', '.join(lacking)}" if lacking else ""
+        called = {word: self.of_word(word) for word in sorted(WORDS)}
+        lacking = [(word, name) for word, name in called.items() if name in used - self.scope.keys()]
+        imports = ", ".join(word if word == name else f"{word} as {name}" for word, name in lacking)
+        return f"from {LANGUAGE} import {imports}" if imports else ""
 
 
-def _imported(node: ast.AST) -> Iterable[str]:
-    match node:
-        case ast.ImportFrom(module=str(module)) if module.startswith(LANGUAGE):
-            yield from (alias.name for alias in node.names if alias.asname in (None, alias.name))
+def _symbol(value: object) -> Symbol | None:
+    """Return the symbol that a value is, by itself."""
+    match value:
+        case Relation(symbol=symbol) | Function(symbol=symbol):
+            return symbol
+        case Expression(term=Apply(symbol, ())):
+            return symbol
+        case _:
+            return None
 
 
-def _declared(node: ast.AST) -> Iterable[tuple[str, str]]:
-    match node:
-        case ast.Assign(targets=[ast.Name(id=python)], value=ast.Call(args=[ast.Constant(value=str(name)), *_])):
-            yield name, python
-
-
-def _stating(node: ast.AST) -> Iterable[str]:
-    for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
-        call = decorator.func if isinstance(decorator, ast.Call) else decorator
-        match call:
-            case ast.Attribute(value=ast.Name(id=draft), attr=attribute) if attribute in STATEMENTS:
-                yield draft
+def _sort(value: object) -> Sort | None:
+    if isinstance(value, type) and issubclass(value, Individual) and value is not Individual:
+        return value.sort
+    return None
 
 
 def lemma_source(lemma: Invariant, names: AuthorNames) -> str:
     """Return a lemma as the text of a function, decorated as authors do, in lines of at most 120 columns if it fits."""
     under = ", ".join(f'"{threat}"' for threat in lemma.under)
     decorator = f"@{names.draft}.lemma_under({under})" if under else f"@{names.draft}.lemma"
-    params = ", ".join(f"{var.name}: {var.sort.name}" for var in lemma.params)
-    line = f"def {lemma.name}({params}) -> Formula:"
-    head = [line] if len(line) <= WIDTH else [f"def {lemma.name}(", f"    {params},", ") -> Formula:"]
+    params = ", ".join(f"{var.name}: {names.of_sort(var.sort)}" for var in lemma.params)
+    returned = f"-> {names.of_word('Formula')}:"
+    line = f"def {lemma.name}({params}) {returned}"
+    head = [line] if len(line) <= WIDTH else [f"def {lemma.name}(", f"    {params},", f") {returned}"]
     text = [decorator, *head, f'    """{lemma.says}"""']
     return "\n".join([*text, *_returned(lemma.body, names)]) + "\n"
 
@@ -107,7 +125,7 @@ def _returned(body: Term, names: AuthorNames) -> list[str]:
     if len(line) <= WIDTH or not isinstance(body, Implies):
         return [line]
     premise, conclusion = expression(body.premise, names), expression(body.conclusion, names)
-    return ["    return implies(", f"        {premise},", f"        {conclusion},", "    )"]
+    return [f"    return {names.of_word('implies')}(", f"        {premise},", f"        {conclusion},", "    )"]
 
 
 def expression(term: Term, names: AuthorNames, *, operand: bool = False) -> str:
@@ -116,9 +134,9 @@ def expression(term: Term, names: AuthorNames, *, operand: bool = False) -> str:
         case Var(name, _):
             return name.replace(".", "_")
         case Member(sort, name):
-            return f"{sort.name}.{name}"
+            return f"{names.of_sort(sort)}.{name}"
         case Truth(value):
-            return "true" if value else "false"
+            return names.of_word("true" if value else "false")
         case Apply(symbol, args):
             return _applied(symbol, [expression(arg, names) for arg in args], names)
         case Not(Equal(left, right)):
@@ -132,11 +150,12 @@ def expression(term: Term, names: AuthorNames, *, operand: bool = False) -> str:
         case Or(parts):
             written = " | ".join(expression(part, names, operand=True) for part in parts)
         case Implies(premise, conclusion):
-            return f"implies({expression(premise, names)}, {expression(conclusion, names)})"
+            sides = f"{expression(premise, names)}, {expression(conclusion, names)}"
+            return f"{names.of_word('implies')}({sides})"
         case Forall(bound, body) | Exists(bound, body):
-            quantifier = "forall" if isinstance(term, Forall) else "exists"
+            quantifier = names.of_word("forall" if isinstance(term, Forall) else "exists")
             variables = ", ".join(var.name.replace(".", "_") for var in bound)
-            sorts = ", ".join(var.sort.name for var in bound)
+            sorts = ", ".join(names.of_sort(var.sort) for var in bound)
             return f"{quantifier}(lambda {variables}: {expression(body, names)}, {sorts})"
         case _:
             raise TypeError(f"no author writes {term!r}")
@@ -145,11 +164,52 @@ def expression(term: Term, names: AuthorNames, *, operand: bool = False) -> str:
 
 def _applied(symbol: Symbol, args: list[str], names: AuthorNames) -> str:
     drawn = len(symbol.domain) == 1 and symbol.domain[0].fresh and symbol == used_symbol(symbol.domain[0])
-    called = "used" if drawn else names.of(symbol)
+    called = names.of_word("used") if drawn else names.of(symbol)
     return f"{called}({', '.join(args)})" if args else called
 
 
+# -- what is written, read again ---------------------------------------------------------------------
+
+
+def reads_back(lemma: Invariant, names: AuthorNames) -> bool:
+    """Whether the source text of a lemma, beside the claims of the author, is a lemma that says the same."""
+    source = lemma_source(lemma, names)
+    scope: dict[str, object] = {**names.scope, names.draft: Draft("again", "The lemma, read again")}
+    try:
+        text = "\n".join([names.import_line([source]), source])
+        exec(compile(text, "<suggested lemma>", "exec", dont_inherit=True), scope)
+    except Exception:  # whatever the author's names stand for may raise anything
+        return False
+    again = scope[lemma.name]
+    return isinstance(again, Invariant) and _meaning(again) == _meaning(lemma)
+
+
+def _meaning(lemma: Invariant) -> tuple[object, ...]:
+    return lemma.name, lemma.params, _numbered(lemma.body), lemma.under
+
+
+def _numbered(term: Term, depth: int = 0) -> Term:
+    """Return a term that does not depend on what its bound variables were called."""
+    match term:
+        case Forall(bound, body) | Exists(bound, body):
+            renamed = tuple(Var(f"{depth}.{place}", var.sort) for place, var in enumerate(bound))
+            inner = substitute(body, dict(zip(bound, renamed, strict=True)))
+            return type(term)(renamed, _numbered(inner, depth + 1))
+        case _:
+            return rebuild(term, lambda child: _numbered(child, depth))
+
+
 # -- names -----------------------------------------------------------------------------------------
+
+
+def with_free_parameters(lemma: Invariant, names: AuthorNames) -> Invariant:
+    """Return a lemma whose parameters have names that mean nothing else beside the claims."""
+    taken = {*names.taken, *(symbol.name for symbol in _symbols_in_order(lemma.body))}
+    values: dict[Var, Var] = {}
+    for var in lemma.params:
+        values[var] = Var(unused_name(var.name, taken), var.sort)
+        taken.add(values[var].name)
+    return replace(lemma, params=tuple(values.values()), body=substitute(lemma.body, values))
 
 
 def lemma_name(lemma: Invariant, protocol: Protocol, taken: Iterable[str]) -> str:

@@ -12,12 +12,18 @@ from carnet_check.engines.exploration import Walks
 from carnet_check.engines.interface import Plan, Strengthening, Strengthens
 from carnet_check.engines.runner import Listener
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import NO_THREAT, Source, files_about
+from carnet_check.loading.families import NO_THREAT, Source
 from carnet_check.results import Result, Verdict
 from carnet_check.suggestion.guesses import ReadGuesses, Visit
-from carnet_check.suggestion.source_text import AuthorNames, lemma_name, lemma_source
+from carnet_check.suggestion.source_text import (
+    AuthorNames,
+    lemma_name,
+    lemma_source,
+    reads_back,
+    with_free_parameters,
+)
 from carnet_check.verification.outcome import CampaignOutcome
-from carnet_command.text import counted, wrapped
+from carnet_command.text import counted, listed, wrapped
 from carnet_spec.language import Invariant, Protocol, Threat
 from carnet_spec.language.notation import ASCII, show
 
@@ -25,6 +31,7 @@ WALKS = Walks(200, 60)
 """Random walks through each instance that is visited to find out what is false."""
 SAYS = "Every step keeps it; `carnet verify --suggest` found it."
 NOTHING = "nothing of these shapes proves"
+UNWRITTEN = "the names beside the claims cannot say"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +43,12 @@ class Suggestion:
         threat: the id of the threat model whose axioms the proofs use, or nothing: they use none.
         lemmas: what to add; each is proved, and none can be left out.
         proved: the claims that are proved with them, and the lemmas that each of them needs.
-        open: the claims that no candidate proves.
+        open: the claims that no candidate proves, or none that can be written.
         tried: how many candidates the engine was asked about.
         seconds: how long it took to look.
         names: what the author calls things.
+        unwritten: lemmas of a proof that is not offered, as their text beside the claims would say something else.
+        designs: all variants of the family.
     """
 
     variant: str
@@ -50,54 +59,105 @@ class Suggestion:
     tried: int
     seconds: float
     names: AuthorNames
+    unwritten: tuple[Invariant, ...] = ()
+    designs: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values, each lemma with its source text and the claims that need it."""
+    @property
+    def place(self) -> str:
+        """The design, and the threat model if the proofs use its axioms."""
+        return f"variant {self.variant}" + (f" under {self.threat}" if self.threat else "")
+
+    def needing(self, lemma: Invariant) -> list[str]:
+        """Return the claims whose proofs need a lemma."""
+        return [claim for claim, names in self.proved.items() if lemma.name in names]
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """All that a run suggests; a lemma that several variants lack has the same name in each, and is printed once."""
+
+    each: Sequence[Suggestion]
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Return each suggestion as JSON values, its lemmas with the source text and the claims that need them."""
+        return [self._value(suggestion) for suggestion in self.each]
+
+    def _value(self, of: Suggestion) -> dict[str, Any]:
         return {
-            "variant": self.variant,
-            "threat": self.threat,
-            "imports": self.names.import_line(lemma_source(each, self.names) for each in self.lemmas),
-            "lemmas": [self._lemma(each) for each in self.lemmas],
-            "proved": list(self.proved),
-            "open": list(self.open),
-            "tried": self.tried,
-            "seconds": round(self.seconds, 3),
+            "variant": of.variant,
+            "threat": of.threat,
+            "imports": of.names.import_line(lemma_source(each, of.names) for each in of.lemmas),
+            "lemmas": [self._lemma(of, each) for each in of.lemmas],
+            "proved": list(of.proved),
+            "open": list(of.open),
+            "unwritten": [show(each.body, ASCII) for each in of.unwritten],
+            "tried": of.tried,
+            "seconds": round(of.seconds, 3),
         }
 
-    def _lemma(self, lemma: Invariant) -> dict[str, Any]:
-        needing = [claim for claim, names in self.proved.items() if lemma.name in names]
+    def _lemma(self, of: Suggestion, lemma: Invariant) -> dict[str, Any]:
         return {
             "name": lemma.name,
             "formula": show(lemma.body, ASCII),
-            "source": lemma_source(lemma, self.names),
-            "proves": needing,
+            "source": lemma_source(lemma, of.names),
+            "proves": of.needing(lemma),
+            "variants": self._variants(lemma),
         }
 
+    def _variants(self, lemma: Invariant) -> list[str]:
+        """Return the variants in which a lemma is proved."""
+        return list(dict.fromkeys(other.variant for other in self.each if lemma in other.lemmas))
+
     def lines(self) -> Iterator[str]:
-        """Yield the suggestion as it is printed: source text, with the claims that each lemma is needed for."""
-        place = f"variant {self.variant}" + (f" under {self.threat}" if self.threat else "")
-        if self.lemmas:
-            number = counted(len(self.lemmas), "lemma")
-            yield from wrapped("suggested", f"{place}: add {number} beside the claims, and verify again")
-        value = self.as_json()
-        yield from ["", value["imports"]] if value["imports"] else []
-        for lemma in value["lemmas"]:
+        """Yield what is printed: source text, each lemma once, with the claims and the variants that it is for."""
+        printed: set[Invariant] = set()
+        for suggestion in self.each:
+            yield from self._heading(suggestion, printed)
+            new = [lemma for lemma in suggestion.lemmas if lemma not in printed]
+            yield from self._new(suggestion, new)
+            printed.update(new)
+            yield from _without_lemmas(suggestion)
+        if not self.each:
+            yield from wrapped("suggested", "nothing: no claim that should be proved lacks a proof")
+
+    def _heading(self, of: Suggestion, printed: Collection[Invariant]) -> Iterator[str]:
+        again = [lemma.name for lemma in of.lemmas if lemma in printed]
+        new = len(of.lemmas) - len(again)
+        parts = [counted(new, "lemma")] if new else []
+        parts += [f"{counted(len(again), 'lemma')} from above ({', '.join(again)})"] if again else []
+        if parts:
+            yield from wrapped("suggested", f"{of.place}: add {listed(parts)} beside the claims, and verify again")
+
+    def _new(self, of: Suggestion, lemmas: Sequence[Invariant]) -> Iterator[str]:
+        sources = [lemma_source(lemma, of.names) for lemma in lemmas]
+        imports = of.names.import_line(sources)
+        yield from ["", imports] if imports else []
+        for lemma, source in zip(lemmas, sources, strict=True):
             yield ""
-            yield f"# for {', '.join(lemma['proves'])}"
-            yield from lemma["source"].splitlines()
-        if self.lemmas:
+            yield from self._comment(of, lemma)
+            yield from source.splitlines()
+        if lemmas:
             yield ""
-        if self.open:
-            tried = counted(self.tried, "candidate")
-            yield from wrapped("suggested", f"{place}: {NOTHING} {', '.join(self.open)}; {tried} tried")
+
+    def _comment(self, of: Suggestion, lemma: Invariant) -> Iterator[str]:
+        """Yield for which claims a lemma is, and in which designs it is proved if there are several."""
+        yield f"# for {', '.join(dict.fromkeys(claim for each in self.each for claim in each.needing(lemma)))}"
+        inside = self._variants(lemma)
+        if len(of.designs) > 1:
+            proved = f"# proved in {'variant' if len(inside) == 1 else 'variants'} {listed(inside)}"
+            only = " only: withdraw it in the others if it is false there"
+            yield proved + (only if set(of.designs) - set(inside) else "")
 
 
-def suggested_lines(suggestions: Sequence[Suggestion]) -> Iterator[str]:
-    """Yield what is printed of all suggestions of a run."""
-    for each in suggestions:
-        yield from each.lines()
-    if not suggestions:
-        yield from wrapped("suggested", "nothing: no claim that should be proved lacks a proof")
+def _without_lemmas(of: Suggestion) -> Iterator[str]:
+    """Yield what is not proved by lemmas that are offered."""
+    if of.unwritten:
+        formulas = "; ".join(show(lemma.body, ASCII) for lemma in of.unwritten)
+        said = f"there is a proof, but {UNWRITTEN} {formulas}: give each symbol and sort a name of its own there"
+        yield from wrapped("suggested", f"{of.place}: {said}; open are {', '.join(of.open)}")
+    elif of.open:
+        tried = counted(of.tried, "candidate")
+        yield from wrapped("suggested", f"{of.place}: {NOTHING} {', '.join(of.open)}; {tried} tried")
 
 
 def require_strengthening(engines: Iterable[object]) -> None:
@@ -113,15 +173,15 @@ def require_strengthening(engines: Iterable[object]) -> None:
         )
 
 
-def suggestions_for(outcome: CampaignOutcome, listener: Listener) -> list[Suggestion]:
+def suggestions_for(outcome: CampaignOutcome, listener: Listener) -> Suggestions:
     """Look for lemmas that prove each claim of a run which was expected to be proved, was not, and was not refuted."""
     engine = next(each for each in outcome.campaign.engines if isinstance(each, Strengthens))
     found: list[Suggestion] = []
     for plan in outcome.campaign.plans:
         rows = [row for row in outcome.results if row.variant == plan.protocol.variant]
         if open_ := _without_proof(rows, engine.name):
-            found += suggest(engine, outcome.campaign.request.source, plan, open_, listener)
-    return found
+            found += suggest(engine, outcome.campaign.request.source, plan, open_, listener, found)
+    return Suggestions(found)
 
 
 def _without_proof(rows: Sequence[Result], engine: str) -> set[tuple[str, str]]:
@@ -132,11 +192,20 @@ def _without_proof(rows: Sequence[Result], engine: str) -> set[tuple[str, str]]:
 
 
 def suggest(
-    engine: Strengthens, source: Source, plan: Plan, open_: Collection[tuple[str, str]], listener: Listener
+    engine: Strengthens,
+    source: Source,
+    plan: Plan,
+    open_: Collection[tuple[str, str]],
+    listener: Listener,
+    earlier: Sequence[Suggestion] = (),
 ) -> Iterator[Suggestion]:
-    """Yield what to add to one variant: for what is claimed under every threat model, then for each threat model."""
-    author = AuthorNames.read(files_about(source.family, source.reference))
+    """Yield what to add to one variant: for what is claimed under every threat model, then for each threat model.
+
+    What was suggested ``earlier``, for other variants, keeps its name, and no other lemma gets it.
+    """
+    author = AuthorNames.beside_claims(source, plan.protocol)
     protocol, left = plan.protocol, set(open_)
+    known = [lemma for each in earlier for lemma in each.lemmas]
     layers = [None, *(threat for threat in plan.threats if threat != NO_THREAT)]
     for threat in layers:
         wanted = _claimed(protocol, threat, left)
@@ -146,22 +215,25 @@ def suggest(
         listener.status(f"{protocol.variant}: reading candidates for lemmas")
         under = [threat] if threat else plan.threats
         guesses = ReadGuesses(protocol, list(_visits(source, protocol, under)))
-        found = _named(engine.strengthened(protocol, threat, wanted, guesses, listener), protocol, threat)
-        protocol = replace(protocol, lemmas=(*protocol.lemmas, *found.lemmas))
+        found = engine.strengthened(protocol, threat, wanted, guesses, listener)
+        found = _named(found, protocol, threat, author, known)
+        unwritten = tuple(each for each in found.lemmas if not reads_back(each, author))
+        offered = replace(found, lemmas=(), proved={}) if unwritten else found
+        protocol = replace(protocol, lemmas=(*protocol.lemmas, *offered.lemmas))
         left -= {(claim, each.id) for claim in found.proved for each in under}
         last = threat is not None or layers == [None]
         if last or found.proved:
-            open_claims = found.open if last else ()
-            layer, seconds = threat.id if threat else "", time.monotonic() - began
             yield Suggestion(
                 protocol.variant,
-                layer,
-                found.lemmas,
-                dict(found.proved),
-                open_claims,
+                threat.id if threat else "",
+                offered.lemmas,
+                dict(offered.proved),
+                (*(found.proved if unwritten else ()), *(found.open if last else ())),
                 found.tried,
-                seconds,
+                time.monotonic() - began,
                 author,
+                unwritten,
+                tuple(source.family.variants),
             )
 
 
@@ -184,12 +256,23 @@ def _visits(source: Source, protocol: Protocol, threats: Iterable[Threat]) -> It
             yield Visit(registry.walker(WALKS), source.instance(protocol, threat.id, profile))
 
 
-def _named(found: Strengthening, protocol: Protocol, threat: Threat | None) -> Strengthening:
-    """Give each lemma a name that an author can live with, and the threat model that it is limited to, if any."""
+def _named(
+    found: Strengthening,
+    protocol: Protocol,
+    threat: Threat | None,
+    author: AuthorNames,
+    earlier: Sequence[Invariant],
+) -> Strengthening:
+    """Give each lemma names that an author can live with, and the threat model that it is limited to, if any."""
     names: dict[str, str] = {}
-    for lemma in found.lemmas:
-        names[lemma.name] = lemma_name(lemma, protocol, names.values())
+    lemmas: list[Invariant] = []
+    own = {each.name for each in protocol.invariants}
     under = (threat.id,) if threat else ()
-    lemmas = tuple(replace(each, name=names[each.name], says=SAYS, under=under) for each in found.lemmas)
+    for lemma in found.lemmas:
+        free = replace(with_free_parameters(lemma, author), says=SAYS, under=under)
+        same = (each.name for each in earlier if replace(free, name=each.name) == each and each.name not in own)
+        taken = {*author.taken, *(each.name for each in earlier), *names.values()}
+        names[lemma.name] = next(same, None) or lemma_name(free, protocol, taken)
+        lemmas.append(replace(free, name=names[lemma.name]))
     proved = {claim: tuple(names[each] for each in rested) for claim, rested in found.proved.items()}
-    return replace(found, lemmas=lemmas, proved=proved)
+    return replace(found, lemmas=tuple(lemmas), proved=proved)

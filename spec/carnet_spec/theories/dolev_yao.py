@@ -77,6 +77,8 @@ class Primitive:
 
     reveals = True
     """Whether anybody can get the fields back."""
+    malleable = False
+    """Whether a field can be replaced without the key, and the others stay."""
 
     def __init__(self, *fields: Field, key: Known | None = None, owner: Individual | None = None) -> None:
         """Say what goes in.
@@ -166,12 +168,14 @@ class Signature(Primitive):
 
 
 class SymmetricEncryption(Primitive):
-    """Encryption that hides the fields and says nothing of who made the message.
+    """Encryption that hides the fields and says nothing of who made the message, such as a stream cipher.
 
-    Whoever has the fields can make the message, for which a cipher takes more. Nobody changes a message whose fields it
-    does not have, though it can with a stream cipher: such ciphers are malleable, and the theory does not cover that.
-    Most ciphers in use are :class:`AuthenticatedEncryption`, which it fits.
+    A corrupt agent that has the fields makes the message, and one that has a field puts it into a message in the place
+    of another field. With a cipher, both take more. Parts of two messages under one key are not put together, as they
+    can be in some modes of block ciphers. What is meant as :class:`AuthenticatedEncryption` should be said so.
     """
+
+    malleable = True
 
     def __init__(self, key: Known, *fields: Field) -> None:
         """Encrypt fields under a shared key."""
@@ -185,6 +189,8 @@ class SymmetricEncryption(Primitive):
 
 class AuthenticatedEncryption(SymmetricEncryption):
     """Encryption that only who has the key can make."""
+
+    malleable = False
 
     def to_make(self, theory: DolevYao, agent: Individual) -> Formula:
         """Whether an agent has the key."""
@@ -249,7 +255,8 @@ class DolevYao:
         self._exempt: set[Symbol] = set()
         self._mentioned: set[Symbol] = set()
         """What messages are made of."""
-        self._shares: set[Symbol] = set()
+        self._shares: dict[Symbol, Symbol] = {}
+        """The shares on a wire, by whose exponents they are of."""
         self._primitives: dict[Symbol, Primitive] = {}
         self._unordered: set[Symbol] = set()
         """Secrets, and messages that are the same with the exponents of their secret in the other order."""
@@ -273,6 +280,7 @@ class DolevYao:
                 not pooled or nothing that the adversary has, two messages have one form, one has two names or a pair
                 inside, a sort is known to all and to some, or an argument stands inside of a closed part and elsewhere.
         """
+        self._entered = False
         if kind is not None:
             return
         spoken_of = dict.fromkeys((*self._honest(), *_by_name(self._mentioned)))
@@ -357,6 +365,12 @@ class DolevYao:
                         f"{symbol.name}: {show(term)} in {part.relation.symbol.name} is no argument of its own, and "
                         "who cannot open that does not see what is in it: give it one, and compare where a reader can"
                     )
+            for value in (each for part in primitive.parts if primitive.reveals for each in part.values):
+                if not isinstance(value.term, Var):
+                    raise MisuseError(
+                        f"{symbol.name}: whoever reads {show(value.term)} sees a {value.sort.name}, and not which one: "
+                        "make it an argument, and compare where a reader can"
+                    )
 
     def _is_closed(self, part: Known, primitive: Primitive) -> bool:
         """Whether a reader may be unable to see what a part is made of."""
@@ -364,7 +378,7 @@ class DolevYao:
         if isinstance(part, SharedSecret):  # who recomputes a digest, or has it as a key, had an exponent and a share
             return primitive.reveals and part not in primitive.keys
         is_message = part.on_a_wire or len(part.values) != 1 or symbol in self._primitives
-        return is_message and symbol not in self._shares
+        return is_message and symbol not in self._shares.values()
 
     def _require_distinct_forms(self) -> None:
         shapes = {symbol: primitive.shape(self._described) for symbol, primitive in self._primitives.items()}
@@ -425,6 +439,8 @@ class DolevYao:
             self._add_opening(sent, primitive, agent, what)
         if primitive.secrets:
             self._add_swapping(sent, primitive, agent, what)
+        for number in range(len(primitive.fields)) if primitive.malleable else ():
+            self._add_altering(sent, form, number, agent, what)
 
     def _require_arguments(self, symbol: Symbol, arguments: Sequence[Individual], primitive: Primitive) -> None:
         inside = frozenset[Term]().union(*map(free_variables, primitive.terms()))
@@ -511,7 +527,8 @@ class DolevYao:
             names: letters for an agent and two exponents.
 
         Raises:
-            MisuseError: the names do not fit, or the relations are not about the same exponents.
+            MisuseError: the names do not fit, the relations are not about the same exponents, or these have shares
+                already.
         """
         self._require_entered()
         every = self._parameters(secrets, names)
@@ -519,8 +536,13 @@ class DolevYao:
             raise MisuseError("agents know exponents, and secrets of two of them, and shares are on a wire")
         p, x, y = every
         known, share = Known(exponents, x), Known(shares, x)
+        if (earlier := self._shares.get(exponents.symbol)) is not None:
+            raise MisuseError(
+                f"{exponents.symbol.name}: its shares are {earlier.name} already, and none is taken for the other: "
+                "make them one relation"
+            )
         self._described |= {shares.symbol, secrets.symbol}
-        self._shares.add(shares.symbol)
+        self._shares[exponents.symbol] = shares.symbol
         self._unordered.add(secrets.symbol)
         self._mentioned |= {exponents.symbol, secrets.symbol}
 
@@ -561,6 +583,32 @@ class DolevYao:
 
         name = f"open_{sent.relation.symbol.name}"
         self._rule(name, (agent, *sent.values), f"{_place(agent)} opens {what}.", read)
+
+    def _add_altering(
+        self, sent: Known, form: Callable[..., Primitive], number: int, agent: Individual, what: str
+    ) -> None:
+        """Add that a field is replaced by another, and so is what shares an argument with it.
+
+        There is nothing to add if it shares one with the key, or if nothing secret stays: who has the parts makes it.
+        """
+        before = form(*sent.values)
+        replaced = _variables(before.fields[number])
+        stays = [part for part in before.parts if not _variables(part) & replaced]
+        if not replaced or not stays or any(_variables(key) & replaced for key in before.keys):
+            return
+        others: dict[Term, Individual] = {each.term: _another(each) for each in sent.values if each.term in replaced}
+        altered = Known(sent.relation, *(others.get(each.term, each) for each in sent.values))
+        parts = [part for part in form(*altered.values).parts if not _variables(part) <= _variables(*before.fields)]
+
+        def alter(step: Step) -> None:
+            step.given("has the message", self.corrupt(agent) & sent.to(agent))
+            for place, part in enumerate(parts, 1):
+                step.given(f"has new part {place}", part.to(agent))
+            step.insert(altered.to(agent))
+
+        name = f"alter_{sent.relation.symbol.name}_{number + 1}"
+        params = (agent, *sent.values, *others.values())
+        self._rule(name, params, f"{_place(agent)} changes {what}.", alter)
 
     def _add_swapping(self, sent: Known, primitive: Primitive, agent: Individual, what: str) -> None:
         """Add that a message stays the same if the exponents of its secret change places.
@@ -681,6 +729,17 @@ def _equations(formula: Term) -> Iterator[tuple[Term, Term]]:
 
 def _by_name(symbols: Iterable[Symbol]) -> list[Symbol]:
     return sorted(symbols, key=lambda each: each.name)
+
+
+def _variables(*fields: Field) -> frozenset[Var]:
+    values = (value for each in fields for value in (each.values if isinstance(each, Known) else (each,)))
+    return frozenset[Var]().union(*(free_variables(value.term) for value in values))
+
+
+def _another(param: Individual) -> Individual:
+    """Return a parameter for a value in the place of that of another one."""
+    assert isinstance(param.term, Var)
+    return type(param)(Var(f"other_{param.term.name}", param.term.sort))
 
 
 def _guard(step: Step, name: str, formula: Formula | None) -> None:

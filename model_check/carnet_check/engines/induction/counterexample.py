@@ -1,7 +1,7 @@
 """Small counterexamples to induction, and their description in words.
 
 A refuted obligation has a state in which all invariants hold, and a step after which one does not. The state need not
-be reachable; if it is not, a further lemma has to exclude it. A state with few elements and a minimal set of facts is
+be reachable; if it is not, a further lemma may exclude it. A state with few elements and a minimal set of facts is
 shown.
 """
 

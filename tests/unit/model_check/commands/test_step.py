@@ -321,8 +321,31 @@ def test_the_option_begins_where_a_step_breaks_the_claim() -> None:
 
 def test_a_state_that_nothing_excludes_is_said_to_lack_a_lemma() -> None:
     ran = step("cti one-holder\n", str(FIXTURES / "broker.py:draft"))
-    assert "No claim or lemma of the specification excludes this state" in " ".join(ran.out.split())
+    said = " ".join(ran.out.split())
+    assert "No claim or lemma of the specification excludes this state: a further lemma may have to" in said
     assert "which never changes: " in ran.out
+
+
+WRONG = """
+
+@draft.lemma
+def nobody_has_one(p: Person, b: Badge) -> Formula:
+    return implies(carried(p, b), staff(p)) & ~ordered(p, b, lowest)
+"""
+
+
+def test_of_a_false_lemma_it_is_not_said_that_another_lemma_has_to_help(tmp_path: Path) -> None:
+    file = tmp_path / "badges.py"
+    file.write_text((FIXTURES / "badges.py").read_text("utf-8") + WRONG, "utf-8")
+    said = " ".join(step("cti nobody_has_one\n", str(file)).out.split())
+    assert "a further lemma may have to (carnet verify --suggest looks for one), or nobody_has_one is false." in said
+
+
+def test_a_false_lemma_is_said_to_exclude_a_state_only_if_it_is_true(tmp_path: Path) -> None:
+    file = tmp_path / "badges.py"
+    file.write_text((FIXTURES / "badges.py").read_text("utf-8") + WRONG, "utf-8")
+    said = " ".join(step("cti staff-only\n", str(file)).out.split())
+    assert "False there, so each excludes this state if it is true: nobody_has_one" in said
 
 
 def test_a_claim_that_the_first_state_breaks_is_shown_there(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Strengthens
-from carnet_check.suggestion.suggestions import NOTHING
+from carnet_check.suggestion.suggestions import NOTHING, UNWRITTEN
 from tests.benchmarks.suggestions import Removal, removed
 from tests.unit.model_check.command import FIXTURES, Ran, carnet, carnet_once
 
@@ -142,3 +144,77 @@ def test_a_lemma_that_was_removed_is_offered_again_or_replaced(protocol: str, le
     found = removed(protocol, lemma)
     assert found.removal in (Removal.AGAIN, Removal.REPLACED), found
     assert found.offered
+
+
+DEPOT = FIXTURES / "depot.py"
+VARIANTS = ("chief", "others", "list", "again")
+
+
+def _suggested(place: Path) -> dict[str, dict[str, Any]]:
+    return {each["variant"]: each for each in _verified(place, "--suggest").json["suggestions"]}
+
+
+def test_a_name_is_that_of_one_lemma_in_all_variants() -> None:
+    found = _suggested(DEPOT)
+    assert tuple(found) == VARIANTS
+    lemmas = [lemma for each in found.values() for lemma in each["lemmas"]]
+    assert len({each["name"] for each in lemmas}) == len({each["formula"] for each in lemmas}) == 6
+    assert found["list"]["lemmas"] == found["again"]["lemmas"]
+    assert {tuple(each["variants"]) for each in found["chief"]["lemmas"]} == {("chief",)}
+    assert {tuple(each["variants"]) for each in found["list"]["lemmas"]} == {("list", "again")}
+
+
+def test_what_is_pasted_where_it_is_said_to_hold_proves_every_variant(tmp_path: Path) -> None:
+    whole = DEPOT.read_text(encoding="utf-8").replace("    constant,\n", "    constant,\n    implies,\n", 1)
+    pasted = {lemma["name"]: lemma for each in _suggested(DEPOT).values() for lemma in each["lemmas"]}
+    stated = [textwrap.indent(lemma["source"], "    ") for lemma in pasted.values()]
+    untrue = {name: tuple(set(VARIANTS) - set(lemma["variants"])) for name, lemma in pasted.items()}
+    withdrawn = f"    draft.withdraw(*(name for name, where in {untrue}.items() if variant in where))\n"
+    head, returned, rest = whole.rpartition("    return draft\n")
+    (tmp_path / "depot.py").write_text("\n".join([head, *stated, withdrawn]) + returned + rest, encoding="utf-8")
+    ran = _verified(tmp_path / "depot.py")
+    verdicts = {row["variant"]: row["verdict"] for row in ran.json["results"]}
+    assert verdicts == dict.fromkeys(VARIANTS, "PROVED")
+
+
+def test_a_lemma_is_printed_once_with_the_variants_in_which_it_is_proved() -> None:
+    out = carnet("verify", str(DEPOT), "--engine", PROVER, "--suggest").out
+    assert out.count("@draft.lemma") == 6
+    only = " only: withdraw it in the others if it is false there\n"
+    assert out.count(f"# proved in variant chief{only}") == 2
+    assert out.count(f"# proved in variants list and again{only}") == 2
+    assert "variant again: add 2 lemmas from above" in " ".join(out.split())
+
+
+def test_a_lemma_that_is_proved_in_every_variant_says_that_of_no_other(tmp_path: Path) -> None:
+    whole = DEPOT.read_text(encoding="utf-8")
+    less = whole.replace('main=("chief", "others", "list", "again")', 'main=("list", "again")', 1)
+    less = "".join(line for line in less.splitlines(True) if not re.match(' *"(chief|others|spare)": Variant', line))
+    (tmp_path / "depot.py").write_text(less, encoding="utf-8")
+    out = carnet("verify", str(tmp_path / "depot.py"), "--engine", PROVER, "--suggest").out
+    assert out.count("# proved in variants list and again\n") == out.count("@draft.lemma") == 2
+
+
+def test_a_protocol_with_one_design_is_not_told_of_variants() -> None:
+    assert "# proved in" not in carnet("verify", str(BADGES), "--engine", PROVER, "--suggest").out
+
+
+def test_what_the_names_of_the_author_cannot_say_is_not_offered_and_that_is_said(tmp_path: Path) -> None:
+    whole = DEPOT.read_text(encoding="utf-8")
+    head, declared, rest = whole.partition('p = constant("chief", Person, says="the person who runs the depot")')
+    unnamed = f"{head}PEOPLE = dict(chief={declared.removeprefix('p = ')}){rest}"
+    unnamed = re.sub("= p([,}])", r'= PEOPLE["chief"]\1', unnamed)
+    place = tmp_path / "depot.py"
+    place.write_text(unnamed, encoding="utf-8")
+    found = _suggested(place)["chief"]
+    assert (found["lemmas"], found["proved"], found["open"]) == ([], [], ["no-loot"])
+    assert found["unwritten"]
+    said = " ".join(carnet("verify", str(place), "--engine", PROVER, "--suggest").out.split())
+    assert f"variant chief: there is a proof, but {UNWRITTEN} {found['unwritten'][0]}" in said
+    assert "carries_implies_chief" not in said
+
+
+def test_a_draft_that_prints_when_its_names_are_looked_at_does_not_print_into_the_result(tmp_path: Path) -> None:
+    head, drafted, rest = DEPOT.read_text(encoding="utf-8").partition('    draft = Draft("depot"')
+    (tmp_path / "depot.py").write_text(f'{head}    print("noise")\n{drafted}{rest}', encoding="utf-8")
+    assert set(_suggested(tmp_path / "depot.py")) == set(VARIANTS)

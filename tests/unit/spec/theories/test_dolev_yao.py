@@ -57,6 +57,7 @@ corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH)
 knows = relation("knows", Agent, Value, kind=Kind.KNOWLEDGE)
 plain = relation("plain", Value, kind=Kind.MESSAGE)
 stream = relation("stream", Value, Value, kind=Kind.MESSAGE)
+order = relation("order", Value, Value, Agent, Value, kind=Kind.MESSAGE)
 sealed = relation("sealed", Value, Value, kind=Kind.MESSAGE)
 addressed = relation("addressed", Agent, Value, Agent, kind=Kind.MESSAGE)
 signed = relation("signed", Agent, Value, kind=Kind.MESSAGE)
@@ -76,7 +77,7 @@ AGENTS, VALUES, EXPONENTS = ("ann", "eve", "mal"), ("k", "n"), ("x", "y", "z")
 COLLUDERS = ("eve", "mal")
 SORTS = {"Agent": AGENTS, "Value": VALUES, "Exponent": EXPONENTS}
 RELATIONS = (
-    *(knows, plain, stream, sealed, addressed, signed, digest, tag, inner, outer, wrapped),
+    *(knows, plain, stream, order, sealed, addressed, signed, digest, tag, inner, outer, wrapped),
     *(exponent, share, secret, bound, confirmed),
 )
 
@@ -99,6 +100,7 @@ def describe(theory: DolevYao) -> None:
     theory.pool(inner, "pqkv", "a sealed {v}")
     theory.message(plain, "pv", lambda v: Plaintext(has(v)), "{v}")
     theory.message(stream, "pkv", lambda k, v: SymmetricEncryption(has(k), has(v)), "{v} under {k}")
+    theory.message(order, "pkuav", lambda k, u, a, v: SymmetricEncryption(has(k), has(u), a, has(v)), "an order of {a}")
     theory.message(sealed, "pkv", lambda k, v: AuthenticatedEncryption(has(k), has(v)), "{v} sealed under {k}")
     theory.message(addressed, "pavb", lambda a, v, b: PublicKeyEncryption(a, has(v), b), "{v} and {b} for {a}")
     theory.message(signed, "pav", lambda a, v: Signature(a, has(v)), "{v} signed by {a}")
@@ -139,6 +141,13 @@ def taken_apart(agent: str, term: Deducible, has: Callable[[Deducible], bool]) -
             yield ("knows", v)
         case ("stream" | "sealed" | "inner", k, v) if has(("knows", k)):
             yield ("knows", v)
+        case ("order", k, u, a, v):
+            if has(("knows", k)):
+                yield from (("knows", u), ("knows", v))
+            if agent in COLLUDERS:
+                yield from (("order", k, u, b, v) for b in AGENTS)
+                yield from (("order", k, w, a, v) for w in VALUES if has(("knows", w)))
+                yield from (("order", k, u, a, w) for w in VALUES if has(("knows", w)))
         case ("addressed", owner, v, _) if private(agent, owner):
             yield ("knows", v)
         case ("outer", owner, k, v) if private(agent, owner):
@@ -154,6 +163,7 @@ def put_together(has: Callable[[Deducible], bool]) -> Iterator[Deducible]:
     for v, k in product(VALUES, VALUES):
         if has(("knows", v)):
             yield from (("plain", v), ("stream", k, v))
+            yield from (("order", w, k, a, v) for w in VALUES for a in AGENTS if has(("knows", k)))
             yield from (("addressed", a, v, b) for a in AGENTS for b in AGENTS)
             yield from (("signed", a, v) for a in COLLUDERS)
             if has(("knows", k)):
@@ -269,6 +279,19 @@ MADE: dict[str, tuple[Relation, tuple[str, ...], list[Fact], bool]] = {
     "nothing without a part": (addressed, ("ann", "n", "eve"), [(knows, ("eve", "k"))], False),
     "no sealed message without the key": (sealed, ("k", "n"), [(knows, ("eve", "n"))], False),
     "a stream cipher's message without the key": (stream, ("k", "n"), [(knows, ("eve", "n"))], True),
+    "an order of somebody else, without the key": (
+        order,
+        ("k", "n", "eve", "n"),
+        [(order, ("k", "n", "ann", "n"))],
+        True,
+    ),
+    "an order of a value of one's own, without the key": (
+        order,
+        ("k", "n", "ann", "k"),
+        [(order, ("k", "n", "ann", "n")), (knows, ("eve", "k"))],
+        True,
+    ),
+    "no order of a value of others": (order, ("k", "n", "ann", "k"), [(order, ("k", "n", "ann", "n"))], False),
     "no MAC without the key": (tag, ("k", "n"), [(knows, ("eve", "n"))], False),
     "nothing of what honest agents know": (digest, ("n", "n"), [(knows, ("ann", "n"))], False),
     "a MAC under a secret, from either end": (confirmed, ("y", "x", "ann"), [(confirmed, ("x", "y", "ann"))], True),

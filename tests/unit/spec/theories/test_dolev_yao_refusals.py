@@ -63,6 +63,8 @@ labelled = relation("labelled", Agent, Tag, Value, kind=Kind.MESSAGE)
 granted = relation("granted", Agent, Value, Value, Agent, Value, Value, kind=Kind.MESSAGE)
 pair = relation("pair", Value, Agent, kind=Kind.MESSAGE)
 within_a_pair = relation("within_a_pair", Agent, Value, Agent, kind=Kind.MESSAGE)
+other_share = relation("other_share", Exponent, kind=Kind.MESSAGE)
+other_secret = relation("other_secret", Agent, Exponent, Exponent, kind=Kind.KNOWLEDGE)
 both = relation("both", Agent, Exponent, Exponent, kind=Kind.MESSAGE)
 
 
@@ -106,6 +108,11 @@ def under_the_key_of(theory: DolevYao) -> None:
     theory.message(told, "pav", lambda a, v: AuthenticatedEncryption(Known(holds, of(a)), has(v)), "{v}")
 
 
+def sent_a_key_of(theory: DolevYao) -> None:
+    theory.pool(holds, "pqk", "{k}")
+    theory.message(told, "pav", lambda a, v: PublicKeyEncryption(a, Known(holds, of(a)), has(v)), "a key")
+
+
 def a_pair_inside(theory: DolevYao) -> None:
     theory.message(pair, "pvb", lambda v, b: Plaintext(has(v), b), "a pair")
     theory.message(within_a_pair, "pavb", lambda a, v, b: Signature(a, Known(pair, v, b)), "a pair")
@@ -119,6 +126,11 @@ def a_secret_beside_its_share(theory: DolevYao) -> None:
     theory.message(
         both, "paxy", lambda a, x, y: PublicKeyEncryption(a, SharedSecret(secret, x, y), Known(share, x)), "both"
     )
+
+
+def two_exchanges(theory: DolevYao) -> None:
+    theory.exchange(exponent, share, secret, "pxy")
+    theory.exchange(exponent, other_share, other_secret, "pxy")
 
 
 HIDDEN: dict[str, tuple[Callable[[DolevYao], None], str]] = {
@@ -170,6 +182,14 @@ HIDDEN: dict[str, tuple[Callable[[DolevYao], None], str]] = {
         lambda theory: theory.pool(reads, "pqd", "{d}"),
         "reads: nothing says which values the adversary has from the start",
     ),
+    "a key that is said to be somebody's": (
+        sent_a_key_of,
+        "told: whoever reads of(a) sees a Key, and not which one",
+    ),
+    "two kinds of shares of one exponent": (
+        two_exchanges,
+        "exponent: its shares are share already, and none is taken for the other",
+    ),
     "a pair inside": (a_pair_inside, "pair, in within_a_pair, is Plaintext"),
 }
 
@@ -183,6 +203,16 @@ def test_what_would_hide_a_deduction_is_refused(why: str) -> None:
 
 def test_what_is_inside_has_arguments_of_its_own() -> None:
     described(pooled, drawn, sent, one_for_another(grant))
+
+
+def test_no_message_is_described_behind_the_block() -> None:
+    """Nothing would compare its form with those of others."""
+    with DolevYao(sends(), ADVERSARY, Agent, corrupt) as theory:
+        pooled(theory)
+        drawn(theory)
+        sent(theory)
+    with pytest.raises(MisuseError, match="say what messages are in 'with DolevYao"):
+        theory.message(signed, "pav", lambda a, v: Signature(a, has(v)), "{v}")
 
 
 def under_a_key(*axioms: Callable[[], Formula]) -> Draft:
