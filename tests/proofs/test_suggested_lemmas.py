@@ -12,15 +12,14 @@ from tests.benchmarks.suggestions import PROTOCOLS, SHOWN, TABLE, Found, Removal
 SHARE = 0.6
 """How many of the lemmas that are needed have to be found."""
 LONGEST = 60.0
-"""Within how many seconds of processor time one has to be found; to find nothing may take longer."""
+"""How many seconds of processor time one may take."""
 
 
 def _holds(found: list[Found]) -> None:
     counted = Counter(each.removal for each in found)
     needed = len(found) - counted[Removal.UNNEEDED]
-    seconds = [float(each.seconds) for each in found if each.removal in (Removal.AGAIN, Removal.REPLACED)]
-    assert len(seconds) >= SHARE * needed, counted
-    assert max(seconds) < LONGEST
+    assert counted[Removal.AGAIN] + counted[Removal.REPLACED] >= SHARE * needed, counted
+    assert max(float(each.seconds) for each in found) < LONGEST
 
 
 @pytest.mark.parametrize("id", PROTOCOLS)
