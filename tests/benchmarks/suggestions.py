@@ -53,7 +53,7 @@ class Removal(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RemovedLemma:
     """One lemma that was removed; ``seconds`` are of processor time, the failing proof included."""
 
     protocol: str
@@ -70,10 +70,10 @@ HEADER = (
     *("Protocol", "Specification", "Lemma removed", "What became of the claims", "Claims that lost their proof"),
     *("Still without one", "Offered", "Seconds"),
 )
-HEADER_NAMES = dict(zip(HEADER, (field.name for field in fields(Found)), strict=True))
+HEADER_NAMES = dict(zip(HEADER, (field.name for field in fields(RemovedLemma)), strict=True))
 
 
-def removed(id: str, lemma: str) -> Found:
+def removed(id: str, lemma: str) -> RemovedLemma:
     """Remove a lemma of a protocol, and look for what proves the claims that lose their proof."""
     source = load(id)
     whole = source.protocol()
@@ -82,7 +82,7 @@ def removed(id: str, lemma: str) -> Found:
     known = _proof(id)
     began = time.process_time()
     open_ = _unproved(protocol, known)
-    found = Found(id, whole.digest[:SHOWN], lemma, Removal.UNNEEDED)
+    found = RemovedLemma(id, whole.digest[:SHOWN], lemma, Removal.UNNEEDED)
     if not open_:
         return replace(found, seconds=_shown(began))
     plan = Plan(protocol, "", protocol.threats, (), frozenset(), True)
@@ -124,7 +124,7 @@ def _clauses(protocol: Protocol, lemmas: Iterable[Invariant]) -> set[Term]:
     return {reader.renamed(rule.premises, rule.conclusion)[1] for each in lemmas for rule in rules_of(each.body)}
 
 
-def rows(protocols: Sequence[str], known: Mapping[tuple[str, str, str], Found]) -> Iterator[Found]:
+def rows(protocols: Sequence[str], known: Mapping[tuple[str, str, str], RemovedLemma]) -> Iterator[RemovedLemma]:
     """Yield a row for each lemma: those that are known as they are, and then the others.
 
     These come in the order of their digests, so that a table that was interrupted is a sample.
@@ -144,23 +144,23 @@ def _digest(part: tuple[str, str, str]) -> str:
     return hashlib.sha256(" ".join(part).encode("ascii")).hexdigest()
 
 
-def _row(part: tuple[str, str, str]) -> list[Found]:
+def _row(part: tuple[str, str, str]) -> list[RemovedLemma]:
     """Remove one lemma, in a process that starts no other, so that its processor time is all there is."""
     return [removed(part[0], part[2])]
 
 
-def read(table: Path) -> list[Found]:
+def read(table: Path) -> list[RemovedLemma]:
     """Return the rows of a table, or none if there is no table."""
     if not table.exists():
         return []
     with table.open(encoding="utf-8", newline="") as text:
         listed = [{HEADER_NAMES[name]: value for name, value in row.items()} for row in csv.DictReader(text)]
-    return [Found(removal=Removal(row.pop("removal")), **row) for row in listed]
+    return [RemovedLemma(removal=Removal(row.pop("removal")), **row) for row in listed]
 
 
-def write(table: Path, found: Iterable[Found]) -> None:
+def write(table: Path, found: Iterable[RemovedLemma]) -> None:
     """Write a table, each row as soon as it is there, and the rows that it had until it is whole."""
-    listed: list[Found] = []
+    listed: list[RemovedLemma] = []
     before = read(table)
     for row in found:
         listed.append(row)

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from carnet_check.loading.families import load
-from tests.benchmarks.suggestions import PROTOCOLS, SHOWN, TABLE, Found, Removal, read, rows
+from tests.benchmarks.suggestions import PROTOCOLS, SHOWN, TABLE, Removal, RemovedLemma, read, rows
 
 SHARE = 0.6
 """How many of the lemmas that are needed have to be found."""
@@ -15,7 +15,7 @@ LONGEST = 60.0
 """How many seconds of processor time one may take."""
 
 
-def _holds(found: list[Found]) -> None:
+def _holds(found: list[RemovedLemma]) -> None:
     counted = Counter(each.removal for each in found)
     needed = len(found) - counted[Removal.UNNEEDED]
     assert counted[Removal.AGAIN] + counted[Removal.REPLACED] >= SHARE * needed, counted

@@ -216,7 +216,7 @@ class StepServer:
             "claims": list(_claims(shell)),
             "known": walk.knowledge(),
             "facts": list(shell.facts([])),
-            "taken": _taken(shell),
+            "taken": _steps_so_far(shell),
             "files": FILES.items() if walk.is_run else (),
             **_drawing(shell),
         }
@@ -239,7 +239,7 @@ def _claims(shell: StepShell) -> Iterator[dict[str, Any]]:
         yield {"name": claim.name, "sentence": claim.sentence, "holds": fails is None, "reason": why}
 
 
-def _taken(shell: StepShell) -> list[dict[str, Any]]:
+def _steps_so_far(shell: StepShell) -> list[dict[str, Any]]:
     """Return the steps so far, the latest first, with their numbers in the drawing and how far back each is."""
     walk, taken, number = shell.walk, list[dict[str, Any]](), 0
     for step in walk.trace.steps:

@@ -97,7 +97,7 @@ class Reader:
         return found
 
     @cached_property
-    def _known(self) -> frozenset[Term]:
+    def _stated_clauses(self) -> frozenset[Term]:
         return frozenset(self.renamed(rule.premises, rule.conclusion)[1] for rule in self._stated)
 
     def about(self, symbol: Symbol) -> list[Candidate]:
@@ -115,7 +115,7 @@ class Reader:
         found: dict[Term, Candidate] = {}
         for clause in clauses:
             named = self._named(clause)
-            if named is not None and named[1] not in found and named[1] not in self._known:
+            if named is not None and named[1] not in found and named[1] not in self._stated_clauses:
                 number = self._numbers.setdefault(named[1], len(self._numbers))
                 found[named[1]] = Candidate(Invariant(f"guess-{number}", *named), clause.shape)
         return list(found.values())

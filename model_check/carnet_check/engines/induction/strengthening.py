@@ -184,11 +184,11 @@ class _Search:
 
     def _left(self, open_: Sequence[Obligation]) -> list[Obligation]:
         """Ask about obligations with all that is taken for a lemma, keep the proofs, and return what has none."""
-        answers = self._asked(open_, self._system())
+        answers = self._solver_answers(open_, self._system())
         self._answers |= {id: each for id, each in answers.items() if each.outcome is SolverOutcome.PROVED}
         return [each for each in open_ if each.id not in self._answers]
 
-    def _asked(self, open_: Sequence[Obligation], subject: System) -> dict[str, SolverAnswer]:
+    def _solver_answers(self, open_: Sequence[Obligation], subject: System) -> dict[str, SolverAnswer]:
         answers = answers_to(open_, subject, self._hints, self._rlimit, self._workers)
         return {answer.id: answer for answer in answers}
 
@@ -264,7 +264,7 @@ class _Search:
         while left:
             subject = self._system(left)
             open_ = [o for o in _obligations(subject, {each.name for each in left}) if o.id not in answers]
-            asked = self._asked(open_, subject)
+            asked = self._solver_answers(open_, subject)
             failed = {o.invariant.name for o in open_ if asked[o.id].outcome is not SolverOutcome.PROVED}
             gone = {f"inv:{name}" for name in failed}
             left = [each for each in left if each.name not in failed]
@@ -285,7 +285,7 @@ class _Search:
             return False
         subject = self._system(chunk)
         open_ = list(_obligations(subject, {each.name for each in chunk}))
-        asked = self._asked(open_, subject)
+        asked = self._solver_answers(open_, subject)
         failing = {each.name: 0 for each in chunk}
         for each in open_:
             failing[each.invariant.name] += asked[each.id].outcome is not SolverOutcome.PROVED
