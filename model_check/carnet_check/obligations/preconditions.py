@@ -42,9 +42,11 @@ def _and_then(choice: Choice[_A], next: Callable[[_A], Choice[_B]]) -> Choice[_B
 
 
 def _in_order(choices: Sequence[Choice[_A]], done: tuple[_A, ...] = ()) -> Choice[tuple[_A, ...]]:
-    if len(done) == len(choices):
-        return Sure(done)
-    return _and_then(choices[len(done)], lambda value: _in_order(choices, (*done, value)))
+    left = choices[len(done) :]
+    sure = tuple([choice.value for choice in left if isinstance(choice, Sure)])
+    if len(sure) == len(left):
+        return Sure((*done, *sure))
+    return _and_then(left[0], lambda value: _in_order(choices, (*done, value)))
 
 
 def _as_term(choice: Choice[Term]) -> Term:

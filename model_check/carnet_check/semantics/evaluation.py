@@ -53,7 +53,13 @@ class State:
 
     def changed(self, relations: Mapping[str, Relation], functions: Mapping[str, Function], cost: int = 0) -> State:
         """Return this state with new values of some symbols, and with ``cost`` more spent."""
-        return State({**self._relations, **relations}, {**self._functions, **functions}, self._spent + cost)
+        after = State.__new__(State)
+        after._relations = MappingProxyType({**self._relations, **relations}) if relations else self._relations
+        fixed = {name: _fixed(table) for name, table in functions.items()}
+        after._functions = MappingProxyType({**self._functions, **fixed}) if fixed else self._functions
+        after._spent = self._spent + cost
+        after._hash = None
+        return after
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -86,6 +92,21 @@ Value = Callable[[State, Env], Any]
 """Returns the value of a term in a state: an element, or the truth of a formula."""
 Part = tuple[Value, bool]
 """A part of a formula, and the truth value that it has to have."""
+
+
+KEPT = 2
+"""The most evaluations that are kept for later interpreters of their instances."""
+_evaluations: list[Evaluation] = []
+
+
+def evaluation_of(instance: Instance) -> Evaluation:
+    """Return the evaluation over an instance; those of the latest instances are kept.
+
+    Whoever searches an instance and whoever judges what was found compile the same terms.
+    """
+    found = next((each for each in _evaluations if each.instance is instance), None) or Evaluation(instance)
+    _evaluations[:] = [found, *(each for each in _evaluations if each is not found)][:KEPT]
+    return found
 
 
 class Evaluation:
@@ -122,49 +143,7 @@ class Evaluation:
         return known[1]
 
     def _make(self, term: Term) -> Value:
-        make = self.function
-        match term:
-            case terms.Var(name, _):
-                return lambda _, env: env[name]
-            case terms.Member(_, name):
-                return lambda _state, _env: name
-            case terms.Truth(value):
-                return lambda _state, _env: value
-            case terms.Apply(symbol, args):
-                return self._make_applied(symbol, [make(arg) for arg in args])
-            case terms.Equal(left, right):
-                one, other = make(left), make(right)
-                return lambda state, env: one(state, env) == other(state, env)
-            case terms.Not(body):
-                inner = make(body)
-                return lambda state, env: not inner(state, env)
-            case terms.And(parts):
-                conjuncts = [make(part) for part in parts]
-                return lambda state, env: all(part(state, env) for part in conjuncts)
-            case terms.Or(parts):
-                disjuncts = [make(part) for part in parts]
-                return lambda state, env: any(part(state, env) for part in disjuncts)
-            case terms.Implies(premise, conclusion):
-                condition, consequence = make(premise), make(conclusion)
-                return lambda state, env: not condition(state, env) or consequence(state, env)
-            case terms.IfThenElse(test, then, otherwise):
-                chosen, first, second = make(test), make(then), make(otherwise)
-                return lambda state, env: first(state, env) if chosen(state, env) else second(state, env)
-            case terms.Forall(bound, body):
-                return lambda state, env: self.first(bound, body, state, env, wanted=False) is None
-            case terms.Exists(bound, body):
-                return lambda state, env: self.first(bound, body, state, env, wanted=True) is not None
-
-    def _make_applied(self, symbol: Symbol, args: Sequence[Value]) -> Value:
-        name, row = symbol.name, _row(args)
-        if symbol.is_relation:
-            held = self.instance.relations.get(name, frozenset())
-            if symbol.mutable:
-                return lambda state, env: row(state, env) in state.relations.get(name, ())
-            return lambda state, env: row(state, env) in held
-        if symbol.mutable:
-            return lambda state, env: state.functions[name][row(state, env)]
-        return lambda state, env: self.instance.functions[name][row(state, env)]
+        return _MAKERS[type(term)](self, term)
 
     def assignments(self, variables: Sequence[terms.Var]) -> Iterator[dict[str, str]]:
         """Yield every assignment of elements to ``variables``; the last variable changes fastest."""
@@ -185,21 +164,23 @@ class Evaluation:
         value are evaluated as soon as their variables are chosen.
         """
         parts = self._parts(tuple(variables), body, wanted)
+        choices = [(var.name, self.instance.of(var.sort)) for var in variables]
+        chosen = {**(env or {})}
 
-        def choose(position: int, chosen: Env) -> Env | None:
+        def choose(position: int) -> bool:
             for part, truth in parts[position]:
-                if bool(part(state, chosen)) is not truth:
-                    return None
-            if position == len(variables):
-                return chosen
-            var = variables[position]
-            for each in self.instance.of(var.sort):
-                found = choose(position + 1, {**chosen, var.name: each})
-                if found is not None:
-                    return found
-            return None
+                if (not part(state, chosen)) is truth:
+                    return False
+            if position == len(choices):
+                return True
+            name, elements = choices[position]
+            for element in elements:
+                chosen[name] = element
+                if choose(position + 1):
+                    return True
+            return False
 
-        return choose(0, env or {})
+        return chosen if choose(0) else None
 
     def _parts(self, variables: tuple[terms.Var, ...], body: Term, wanted: bool) -> list[list[Part]]:
         """Return the parts with required truth values, by the number of variables that must be chosen to evaluate them.
@@ -216,6 +197,92 @@ class Evaluation:
                 parts[max(last, default=0)].append((self.function(part), truth))
             known = self._listed[id(body), variables, wanted] = (body, parts)
         return known[1]
+
+
+# -- How each kind of term is compiled -------------------------------------------------------------
+
+
+def _make_applied(evaluation: Evaluation, term: terms.Apply) -> Value:
+    name, row, instance = term.symbol.name, _row([evaluation.function(arg) for arg in term.args]), evaluation.instance
+    if term.symbol.is_relation:
+        held = instance.relations.get(name, frozenset())
+        if term.symbol.mutable:
+            return lambda state, env: row(state, env) in state.relations.get(name, ())
+        return lambda state, env: row(state, env) in held
+    if term.symbol.mutable:
+        return lambda state, env: state.functions[name][row(state, env)]
+    return lambda state, env: instance.functions[name][row(state, env)]
+
+
+def _make_var(_: Evaluation, term: terms.Var) -> Value:
+    name = term.name
+    return lambda _, env: env[name]
+
+
+def _make_member(_: Evaluation, term: terms.Member) -> Value:
+    name = term.name
+    return lambda _state, _env: name
+
+
+def _make_truth(_: Evaluation, term: terms.Truth) -> Value:
+    value = term.value
+    return lambda _state, _env: value
+
+
+def _make_equal(evaluation: Evaluation, term: terms.Equal) -> Value:
+    one, other = evaluation.function(term.left), evaluation.function(term.right)
+    return lambda state, env: one(state, env) == other(state, env)
+
+
+def _make_not(evaluation: Evaluation, term: terms.Not) -> Value:
+    inner = evaluation.function(term.body)
+    return lambda state, env: not inner(state, env)
+
+
+def _make_and(evaluation: Evaluation, term: terms.And) -> Value:
+    conjuncts = [evaluation.function(part) for part in term.parts]
+    return lambda state, env: all(part(state, env) for part in conjuncts)
+
+
+def _make_or(evaluation: Evaluation, term: terms.Or) -> Value:
+    disjuncts = [evaluation.function(part) for part in term.parts]
+    return lambda state, env: any(part(state, env) for part in disjuncts)
+
+
+def _make_implies(evaluation: Evaluation, term: terms.Implies) -> Value:
+    condition, consequence = evaluation.function(term.premise), evaluation.function(term.conclusion)
+    return lambda state, env: not condition(state, env) or consequence(state, env)
+
+
+def _make_choice(evaluation: Evaluation, term: terms.IfThenElse) -> Value:
+    test, then, otherwise = map(evaluation.function, (term.test, term.then, term.otherwise))
+    return lambda state, env: then(state, env) if test(state, env) else otherwise(state, env)
+
+
+def _make_forall(evaluation: Evaluation, term: terms.Forall) -> Value:
+    bound, body = term.bound, term.body
+    return lambda state, env: evaluation.first(bound, body, state, env, wanted=False) is None
+
+
+def _make_exists(evaluation: Evaluation, term: terms.Exists) -> Value:
+    bound, body = term.bound, term.body
+    return lambda state, env: evaluation.first(bound, body, state, env, wanted=True) is not None
+
+
+_MAKERS: Mapping[type, Callable[[Evaluation, Any], Value]] = {
+    terms.Apply: _make_applied,
+    terms.Var: _make_var,
+    terms.Member: _make_member,
+    terms.Truth: _make_truth,
+    terms.Equal: _make_equal,
+    terms.Not: _make_not,
+    terms.And: _make_and,
+    terms.Or: _make_or,
+    terms.Implies: _make_implies,
+    terms.IfThenElse: _make_choice,
+    terms.Forall: _make_forall,
+    terms.Exists: _make_exists,
+}
 
 
 def _row(args: Sequence[Value]) -> Callable[[State, Env], Row]:

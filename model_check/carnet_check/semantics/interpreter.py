@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from carnet_check.semantics.evaluation import Env, Evaluation, Function, Relation, State, Value
+from carnet_check.semantics.evaluation import Env, Evaluation, Function, Relation, State, Value, evaluation_of
 from carnet_spec.language import (
     Action,
     Axiom,
@@ -54,7 +54,7 @@ class Interpreter:
         instance.check(protocol)
         self.protocol = protocol
         self.instance = instance
-        self._evaluation = Evaluation(instance)
+        self._evaluation = evaluation_of(instance)
         for symbol in self.protocol.symbols:
             if symbol.mutable or symbol.is_relation:
                 continue
@@ -298,19 +298,22 @@ class Firing:
     def enabled(self, action: Action, state: State) -> Iterator[Env]:
         """Yield the enabled arguments; parts of guards are checked as soon as their parameters are chosen."""
         checks = self._functions(action).checks
+        chosen: dict[str, str] = {}
 
-        def choose(position: int, chosen: Env) -> Iterator[Env]:
+        def choose(position: int) -> Iterator[Env]:
             for part in checks[position]:
                 if not part(state, chosen):
                     return
             if position == len(action.params):
-                yield chosen
+                yield {**chosen}
             else:
                 var = action.params[position]
                 for element in self._choices(action, var, state, chosen):
-                    yield from choose(position + 1, {**chosen, var.name: element})
+                    chosen[var.name] = element
+                    yield from choose(position + 1)
+                chosen.pop(var.name, None)
 
-        return choose(0, {})
+        return choose(0)
 
     def affordable(self, action: Action, state: State) -> bool:
         """Whether the adversary's budget allows one more step of this action."""
@@ -479,10 +482,11 @@ def _concern(rule: Action) -> frozenset[str]:
 def _agree(one: State | None, other: State, names: frozenset[str]) -> bool:
     if one is None:
         return False
-    return all(
-        one.relations.get(name) == other.relations.get(name) and one.functions.get(name) == other.functions.get(name)
-        for name in names
-    )
+    ours, theirs = one.relations, other.relations
+    if any(ours.get(name) is not theirs.get(name) and ours.get(name) != theirs.get(name) for name in names):
+        return False
+    before, now = one.functions, other.functions
+    return all(before.get(name) is now.get(name) or before.get(name) == now.get(name) for name in names)
 
 
 def _denied(term: Term, positive: bool = True) -> frozenset[Symbol]:

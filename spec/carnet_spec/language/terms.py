@@ -7,6 +7,7 @@ declarations. The operators for writing specifications are in :mod:`carnet_spec.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -259,13 +260,17 @@ def symbols_of(term: Term) -> frozenset[Symbol]:
 
 def free_variables(term: Term) -> frozenset[Var]:
     """Return the variables that occur free in ``term``."""
-    match term:
-        case Var():
-            return frozenset((term,))
-        case Forall(bound, body) | Exists(bound, body):
-            return free_variables(body) - frozenset(bound)
-        case _:
-            return frozenset().union(*(free_variables(child) for child in children(term)))
+    found: set[Var] = set()
+    pending = [term]
+    while pending:
+        sub = pending.pop()
+        if isinstance(sub, Var):
+            found.add(sub)
+        elif isinstance(sub, Forall | Exists):
+            found |= free_variables(sub.body).difference(sub.bound)
+        else:
+            pending += _CHILDREN[type(sub)](sub)
+    return frozenset(found)
 
 
 def variables_in(term: Term) -> frozenset[Var]:
@@ -292,28 +297,24 @@ def hidden_variables(term: Term) -> frozenset[Var]:
 
 
 def rebuild(term: Term, change: Callable[[Term], Term]) -> Term:
-    """Return ``term`` with ``change`` applied to each direct subterm."""
-    match term:
-        case Apply(symbol, args):
-            return Apply(symbol, tuple(change(arg) for arg in args))
-        case Equal(left, right):
-            return Equal(change(left), change(right))
-        case Not(body):
-            return Not(change(body))
-        case And(parts):
-            return And(tuple(change(part) for part in parts))
-        case Or(parts):
-            return Or(tuple(change(part) for part in parts))
-        case Implies(premise, conclusion):
-            return Implies(change(premise), change(conclusion))
-        case IfThenElse(test, then, otherwise):
-            return IfThenElse(change(test), change(then), change(otherwise))
-        case Forall(bound, body):
-            return Forall(bound, change(body))
-        case Exists(bound, body):
-            return Exists(bound, change(body))
-        case _:
-            return term
+    """Return ``term`` with ``change`` applied to each direct subterm; a term in which none changes is itself."""
+    before = children(term)
+    after = tuple([change(child) for child in before])
+    return term if all(map(operator.is_, before, after)) else _WITH_CHILDREN[type(term)](term, after)
+
+
+_WITH_CHILDREN: Mapping[type, Callable[[Any, tuple[Any, ...]], Term]] = {
+    Apply: lambda term, args: Apply(term.symbol, args),
+    And: lambda _, parts: And(parts),
+    Not: lambda _, parts: Not(*parts),
+    Equal: lambda _, parts: Equal(*parts),
+    Or: lambda _, parts: Or(parts),
+    Forall: lambda term, parts: Forall(term.bound, *parts),
+    Exists: lambda term, parts: Exists(term.bound, *parts),
+    Implies: lambda _, parts: Implies(*parts),
+    IfThenElse: lambda _, parts: IfThenElse(*parts),
+}
+"""For each kind of term that has subterms, the function that returns the same with other ones."""
 
 
 def substitute(term: Term, values: Mapping[Var, Term]) -> Term:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from carnet_check.engines.checkpoints import SearchCheckpoint
 from carnet_check.engines.explicit import reference
@@ -152,8 +153,11 @@ class _TraceExpander:
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
-        written, state = interpreter.expanded_start()
-        self._start = _Prefix(tuple(written), state)
+
+    @cached_property
+    def _start(self) -> _Prefix:
+        written, state = self.interpreter.expanded_start()
+        return _Prefix(tuple(written), state)
 
     def expanded(self, steps: tuple[TraceStep, ...]) -> tuple[tuple[TraceStep, ...], State]:
         """Return the steps, which are without deductions, with every deduction between them, and the state after them.

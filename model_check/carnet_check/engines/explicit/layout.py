@@ -388,6 +388,7 @@ class Relevance:
 
     def __init__(self) -> None:
         self._patterns: dict[str, list[Pattern]] | None = None
+        self._places: dict[str, dict[Row, Place]] = {}
 
     @staticmethod
     def of(
@@ -420,6 +421,13 @@ class Relevance:
     def of_place(self, symbol: str, row: Row) -> bool:
         """Whether one place is relevant."""
         return self._patterns is None or any(matches(pattern, row) for pattern in self._patterns.get(symbol, ()))
+
+    def places(self, table: Table) -> Mapping[Row, Place]:
+        """Return the relevant places of a symbol by their rows; ``table`` has all of them."""
+        name = table.symbol.name
+        if name not in self._places:
+            self._places[name] = {row: place for row, place in table.places.items() if self.of_place(name, row)}
+        return self._places[name]
 
     def of_update(self, update: Update, domains: Domains, folding: Folding) -> bool:
         """Whether an update may write a relevant place."""

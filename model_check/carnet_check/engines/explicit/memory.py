@@ -84,21 +84,28 @@ def arranged(
     for leaf in leaves:
         leaf.abandon()
     memos = dict(enumerate(leaves))
-    alone = {number: kinds(memo.reads, sample) for number, memo in memos.items()}
-    # A pair distinguishes at least as many as either part. So a pair is counted only when it is next by that bound.
+    told_apart: dict[int, int] = {}
+
+    def count(reads: int) -> int:
+        if reads not in told_apart:
+            told_apart[reads] = kinds(reads, sample)
+        return told_apart[reads]
+
+    alone = {number: count(memo.reads) for number, memo in memos.items()}
+    # A pair distinguishes at least as many as either part, and exactly as many if one part distinguishes none. So a
+    # pair is counted only when it is next by that bound.
     waiting = [(max(alone[one], alone[two]), False, one, two) for one, two in itertools.combinations(memos, 2)]
     heapq.heapify(waiting)
     while waiting and waiting[0][0] <= most:
         _, counted, one, two = heapq.heappop(waiting)
         if one not in memos or two not in memos:
             continue
-        if not counted:
-            count = kinds(memos[one].reads | memos[two].reads, sample)
-            heapq.heappush(waiting, (count, True, one, two))
+        if not counted and min(alone[one], alone[two]) > 1:
+            heapq.heappush(waiting, (count(memos[one].reads | memos[two].reads), True, one, two))
             continue
         number = max(memos) + 1
         both = joined([memos.pop(one), memos.pop(two)], combine)
-        alone[number] = kinds(both.reads, sample)
+        alone[number] = count(both.reads)
         for other in memos:
             heapq.heappush(waiting, (max(alone[other], alone[number]), False, other, number))
         memos[number] = both

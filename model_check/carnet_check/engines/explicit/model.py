@@ -161,6 +161,7 @@ class _Builder:
         ]
         self.domains = {action.name: self._domains(action) for action in self.actions}
         self.relevance = Relevance()
+        self._relevant: dict[tuple[str, tuple[Row, ...]], list[Update]] = {}
         if reduce:
             watched = [
                 read for each in self.monitored for read in read_by(each.body, self.looked_through(each), self.folding)
@@ -260,7 +261,11 @@ class _Builder:
         return list(dict.fromkeys(reads))
 
     def _updates(self, action: Action, domains: Domains) -> list[Update]:
-        return [update for update in action.updates if self.relevance.of_update(update, domains, self.folding)]
+        asked = action.name, tuple(domains.values())
+        if asked not in self._relevant:
+            every = action.updates
+            self._relevant[asked] = [each for each in every if self.relevance.of_update(each, domains, self.folding)]
+        return self._relevant[asked]
 
     def _moves(self, action: Action, domains: Domains) -> Callable[[int], list[tuple[Writes, Row]]]:
         tests = [
@@ -299,12 +304,8 @@ class _Builder:
     def _write(self, update: Update, names: Names) -> Lines:
         each: dict[str, Domain] = {var.name: self.instance.of(var.sort) for var in update.each}
         tests = conditions_in(update.when)
-        places = {
-            row: place
-            for row, place in self.layout.tables[update.symbol.name].places.items()
-            if self.relevance.of_place(update.symbol.name, row)
-        }
-        known = self.queries.named("places", update.symbol.name, places)
+        name = update.symbol.name
+        known = self.queries.named("places", name, self.relevance.places(self.layout.tables[name]))
 
         def leaf(names: Names) -> Lines:
             row = self.queries.row(update.args, names)

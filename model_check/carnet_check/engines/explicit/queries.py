@@ -7,10 +7,13 @@ test is in the outermost loop that its variables allow.
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from types import CodeType
 from typing import Any
 
 from carnet_check.engines.explicit.layout import Condition, Folding, Layout, conditions_in
@@ -64,14 +67,17 @@ class Queries:
         self._count = 0
 
     def function(self, params: Sequence[str], body: Callable[[Names], Lines]) -> Callable[..., Any]:
-        """Generate a function of the state ``s`` and of ``params``."""
+        """Generate a function of the state ``s`` and of ``params``.
+
+        Names are counted anew in each function, so functions that are alike in several instances have one text.
+        """
+        self._count = 0
         names = {param: self.fresh_name("x") for param in params}
-        name = self.fresh_name("f")
-        lines = [f"def {name}({', '.join(['s', *names.values()])}):", *_indented(body(names))]
+        lines = [f"def generated({', '.join(['s', *names.values()])}):", *_indented(body(names))]
         source = "\n".join([*self._helpers, *lines])
         self._helpers = []
-        exec(compile(source, "<generated>", "exec"), self.namespace)
-        made: Callable[..., Any] = self.namespace[name]
+        exec(_compiled(source), self.namespace)
+        made: Callable[..., Any] = self.namespace.pop("generated")
         return made
 
     def witness(self, domains: Mapping[str, Domain], tests: Sequence[Condition], names: Names) -> Lines:
@@ -157,7 +163,7 @@ class Queries:
         return _tuple(self.individual(arg, names) for arg in args)
 
     def fresh_name(self, prefix: str) -> str:
-        """Return an unused Python name; its number alone makes it unique."""
+        """Return a Python name that the function that is being generated does not use yet."""
         self._count += 1
         return f"{prefix}{self._count}"
 
@@ -166,10 +172,8 @@ class Queries:
     def named(self, what: str, symbol: str, value: object) -> str:
         """Return the name by which generated code refers to ``value``, an object about a symbol."""
         if (what, symbol) not in self._known_as:
-            readable = "".join(
-                letter if letter.isascii() and letter.isalnum() else "_" for letter in f"{what}_{symbol}"
-            )
-            self._known_as[what, symbol] = f"{self.fresh_name('n')}_{readable}"
+            letters = (each if each.isascii() and each.isalnum() else f"_{ord(each):x}_" for each in symbol)
+            self._known_as[what, symbol] = f"{what}_of_{''.join(letters)}"
             self.namespace[self._known_as[what, symbol]] = value
         return self._known_as[what, symbol]
 
@@ -195,9 +199,10 @@ class Queries:
         domains = self.folding.domains(bound, tests)
         outer = sorted({name for test in tests for name in test.needs} - domains.keys())
         inner = {name: self.fresh_name("x") for name in outer}
-        name = self.fresh_name("exists")
-        body = self.witness(domains, tests, inner)
-        self._helpers += [f"def {name}({', '.join(['s', *inner.values()])}):", *_indented(body)]
+        parameters = ", ".join(["s", *inner.values()])
+        body = [f"({parameters}):", *_indented(self.witness(domains, tests, inner))]
+        name = f"exists_{hashlib.sha256(repr(body).encode()).hexdigest()}"
+        self._helpers += [f"def {name}{body[0]}", *body[1:]]
         return f"{name}({', '.join(['s', *(names[each] for each in outer)])})"
 
     # -- loops -------------------------------------------------------------------------------------
@@ -256,6 +261,8 @@ class Queries:
 
     def _index(self, symbol: Symbol, known: tuple[int, ...]) -> str:
         what = f"rows_by_{'_'.join(map(str, known))}"
+        if (what, symbol.name) in self._known_as:
+            return self._known_as[what, symbol.name]
         if symbol.mutable:
             return self.named(what, symbol.name, self.layout.tables[symbol.name].index(known))
         index: dict[Row, list[Row]] = {}
@@ -271,6 +278,11 @@ class Queries:
             if domains[var.name] != self.instance.of(var.sort)
         ]
         return [f"if {' and '.join(conditions)}:"] if conditions else []
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(source: str) -> CodeType:
+    return compile(source, "<generated>", "exec")
 
 
 def _is_known(term: Term, names: Names) -> bool:

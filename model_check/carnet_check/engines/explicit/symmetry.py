@@ -259,10 +259,7 @@ class SymmetryInput:
 
     @cached_property
     def _rows(self) -> Mapping[str, Sequence[Row]]:
-        return {
-            name: [row for row in table.places if self.relevance.of_place(name, row)]
-            for name, table in self.tables.items()
-        }
+        return {name: [*self.relevance.places(table)] for name, table in self.tables.items()}
 
     def facts(self) -> Iterator[Fact]:
         """Yield all facts that distinguish elements."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
@@ -76,21 +76,26 @@ def search_scope(
         asked = left.asked(claims, max(1, drawn - place))
         if asked.liveness if task.liveness else claims is None or asked.claims:
             where = replace(instance, budget=0) if task.directed else instance
-            left.take(Part(where, search_in(explorer, asked, protocol, where, watch), claims))
+            found = search_in(explorer, asked, protocol, where, watch, reached=left.reached)
+            left.take(Part(where, found, claims))
         if left.over:
             break
     return Coverage(task, scope, tuple(left.parts))
 
 
 class _Left:
-    """The remaining work of a search that goes from instance to instance."""
+    """The remaining work of a search that goes from instance to instance.
+
+    Attributes:
+        reached: the names of the goals, premises and triggers that some instance showed.
+    """
 
     def __init__(self, task: Search) -> None:
         self.task = task
         self.parts: list[Part] = []
         self.over = False
         self._fallen: set[str] = set()
-        self._reached: set[str] = set()
+        self.reached: set[str] = set()
         self._states = 0
         self._shared = False
         self._began = time.monotonic()
@@ -106,7 +111,7 @@ class _Left:
             liveness=tuple(
                 name for name in self.task.liveness if name not in self._fallen and (claims is None or name in claims)
             ),
-            goals=tuple(name for name in self.task.goals if name not in self._reached),
+            goals=tuple(name for name in self.task.goals if name not in self.reached),
             caps=self._caps_left(among),
         )
 
@@ -122,7 +127,7 @@ class _Left:
         found = part.exploration
         self.parts.append(part)
         self._fallen |= found.violations.keys()
-        self._reached |= found.goals.keys()
+        self.reached |= found.goals.keys()
         self._states += found.states if part.claims is None else 0
         fallen = self.task.stop_at_first and bool(found.violations)
         only_its_share = self._shared and found.stopped_by == "states"
@@ -130,9 +135,14 @@ class _Left:
 
 
 def search_in(
-    explorer: Visits, task: Search, protocol: Protocol, instance: Instance, watch: Watch | None = None
+    explorer: Visits,
+    task: Search,
+    protocol: Protocol,
+    instance: Instance,
+    watch: Watch | None = None,
+    reached: Container[str] = (),
 ) -> Exploration:
-    """Run ``task`` over a built protocol and a built instance."""
+    """Run ``task`` over a built protocol and a built instance; premises and triggers ``reached`` are not sought."""
     judge = Interpreter(protocol, instance)
     wrong = axiom_violations(judge, threat_of(protocol, task.threat))
     if wrong:
@@ -145,7 +155,7 @@ def search_in(
     invariants = [protocol.claim(name).checked for name in task.claims]
     premises = [] if task.sought else [premise for each in invariants for premise in premises_of(each)]
     triggers = [trigger_of(live) for live in protocol.liveness if live.name in task.triggers]
-    wanted = [*goals, *premises, *triggers]
+    wanted = [*goals, *(goal for goal in (*premises, *triggers) if goal.name not in reached)]
     found = explorer.explore(
         protocol,
         instance,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -116,6 +117,13 @@ def test_rigid_symbols_mean_what_the_instance_says_and_nothing_where_it_is_silen
         assert _holds(alice == X, state, x="p2")
     judge = Interpreter(drafted(touch).protocol(), Instance(INSTANCE.elements, {}, FUNCTIONS))
     assert not judge.holds(exists(lambda a, b: before(a, b) | corrupt(a), Party, Party).term, STATE)
+
+
+def test_each_instance_says_what_is_its_own_whatever_was_asked_of_others_before() -> None:
+    others = [replace(INSTANCE, relations={"corrupt": frozenset({(party,)})}) for party in ("p1", "p2", "p3")]
+    judges = [Interpreter(JUDGE.protocol, each) for each in others]
+    for _ in range(2):
+        assert [judge.holds(corrupt(alice).term, STATE) for judge in judges] == [False, True, False]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -248,6 +249,21 @@ def test_a_draw_takes_the_first_unused_element_of_its_pool_and_for_good() -> Non
     assert _offered(judge, state) == [("draw", "k2")]
     state = judge.step(state, judge.protocol.action("draw"), {"a": "k2"})
     assert _offered(judge, state) == []
+
+
+def test_every_party_may_draw_whatever_another_one_might() -> None:
+    def draw_for(step: Step, a: Party, one: Key, other: Key) -> None:
+        step.fresh(one)
+        step.fresh(other)
+        step.insert(seen(a))
+        step.insert(paired(one, other))
+
+    pairs = (("k1", "k2"), ("k2", "k1"))
+    told_apart = _judge(drafted(draw, draw_for), pools={("draw_for", name): ("k1", "k2") for name in ("one", "other")})
+    named = replace(told_apart.instance, first={"current": {(): "k1"}})
+    judge = Interpreter(told_apart.protocol, named)
+    offered = [each for each in _offered(judge) if each[0] == "draw_for"]
+    assert offered == [("draw_for", party, *pair) for party in ELEMENTS["Party"] for pair in pairs]
 
 
 def test_a_draw_skips_what_is_drawn_and_needs_enough() -> None:

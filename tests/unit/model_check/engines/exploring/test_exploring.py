@@ -217,6 +217,28 @@ def _not_alice(a: Party) -> Formula:
     return implies(seen(a), a != alice)
 
 
+def test_a_premise_is_sought_in_each_instance_until_one_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    sought: list[list[str]] = []
+
+    def noted(*args: Any, goals: Sequence[Goal], **options: Any) -> Exploration:
+        sought.append([goal.name for goal in goals])
+        return explore(*args, goals=goals, **options)
+
+    monkeypatch.setattr(compiled_explorer, "explore", noted)
+    draft: Draft = drafted(see_others)
+
+    @draft.goal(sentence="Nobody saw alice yet.")
+    def begun() -> Formula:
+        return ~seen(alice)
+
+    three = Scope(tuple((_instance(parties), None) for parties in (1, 2, 3)), Explored((), 3))
+    task = replace(TASK, threat="unrestricted", goals=("begun",))
+    found = search_scope(EXPLICIT, task, claimed(draft, unseen=_not_alice), three)
+    assert sought == [["begun", "$premise 1 unseen"], ["$premise 1 unseen"], []]
+    assert (found.goals.keys(), found.problems) == ({"begun", "$premise 1 unseen"}, ())
+    assert [len(part.exploration.goals) for part in found.parts] == [1, 1, 0]
+
+
 INSTANCE = Instance({"Party": ("p",)})
 LASSOS = Search("small", "main", (), "unrestricted", Profile("tiny", {}), (), liveness=("served", "known"))
 
