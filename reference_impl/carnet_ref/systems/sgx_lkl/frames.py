@@ -143,6 +143,13 @@ SEALED_BYTES = NONCE_BYTES + TAG_BYTES
 """What sealing adds."""
 
 
+class Direction(Enum):
+    """Which way a frame goes."""
+
+    OUT = "out"
+    IN = "in"
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One call of the host: all of it is seen, and the content is sealed in ``body``."""
@@ -159,15 +166,16 @@ class FrameMetadata:
     """What the host sees of a frame apart from its bytes, which mean nothing to it."""
 
     tick: int
+    direction: Direction
     operation: str
     address: int
     moment: int
     size: int
 
 
-def seen(frame: Frame) -> FrameMetadata:
+def seen(frame: Frame, direction: Direction = Direction.OUT) -> FrameMetadata:
     """Return what the host sees of a frame."""
-    return FrameMetadata(frame.tick, frame.operation.value, frame.address, frame.moment, len(frame.body))
+    return FrameMetadata(frame.tick, direction, frame.operation.value, frame.address, frame.moment, len(frame.body))
 
 
 @dataclass(slots=True)
