@@ -43,6 +43,7 @@ def appraised(
 
 
 GENUINE = {
+    "measurements of the size of registers": token(realm={44238: b"\x43" * 64, 44239: [bytes(64)] * 4}),
     "the later profile": token(),
     "a collection of messages": token(messages=True),
     "the first profile": token(legacy=True),
@@ -157,6 +158,8 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "several nonces": (token(realm={10: [NONCE, NONCE]}), "parse"),
     "three extensible measurements": (token(realm={44239: [bytes(32)] * 3}), "parse"),
     "extensible measurements of another size": (token(realm={44239: [bytes(48)] * 4}), "parse"),
+    "extensible measurements of another size than the first": (token(realm={44239: [bytes(64)] * 4}), "parse"),
+    "an initial measurement of another size": (token(realm={44238: bytes(48), 44239: [bytes(48)] * 4}), "parse"),
     "measurements by SHA-1": (token(realm={44236: "sha-1"}), "parse"),
     "a key hash that nobody knows": (token(realm={44240: "sha-224"}), "parse"),
     "a realm's key as a point, in the later profile": (token(encoded_key=cca.point(key("realm"))), "parse"),
