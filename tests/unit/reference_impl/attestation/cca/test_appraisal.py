@@ -20,6 +20,7 @@ from tests.fixtures.cbor_encoding import Tag, cbor, sign1
 from tests.fixtures.cca_tokens import COMPONENTS, EXTENSIBLE, INITIAL, NONCE, SIGNER, key, token
 from tests.fixtures.command_words import attest, found, written
 from tests.fixtures.nitro_documents import AT
+from tests.fixtures.service_tokens import jwk, key_set
 
 POLICY = {
     "require": ["nonce", "platform", "components", "realm", "extensible-measurements"],
@@ -70,6 +71,14 @@ def test_everything_that_is_asked_is_compared(data: bytes) -> None:
     appraisal = appraised(data, policy=STRICT, nonce=NONCE)
     assert appraisal.accepted, appraisal.steps
     assert appraisal.not_compared == ()
+
+
+def test_a_platforms_key_may_be_a_json_web_key() -> None:
+    own, other = json.dumps(jwk(key("platform"))).encode(), json.dumps(jwk(key("realm"))).encode()
+    assert appraised(token(), platform_key=own).accepted
+    assert appraised(token(), platform_key=other).failed_step == "platform-signature"
+    both = key_set(jwk(key("platform"), kid="a"), jwk(key("realm"), kid="b"))
+    assert appraised(token(), platform_key=both).failed_step == "parse"
 
 
 @pytest.mark.parametrize("form", [bytes.hex, lambda data: base64.encodebytes(data).decode()])
