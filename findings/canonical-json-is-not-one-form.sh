@@ -26,8 +26,11 @@ by_units, by_points = '{"\U0001f600":2,"\ue000":1}', '{"\ue000":1,"\U0001f600":2
 assert written({"\ue000": 1, "\U0001f600": 2}) == [by_units, by_units, by_points]
 assert written([1.0, 1e-7]) == ["[1,1e-7]", "[1,1e-7]", "[1.0,1e-07]"]
 assert [write([2**53 + 1]) for write in WRITERS[1:]] == [b"[9007199254740992]", b"[9007199254740993]"]
+refused = False
 try:
     rfc8785.dumps([2**53 + 1])
 except rfc8785.IntegerDomainError:
-    print("holds: canonical-json-is-not-one-form")
+    refused = True
+assert refused
 EOF
+echo "holds: canonical-json-is-not-one-form"

@@ -33,5 +33,5 @@ assert loaded(plain, plain) == 2
 assert loaded(plain, plain.replace(b"CERTIFICATE", b"X509 CERTIFICATE")) == 2
 assert loaded(plain, plain.replace(b"CERTIFICATE", b"TRUSTED CERTIFICATE")) == 1
 assert loaded(plain, secret, plain) == 2
-print("holds: cryptography-passes-over-pem-blocks")
 EOF
+echo "holds: cryptography-passes-over-pem-blocks"

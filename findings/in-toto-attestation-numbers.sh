@@ -25,5 +25,5 @@ written = MessageToJson(Parse(json.dumps(given), Statement()))
 assert '"round": 5.0' in written, written
 assert '"counter": 9007199254740992.0' in written, written
 assert json.loads(written)["subject"] == given["subject"]
-print("holds: in-toto-attestation-numbers")
 EOF
+echo "holds: in-toto-attestation-numbers"
