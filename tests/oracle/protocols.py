@@ -308,14 +308,14 @@ def _happenings(draw: st.DrawFn, words: Words, taken: Sequence[ActionRecipe], na
     trigger, response = (draw(literals(reading, params)) for _ in range(2))
     names = tuple(action.name for action in taken)
     fair = draw(st.lists(draw_in(names), max_size=2, unique=True)) if names else []
-    if fair and draw(st.integers(0, 3)):
+    if fair and draw(st.integers(0, 3)) > 0:
         (does,) = (action for action in taken if action.name == fair[-1])
         brought = [
             u for u in does.updates if u.effect is Effect.INSERT and not u.each and u.place.symbol in reading.symbols
         ]
-        for update in brought[:1]:
-            var = [Var(f"y{n}", sort) for n, sort in enumerate(update.place.symbol.domain)]
-            response = Exists(tuple(var), Apply(update.place.symbol, tuple(var))) if var else update.place
+        for place in (update.place for update in brought[:1]):
+            row = tuple(Var(f"y{n}", sort) for n, sort in enumerate(place.symbol.domain))
+            response = Exists(row, Apply(place.symbol, row)) if row else place
             trigger = Not(response) if draw(st.booleans()) else trigger
     if trigger is None or response is None:
         return None
@@ -323,7 +323,7 @@ def _happenings(draw: st.DrawFn, words: Words, taken: Sequence[ActionRecipe], na
     for action in (next(each for each in taken if each.name == one) for one in fair):
         for var in action.params:
             chosen = [each for each in params if each.sort == var.sort and var not in action.fresh]
-            if chosen and draw(st.booleans()):
+            if draw(st.booleans()) and chosen:
                 values.append(Given(action.name, var.name, chosen[0]))
     strong = tuple(each for each in fair if draw(st.booleans()))
     return Eventually(name, trigger, response, "It happens.", tuple(fair), tuple(values), params, strong)
