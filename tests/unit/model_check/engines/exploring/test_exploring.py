@@ -235,7 +235,7 @@ def test_a_premise_is_sought_in_each_instance_until_one_shows_it(monkeypatch: py
     task = replace(TASK, threat="unrestricted", goals=("begun",))
     found = search_scope(EXPLICIT, task, claimed(draft, unseen=_not_alice), three)
     assert sought == [["begun", "$premise 1 unseen"], ["$premise 1 unseen"], []]
-    assert (found.goals.keys(), found.problems) == ({"begun", "$premise 1 unseen"}, ())
+    assert ({*found.goals}, found.problems) == ({"begun", "$premise 1 unseen"}, ())
     assert [len(part.exploration.goals) for part in found.parts] == [1, 1, 0]
 
 
