@@ -68,6 +68,13 @@ def _question(row: Result) -> tuple[str, str, str]:
     return row.variant, row.claim, row.threat
 
 
+NO_ADVERSARY = (
+    "the adversary never takes a step: a threat model of honest runs is called 'none', and one whose adversary only "
+    "deduces is declared with passive=True"
+)
+"""What is wrong with a threat model under which every step is an honest one."""
+
+
 # -- What can ever happen, in an instance of any size, decided by an engine with a solver ----------
 #
 # The question over-approximates reachability. So "never" is established for every instance, while "perhaps" establishes
@@ -268,7 +275,11 @@ class _Check:
         threats = [None if threat == NO_THREAT else threat for other, threat in self.plan.pairs if other == claim]
         if able_under := [threat for threat in threats if self._may_happen(premise, threat)]:
             if not self.is_unsure and not any(self._asked(threat).answered(premise) for threat in able_under):
-                self.note(f"it is unknown whether {called} of {claim.name} can ever be met: the solver does not answer")
+                seen = (
+                    f"{called} of {claim.name} is met in no state of this profile, and " if self.evidence.broad else ""
+                )
+                what = "it" if seen else f"{called} of {claim.name}"
+                self.note(f"{seen}it is unknown whether {what} can ever be met: the solver does not answer")
             elif self.evidence.broad:
                 self.note(f"{called} of {claim.name} is met in no state of this profile, though it can be")
             return ""
@@ -454,7 +465,7 @@ class _Check:
             steps = hostile if model.passive else active
             if not any(self.evidence.took(model.id, action.name) for action in steps):
                 never = not any(action in self._takeable(model) for action in steps)
-                yield self._row(Kind.THREAT, "adversary", model.id, never, "the adversary never takes a step")
+                yield self._row(Kind.THREAT, "adversary", model.id, never, NO_ADVERSARY)
 
     # -- rows -------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ that its format reads. Each registered format names the kinds that it reads; wha
 from __future__ import annotations
 
 import base64
+import codecs
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -32,10 +33,12 @@ CORIM: Final = "a manifest of reference values (CoRIM)"
 CCA_TOKEN: Final = "the attestation token of an Arm CCA realm"
 NITROTPM_DOCUMENT: Final = "the document of an EC2 instance with NitroTPM"
 SNP_DOCUMENT: Final = "a document with an AMD SEV-SNP report"
+CSV: Final = "the evidence of a Hygon CSV virtual machine"
 AZURE_SNP: Final = "Azure's evidence of an AMD SEV-SNP virtual machine"
 AZURE_SNP_ALONE: Final = "Azure's evidence of an AMD SEV-SNP virtual machine without a quote of its vTPM"
 HCL_SNP: Final = "Azure's wrapping of an AMD SEV-SNP report (HCL)"
 HCL: Final = "Azure's wrapping of a report (HCL)"
+RUNTIME_DATA: Final = "the run-time data of an Azure virtual machine"
 TPM_QUOTE: Final = "a quote of a TPM"
 TPM_DOCUMENT: Final = "a document with quotes of a TPM"
 SIGNED_WRAPPER: Final = "a signed conceptual message wrapper (CMW)"
@@ -43,6 +46,7 @@ SIGNED_JSON: Final = "application/cmw+json"
 SIGNED_CBOR: Final = b"application/cmw+cbor"
 COSE: Final = "a COSE document of no known kind"
 XML: Final = "XML, such as NVIDIA's reference values"
+RIM_ANSWER: Final = "an answer of NVIDIA's RIM service"
 EAR_TOKEN: Final = "a signed attestation result (EAR)"
 GOOGLE_TOKEN: Final = "a token of Google Cloud Attestation, as Confidential Space has"
 INTEL_TOKEN: Final = "a token of Intel Trust Authority"
@@ -60,6 +64,9 @@ JWKS: Final = "a set of keys for tokens (JWKS)"
 CERTIFICATE: Final = "DER, such as a certificate"
 CERTIFICATES: Final = "PEM, such as certificates"
 BROKEN_JSON: Final = "broken JSON"
+WIDE_TEXT: Final = "text in UTF-16, or with a byte order mark"
+ARCHIVE: Final = "a compressed file"
+OLD_LOG: Final = "an event log of TCG 1.2, which has digests of SHA-1 alone"
 OTHER_TEXT: Final = "other text"
 JWT: Final = re.compile(rb"eyJ[\w-]+\.[\w-]+\.[\w-]*")
 SNP_BYTES: Final = 1184
@@ -74,10 +81,16 @@ COMPANIONS: Final = {
     ENCLAVE_IDENTITY: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
     COLLATERAL: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
     CORIM: "it goes with a token: carnet attest cca TOKEN --reference FILE",
-    EVENT_LOG: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE",
+    EVENT_LOG: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE, or carnet attest tpm",
+    OLD_LOG: "Carnet reads those that begin with their specification, as firmware of TPM 2.0 and of TDX writes them",
+    WIDE_TEXT: "save it as UTF-8 without a byte order mark",
+    ARCHIVE: "give what is in it",
     LOG_EVENT: "a list of them goes with a quote: carnet attest tdx QUOTE --event-log FILE",
     LOG_EVENTS: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE",
-    HCL: "Carnet reads it where an AMD SEV-SNP report is in it",
+    HCL: "Carnet reads it where an AMD SEV-SNP report is in it; of a TDX virtual machine it goes with the quotes, as "
+    "hcl_report of Azure's evidence",
+    RUNTIME_DATA: "nobody signs it; give the evidence whose report is over its hash",
+    CSV: "Carnet reads no evidence of Hygon's processors",
     CLAIMS: "nobody signed them; give the token that they came in",
     TOKEN_CERTIFICATES: "they go with a token, and count only where its verifier is trusted",
     JWKS: "they go with a token: carnet attest result TOKEN --key FILE",
@@ -88,12 +101,15 @@ COMPANIONS: Final = {
 UNDECIDED: Final = frozenset({DSTACK_ENVELOPE, JWT_TOKEN})
 """Kinds that do not tell which format reads the evidence: it is the first that can parse it."""
 
+TSM_KINDS: Final = {"tdx_guest": QUOTE_DOCUMENT, "sev_guest": SNP_DOCUMENT}
+"""What a report of Linux's configfs-tsm has, by what the kernel calls its provider, with a newline behind."""
 _JSON_KINDS: Final = (
     (("tpm_quote", "hcl_report", "td_quote"), AZURE_TDX),
     (("hcl_report", "vcek", "quote"), AZURE_SNP),
     (("hcl_report", "vcek", "tpm_quote"), AZURE_SNP),
     (("hcl_report", "vcek"), AZURE_SNP_ALONE),
     (("quote", "report", "vcek"), AZURE_SNP),
+    (("attestation_report", "serial_number"), CSV),
     (("attestation_report",), SNP_DOCUMENT),
     (("intel_quote",), QUOTE_DOCUMENT),
     (("quote",), QUOTE_DOCUMENT),
@@ -122,14 +138,18 @@ _JSON_KINDS: Final = (
     (("evidences",), NVIDIA_EVIDENCE),
     (("gpu_evidence",), NVIDIA_EVIDENCE),
     (("evidence", "certificate"), NVIDIA_EVIDENCE),
+    (("ak_public", "tpm_quote"), TPM_DOCUMENT),
     (("quotes", "akPub"), TPM_DOCUMENT),
     (("quotes", "ak_pub"), TPM_DOCUMENT),
+    (("id", "rim", "sha256"), RIM_ANSWER),
     (("tcbInfo",), TCB_INFO),
     (("enclaveIdentity",), ENCLAVE_IDENTITY),
     (("tcb_info", "qe_identity"), COLLATERAL),
     (("imr", "digest"), LOG_EVENT),
+    (("detached_eat",), NRAS_TOKEN),
     (("eat_nonce",), CLAIMS),
     (("x5c",), TOKEN_CERTIFICATES),
+    (("keys", "vm-configuration"), RUNTIME_DATA),
     (("keys",), JWKS),
     (("payload", "protected", "signature"), SIGNED_WRAPPER),
 )
@@ -285,6 +305,9 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (SNP_REPORT, _is_snp_report),
     (TPM_QUOTE, lambda data: data[:4] == b"\xffTCG"),
     (EVENT_LOG, lambda data: b"Spec ID Event03\0" in data[:64]),
+    (OLD_LOG, lambda data: data[:8] == bytes(4) + b"\x08\0\0\0" or b"Spec ID Event00\0" in data[:64]),
+    (WIDE_TEXT, lambda data: data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))),
+    (ARCHIVE, lambda data: data.startswith((b"\x1f\x8b\x08", b"PK\3\4", b"\x28\xb5\x2f\xfd"))),
     (CORIM, lambda data: data[:3] == b"\xd9\x01\xf5" or b"application/rim+cbor" in data[:64]),
     (CCA_TOKEN, lambda data: data[:3] in (b"\xd9\x01\x8f", b"\xd9\x03\x8b") and b"\x19\xac\xca" in data[:16]),
     (NITROTPM_DOCUMENT, lambda data: _is_nitro(data) and b"\x6dnitrotpm_pcrs" in data),
@@ -314,21 +337,24 @@ def kinds_of_value(value: object) -> tuple[str, ...]:
         case [["JWT", *_], *_]:
             return (NRAS_TOKEN,)
         case [Mapping() as first, *_]:
-            inner = _kinds_of_object(first)
+            inner = kinds_of_object(first)
             if NVIDIA_EVIDENCE in inner:
                 return (NVIDIA_EVIDENCE,)
             return (f"a list that begins with {inner[0]}" if inner else f"a list of objects with {_names(first)}",)
         case {"platform": str(), "evidence": Mapping() as inner}:
             return kinds_of_value(inner)
+        case {"outblob": str(), "provider": str() as provider} if provider.strip() in TSM_KINDS:
+            return (TSM_KINDS[provider.strip()],)
         case Mapping():
-            return _kinds_of_object(value) or _kinds_of_parts(value) or (_unknown_object(value),)
+            return kinds_of_object(value) or _kinds_of_parts(value) or (_unknown_object(value),)
         case list():
             return ("another list",)
         case _:
             return (f"a JSON {type(value).__name__}",)
 
 
-def _kinds_of_object(value: Mapping[str, object]) -> tuple[str, ...]:
+def kinds_of_object(value: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what an object seems to be by its names alone, the most telling first."""
     left, found = set(value), []
     for names, kind in _JSON_KINDS:
         if left.issuperset(names):
@@ -340,7 +366,7 @@ def _kinds_of_object(value: Mapping[str, object]) -> tuple[str, ...]:
 def _kinds_of_parts(value: Mapping[str, object]) -> tuple[str, ...]:
     """Return what the objects in an object are, where they are of known kinds."""
     parts = (part for part in value.values() if isinstance(part, Mapping))
-    return tuple(dict.fromkeys(kind for part in parts for kind in _kinds_of_object(part)))
+    return tuple(dict.fromkeys(kind for part in parts for kind in kinds_of_object(part)))
 
 
 def _unknown_object(value: Mapping[str, object]) -> str:

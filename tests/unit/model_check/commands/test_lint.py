@@ -65,6 +65,15 @@ def test_a_specification_in_order_has_nothing(file: Path) -> None:
     assert not findings_of(TOY)
 
 
+def test_where_no_threat_model_is_declared_claims_need_none(file: Path) -> None:
+    declared = 'draft.threat("anyone", "nothing is assumed")\n'
+    file.write_text(SOUND.replace(declared, "").replace('under=("anyone",)', "under=()"), "utf-8")
+    assert not findings_of(str(file))
+    other = file.with_name(f"other_{file.name}")
+    other.write_text(SOUND.replace('under=("anyone",)', "under=()"), "utf-8")
+    assert [each.rule for each in findings_of(str(other))] == ["claims", "judged"]
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_found_in_its_file_by_its_rule(mistake: str, file: Path) -> None:
     right, wrong, rule, says = MISTAKES[mistake]
@@ -85,6 +94,26 @@ def test_the_line_is_that_of_the_mistake(file: Path) -> None:
     lines = file.read_text("utf-8").splitlines()
     (found, *_) = [each for each in findings_of(str(file)) if each.rule == "defences"]
     assert "onze" in lines[found.line - 1]
+
+
+FAMILY = """from carnet_spec.language import Draft, Family
+
+
+def draft(variant: str) -> Draft:
+    token = Draft("token", "A token", variant)
+    token.withdraw("a lemma")
+    return token
+
+
+FAMILY = Family(id="token", title="A token", draft=draft)
+"""
+
+
+def test_the_draft_of_a_family_that_cannot_be_built_has_a_line(file: Path) -> None:
+    file.write_text(FAMILY, "utf-8")
+    ran = carnet("lint", str(file))
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out.startswith(f"{file.name}:6: error: no lemma 'a lemma' to take back")
 
 
 def test_a_complaint_is_written_as_compilers_write_theirs(file: Path) -> None:
