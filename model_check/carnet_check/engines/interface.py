@@ -352,22 +352,40 @@ class Strengthening:
         proved: the claims that are proved with them, and the names of those that the proof of each rests on.
         open: the claims that are not.
         tried: how many guesses the engine was asked about.
+        limit: the work after which the search was stopped, in words, or nothing: it came to its end.
+        undecided: how many guesses, which no visited state falsifies, were left without a definite answer.
+        left: how much of the work that was allowed is left for another search.
     """
 
     lemmas: tuple[Invariant, ...]
     proved: Mapping[str, tuple[str, ...]]
     open: tuple[str, ...]
     tried: int
+    limit: str
+    undecided: int
+    left: int
 
 
 class Strengthens(Engine):
-    """Finds out which guesses make the proofs of claims go through."""
+    """Finds out which guesses make the proofs of claims go through.
+
+    Attributes:
+        work: how much the searches about one design may do together, in a unit of the engine's own.
+    """
+
+    work: ClassVar[int]
 
     @abstractmethod
     def strengthened(
-        self, protocol: Protocol, threat: Threat | None, claims: Collection[str], guesses: Guesses, listener: Listener
+        self,
+        protocol: Protocol,
+        threat: Threat | None,
+        claims: Collection[str],
+        guesses: Guesses,
+        listener: Listener,
+        work: int,
     ) -> Strengthening:
-        """Look for guesses that prove claims under a threat model; without one, under all.
+        """Look for guesses that prove claims under a threat model; without one, under all; end when the work is done.
 
         What is returned was proved as everything else is: by the same obligations, with the guesses as lemmas.
         """

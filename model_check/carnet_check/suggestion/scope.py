@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -29,19 +31,25 @@ def scope_of_claims(source: Source, variant: str) -> Mapping[str, object]:
 
 
 def _local_scope(place: SourceLocation, draft: Callable[[], Draft]) -> dict[str, object]:
-    """Return the names of the function in which the function at ``place`` is written, or none if it is in no other."""
+    """Return the names of the function in which the function at ``place`` is written, or none if it is in no other.
+
+    The draft is made in a thread of its own, so that a profiler of this one stays as it is.
+    """
     found: dict[str, object] = {}
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
         if event == "return" and any(_is_at(each, place) for each in frame.f_code.co_consts):
             found.update(frame.f_globals | frame.f_locals)
 
-    before = sys.getprofile()
-    sys.setprofile(watch)
-    try:
-        draft()
-    finally:
-        sys.setprofile(before)
+    def watched() -> None:
+        sys.setprofile(watch)
+        try:
+            draft()
+        finally:
+            sys.setprofile(None)
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(copy_context().run, watched).result()
     return found
 
 

@@ -31,6 +31,7 @@ WALKS = Walks(200, 60)
 """Random walks through each instance that is visited to find out what is false."""
 SAYS = "Every step keeps it; `carnet verify --suggest` found it."
 NOTHING = "nothing of these shapes proves"
+STOPPED = "stopped after"
 UNWRITTEN = "the names beside the claims cannot say"
 
 
@@ -44,11 +45,13 @@ class Suggestion:
         lemmas: what to add; each is proved, and none can be left out.
         proved: the claims that are proved with them, and the lemmas that each of them needs.
         open: the claims that no candidate proves, or none that can be written.
-        tried: how many candidates the engine was asked about.
+        tried: how many candidates the engine was asked about, for earlier suggestions included.
         seconds: how long it took to look.
         names: what the author calls things.
         unwritten: lemmas of a proof that is not offered, as their text beside the claims would say something else.
         designs: all variants of the family.
+        limit: the work after which the search was stopped, in words, or nothing: it came to its end.
+        undecided: how many candidates, which no visited state falsifies, got no definite answer, counted likewise.
     """
 
     variant: str
@@ -61,6 +64,8 @@ class Suggestion:
     names: AuthorNames
     unwritten: tuple[Invariant, ...] = ()
     designs: tuple[str, ...] = ()
+    limit: str = ""
+    undecided: int = 0
 
     @property
     def place(self) -> str:
@@ -92,6 +97,8 @@ class Suggestions:
             "open": list(of.open),
             "unwritten": [show(each.body, ASCII) for each in of.unwritten],
             "tried": of.tried,
+            "stopped": of.limit,
+            "undecided": of.undecided,
             "seconds": round(of.seconds, 3),
         }
 
@@ -150,14 +157,17 @@ class Suggestions:
 
 
 def _without_lemmas(of: Suggestion) -> Iterator[str]:
-    """Yield what is not proved by lemmas that are offered."""
+    """Yield what is not proved by lemmas that are offered, and whether some of these may not be needed."""
     if of.unwritten:
         formulas = "; ".join(show(lemma.body, ASCII) for lemma in of.unwritten)
         said = f"there is a proof, but {UNWRITTEN} {formulas}: give each symbol and sort a name of its own there"
         yield from wrapped("suggested", f"{of.place}: {said}; open are {', '.join(of.open)}")
     elif of.open:
-        tried = counted(of.tried, "candidate")
-        yield from wrapped("suggested", f"{of.place}: {NOTHING} {', '.join(of.open)}; {tried} tried")
+        tried = f"{counted(of.tried, 'candidate')} tried, {of.undecided:,} not decided"
+        said = f"{STOPPED} {of.limit}, and nothing so far proves" if of.limit else NOTHING
+        yield from wrapped("suggested", f"{of.place}: {said} {', '.join(of.open)}; {tried}")
+    elif of.limit and of.lemmas:
+        yield from wrapped("suggested", f"{of.place}: {STOPPED} {of.limit}; a lemma may be left that no claim needs")
 
 
 def require_strengthening(engines: Iterable[object]) -> None:
@@ -206,6 +216,7 @@ def suggest(
     author = AuthorNames.beside_claims(source, plan.protocol)
     protocol, left = plan.protocol, set(open_)
     known = [lemma for each in earlier for lemma in each.lemmas]
+    work, tried, undecided = engine.work, 0, 0
     layers = [None, *(threat for threat in plan.threats if threat != NO_THREAT)]
     for threat in layers:
         wanted = _claimed(protocol, threat, left)
@@ -215,7 +226,8 @@ def suggest(
         listener.status(f"{protocol.variant}: reading candidates for lemmas")
         under = [threat] if threat else plan.threats
         guesses = ReadGuesses(protocol, list(_visits(source, protocol, under)))
-        found = engine.strengthened(protocol, threat, wanted, guesses, listener)
+        found = engine.strengthened(protocol, threat, wanted, guesses, listener, work)
+        work, tried, undecided = found.left, tried + found.tried, undecided + found.undecided
         found = _named(found, protocol, threat, author, known)
         unwritten = tuple(each for each in found.lemmas if not reads_back(each, author))
         offered = replace(found, lemmas=(), proved={}) if unwritten else found
@@ -229,11 +241,13 @@ def suggest(
                 offered.lemmas,
                 dict(offered.proved),
                 (*(found.proved if unwritten else ()), *(found.open if last else ())),
-                found.tried,
+                tried,
                 time.monotonic() - began,
                 author,
                 unwritten,
                 tuple(source.family.variants),
+                found.limit,
+                undecided,
             )
 
 

@@ -15,12 +15,13 @@ from functools import partial
 from carnet_check.engines.induction.counterexample import counterexample
 from carnet_check.engines.induction.induction import Houdini, ProofResult, answers_to, houdini, prove
 from carnet_check.engines.induction.obligations import Obligation, System, obligations_of
-from carnet_check.engines.induction.solving import Workers
+from carnet_check.engines.induction.solving import Budget, Workers
 from carnet_check.engines.interface import Guesses, Strengthening
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.solver import load_hints
 from carnet_check.engines.runner import Listener
 from carnet_check.semantics import Interpreter
+from carnet_command.text import counted
 from carnet_spec.language import Invariant, Protocol, Symbol, Threat
 from carnet_spec.language.terms import TRUE, And, Apply, Implies, Term, conjunction, free_variables, symbols_of
 
@@ -28,6 +29,14 @@ MOST_COUNTEREXAMPLES = 20
 """How many failing obligations are looked at before what is left is given up."""
 SEARCH_RLIMIT = 1_000_000
 """Units of the solver's counter for each question: what takes more is no lemma to offer."""
+STATE_RLIMIT = 400_000
+"""Units of the solver's counter for each question about a state from which an obligation fails."""
+WORK = 60_000_000
+"""Units of the solver's counter for all questions of all searches about one design."""
+LIMIT = f"{WORK:,} units of the solver's counter"
+"""What a search ended after that spent its work, in words."""
+SEARCH_SHARE = 0.75
+"""How much of that is for the search; the rest is to prove the claims with what was found, and to make that less."""
 TOGETHER = 16
 """How many guesses are asked about together."""
 CHUNKS = 3
@@ -46,23 +55,36 @@ def strengthened(
     rlimit: int,
     workers: Workers,
     listener: Listener,
+    work: int = WORK,
 ) -> Strengthening:
-    """Look for guesses with which claims are proved, and leave out those that no proof of these claims needs."""
+    """Look for guesses with which claims are proved, and leave out those that no proof of these claims needs.
+
+    ``rlimit`` limits each question, and ``work`` all of them together, in units of the solver's counter.
+    """
+    if work <= 0:
+        return Strengthening((), {}, tuple(claims), 0, LIMIT, 0, work)
     before = prove(protocol, threat, rlimit=rlimit, workers=workers)
     enough = min(rlimit, SEARCH_RLIMIT)
-    search = _Search(before, guesses, enough, workers, listener)
+    searching = Budget(int(work * SEARCH_SHARE))
+    search = _Search(before, guesses, enough, searching, workers.within(searching), listener)
     search.run({protocol.claim(name).checked.name for name in claims})
     left = [name for name in claims if protocol.claim(name).checked.name not in search.given_up]
-    if not left:
-        return Strengthening((), {}, tuple(claims), search.tried)
-    asked = partial(houdini, threat=threat, claims=left, rlimit=enough, workers=workers)
-    found, lemmas = _Minimisation(asked, before, left).of(search.adopted)
-    offered = {lemma.name for lemma in lemmas}
-    proofs = {name: found.claim(name) for name in left}
-    proved = {
-        name: tuple(each for each in proof.lemmas if each in offered) for name, proof in proofs.items() if proof.proved
-    }
-    return Strengthening(lemmas, proved, tuple(name for name in claims if name not in proved), search.tried)
+    proving = Budget(work - int(work * SEARCH_SHARE) + max(0, searching.left))
+    proved: dict[str, tuple[str, ...]] = {}
+    lemmas: tuple[Invariant, ...] = ()
+    if left:
+        asked = partial(houdini, threat=threat, claims=left, rlimit=enough, workers=workers.within(proving))
+        found, lemmas = _Minimisation(asked, before, left).of(search.adopted)
+        offered = {lemma.name for lemma in lemmas}
+        proofs = {name: found.claim(name) for name in left}
+        proved = {
+            name: tuple(each for each in proof.lemmas if each in offered)
+            for name, proof in proofs.items()
+            if proof.proved
+        }
+    open_ = tuple(name for name in claims if name not in proved)
+    limit = LIMIT if searching.is_spent or proving.is_spent else search.limit
+    return Strengthening(lemmas, proved, open_, search.tried, limit, search.undecided, proving.left)
 
 
 class _Minimisation:
@@ -131,13 +153,22 @@ class _Search:
     """
 
     def __init__(
-        self, before: ProofResult, guesses: Guesses, rlimit: int, workers: Workers, listener: Listener
+        self,
+        before: ProofResult,
+        guesses: Guesses,
+        rlimit: int,
+        budget: Budget,
+        workers: Workers,
+        listener: Listener,
     ) -> None:
         self._subject = before.system
         self._guesses = guesses
         self._rlimit = rlimit
+        self._budget = budget
         self._workers = workers
         self._listener = listener
+        self._considered: set[str] = set()
+        self._decided: set[str] = set()
         self._hints = load_hints(before.protocol)
         proved = (each for each in before.answers.values() if each.outcome is SolverOutcome.PROVED)
         self._answers = {each.id: each for each in proved}
@@ -153,11 +184,26 @@ class _Search:
         """The guesses that are taken for lemmas."""
         return [each for name, each in self._adopted.items() if name not in self.given_up]
 
+    @property
+    def limit(self) -> str:
+        """What ended the search although something was left to try, or nothing."""
+        return counted(MOST_COUNTEREXAMPLES, "counterexample") if self._looked_at >= MOST_COUNTEREXAMPLES else ""
+
+    @property
+    def undecided(self) -> int:
+        """How many plausible guesses were not asked about, or not answered definitely."""
+        return len(self._considered - self._decided)
+
     def run(self, wanted: Collection[str]) -> None:
-        """Go on until the proofs of what is wanted lack nothing, or nothing more can be done for them."""
-        while open_ := self._open(wanted):
+        """Go on until the proofs of what is wanted lack nothing, or nothing more can be done for them.
+
+        If the budget is spent, what is taken for a lemma by then may not be proved.
+        """
+        while not self._budget.is_spent and (open_ := self._open(wanted)):
             for obligation in self._left(open_):
                 if self._left([obligation]) and not self._excluded(obligation):
+                    if self._budget.is_spent:
+                        return
                     self._give_up(obligation.invariant.name)
                     break
 
@@ -209,6 +255,7 @@ class _Search:
         now = len(self.adopted)
         false = self._guesses.plausible(self._false_before(replace(obligation, system=self._system())))
         false = [each for each in false if self._refused.get(each.name) != now]
+        self._considered |= {each.name for each in false}
         for number in range(CHUNKS):
             chunk = false[number * TOGETHER : (number + 1) * TOGETHER]
             self.tried += len(chunk)
@@ -223,7 +270,7 @@ class _Search:
 
     def _false_before(self, obligation: Obligation) -> list[Invariant]:
         """Return the guesses that do not hold in a small state from which the obligation fails."""
-        found = counterexample(obligation, self._rlimit)
+        found = counterexample(obligation, min(self._rlimit, STATE_RLIMIT), self._budget)
         if found is None:
             return []
         protocol = self._subject.protocol
@@ -266,6 +313,7 @@ class _Search:
             open_ = [o for o in _obligations(subject, {each.name for each in left}) if o.id not in answers]
             asked = self._solver_answers(open_, subject)
             failed = {o.invariant.name for o in open_ if asked[o.id].outcome is not SolverOutcome.PROVED}
+            self._decided |= {o.invariant.name for o in open_ if asked[o.id].outcome is SolverOutcome.REFUTED}
             gone = {f"inv:{name}" for name in failed}
             left = [each for each in left if each.name not in failed]
             names = {each.name for each in left}
@@ -276,6 +324,7 @@ class _Search:
             }
             if not failed:
                 break
+        self._decided |= {each.name for each in left}
         return answers
 
     def _take_for_now(self, false: Sequence[Invariant], depth: int) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from carnet_check.engines import registry
 from carnet_check.engines.induction.induction import try_claims
+from carnet_check.engines.induction.strengthening import LIMIT, WORK
 from carnet_check.engines.interface import Guesses, Strengthening, Strengthens
 from carnet_check.engines.runner import NullListener
 from carnet_spec.language import (
@@ -105,11 +106,11 @@ class Listed(Guesses):
         return list(guesses)
 
 
-def _strengthened(*functions: object) -> Strengthening:
+def _strengthened(*functions: object, work: int = WORK) -> Strengthening:
     named = ((function, getattr(function, "__name__", "")) for function in functions)
     guesses = Listed([traced_invariant(function, name.strip("_")) for function, name in named])  # type: ignore[arg-type] # functions of formulas, listed together
     engine = registry.able(Strengthens)
-    return engine.strengthened(_belt(), None, ["whole"], guesses, NullListener())
+    return engine.strengthened(_belt(), None, ["whole"], guesses, NullListener(), work)
 
 
 def test_the_claim_is_not_proved_without_lemmas() -> None:
@@ -150,3 +151,29 @@ def test_premises_that_no_proof_needs_are_left_out() -> None:
 def test_a_false_guess_that_excludes_every_counterexample_is_not_believed() -> None:
     found = _strengthened(_second_is_nothing)
     assert found.open == ("whole",)
+
+
+def test_what_was_found_says_how_much_work_is_left() -> None:
+    found = _strengthened(*NEEDED, *OTHERS)
+    assert 0 < found.left < WORK
+    assert (found.limit, found.undecided) == ("", 0)
+
+
+def test_equal_searches_take_equal_work() -> None:
+    assert _strengthened(*NEEDED, *OTHERS) == _strengthened(*NEEDED, *OTHERS)
+
+
+@pytest.mark.parametrize("work", [0, 1, 2_000, 10_000])
+def test_a_search_ends_when_its_work_is_done_and_says_so(work: int) -> None:
+    found = _strengthened(*NEEDED, *OTHERS, work=work)
+    assert (found.lemmas, found.proved, found.open) == ((), {}, ("whole",))
+    assert found.limit == LIMIT
+    assert found.left <= work
+
+
+def test_what_was_left_undecided_is_counted() -> None:
+    """The work may be done when a state is found that guesses exclude, and before any of them is decided."""
+    enough = WORK - _strengthened(*NEEDED).left
+    found = [_strengthened(*NEEDED, work=work) for work in range(0, enough, enough // 20)]
+    assert {each.undecided for each in found if each.open} > {0}
+    assert all(each.limit == LIMIT for each in found if each.undecided)
