@@ -54,8 +54,16 @@ def counterexample(
     Raises:
         EngineDisagreement: the interpreter does not confirm the solver's model.
     """
-    found = SmallModel(obligation, rlimit, budget).smallest()
-    return None if found is None else confirmed(obligation, found)
+    return next(counterexamples_to(obligation, rlimit, budget or Budget()), None)
+
+
+def counterexamples_to(obligation: Obligation, rlimit: int, budget: Budget) -> Iterator[Counterexample]:
+    """Yield a state with as few facts as possible in which ``obligation`` fails, and then one with more facts.
+
+    Raises:
+        EngineDisagreement: the interpreter does not confirm the solver's model.
+    """
+    return (confirmed(obligation, found) for found in SmallModel(obligation, rlimit, budget).states())
 
 
 def confirmed(obligation: Obligation, found: Structure) -> Counterexample:
@@ -227,8 +235,14 @@ class SmallModel:
         self._sorts = [sort for sort in obligation.system.protocol.sorts if not sort.is_enumeration]
         self._sort_names = [obligation.system.declarations.sort(sort) for sort in self._sorts]
 
-    def smallest(self) -> Structure | None:
-        """Return the state, or None if the solver finds none within its budget."""
+    def states(self) -> Iterator[Structure]:
+        """Yield the state with as few facts as possible, and then one that the solver gives; none without a budget."""
+        model = self._small()
+        if model is not None:
+            yield from _Facts(model, self._symbols, self._budget).structures()
+
+    def _small(self) -> _Model | None:
+        """Return a model with few elements of each sort."""
         model = self._any()
         if model is None:
             return None
@@ -241,9 +255,7 @@ class SmallModel:
                     model, sizes = smaller, smaller.sizes
                 else:
                     too_few = fewer
-        if model.sizes != sizes and (model := self._checked(sizes)) is None:
-            return None
-        return _FewFacts(model, self._symbols, self._budget).structure()
+        return model if model.sizes == sizes else self._checked(sizes)
 
     def _any(self) -> _Model | None:
         """Return a model with at most four elements of each sort, or, if there is none, with any number of them."""
@@ -281,8 +293,8 @@ class _Model:
     sizes: Mapping[Sort, int]
 
 
-class _FewFacts:
-    """Shrinks the set of true facts of a model until it is minimal, or the budget is spent."""
+class _Facts:
+    """Reads a model, and shrinks the set of its true facts until that is minimal, or the budget is spent."""
 
     def __init__(self, model: _Model, symbols: Iterable[Symbol], budget: Budget) -> None:
         self._solver = solver = model.solver
@@ -298,10 +310,17 @@ class _FewFacts:
         self._indifferent = [symbol for symbol in self._symbols if symbol_name(symbol) not in self._declared]
         self._symbols = [symbol for symbol in self._symbols if symbol not in self._indifferent]
 
-    def structure(self) -> Structure:
+    def structures(self) -> Iterator[Structure]:
+        """Yield what is read of a model with few facts, and of the model as it was, if that is another one."""
+        first = self._solver.model()
+        small = self._read(self._smaller(first))
+        yield small
+        if (whole := self._read(first)) != small:
+            yield whole
+
+    def _smaller(self, model: Any) -> Any:
         import z3
 
-        model = self._solver.model()
         facts = {atom for symbol in self._symbols if symbol.is_relation for atom in self._atoms(symbol)}
         self._solver.push()
         while not self._budget.is_spent:
@@ -314,7 +333,7 @@ class _FewFacts:
                 break
             facts = set(true)
             model = self._solver.model()
-        return self._read(model)
+        return model
 
     def _result(self) -> Any:
         before = units_spent(self._context)

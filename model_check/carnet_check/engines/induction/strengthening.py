@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from functools import partial
 
-from carnet_check.engines.induction.counterexample import counterexample
+from carnet_check.engines.induction.counterexample import Counterexample, counterexamples_to
 from carnet_check.engines.induction.induction import Houdini, ProofResult, answers_to, houdini, prove
 from carnet_check.engines.induction.obligations import Obligation, System, obligations_of
 from carnet_check.engines.induction.solving import Budget, Workers
@@ -175,7 +175,7 @@ class _Search:
         self._depth: dict[str, int] = {}
         self._adopted: dict[str, Invariant] = {}
         self.given_up: set[str] = set()
-        self._refused: dict[str, int] = {}
+        self._refused: dict[str, frozenset[str]] = {}
         self._looked_at = 0
         self.tried = 0
 
@@ -252,12 +252,14 @@ class _Search:
             return False
         self._looked_at += 1
         self._listener.status(f"looking for what excludes {obligation.id}; {self.tried} guesses tried")
-        now = len(self.adopted)
-        false = self._guesses.plausible(self._false_before(replace(obligation, system=self._system())))
-        false = [each for each in false if self._refused.get(each.name) != now]
+        now = frozenset(each.name for each in self.adopted)
+        subject = replace(obligation, system=self._system())
+        states = counterexamples_to(subject, min(self._rlimit, STATE_RLIMIT), self._budget)
+        false = next((guesses for each in states if (guesses := self._plausible_before(each))), [])
         self._considered |= {each.name for each in false}
+        asked = [each for each in false if self._refused.get(each.name) != now]
         for number in range(CHUNKS):
-            chunk = false[number * TOGETHER : (number + 1) * TOGETHER]
+            chunk = asked[number * TOGETHER : (number + 1) * TOGETHER]
             self.tried += len(chunk)
             answers = self._inductive(chunk)
             self._refused |= dict.fromkeys((each.name for each in chunk), now)
@@ -268,22 +270,20 @@ class _Search:
                 return True
         return self._take_for_now(false, depth)
 
-    def _false_before(self, obligation: Obligation) -> list[Invariant]:
-        """Return the guesses that do not hold in a small state from which the obligation fails."""
-        found = counterexample(obligation, min(self._rlimit, STATE_RLIMIT), self._budget)
-        if found is None:
-            return []
+    def _plausible_before(self, found: Counterexample) -> list[Invariant]:
+        """Return the plausible guesses that are false in a state, but for those that were given up."""
         protocol = self._subject.protocol
         judge, state = Interpreter(protocol, found.before.instance(protocol)), found.before.state(protocol)
         holding = {symbol for symbol, rows in found.before.relations.items() if rows}
         known = self.given_up | self._adopted.keys()
-        return [
+        false = [
             guess
-            for guess in self._guesses.about(_spoken_of(obligation))
+            for guess in self._guesses.about(_spoken_of(found.obligation))
             if guess.name not in known
             and _premised(guess) <= holding
             and judge.counterexample(guess, state) is not None
         ]
+        return self._guesses.plausible(false)
 
     def _adopt(self, guesses: Iterable[Invariant], depth: int) -> None:
         for guess in guesses:

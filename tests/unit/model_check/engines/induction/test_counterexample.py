@@ -237,7 +237,7 @@ def notice(step: Step, a: Party) -> None:
 def _found(draft: Draft, id: str = "step/notice/unseen", rlimit: int = DEFAULT_RLIMIT) -> Structure | None:
     protocol = claimed(draft, unseen=_unseen)
     obligation: Obligation = next(each for each in obligations(protocol) if each.id == id)
-    return SmallModel(obligation, rlimit).smallest()
+    return next(SmallModel(obligation, rlimit).states(), None)
 
 
 def _facts(found: Structure | None) -> dict[str, set[tuple[str, ...]]]:
