@@ -350,6 +350,7 @@ class Strengthening:
     Attributes:
         lemmas: guesses that are inductive together with what is stated, none of which can be left out.
         proved: the claims that are proved with them, and the names of those that the proof of each rests on.
+        supported: the lemmas of the protocol that are proved with them, likewise.
         open: the claims that are not.
         tried: how many guesses the engine was asked about.
         limit: the work after which the search was stopped, in words, or nothing: it came to its end.
@@ -359,6 +360,7 @@ class Strengthening:
 
     lemmas: tuple[Invariant, ...]
     proved: Mapping[str, tuple[str, ...]]
+    supported: Mapping[str, tuple[str, ...]]
     open: tuple[str, ...]
     tried: int
     limit: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,6 +44,7 @@ class Suggestion:
         threat: the id of the threat model whose axioms the proofs use, or nothing: they use none.
         lemmas: what to add; each is proved, and none can be left out.
         proved: the claims that are proved with them, and the lemmas that each of them needs.
+        supported: the lemmas of the protocol that have no proof without them, likewise.
         open: the claims that no candidate proves, or none that can be written.
         tried: how many candidates the engine was asked about, for earlier suggestions included.
         seconds: how long it took to look.
@@ -58,6 +59,7 @@ class Suggestion:
     threat: str
     lemmas: tuple[Invariant, ...]
     proved: dict[str, tuple[str, ...]]
+    supported: dict[str, tuple[str, ...]]
     open: tuple[str, ...]
     tried: int
     seconds: float
@@ -75,6 +77,10 @@ class Suggestion:
     def needing(self, lemma: Invariant) -> list[str]:
         """Return the claims whose proofs need a lemma."""
         return [claim for claim, names in self.proved.items() if lemma.name in names]
+
+    def supporting(self, lemma: Invariant) -> list[str]:
+        """Return the lemmas of the protocol whose proofs need a lemma."""
+        return [name for name, names in self.supported.items() if lemma.name in names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,7 @@ class Suggestions:
             "formula": show(lemma.body, ASCII),
             "source": lemma_source(lemma, of.names),
             "proves": of.needing(lemma),
+            "supports": of.supporting(lemma),
             "variants": self._variants(lemma),
         }
 
@@ -147,8 +154,10 @@ class Suggestions:
             yield ""
 
     def _comment(self, of: Suggestion, lemma: Invariant) -> Iterator[str]:
-        """Yield for which claims a lemma is, and in which designs it is proved if there are several."""
-        yield f"# for {', '.join(dict.fromkeys(claim for each in self.each for claim in each.needing(lemma)))}"
+        """Yield which claims or lemmas a lemma is for, and in which designs it is proved if there are several."""
+        claims = (claim for each in self.each for claim in each.needing(lemma))
+        others = (name for each in self.each for name in each.supporting(lemma))
+        yield f"# for {', '.join(dict.fromkeys(claims)) or ', '.join(dict.fromkeys(others))}"
         inside = self._variants(lemma)
         if len(of.designs) > 1:
             proved = f"# proved in {'variant' if len(inside) == 1 else 'variants'} {listed(inside)}"
@@ -230,7 +239,7 @@ def suggest(
         work, tried, undecided = found.left, tried + found.tried, undecided + found.undecided
         found = _named(found, protocol, threat, author, known)
         unwritten = tuple(each for each in found.lemmas if not reads_back(each, author))
-        offered = replace(found, lemmas=(), proved={}) if unwritten else found
+        offered = replace(found, lemmas=(), proved={}, supported={}) if unwritten else found
         protocol = replace(protocol, lemmas=(*protocol.lemmas, *offered.lemmas))
         left -= {(claim, each.id) for claim in found.proved for each in under}
         last = threat is not None or layers == [None]
@@ -240,6 +249,7 @@ def suggest(
                 threat.id if threat else "",
                 offered.lemmas,
                 dict(offered.proved),
+                dict(offered.supported),
                 (*(found.proved if unwritten else ()), *(found.open if last else ())),
                 tried,
                 time.monotonic() - began,
@@ -288,5 +298,8 @@ def _named(
         taken = {*author.taken, *(each.name for each in earlier), *names.values()}
         names[lemma.name] = next(same, None) or lemma_name(free, protocol, taken)
         lemmas.append(replace(free, name=names[lemma.name]))
-    proved = {claim: tuple(names[each] for each in rested) for claim, rested in found.proved.items()}
-    return replace(found, lemmas=tuple(lemmas), proved=proved)
+
+    def renamed(uses: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+        return {name: tuple(names[each] for each in used) for name, used in uses.items()}
+
+    return replace(found, lemmas=tuple(lemmas), proved=renamed(found.proved), supported=renamed(found.supported))

@@ -281,7 +281,7 @@ class SmallModel:
         solver.set("rlimit", self._budget.rlimit(self._rlimit))
         solver.from_string("\n".join([text, *extra]))
         result = solver.check()
-        self._budget.spend(units_spent(solver.ctx))
+        self._budget.spend(units_spent(solver))
         return _Model(solver, sizes) if result == z3.sat else None
 
 
@@ -336,9 +336,9 @@ class _Facts:
         return model
 
     def _result(self) -> Any:
-        before = units_spent(self._context)
+        before = units_spent(self._solver)
         result = self._solver.check()
-        self._budget.spend(units_spent(self._context) - before)
+        self._budget.spend(units_spent(self._solver) - before)
         return result
 
     def _elements(self, sort: Sort) -> list[Any]:

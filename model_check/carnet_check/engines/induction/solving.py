@@ -79,11 +79,9 @@ class Budget:
         self.left -= units
 
 
-def units_spent(context: Any) -> int:
-    """Return the state of Z3's counter in a context."""
-    import z3
-
-    return int(z3.SimpleSolver(ctx=context).statistics().get_key_value("rlimit count"))
+def units_spent(solver: Any) -> int:
+    """Return the state of Z3's counter in the context of a solver."""
+    return int(solver.statistics().get_key_value("rlimit count"))
 
 
 Answer = tuple[SolverOutcome, tuple[str, ...], str]
@@ -94,22 +92,25 @@ def solve(batch: Batch) -> Iterator[SolverAnswer]:
     """Answer the questions of ``batch`` in order."""
     import z3
 
-    context = z3.Context()
-    return (_answer(context, batch, question) for question in batch.questions)
+    context, before = z3.Context(), 0
+    for question in batch.questions:
+        answer, after = _answer(context, batch, question)
+        yield replace(answer, units=after - before)
+        before = after
 
 
-def _answer(context: Any, batch: Batch, question: Question) -> SolverAnswer:
-    started, before = time.perf_counter(), units_spent(context)
+def _answer(context: Any, batch: Batch, question: Question) -> tuple[SolverAnswer, int]:
+    """Return the answer to a question, and the state of Z3's counter after it."""
+    started, units = time.perf_counter(), 0
     outcome, reason, attempt = SolverOutcome.UNKNOWN, "nothing was tried", -1
     core: tuple[str, ...] = ()
     for attempt, names in enumerate(question.attempts):  # noqa: B007 # the last one is reported
-        outcome, core, reason = _attempt(context, batch, question, names)
+        (outcome, core, reason), units = _attempt(context, batch, question, names)
         if outcome is SolverOutcome.PROVED:
             break
     if batch.minimise and outcome is SolverOutcome.PROVED:
-        core = _without_the_avoidable(context, batch, question, core)
-    seconds, units = time.perf_counter() - started, units_spent(context) - before
-    return SolverAnswer(question.id, outcome, core, seconds, attempt, reason, units=units)
+        core, units = _without_the_avoidable(context, batch, question, core, units)
+    return SolverAnswer(question.id, outcome, core, time.perf_counter() - started, attempt, reason), units
 
 
 def attempt_text(batch: Batch, question: Question, names: Iterable[str]) -> str:
@@ -119,20 +120,22 @@ def attempt_text(batch: Batch, question: Question, names: Iterable[str]) -> str:
     return problem(batch.declarations, statements)
 
 
-def _attempt(context: Any, batch: Batch, question: Question, names: Iterable[str]) -> Answer:
+def _attempt(context: Any, batch: Batch, question: Question, names: Iterable[str]) -> tuple[Answer, int]:
     return _asked(context, attempt_text(batch, question, names), batch.rlimit, batch.minimise)
 
 
-def _without_the_avoidable(context: Any, batch: Batch, question: Question, core: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a core with fewer hypotheses to avoid: each is left out in turn if a proof remains."""
+def _without_the_avoidable(
+    context: Any, batch: Batch, question: Question, core: tuple[str, ...], units: int
+) -> tuple[tuple[str, ...], int]:
+    """Return a core with fewer hypotheses to avoid, each left out if a proof remains, and the state of the counter."""
     every = question.attempts[-1]
     for name in question.avoid:
         if name in core:
             fewer = tuple(other for other in every if other != name)
-            outcome, found, _ = _attempt(context, batch, question, fewer)
+            (outcome, found, _), units = _attempt(context, batch, question, fewer)
             if outcome is SolverOutcome.PROVED:
                 core, every = found, fewer
-    return core
+    return core, units
 
 
 def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> Answer:
@@ -143,10 +146,11 @@ def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> Answ
     """
     import z3
 
-    return _asked(z3.Context(), text, rlimit, minimise)
+    return _asked(z3.Context(), text, rlimit, minimise)[0]
 
 
-def _asked(context: Any, text: str, rlimit: int, minimise: bool) -> Answer:
+def _asked(context: Any, text: str, rlimit: int, minimise: bool) -> tuple[Answer, int]:
+    """Return what Z3 answers, and the state of its counter."""
     import z3
 
     with limited_memory(z3):
@@ -156,12 +160,15 @@ def _asked(context: Any, text: str, rlimit: int, minimise: bool) -> Answer:
             solver.set("core.minimize", True)
         solver.from_string("(set-option :produce-unsat-cores true)\n" + text)
         result = solver.check()
+        said: Answer
         if result == z3.unsat:
             core = sorted(str(name.decl().name()) for name in solver.unsat_core())
-            return SolverOutcome.PROVED, tuple(name for name in core if name != "goal"), ""
-        if result == z3.sat:
-            return SolverOutcome.REFUTED, (), ""
-        return SolverOutcome.UNKNOWN, (), why_unknown(solver)
+            said = SolverOutcome.PROVED, tuple(name for name in core if name != "goal"), ""
+        elif result == z3.sat:
+            said = SolverOutcome.REFUTED, (), ""
+        else:
+            said = SolverOutcome.UNKNOWN, (), why_unknown(solver)
+        return said, units_spent(solver)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -59,44 +59,49 @@ def strengthened(
 ) -> Strengthening:
     """Look for guesses with which claims are proved, and leave out those that no proof of these claims needs.
 
-    ``rlimit`` limits each question, and ``work`` all of them together, in units of the solver's counter.
+    The proof of a claim may rest on any lemma of the protocol. So guesses are looked for that prove these, too, once a
+    claim is proved. ``rlimit`` limits each question, and ``work`` all of them, in units of the solver's counter.
     """
     if work <= 0:
-        return Strengthening((), {}, tuple(claims), 0, LIMIT, 0, work)
+        return Strengthening((), {}, {}, tuple(claims), 0, LIMIT, 0, work)
     before = prove(protocol, threat, rlimit=rlimit, workers=workers)
     enough = min(rlimit, SEARCH_RLIMIT)
     searching = Budget(int(work * SEARCH_SHARE))
+    proving = Budget(work - searching.left)
     search = _Search(before, guesses, enough, searching, workers.within(searching), listener)
-    search.run({protocol.claim(name).checked.name for name in claims})
-    left = [name for name in claims if protocol.claim(name).checked.name not in search.given_up]
-    proving = Budget(work - int(work * SEARCH_SHARE) + max(0, searching.left))
-    proved: dict[str, tuple[str, ...]] = {}
-    lemmas: tuple[Invariant, ...] = ()
-    if left:
-        asked = partial(houdini, threat=threat, claims=left, rlimit=enough, workers=workers.within(proving))
-        found, lemmas = _Minimisation(asked, before, left).of(search.adopted)
-        offered = {lemma.name for lemma in lemmas}
-        proofs = {name: found.claim(name) for name in left}
-        proved = {
-            name: tuple(each for each in proof.lemmas if each in offered)
-            for name, proof in proofs.items()
-            if proof.proved
-        }
-    open_ = tuple(name for name in claims if name not in proved)
-    limit = LIMIT if searching.is_spent or proving.is_spent else search.limit
-    return Strengthening(lemmas, proved, open_, search.tried, limit, search.undecided, proving.left)
+    checked = {name: protocol.claim(name).checked.name for name in claims}
+    search.run(checked.values())
+    wanted = {*checked.values()} - search.given_up
+    if wanted:
+        wanted |= {each.name for each in protocol.lemmas if before.speaks_of(each.name) and before.missing(each.name)}
+        search.run(wanted)
+        wanted -= search.given_up
+    asked = partial(houdini, threat=threat, claims=(), lemmas=wanted, rlimit=enough, workers=workers.within(proving))
+    lemmas, uses = _Minimisation(asked, before, wanted).of(search.adopted)
+    return Strengthening(
+        lemmas,
+        {claim: uses[name] for claim, name in checked.items() if name in uses},
+        {name: used for name, used in uses.items() if name not in checked.values()},
+        tuple(claim for claim, name in checked.items() if name not in uses),
+        search.tried,
+        LIMIT if searching.is_spent or proving.is_spent else search.limit,
+        search.undecided,
+        searching.left + proving.left,
+    )
 
 
 class _Minimisation:
-    """Leaves out lemmas, and premises of lemmas, as long as as many claims are proved; each trial is a whole proof."""
+    """Leaves out lemmas, and premises of lemmas, as long as as much is proved; each trial is a whole proof."""
 
-    def __init__(self, asked: Callable[..., Houdini], before: ProofResult, claims: Collection[str]) -> None:
+    def __init__(self, asked: Callable[..., Houdini], before: ProofResult, names: Collection[str]) -> None:
         self._asked = asked
         self._before = before
-        self._claims = claims
+        self._names = names
 
-    def of(self, lemmas: Sequence[Invariant]) -> tuple[Houdini, tuple[Invariant, ...]]:
-        """Return the last proof, and the lemmas that it uses."""
+    def of(self, lemmas: Sequence[Invariant]) -> tuple[tuple[Invariant, ...], dict[str, tuple[str, ...]]]:
+        """Return the lemmas that are left, and which of them the proof of each claim and lemma uses."""
+        if not self._names:
+            return (), {}
         self._found = self._tried(lemmas, self._before)
         self._wanted = self._proved(self._found)
         kept = self._used(lemmas)
@@ -107,7 +112,9 @@ class _Minimisation:
                 kept = self._accepted(
                     kept, [_without(each, part) if each.name == lemma.name else each for each in kept]
                 )
-        return self._found, tuple(kept)
+        names = [each.name for each in kept]
+        uses = {name: self._found.proof.uses(name) for name in self._wanted}
+        return tuple(kept), {name: tuple(each for each in names if each in used) for name, used in uses.items()}
 
     def _accepted(self, kept: list[Invariant], other: list[Invariant]) -> list[Invariant]:
         """Return those of ``other`` that are used, if they prove as much, or else what was kept."""
@@ -122,10 +129,10 @@ class _Minimisation:
         return self._asked(replace(protocol, lemmas=(*protocol.lemmas, *lemmas)), baselines=[baseline])
 
     def _proved(self, found: Houdini) -> set[str]:
-        return {name for name in self._claims if found.claim(name).proved}
+        return {name for name in self._names if name not in found.dropped and not found.proof.missing(name)}
 
     def _used(self, lemmas: Iterable[Invariant]) -> list[Invariant]:
-        used = {name for claim in self._wanted for name in self._found.claim(claim).lemmas}
+        used = {used for name in self._wanted for used in self._found.proof.uses(name)}
         return [lemma for lemma in lemmas if lemma.name in used]
 
 
