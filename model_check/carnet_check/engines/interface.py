@@ -349,12 +349,11 @@ class Strengthening:
 
     Attributes:
         lemmas: guesses that are inductive together with what is stated, none of which can be left out.
-        proved: the claims that are proved with them, and the names of those that the proof of each rests on.
-        supported: the lemmas of the protocol that are proved with them, likewise.
+        proved, supported: the claims, and the lemmas of the protocol, that are proved with them as everything else is,
+            and the names of those that each proof rests on.
         open: the claims that are not.
-        tried: how many guesses the engine was asked about.
+        tried, undecided: how many guesses the engine was asked about, and how many plausible ones it did not decide.
         limit: the work after which the search was stopped, in words, or nothing: it came to its end.
-        undecided: how many guesses, which no visited state falsifies, were left without a definite answer.
         left: how much of the work that was allowed is left for another search.
     """
 
@@ -369,13 +368,10 @@ class Strengthening:
 
 
 class Strengthens(Engine):
-    """Finds out which guesses make the proofs of claims go through.
-
-    Attributes:
-        work: how much the searches about one design may do together, in a unit of the engine's own.
-    """
+    """Finds out which guesses make the proofs of claims go through."""
 
     work: ClassVar[int]
+    """What the searches about one design may do together, in a unit of the engine's own."""
 
     @abstractmethod
     def strengthened(
@@ -387,10 +383,7 @@ class Strengthens(Engine):
         listener: Listener,
         work: int,
     ) -> Strengthening:
-        """Look for guesses that prove claims under a threat model; without one, under all; end when the work is done.
-
-        What is returned was proved as everything else is: by the same obligations, with the guesses as lemmas.
-        """
+        """Look for guesses that prove claims under a threat model, or under all without one, until ``work`` is done."""
 
 
 class ProvesLiveness(Engine):
