@@ -183,8 +183,11 @@ def _threat(source: Source, protocol: Protocol, name: str) -> Threat:
 
 
 def _finding(source: Source, protocol: Protocol, threat: Threat, claim: str) -> Finding | None:
-    """Return the finding whose example is this design, whether the caller named the design by variant or defences."""
-    for finding in source.family.findings:
+    """Return the finding whose example is this design, whether the caller named the design by variant or defences.
+
+    A finding of this variant comes before those of any variant.
+    """
+    for finding in sorted(source.family.findings, key=lambda each: each.variant != protocol.variant):
         if finding.threat == threat.id and claim in ("", finding.claim):
             design = _design(source, finding, protocol.variant)
             if design is not None and design.actions == protocol.actions:
