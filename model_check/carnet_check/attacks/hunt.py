@@ -73,7 +73,8 @@ class Hunt:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the attack, or that there is none and how that is known."""
         if self.trace is None or self.judge is None:
-            title = f"{self.verdict}: {markup.design(*_design_parts(self.target))}"
+            design = self.target.protocol
+            title = f"{self.verdict}: {markup.design(design.id, design.variant, self.target.removed)}"
             return markup.document(title, markup.paragraph(self.detail))
         failing = self.target.protocol.claim(self.claim).checked
         return as_html(self.judge, failing, self.trace, self.states, self.decisive)
@@ -143,10 +144,6 @@ def not_attacked(target: AttackTarget) -> tuple[str, ...]:
     if target.claims != _claims(target.protocol, target.threat, ""):
         return ()  # the target is one claim
     return tuple(c.name for c in target.protocol.claims if not c.declared and c.name not in target.claims)
-
-
-def _design_parts(target: AttackTarget) -> tuple[str, str, tuple[str, ...]]:
-    return target.protocol.id, target.protocol.variant, target.removed
 
 
 def _only(target: AttackTarget) -> str:
