@@ -1,4 +1,4 @@
-"""Which guesses make an induction go through: those that exclude the states from which it fails, and are inductive.
+"""The choice of guesses that make an induction succeed: they exclude the states from which it fails, and are inductive.
 
 Each obligation that fails has a state which some lemma has to exclude. Guesses that are false there are asked about:
 first all together, and those that are not kept by some step are left out until the rest is. If none is left, the one
@@ -47,7 +47,7 @@ def strengthened(
     workers: Workers,
     listener: Listener,
 ) -> Strengthening:
-    """Look for guesses with which claims are proved, and leave out those that no proof of these claims needs."""
+    """Look for guesses with which the claims are proved, and drop the guesses that no proof of these claims needs."""
     before = prove(protocol, threat, rlimit=rlimit, workers=workers)
     enough = min(rlimit, SEARCH_RLIMIT)
     search = _Search(before, guesses, enough, workers, listener)

@@ -1,4 +1,4 @@
-"""The cases of each lemma claim: by what its words mean, and by formulas; smallest first."""
+"""The finite cases of AsymML's lemma claims, decided by definition and by formula, smallest first."""
 
 from __future__ import annotations
 

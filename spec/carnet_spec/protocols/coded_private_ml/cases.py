@@ -1,4 +1,4 @@
-"""The cases of each lemma claim: by what its words mean, and by ranks and polynomials; smallest first."""
+"""The finite cases of CodedPrivateML's lemma claims, decided by definition, and by ranks and polynomials."""
 
 from __future__ import annotations
 

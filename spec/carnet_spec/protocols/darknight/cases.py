@@ -1,4 +1,4 @@
-"""The cases of each lemma claim: by what its words mean, and by ranks; smallest first."""
+"""The finite cases of DarKnight's lemma claims, decided by definition and by ranks, smallest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The adversary's moves: what a corrupt platform, corrupt holders and outsiders may do.
+"""The adversary's moves: what a corrupt platform, corrupt holders and outsiders can do.
 
 Recording, delaying, dropping, replaying and reordering need no action: messages are facts that stay, and no delivery
 is ever forced. What is listed here is active: each move counts against a budget. The adversary's own sessions, keys

@@ -1,4 +1,4 @@
-"""Claims: the properties of every reachable state, with the threat models under which each is claimed."""
+"""The claims of GPU Travelling: invariants, with the threat models under which each is claimed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The adversary's deductions: what follows, at no cost, from what it knows and has seen.
+"""The adversary's deductions: rules for what follows, at no cost, from its knowledge.
 
 Corrupt agents pool what they know, whoever knows a key forges under it, and every ciphertext that crossed unprotected
 memory is on record until its key is known.

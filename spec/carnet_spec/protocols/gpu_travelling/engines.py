@@ -1,4 +1,4 @@
-"""Engines: each holder has a copy engine with a key of its own, and epochs are channels on it."""
+"""Copy engines: each holder has an engine with its own key, and an epoch is a channel on that engine."""
 
 from __future__ import annotations
 

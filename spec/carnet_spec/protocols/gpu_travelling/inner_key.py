@@ -1,4 +1,4 @@
-"""An inner key: holder and verified code agree on a key of one epoch, over whatever link schedule lies beneath.
+"""The inner key: holder and verified code agree on a key for one epoch, on top of any link key schedule.
 
 Code on the GPU draws a share of a key exchange and sends the public half home. The orchestrator, which has verified
 the code and fenced everything else, takes it for the code's, and names it beside the next holder's grant, over the

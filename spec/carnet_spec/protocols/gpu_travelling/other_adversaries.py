@@ -1,4 +1,4 @@
-"""The designs in which the adversary has more than in the main ones: what each excludes, another lets happen."""
+"""Designs with a stronger adversary than the main ones: corruption over time, leaks, and resets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Key schedules: where the next link key comes from, and what follows from it for whoever held the last one.
+"""Key schedules: the origin of the next link key, and what the last holder can deduce about it.
 
 Each schedule says three things: what an order to rotate gives away (deduction rules), what the GPU must do about the
 key it leaves, and when a key counts as one the GPU no longer accepts.

@@ -1,4 +1,4 @@
-"""Setup: the orchestrator attests the GPU in its session, holders attest the orchestrator and prove who they are.
+"""Setup steps: the orchestrator attests the GPU in a session; holders attest the orchestrator and authenticate.
 
 One-way attestation is what makes GPU Travelling possible (deck, Proposal: "Single-way attestation"): a CVM attests a
 GPU, never the reverse. Nothing here is secret to outsiders; everything is *bound*: the report to the session it

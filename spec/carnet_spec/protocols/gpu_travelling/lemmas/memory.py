@@ -1,4 +1,4 @@
-"""Hand-over and memory: whom a grant goes to, what a return proves, and what stays true of memory after a check."""
+"""Lemmas about hand-over and memory: recipients of grants, evidence of returns, and memory after a check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions, keys, phases, epochs and orders: who can know a key, which is newest, and what a report proves."""
+"""Lemmas about sessions, keys, phases, epochs and orders: who can know a key, and what a report proves."""
 
 from __future__ import annotations
 
