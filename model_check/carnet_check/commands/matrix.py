@@ -126,7 +126,7 @@ def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
     exploring = {engine.name for engine in campaign.engines if isinstance(engine, Explores)}
     explored = {id for row in rows if row.engine in exploring for id in row.assumptions}
     if explored:
-        lines += wrapped("assumed in the explored instances: ", list_assumptions(explored), 36)
+        lines += wrapped("assumed in the explored instances: ", list_assumptions(explored), 35)
     return [*lines, ""] if lines else []
 
 
