@@ -9,7 +9,7 @@ import hashlib
 import json
 import pkgutil
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -540,7 +540,7 @@ def subcommand(name: str, form: AnyFormat, *, in_full: bool = False) -> click.Co
         against = AppraisalContext(time, policy_given(form, policy_file), anchors_given(trust_anchor))
         rerun = [str(word) for word in _rerun(words, policy_file, trust_anchor)]
         rerun += ["--require", ",".join(sorted(require))] if require else []
-        again = ["carnet", "attest", name, *map(str, paths), *rerun, "--at", written(time)]
+        again = ["carnet", "attest", name, *map(as_argument, paths), *rerun, "--at", written(time)]
         try:
             appraisal = appraise_files(name, files, OptionValues(stands_for), against).requiring(require)
         except NeedsOptionError as error:
@@ -596,6 +596,12 @@ def _result(
         appraisal, name, against.at, profile.lasting(against.policy), asked, {name: policy_id(name, policy_file)}
     )
     return appraised, lambda attester: profile if bool(attester) is profile.grouped else None
+
+
+def as_argument(path: Path, commands: Container[str] = ()) -> str:
+    """Return a path as a word that is read neither as an option nor as one of these commands."""
+    word = str(path)
+    return f"./{word}" if word in commands or word.startswith("-") else word
 
 
 def _rerun(words: Mapping[Option, Any], policy_file: Path | None, trust_anchor: Path | None) -> list[object]:

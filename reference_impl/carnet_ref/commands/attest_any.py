@@ -153,8 +153,7 @@ class CommandInputs:
         unknown = set(self.unknown(names))
         kept = (each for each in self._words.options if each[0].partition("=")[0] not in ONCE | unknown)
         typed = [word for option in kept for word in option]
-        commands = {*FORMATS, *attest.FURTHER}
-        file = f"./{path}" if str(path) in commands or str(path).startswith("-") else str(path)
+        file = attest.as_argument(path, {*FORMATS, *attest.FURTHER})
         return ["carnet", "attest", file, *typed, "--at", attest.written(self._shared.at)]
 
     @property

@@ -377,6 +377,10 @@ def test_two_dashes_end_the_options(files: dict[str, str], tmp_path: Path, monke
     both = attest(*options, "--", "-q", "--json")
     assert (both.exit_code, both.stdout.splitlines()[-1]) == (0, "2 files: 2 accepted")
     assert "no file '--at'" in attest("--", "--at").stderr
+    typed = attest("tdx", *options, "--json", "--", "-q")
+    again = shlex.split(json.loads(typed.stdout)["rerun"])
+    assert again[:4] == ["carnet", "attest", "tdx", "./-q"]
+    assert attest(*again[2:], "--json").stdout == typed.stdout
 
 
 # -- many files ------------------------------------------------------------------------------------------
