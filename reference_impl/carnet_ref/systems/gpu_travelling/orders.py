@@ -138,7 +138,7 @@ Order = Rotate | Fence | ReadBack | Train | Save | Scrub
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """The report that the device took the key of this epoch; ``engines`` engines now accept traffic."""
+    """The report that the device took the key of this epoch; ``live`` engines now accept traffic."""
 
     epoch: int
     live: int

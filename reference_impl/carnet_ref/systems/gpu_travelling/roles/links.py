@@ -194,7 +194,7 @@ class Link:
 
     @property
     def uses(self) -> list[KeyUsageRecord]:
-        """Return the usage of each key of the link and of the session."""
+        """The usage of each key of the link and of the session."""
         return self._ledger.uses
 
     # -- rotation ----------------------------------------------------------------------------------
