@@ -27,19 +27,19 @@ SUBMODULES: Final = "submods"
 
 @dataclass(frozen=True, slots=True)
 class ServiceResult:
-    """The token of a service, with those about single devices by their names, where they came with it."""
+    """The token of a service, with its tokens about single devices, by name, if there are any."""
 
     token: Token
     devices: Mapping[str, Token]
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """Every token, the one about all first."""
+        """All tokens, the overall one first."""
         return (self.token, *self.devices.values())
 
 
 def parse_result(data: bytes) -> ServiceResult:
-    """Read a token or a bundle. Raises MalformedError if it is something else."""
+    """Parse a token or a bundle. Raises MalformedError if it is neither."""
     if data.lstrip()[:1] != b"[":
         return ServiceResult(parse_token(data), {})
     match bounded_json(data, BUNDLE, LARGEST_BUNDLE):
@@ -65,7 +65,7 @@ def parse_claims(token: Token) -> dict[str, object]:
 
 
 def check_digests(claims: Mapping[str, object], devices: Mapping[str, Token]) -> None:
-    """Insist that the overall token names exactly these devices, each by the digest of its token.
+    """Check that the overall token names exactly these devices, each with its token's digest.
 
     Raises MalformedError if it does not.
     """

@@ -51,7 +51,7 @@ PURPOSES: Final = range(1, sum(Purpose) + 1)
 
 
 class Message(NamedTuple):
-    """One message: its bytes, what it was meant as, and what it lay in, from the outermost wrapper to the innermost."""
+    """A message in a wrapper: its bytes, its intended meaning, and the wrappers around it, outermost first."""
 
     data: bytes
     purpose: Purpose | None

@@ -62,7 +62,7 @@ DEBUG_MODE: Final = "AWS Nitro Enclaves User Guide, run-enclave"
 
 @dataclass(frozen=True, slots=True)
 class Policy(AppraisalPolicy):
-    """What is asked of an enclave or an instance; each key says what it means."""
+    """The policy for an enclave or an instance; each key describes itself."""
 
     require: frozenset[str] = require_key(STEPS)
     allow_debug: bool = policy_key(
