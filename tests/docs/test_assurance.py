@@ -17,7 +17,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from carnet_check.verification.composition import BondStatus, Judgement
 from carnet_spec.compositions import compositions
 from carnet_spec.language import Draft, Family, Formula, SpecificationError, implies
 from carnet_spec.language.composition import BuiltBond
@@ -27,6 +26,7 @@ from docs._ext import carnet_pages
 from docs._ext.carnet_pages import is_implemented, registered_families, specification, write
 from docs._ext.carnet_pages.accounts import accounts_page
 from docs._ext.carnet_pages.assurance import VERIFIES, Case, assurance, cases, need_id, places, refuse_gaps
+from docs._ext.carnet_pages.bond_status import BondStatus, Judgement
 from docs._ext.carnet_pages.bonds import compositions_page
 from docs._ext.carnet_pages.counted_proofs import TRUSTED
 from docs._ext.carnet_pages.junit import JUNIT, Ran, TestRun, kept, read

@@ -106,7 +106,7 @@ from tests.fixtures.cbor_encoding import Tag, cbor
 from tests.fixtures.dstack_envelopes import in_packs, in_scale
 from tests.fixtures.ear_tokens import base64url
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
-from tests.fixtures.simulated_snp import certificate_table, der, endorsement
+from tests.fixtures.simulated_snp import certificate_table, der, endorsement, pem
 from tests.fixtures.simulated_snp import chain as snp_chain
 from tests.fixtures.simulated_snp import fields as snp_fields
 from tests.fixtures.simulated_snp import message as snp_message
@@ -286,7 +286,9 @@ _VENDOR: Final = SimulatedVendor(b"fuzzing", datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def _manifests() -> list[bytes]:
-    return [*_VENDOR.reference_values(), *_evidence("0[13]*/**/*.swidtag", 2)]
+    values = _VENDOR.reference_values()
+    answer = {"id": "x", "rim": base64.b64encode(values[0]).decode(), "sha256": "x"}
+    return [*values, *_evidence("0[13]*/**/*.swidtag", 2), base64.b64encode(values[0]), json.dumps(answer).encode()]
 
 
 def _answers() -> list[bytes]:
@@ -327,11 +329,13 @@ def _snp_documents() -> list[bytes]:
 
 def _snp_certificates() -> list[bytes]:
     table = certificate_table([(VCEK_GUID.bytes, der(endorsement()))])
-    return [snp_chain(), table, *_evidence("1[67]*/**/*vcek*", 2), *_evidence("16*/**/ask_ark_*.pem", 1)]
+    in_pem = certificate_table([(VCEK_GUID.bytes, pem(endorsement()))])
+    return [snp_chain(), table, in_pem, *_evidence("1[67]*/**/*vcek*", 2), *_evidence("16*/**/ask_ark_*.pem", 1)]
 
 
 def _nitro_documents() -> list[bytes]:
-    return [nitro_documents.document(), nitro_documents.document(nitro_documents.fields(tpm=True), tagged=True)]
+    of_an_instance = nitro_documents.document(nitro_documents.fields(tpm=True), tagged=True)
+    return [nitro_documents.document(), of_an_instance, in_scale(nitro_documents.document(), (), 2)]
 
 
 def _cca_tokens() -> list[bytes]:
@@ -430,6 +434,12 @@ def _key_sets() -> list[bytes]:
 SERVICE_KEYS: Final = service_tokens.key_set()
 
 
+def _service_results() -> list[bytes]:
+    bundle = json.loads(service_tokens.bundle())
+    tools = ({"detached_eat": bundle}, [["JWT", ""], {"REMOTE_GPU_CLAIMS": bundle}])
+    return [service_tokens.bundle(), *(json.dumps(each).encode() for each in tools)]
+
+
 def _service_claims(claims: bytes) -> object:
     """Appraise claims as if a service had signed them; their length says which."""
     headers = list(service_tokens.HEADERS.values())
@@ -481,12 +491,15 @@ TDX_POLICY: Final = b'{"require":["quote-signature"],"tcb_statuses":["UpToDate"]
 def _wrappers() -> list[bytes]:
     text = base64.urlsafe_b64encode(QUOTE[:120]).decode()
     record: list[object] = ["application/eat+cwt", text, 4]
+    guests = {"primary_evidence": {"quote": text}, "additional_evidence": '{"a": {}}'}
     return [
         json.dumps(record).encode(),
         json.dumps({"__cmwc_t": "tag:x", "a": record, "b": {"c": record}}).encode(),
         cbor([64999, QUOTE[:120], 4]),
         cbor(Tag(1668612070, QUOTE[:120])),
         cbor({0: [64999, QUOTE[:120]], "a": {1: Tag(1668612070, b"a")}}),
+        json.dumps({"tee-evidence": guests}).encode(),
+        json.dumps({"verification_requests": [{"tee": "tdx", "evidence": text}]}).encode(),
     ]
 
 
@@ -547,7 +560,7 @@ PARSERS: Final = {
         Parser("result-key", verification_key, lambda: [ear_tokens.public_pem()], (UsageError,), heavy=True),
         Parser("result-policy", RESULT_POLICY_FORM.parse, lambda: [RESULT_POLICY], heavy=True),
         Parser("key-set", verification_keys, _key_sets, (UsageError,), heavy=True),
-        Parser("service-result", parse_service_result, lambda: [service_tokens.bundle()], heavy=True),
+        Parser("service-result", parse_service_result, _service_results, heavy=True),
         Parser("service-claims", _service_claims, _claims_of_services, heavy=True),
         Parser("spdm-message", message_under_a_layout, messages_under_layouts),
         Parser("spdm-record", SecuredRecord.parse, records),

@@ -14,7 +14,6 @@ from carnet_check.engines.proving.solver import load_hints
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers
-from carnet_check.verification.composition import BondStatus, judge
 from carnet_spec.compositions import compositions
 from carnet_spec.compositions.travelling_over_fastrack import move
 from carnet_spec.language import Formula, Protocol, SpecificationError
@@ -23,6 +22,7 @@ from carnet_spec.language.terms import negation
 from carnet_spec.protocols.fastrack import vocabulary as link
 from carnet_spec.protocols.gpu_travelling import FAMILY as TRAVELLING
 from carnet_spec.protocols.gpu_travelling import vocabulary as job
+from docs._ext.carnet_pages.bond_status import BondStatus, judge
 
 FOUND = {composition.id: composition for composition in compositions()}
 BONDS = {f"{id}: {bond.bond.name}": bond for id, each in FOUND.items() for bond in each.built()}

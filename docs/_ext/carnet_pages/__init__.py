@@ -19,13 +19,13 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from carnet_check.loading.families import known_protocols, load
-from carnet_check.verification.composition import judge
 from carnet_spec.compositions import compositions
 from carnet_spec.language import Family
 
 from . import agreement, api, gallery
 from .accounts import accounts_page
 from .assurance import VERIFIES, assurance, cases, places, refuse_gaps
+from .bond_status import judge
 from .bonds import PAGE, compositions_page
 from .claim_pages import claim_pages
 from .claimed import PAGE as CLAIMED

@@ -11,10 +11,10 @@ from carnet_check.engines.induction.solving import Workers
 from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source, load
-from carnet_check.verification.assumptions import CAPS, falls_without
 from carnet_spec.language import Family, Protocol
 
 from . import minimal
+from .dropped_assumptions import CAPS, falls_without
 from .markdown import code, page, prose, table
 
 RECORDS = Path(__file__).parents[3] / "docs" / "results" / "accounts"

@@ -14,7 +14,7 @@ from .markdown import Lines, code, page, prose, table
 from .verdicts import freshness
 
 ANSWERS = ("proved", "frame", "refuted", "unknown")
-RERUN = "python -m carnet_check.verification.agreement"
+RERUN = "python -m docs._ext.carnet_pages.obligation_answers"
 Recorded = Sequence[Mapping[str, str]]
 """The rows of the table that the command writes: one for each variant, layer and engine."""
 

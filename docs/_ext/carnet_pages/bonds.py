@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from carnet_check.verification.composition import BondStatus, Judgement
 from carnet_spec.language import Family
 from carnet_spec.language.composition import BuiltBond, Composition, End
 from carnet_spec.language.printing import show_symbol
 from carnet_spec.language.terms import Symbol, symbols_of
 
+from .bond_status import BondStatus, Judgement
 from .diagrams import Row, facing
 from .markdown import Lines, code, formula, label, page, prose, table
 

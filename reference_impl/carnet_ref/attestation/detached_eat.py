@@ -3,8 +3,12 @@
 A bundle is ``[["JWT", overall], {"GPU-0": token, …}]``. The overall token names each other one by its digest, SHA-256
 over the characters of the token.
 
+NVIDIA's tool ``nvattest`` writes a bundle as ``detached_eat`` of an object, and its Python SDK as the result of one
+verifier in a bundle of its own, whose overall token is signed by a secret that is published. Neither is believed.
+
 Source: RFC 9711, section 5 (detached EAT bundle); NVIDIA Attestation SDK (73c032e),
-nv-attestation-sdk-cpp/src/claims.cpp; RFC 7519, section 4.1.
+nv-attestation-sdk-cpp/src/claims.cpp and nv-attestation-cli/src/attest.cpp; NVIDIA nvtrust, attestation.py
+(``get_token``); RFC 7519, section 4.1.
 """
 
 from __future__ import annotations
@@ -23,14 +27,20 @@ CLAIMS: Final = "claims of a token"
 LARGEST_BUNDLE: Final = 1 << 22
 MOST_DEVICES: Final = 64
 SUBMODULES: Final = "submods"
+TOOL: Final = "the output of NVIDIA's nvattest"
+PYTHON_TOKEN: Final = "the token of NVIDIA's Python SDK, whose own signature anybody can make"
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceResult:
-    """The token of a service, with its tokens about single devices, by name, if there are any."""
+    """The token of a service, with its tokens about single devices, by name, if there are any.
+
+    ``found_in`` names the file or output that held them. It is None if they came alone.
+    """
 
     token: Token
     devices: Mapping[str, Token]
+    found_in: str | None = None
 
     @property
     def tokens(self) -> tuple[Token, ...]:
@@ -39,15 +49,30 @@ class ServiceResult:
 
 
 def parse_result(data: bytes) -> ServiceResult:
-    """Parse a token or a bundle. Raises MalformedError if it is neither."""
-    if data.lstrip()[:1] != b"[":
+    """Parse a token or a bundle, alone or in what NVIDIA's tools write around it.
+
+    Raises MalformedError if it is neither.
+    """
+    if data.lstrip()[:1] not in (b"[", b"{"):
         return ServiceResult(parse_token(data), {})
     match bounded_json(data, BUNDLE, LARGEST_BUNDLE):
+        case {"detached_eat": bundle}:
+            return _bundle(bundle, TOOL)
+        case [["JWT", str()], dict() as verifiers] if any(isinstance(each, list) for each in verifiers.values()):
+            if len(verifiers) > 1:
+                raise MalformedError(PYTHON_TOKEN, "the result of one verifier", ascii(sorted(verifiers))[:100])
+            return _bundle(next(iter(verifiers.values())), PYTHON_TOKEN)
+        case bundle:
+            return _bundle(bundle)
+
+
+def _bundle(bundle: object, found_in: str | None = None) -> ServiceResult:
+    match bundle:
         case [["JWT", str() as overall], dict() as devices] if len(devices) <= MOST_DEVICES:
-            return ServiceResult(_token(overall), {name: _token(each) for name, each in devices.items()})
-        case _:
-            wanted = f'[["JWT", token], {{name: token, …}}] with at most {MOST_DEVICES} devices'
-            raise MalformedError(BUNDLE, wanted, "something else")
+            tokens = {name: _token(each) for name, each in devices.items()}
+            return ServiceResult(_token(overall), tokens, found_in)
+    wanted = f'[["JWT", token], {{name: token, …}}] with at most {MOST_DEVICES} devices'
+    raise MalformedError(BUNDLE, wanted, "something else")
 
 
 def _token(text: object) -> Token:

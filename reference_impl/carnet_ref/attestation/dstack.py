@@ -16,10 +16,11 @@ specification, "Formats".
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple, TypeVar
 
+from carnet_ref.attestation.documents import Document, decode
 from carnet_ref.wire import MalformedError, Reader
 
 WHAT: Final = "dstack envelope"
@@ -85,6 +86,15 @@ class Envelope(NamedTuple):
         """A short description of the envelope."""
         return f"an attestation answer of dstack, version {self.version}"
 
+    def evidence_of(self, platforms: Collection[Platform], expected: str) -> bytes:
+        """Return the evidence of one of some platforms.
+
+        Raises MalformedError, which says what is ``expected``, if it is of another.
+        """
+        if self.platform not in platforms:
+            raise MalformedError(self.name, expected, f"the evidence of the platform {self.platform}")
+        return self.evidence
+
 
 def is_envelope(data: bytes) -> bool:
     """Return whether bytes are an envelope."""
@@ -93,6 +103,13 @@ def is_envelope(data: bytes) -> bool:
     except MalformedError:
         return False
     return True
+
+
+def envelope_in(data: bytes) -> Envelope:
+    """Read an envelope: raw, as text, or in the JSON of an answer. Raises MalformedError if it is something else."""
+    in_json = data.lstrip()[:1] == b"{"
+    text = Document.parse(data, WHAT).text("attestation").encode() if in_json else data
+    return parse_envelope(decode(text, WHAT))
 
 
 def parse_envelope(data: bytes) -> Envelope:

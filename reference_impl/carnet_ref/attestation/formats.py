@@ -243,7 +243,7 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
     "rim": RegisteredFormat(
         "carnet_ref.attestation.nvidia.format:RIM_FORMAT",
         "Appraise NVIDIA's reference values by themselves.",
-        (kinds.XML,),
+        (kinds.XML, kinds.RIM_ANSWER),
     ),
     "tpm": RegisteredFormat(
         "carnet_ref.attestation.tpm.format:FORMAT",
@@ -270,7 +270,7 @@ FORMATS: Final[dict[str, RegisteredFormat]] = {
     "nitro": RegisteredFormat(
         "carnet_ref.attestation.nitro.format:FORMAT",
         "Appraise the document of an AWS Nitro enclave or NitroTPM.",
-        (kinds.NITRO_DOCUMENT, kinds.NITROTPM_DOCUMENT),
+        (kinds.NITRO_DOCUMENT, kinds.NITROTPM_DOCUMENT, kinds.DSTACK_ENVELOPE),
     ),
     "cca": RegisteredFormat(
         "carnet_ref.attestation.cca.format:FORMAT",

@@ -246,6 +246,8 @@ def parse_token(data: bytes) -> Token:
     parts = compact.split(".")
     if len(parts) != len(PARTS):
         raise MalformedError(TOKEN, "a header, a payload and a signature with dots between them", f"{len(parts)} parts")
+    if not parts[-1]:
+        raise MalformedError(TOKEN, "a signature", "none, so that nobody stands for what it says")
     header, payload, _ = (_decoded(part, name) for part, name in zip(parts, PARTS, strict=True))
     return Token(compact, _header(header), payload)
 

@@ -32,10 +32,12 @@ CORIM: Final = "a manifest of reference values (CoRIM)"
 CCA_TOKEN: Final = "the attestation token of an Arm CCA realm"
 NITROTPM_DOCUMENT: Final = "the document of an EC2 instance with NitroTPM"
 SNP_DOCUMENT: Final = "a document with an AMD SEV-SNP report"
+CSV: Final = "the evidence of a Hygon CSV virtual machine"
 AZURE_SNP: Final = "Azure's evidence of an AMD SEV-SNP virtual machine"
 AZURE_SNP_ALONE: Final = "Azure's evidence of an AMD SEV-SNP virtual machine without a quote of its vTPM"
 HCL_SNP: Final = "Azure's wrapping of an AMD SEV-SNP report (HCL)"
 HCL: Final = "Azure's wrapping of a report (HCL)"
+RUNTIME_DATA: Final = "the run-time data of an Azure virtual machine"
 TPM_QUOTE: Final = "a quote of a TPM"
 TPM_DOCUMENT: Final = "a document with quotes of a TPM"
 SIGNED_WRAPPER: Final = "a signed conceptual message wrapper (CMW)"
@@ -43,6 +45,7 @@ SIGNED_JSON: Final = "application/cmw+json"
 SIGNED_CBOR: Final = b"application/cmw+cbor"
 COSE: Final = "a COSE document of no known kind"
 XML: Final = "XML, such as NVIDIA's reference values"
+RIM_ANSWER: Final = "an answer of NVIDIA's RIM service"
 EAR_TOKEN: Final = "a signed attestation result (EAR)"
 GOOGLE_TOKEN: Final = "a token of Google Cloud Attestation, as Confidential Space has"
 INTEL_TOKEN: Final = "a token of Intel Trust Authority"
@@ -74,10 +77,13 @@ COMPANIONS: Final = {
     ENCLAVE_IDENTITY: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
     COLLATERAL: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
     CORIM: "it goes with a token: carnet attest cca TOKEN --reference FILE",
-    EVENT_LOG: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE",
+    EVENT_LOG: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE, or carnet attest tpm",
     LOG_EVENT: "a list of them goes with a quote: carnet attest tdx QUOTE --event-log FILE",
     LOG_EVENTS: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE",
-    HCL: "Carnet reads it where an AMD SEV-SNP report is in it",
+    HCL: "Carnet reads it where an AMD SEV-SNP report is in it; of a TDX virtual machine it goes with the quotes, as "
+    "hcl_report of Azure's evidence",
+    RUNTIME_DATA: "nobody signs it; give the evidence whose report is over its hash",
+    CSV: "Carnet reads no evidence of Hygon's processors",
     CLAIMS: "nobody signed them; give the token that they came in",
     TOKEN_CERTIFICATES: "they go with a token, and count only where its verifier is trusted",
     JWKS: "they go with a token: carnet attest result TOKEN --key FILE",
@@ -88,12 +94,15 @@ COMPANIONS: Final = {
 UNDECIDED: Final = frozenset({DSTACK_ENVELOPE, JWT_TOKEN})
 """Kinds that do not tell which format reads the evidence: it is the first that can parse it."""
 
+TSM_KINDS: Final = {"tdx_guest": QUOTE_DOCUMENT, "sev_guest": SNP_DOCUMENT}
+"""What a report of Linux's configfs-tsm has, by what the kernel calls its provider, with a newline behind."""
 _JSON_KINDS: Final = (
     (("tpm_quote", "hcl_report", "td_quote"), AZURE_TDX),
     (("hcl_report", "vcek", "quote"), AZURE_SNP),
     (("hcl_report", "vcek", "tpm_quote"), AZURE_SNP),
     (("hcl_report", "vcek"), AZURE_SNP_ALONE),
     (("quote", "report", "vcek"), AZURE_SNP),
+    (("attestation_report", "serial_number"), CSV),
     (("attestation_report",), SNP_DOCUMENT),
     (("intel_quote",), QUOTE_DOCUMENT),
     (("quote",), QUOTE_DOCUMENT),
@@ -122,14 +131,18 @@ _JSON_KINDS: Final = (
     (("evidences",), NVIDIA_EVIDENCE),
     (("gpu_evidence",), NVIDIA_EVIDENCE),
     (("evidence", "certificate"), NVIDIA_EVIDENCE),
+    (("ak_public", "tpm_quote"), TPM_DOCUMENT),
     (("quotes", "akPub"), TPM_DOCUMENT),
     (("quotes", "ak_pub"), TPM_DOCUMENT),
+    (("id", "rim", "sha256"), RIM_ANSWER),
     (("tcbInfo",), TCB_INFO),
     (("enclaveIdentity",), ENCLAVE_IDENTITY),
     (("tcb_info", "qe_identity"), COLLATERAL),
     (("imr", "digest"), LOG_EVENT),
+    (("detached_eat",), NRAS_TOKEN),
     (("eat_nonce",), CLAIMS),
     (("x5c",), TOKEN_CERTIFICATES),
+    (("keys", "vm-configuration"), RUNTIME_DATA),
     (("keys",), JWKS),
     (("payload", "protected", "signature"), SIGNED_WRAPPER),
 )
@@ -320,6 +333,8 @@ def kinds_of_value(value: object) -> tuple[str, ...]:
             return (f"a list that begins with {inner[0]}" if inner else f"a list of objects with {_names(first)}",)
         case {"platform": str(), "evidence": Mapping() as inner}:
             return kinds_of_value(inner)
+        case {"outblob": str(), "provider": str() as provider} if provider.strip() in TSM_KINDS:
+            return (TSM_KINDS[provider.strip()],)
         case Mapping():
             return _kinds_of_object(value) or _kinds_of_parts(value) or (_unknown_object(value),)
         case list():

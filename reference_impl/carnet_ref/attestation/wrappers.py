@@ -6,13 +6,19 @@ and not believed: a message is what its bytes are. What has not exactly this for
 
 Wrappers that are signed are named and not opened: whoever signs one vouches for what is in it, and has to be known.
 
+Requests of Confidential Containers are taken off in the same way: that of a guest to its key broker, with the evidence
+of the machine and of devices beside it, and that of a broker to an attestation service. So are the claims in which
+Veraison's ``ratsd`` puts a wrapper.
+
 Source: draft-ietf-rats-msg-wrap, sections "Conceptual Message Wrappers" and "Demuxing", and cmw.cddl (December 2025);
-RFC 9277, section 4.3 (tags that stand for CoAP content formats).
+RFC 9277, section 4.3 (tags that stand for CoAP content formats); confidential-containers/trustee, commit 78962cd4,
+``kbs/docs/kbs_attestation_protocol.md`` and ``attestation-service/docs/restful-as.md``.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterator, Mapping
 from enum import IntFlag
@@ -34,6 +40,12 @@ DEEPEST: Final = 8
 """How many wrappers may be inside each other; some limit the draft leaves to its readers."""
 MOST_MESSAGES: Final = 256
 LONGEST_LABEL: Final = 60
+GUEST_REQUEST: Final = frozenset({"tee-pubkey", "runtime-data", "init-data"})
+RATSD: Final = frozenset({"eat_nonce", "eat_profile"})
+"""The claims of Veraison's ``ratsd`` beside the wrapper, which nobody signs."""
+DATA: Final = ("runtime_data", "init_data")
+SERVICE_REQUEST: Final = frozenset({"policy_ids", *DATA, *(f"{each}_hash_algorithm" for each in DATA)})
+"""What requests of Confidential Containers may have beside evidence; what has more is none."""
 _JSON_START: Final = re.compile(rb'\s*(\[\s*"[^"\\/]+/|\{\s*"[^"]*"\s*:\s*(\[|\{|"))')
 
 
@@ -166,6 +178,8 @@ def _in_value(value: object, encoding: str, outside: tuple[str, ...]) -> Iterato
             if purpose is not None:
                 words += f", meant as {_in_words(purpose)}"
             yield from _inside(_octets(message, encoding), purpose, (*outside, words))
+        case Mapping() if encoding == "JSON":
+            yield from _in_object(value, outside)
         case Mapping():
             yield from _in_collection(value, encoding, outside)
         case _:
@@ -194,6 +208,58 @@ def _in_collection(value: Mapping[object, object], encoding: str, outside: tuple
         shown = ascii(label[:LONGEST_LABEL]) if isinstance(label, str) else f"{label}"
         words = f"item {shown} of a CMW collection in {encoding}{named}"
         yield from _in_value(value[label], encoding, (*outside, words))
+
+
+def _in_object(value: Mapping[object, object], outside: tuple[str, ...]) -> Iterator[Message]:
+    """Yield the messages in a JSON object: a request, claims with a wrapper, or else a collection."""
+    match value:
+        case {"tee-evidence": Mapping() as evidence, **beside} if GUEST_REQUEST.issuperset(beside):
+            yield from _in_guest_request(evidence, outside)
+        case {"verification_requests": list() as requests, **beside} if {"policy_ids"}.issuperset(beside):
+            for request in requests:
+                yield from _in_service_request(request, outside)
+        case {"cmw": str() as text, **beside} if RATSD.issuperset(beside):
+            yield from _inside(_octets(text, "JSON"), None, (*outside, "the evidence of Veraison's ratsd"))
+        case {"tee": str(), "evidence": str()}:
+            yield from _in_service_request(value, outside)
+        case _:
+            yield from _in_collection(value, "JSON", outside)
+
+
+def _in_guest_request(evidence: Mapping[object, object], outside: tuple[str, ...]) -> Iterator[Message]:
+    """Yield the evidence in a guest's request: of the machine and of devices, or in older ones of the machine alone."""
+    match evidence:
+        case {"primary_evidence": primary, "additional_evidence": str() as text}:
+            parts = [("primary evidence", primary), *_additional_evidence(text)]
+        case {"primary_evidence": _}:
+            raise NoWrapperError
+        case _:
+            parts = [("evidence", evidence)]
+    for name, part in parts:
+        words = f"{name} in a request to a key broker of Confidential Containers"
+        yield from _inside(json.dumps(part).encode(), None, (*outside, words))
+
+
+def _additional_evidence(text: str) -> Iterator[tuple[str, object]]:
+    """Yield the evidence of devices, which is JSON in JSON, with what it is called; the text may be empty."""
+    try:
+        devices = json_value(text or "{}")
+    except ValueError:
+        raise NoWrapperError from None
+    if not isinstance(devices, Mapping):
+        raise NoWrapperError
+    yield from ((f"additional evidence {tee[:LONGEST_LABEL]!a}", each) for tee, each in devices.items())
+
+
+def _in_service_request(request: object, outside: tuple[str, ...]) -> Iterator[Message]:
+    """Yield the evidence in a request to an attestation service, or in one of several that come together."""
+    match request:
+        case {"tee": str() as tee, "evidence": str() as text, **beside} if SERVICE_REQUEST.issuperset(beside):
+            name = f"evidence of {tee[:LONGEST_LABEL]!a}"
+            words = f"{name} in a request to the attestation service of Confidential Containers"
+            yield from _inside(_octets(text, "JSON"), None, (*outside, words))
+        case _:
+            raise NoWrapperError
 
 
 def _inside(data: bytes, purpose: Purpose | None, wrappers: tuple[str, ...]) -> Iterator[Message]:

@@ -2,7 +2,7 @@
 
 A *bond* names formulas that one protocol assumes (an assumption by its id, an axiom, or an invariant that its proofs
 use) and formulas that the other establishes (claims, lemmas, axioms). Under an interpretation the second have to imply
-the first; :mod:`carnet_check.verification.composition` decides that. The formulas are looked up in the built protocols.
+the first, which a solver decides for the page on compositions. The formulas are looked up in the built protocols.
 Every assumption of both protocols must be in a bond, or be left open with a reason.
 """
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from carnet_spec.language import markup, statements, terms
 from carnet_spec.language.actions import Action
-from carnet_spec.language.encoding import Encoder
+from carnet_spec.language.encoding import PROTOCOL, Encoder
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.lemma_claims import LemmaClaim
 from carnet_spec.language.naming import and_known, require_name
@@ -117,28 +117,13 @@ class Protocol:
         sources. It contains no names of Python code, and not the order in which sorts and symbols were declared. The
         tables ``sorts`` and ``symbols`` define the names that the other parts use; :mod:`.encoding` encodes the parts.
         """
-        write = Encoder()
-        return write.document(
-            {
-                "protocol": self.id,
-                "title": self.title,
-                "variant": self.variant,
-                "without": list(self.without),
-                "actions": [write.action(action) for action in self.actions],
-                "axioms": [write.axiom(axiom) for axiom in self.axioms],
-                "initially": [write.initial(initial) for initial in self.initial],
-                "claims": [write.claim(claim) for claim in self.claims],
-                "lemmas": [write.invariant(lemma) for lemma in self.lemmas],
-                "goals": [write.goal(goal) for goal in self.goals],
-                "liveness": [write.eventually(live) for live in self.liveness],
-                "threats": [write.threat(threat) for threat in self.threats],
-                "assumptions": [write.assumption(assumption) for assumption in self.assumptions],
-                "defences": [write.defence(defence) for defence in self.defences],
-                **({"lemma_claims": list(map(write.lemma_claim, self.lemma_claims))} if self.lemma_claims else {}),
-            },
-            sorts=self.sorts,
-            symbols=self.symbols,
+        encoder = Encoder()
+        parts = (
+            *(self.id, self.title, self.variant, self.without, self.actions, self.axioms, self.initial, self.claims),
+            *(self.lemmas, self.goals, self.liveness, self.threats, self.assumptions, self.defences),
+            self.lemma_claims,
         )
+        return encoder.document(PROTOCOL.write(encoder, parts), sorts=self.sorts, symbols=self.symbols)
 
     @functools.cached_property
     def digest(self) -> str:

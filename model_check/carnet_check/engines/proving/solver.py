@@ -7,10 +7,9 @@ import functools
 import importlib.resources
 import importlib.util
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from carnet_check.cache import AnswerCache, NotAnAnswerError
@@ -175,15 +174,6 @@ Hints = Mapping[str, tuple[str, ...]]
 """For an obligation's id, the names of the hypotheses that sufficed."""
 
 
-def hints_from(answers: Iterable[SolverAnswer]) -> Hints:
-    """Return the core of each proved obligation as a hint. The first answer to an obligation counts."""
-    found: dict[str, tuple[str, ...]] = {}
-    for answer in answers:
-        if answer.attempt >= 0 and answer.outcome == "proved":
-            found.setdefault(answer.id, answer.core)
-    return found
-
-
 def place_of(protocol: Protocol) -> Traversable:
     """Return the path of the hints file of ``protocol``, which need not exist."""
     folder = importlib.resources.files("carnet_spec").joinpath("protocols")
@@ -199,19 +189,8 @@ def load_hints(protocol: Protocol) -> Hints:
         return {}
 
 
-def save_hints(hints: Hints, path: Path) -> None:
-    """Write ``hints`` to ``path`` as JSON, one obligation per line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    names = sorted({name for hint in hints.values() for name in hint})
-    place = {name: number for number, name in enumerate(names)}
-    cores = [f"{json.dumps(id)}: {json.dumps(sorted(place[name] for name in hints[id]))}" for id in sorted(hints)]
-    listed = ",\n".join(json.dumps(name) for name in names)
-    body = ",\n".join(cores)
-    path.write_text(f'{{"names": [\n{listed}],\n"cores": {{\n{body}}}}}\n', encoding="utf-8")
-
-
 def decoded(content: Any) -> Hints:
-    """Return the hints in the parsed content of a file that :func:`save_hints` wrote."""
+    """Return the hints in the parsed content of a file."""
     names: list[str] = content["names"]
     return {id: tuple(names[number] for number in core) for id, core in content["cores"].items()}
 

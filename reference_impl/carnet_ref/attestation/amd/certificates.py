@@ -41,6 +41,8 @@ VLEK: Final = uuid.UUID("a8074bc2-a25a-483e-aae6-39c045a0b8a1")
 ASK: Final = uuid.UUID("4ab7b379-bbac-4fe4-a02f-05aef327c782")
 ARK: Final = uuid.UUID("c0b406a4-a803-4952-9743-3fb6014cd0ae")
 CERTIFICATES: Final = frozenset({VCEK, VLEK, ASK, ARK})
+TABLE_STARTS: Final = frozenset(each.bytes for each in CERTIFICATES)
+"""How tables of nothing but certificates begin."""
 ENTRY_BYTES: Final = 24
 MOST_ENTRIES: Final = 64
 SEQUENCE: Final = b"\x30\x82"
@@ -49,19 +51,27 @@ SEQUENCE: Final = b"\x30\x82"
 
 @lru_cache(certificate_path.REMEMBERED)
 def parse_certificates(data: bytes) -> tuple[x509.Certificate, ...]:
-    """Return the certificates in a file, in its order.
+    """Return the certificates in a file, in its order; those in a table are DER or PEM.
 
     Raises MalformedError if it has none, or something else is in it.
     """
     raw = data if PEM in data else decode(data, AMD_CERTIFICATES)
     if len(raw) > LARGEST_FILE:
         raise MalformedError(AMD_CERTIFICATES, f"at most {LARGEST_FILE} bytes", f"{len(raw)}")
+    if raw[:16] in TABLE_STARTS:
+        return tuple(each for entry in _in_a_table(raw) for each in _in_an_entry(entry))
     if PEM in raw:
         if not raw.isascii():
             raise MalformedError(AMD_CERTIFICATES, "PEM and nothing but text around it", "raw bytes")
         return certificate_path.parse_pem_chain(raw, zero_serial=True)
     encoded = _in_a_row(raw) if raw.startswith(SEQUENCE) else _in_a_table(raw)
     return certificate_path.parse_der_chain(encoded, zero_serial=True)
+
+
+def _in_an_entry(entry: bytes) -> tuple[x509.Certificate, ...]:
+    if entry.startswith(PEM):
+        return certificate_path.parse_pem_chain(entry, zero_serial=True)
+    return certificate_path.parse_der_chain([entry], zero_serial=True)
 
 
 def _in_a_row(data: bytes) -> list[bytes]:

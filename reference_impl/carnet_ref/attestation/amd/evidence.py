@@ -6,7 +6,7 @@
 * The JSON of Confidential Containers: the report field by field, and the certificate table as a list. The report's
   bytes are put together again, and the signature is over these; fields that are not the report's do not enter it. So
   it is with the messages of Google's tools, in the JSON form of protocol buffers.
-* Envelopes of dstack.
+* Envelopes of dstack, and reports of Linux's configfs-tsm as Veraison's ratsd writes them in JSON.
 
 The JSON may lie in an object that names the platform. Nobody signs any of these documents. Other kinds of evidence are
 recognised to be named.
@@ -48,11 +48,13 @@ AZURE: Final = "Azure's evidence of an AMD SEV-SNP virtual machine with a vTPM"
 CONTAINERS: Final = "the evidence of a Confidential Containers guest"
 VTPM: Final = UnappraisedPart("the quote of the vTPM whose key the run-time data has", NO_VTPM_QUOTE)
 VTPM_QUOTE: Final = UnappraisedPart("the quote of the vTPM beside it", NO_VTPM_QUOTE)
+KERNEL: Final = "a report of Linux's configfs-tsm"
 MESSAGE: Final = "a report as a message of Google's go-sev-guest"
 REPORTS: Final = (
     ("attestation_report",),
     ("hcl_report",),
     ("report",),
+    ("outblob",),
     ("sev_snp_attestation", "sevSnpAttestation"),
     ("attestation",),
 )
@@ -118,6 +120,8 @@ def _in_object(evidence: Document) -> SnpEvidence:
             return _azure(evidence)
         case ["report"]:
             return _of_message(message) if evidence.holds_object("report") else _first_azure(evidence)
+        case ["outblob"]:
+            return _of_the_kernel(evidence)
         case ["sev_snp_attestation"]:
             return replace(_of_message(message.message("sev_snp_attestation")), unread=(VTPM_QUOTE,))
         case ["attestation"]:
@@ -128,6 +132,14 @@ def _in_object(evidence: Document) -> SnpEvidence:
             raise MalformedError(DOCUMENT, f"an object with {', '.join(names[0] for names in REPORTS)}", "none of them")
         case several:
             raise MalformedError(DOCUMENT, "one report", f"{' and '.join(several)}: readers may differ in which counts")
+
+
+def _of_the_kernel(evidence: Document) -> SnpEvidence:
+    """Read a report and the certificate table beside it, which may be empty, as Linux's configfs-tsm names them."""
+    report = _octets(evidence, "outblob")
+    _check_kind(report)
+    table = _octets(evidence, "auxblob") if evidence.states("auxblob") else b""
+    return SnpEvidence(report, table or None, found_in=KERNEL)
 
 
 def _in_base64(evidence: Document) -> SnpEvidence:
@@ -373,11 +385,9 @@ def _cpuid(eax: int) -> bytes:
 
 def _in_envelope(envelope: Envelope) -> SnpEvidence:
     """Read the report in an envelope of dstack."""
-    if envelope.platform is not Platform.SEV_SNP:
-        found = f"the evidence of the platform {envelope.platform}"
-        raise MalformedError(envelope.name, "a report of AMD SEV-SNP", found)
+    report = envelope.evidence_of((Platform.SEV_SNP,), "a report of AMD SEV-SNP")
     between = b"\n" if any(PEM in each for each in envelope.certificates) else b""
-    return SnpEvidence(envelope.evidence, between.join(envelope.certificates) or None, found_in=envelope.name)
+    return SnpEvidence(report, between.join(envelope.certificates) or None, found_in=envelope.name)
 
 
 _OTHER_KINDS: Final[tuple[tuple[Callable[[bytes], bool], str], ...]] = (

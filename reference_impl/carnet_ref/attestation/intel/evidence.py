@@ -36,6 +36,7 @@ GOOGLE_TPM: Final = "Google's attestation of a TDX virtual machine by its vTPM"
 MESSAGE: Final = "a quote as a message of Google's go-tdx-guest"
 TRUST_AUTHORITY: Final = "a request to Intel Trust Authority"
 CONTAINERS: Final = "the evidence of a Confidential Containers guest"
+KERNEL: Final = "a report of Linux's configfs-tsm"
 OTHER: Final = "an object with a quote"
 
 VTPM: Final = UnappraisedPart("the vTPM quote and the HCL report beside it", NO_VTPM_QUOTE)
@@ -44,6 +45,7 @@ LOGS: Final = UnappraisedPart("the event logs beside it", "event log not replaye
 GPUS: Final = UnappraisedPart("the evidence of NVIDIA devices beside it", NO_GPU_EVIDENCE)
 QUOTES: Final = (
     ("quote",),
+    ("outblob",),
     ("intel_quote",),
     ("td_quote",),
     ("vm_attestation_quote", "vmAttestationQuote"),
@@ -140,6 +142,8 @@ def _quote_in(document: Mapping[str, object]) -> QuoteEvidence:
             return QuoteEvidence(_octets(quote, DSTACK), DSTACK, _event_log(document, DSTACK))
         case {"quote": quote, "cc_eventlog": _}:
             return QuoteEvidence(_octets(quote, CONTAINERS), CONTAINERS, unread=(LOGS,))
+        case {"outblob": quote, "provider": _}:
+            return QuoteEvidence(_octets(quote, KERNEL), KERNEL)
         case {"quote": quote} | {"td_quote": quote}:
             return QuoteEvidence(_octets(quote, OTHER), OTHER)
     raise MalformedError(WHAT, EXPECTED, kinds.kind_of_value(document))
@@ -147,10 +151,9 @@ def _quote_in(document: Mapping[str, object]) -> QuoteEvidence:
 
 def _in_envelope(envelope: Envelope) -> QuoteEvidence:
     """Return the quote in an envelope of dstack, whose log may be cut down to what was measured into RTMR3."""
-    if envelope.platform not in TD_PLATFORMS:
-        raise MalformedError(envelope.name, kinds.TDX_QUOTE, f"the evidence of the platform {envelope.platform}")
+    evidence = envelope.evidence_of(TD_PLATFORMS, kinds.TDX_QUOTE)
     unread = (VTPM_QUOTE,) if envelope.platform is Platform.GCP_TDX else ()
-    quote, log = _quote(envelope.evidence, envelope.name), envelope.event_log or None
+    quote, log = _quote(evidence, envelope.name), envelope.event_log or None
     return QuoteEvidence(quote, envelope.name, log, unread, log_is_cut=log is not None)
 
 

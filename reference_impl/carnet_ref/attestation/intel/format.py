@@ -15,7 +15,7 @@ from carnet_ref.attestation.intel.appraisal import POLICY_FORM, RTMRS, Policy, a
 from carnet_ref.attestation.intel.collateral import TcbStatus, collateral_of
 from carnet_ref.attestation.intel.evidence import QuoteEvidence, quote_evidence
 from carnet_ref.attestation.intel.quote import BODY_NAMES, BODY_TDX_10, EXPOSING_BITS
-from carnet_ref.attestation.kinds import Layer, LayerRole
+from carnet_ref.attestation.kinds import Layer, LayerRole, is_sgx_quote
 
 EXPOSING: Final = frozenset(EXPOSING_BITS.values())
 
@@ -109,7 +109,7 @@ def describe(evidence: TdxEvidence) -> Iterator[Layer]:
         yield Layer(LayerRole.DOCUMENT, found.found_in)
     version, body = int.from_bytes(found.quote[:2], "little"), found.quote[48:50]
     kind = int.from_bytes(body, "little") if version > FIRST_VERSION else BODY_TDX_10
-    if kind in BODY_NAMES:
+    if kind in BODY_NAMES and not is_sgx_quote(found.quote):
         yield Layer(LayerRole.VERSION, f"version {version}, with a {BODY_NAMES[kind]}")
 
 

@@ -11,7 +11,7 @@ Guide, "Validate a NitroTPM Attestation Document".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -20,7 +20,8 @@ from cryptography import x509
 
 from carnet_ref.attestation.cose import SIGN1, ClaimMap, Sign1, parse_cbor, parse_leading_cbor, parse_sign1
 from carnet_ref.attestation.documents import decode
-from carnet_ref.attestation.kinds import kind_of
+from carnet_ref.attestation.dstack import Platform, envelope_in
+from carnet_ref.attestation.kinds import DSTACK_ENVELOPE, kind_of, known_kind
 from carnet_ref.crypto.certificate_path import parse_der_chain
 from carnet_ref.wire import MalformedError
 
@@ -37,6 +38,7 @@ MANDATORY: Final = frozenset({"module_id", "digest", "timestamp", "certificate",
 OPTIONAL: Final = {"public_key": range(1, 1025), "user_data": range(513), "nonce": range(513)}
 """Fields that may be left out, with their sizes."""
 CERTIFICATE_SIZES: Final = range(1, 1025)
+PLATFORMS: Final = (Platform.NITRO_ENCLAVE, Platform.AWS_NITRO_TPM)
 
 
 class Source(StrEnum):
@@ -62,16 +64,25 @@ class NitroDocument:
     nonce: bytes | None
     bytes_behind: int
     """How many bytes, which nobody signs, stood behind the document in its file."""
+    found_in: str | None = None
+    """What it lay in; nothing where it came alone."""
 
 
 def parse_document(data: bytes) -> NitroDocument:
-    """Read a document: raw, hexadecimal or base64.
+    """Read a document: raw, hexadecimal or base64, or in an envelope of dstack.
 
     Raises MalformedError if it is something else; UsageError without the library for CBOR.
     """
-    raw = decode(data, WHAT)
+    if known_kind(data) == DSTACK_ENVELOPE:
+        envelope = envelope_in(data)
+        document = envelope.evidence_of(PLATFORMS, "a document of AWS's Nitro system")
+        return replace(_parsed(document), found_in=envelope.name)
+    return _parsed(decode(data, WHAT))
+
+
+def _parsed(raw: bytes) -> NitroDocument:
     if raw[:2] not in (b"\xd2\x84", b"\x84\x44"):
-        raise MalformedError(WHAT, "an attestation document of AWS's Nitro system", kind_of(data))
+        raise MalformedError(WHAT, "an attestation document of AWS's Nitro system", kind_of(raw))
     value, end = parse_leading_cbor(raw, WHAT, tags=frozenset({SIGN1}), largest=LARGEST)
     signed = parse_sign1(value, WHAT)
     if signed.algorithm != ES384 or signed.content_type is not None or len(signed.signature) != SIGNATURE_BYTES:

@@ -42,7 +42,9 @@ def recognise(data: bytes, given: OptionValues) -> NitroDocument:
 
 
 def describe(evidence: NitroDocument) -> Iterator[Layer]:
-    """Yield the instance that it names, and the enclave in it where it is about one."""
+    """Yield what it lay in, and the instance that it names, with the enclave where it is about one."""
+    if evidence.found_in is not None:
+        yield Layer(LayerRole.DOCUMENT, evidence.found_in)
     yield Layer(LayerRole.PRODUCT, evidence.module_id)
 
 
@@ -51,14 +53,16 @@ def appraise(evidence: NitroDocument, given: OptionValues, against: AppraisalCon
     asked = AskedWith(given.octets("nonce"), given.octets("user-data"), given.octets("public-key"))
     appraisal = appraise_document(evidence, at=against.at, policy=against.policy, anchors=against.anchors, asked=asked)
     if not evidence.bytes_behind:
-        return appraisal
+        return appraisal.found_in(evidence.found_in)
     unread = UnappraisedPart(f"{evidence.bytes_behind} bytes behind the document", "bytes behind the document not read")
-    return appraisal.found_in("a file that begins with it", unread)
+    return appraisal.found_in(evidence.found_in or "a file that begins with it", unread)
 
 
 FORMAT: Final = Format(
     argument="document",
-    help="""Appraise DOCUMENT of an AWS Nitro enclave, or of an EC2 instance with NitroTPM: raw, hexadecimal or base64.
+    help="""Appraise DOCUMENT of an AWS Nitro enclave, or of an EC2 instance with NitroTPM.
+
+    It may be raw, hexadecimal or base64, or in dstack's answer to Attest.
 
     The default policy asks for a genuine document, signed under AWS's root at a time when its certificates were valid,
     which they have to be at --at, too. An enclave in debug mode is refused. What runs is said by the PCRs, which a

@@ -42,6 +42,7 @@ from carnet_ref.attestation.appraisal import (
     RefusedError,
     out_of_time,
 )
+from carnet_ref.attestation.documents import PRINTABLE, Document, decode, text_encoding
 from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, name, parse_der_chain, validity
 from carnet_ref.wire import MalformedError
 
@@ -128,6 +129,7 @@ def _of_element(element: etree._Element) -> Iterator[tuple[str, int]]:
 
 
 WHAT = "RIM"
+ANSWER: Final = "answer of NVIDIA's RIM service"
 EXPIRED_RIM: Final = "reference values by an expired certificate"
 REMEMBERED: Final = 32
 """How many RIMs are remembered: one counts for every device with the same firmware."""
@@ -169,7 +171,7 @@ class Rim:
         golden: for each active index, the values of which a device must have one.
         names: what the tag calls each active index, where it does; NVIDIA's names end in what measured it.
         certificates: the signer's chain, as the tag carries it.
-        document: the bytes that this was read from.
+        document: the XML that this was read from.
     """
 
     version: str
@@ -197,11 +199,25 @@ class _Content:
 
 @lru_cache(REMEMBERED)
 def parse_rim(data: bytes) -> Rim:
-    """Read a RIM; its signature is for `appraise_rim` to check. Raises MalformedError if ``data`` is something else."""
-    root = _parsed(data)
+    """Read a RIM in XML, in base64 of it, or in an answer of NVIDIA's RIM service.
+
+    Its signature is for `appraise_rim` to check. What an answer says besides, such as a digest, nobody signs, and it is
+    passed over.
+
+    Raises MalformedError if ``data`` is something else.
+    """
+    document = _document(data)
+    root = _parsed(document)
     content = _content(root)
     fields = (content.version, content.product, content.tag_id, content.golden, content.names)
-    return Rim(*fields, _certificates(root), data)
+    return Rim(*fields, _certificates(root), document)
+
+
+def _document(data: bytes) -> bytes:
+    """Return the XML in ``data``."""
+    if data.lstrip()[:1] == b"{":
+        return decode(Document.parse(data, ANSWER).text("rim").encode(), ANSWER, padded=False)
+    return decode(data, WHAT) if PRINTABLE.issuperset(data) and text_encoding(data) else data
 
 
 def _parsed(data: bytes) -> etree._Element:

@@ -90,7 +90,9 @@ def recognise(data: bytes, given: OptionValues) -> KeyedResult:
 
 
 def describe(signed: KeyedResult) -> Iterator[kinds.Layer]:
-    """Yield the service that the token seems to be of; its signature is not looked at here."""
+    """Yield what the token lay in, and the service that it seems to be of; its signature is not looked at here."""
+    if signed.result.found_in is not None:
+        yield kinds.Layer(kinds.LayerRole.DOCUMENT, signed.result.found_in)
     service = service_of(parse_claims(signed.result.token))
     if service is not None:
         yield kinds.Layer(kinds.LayerRole.PRODUCT, service.title)
@@ -98,6 +100,10 @@ def describe(signed: KeyedResult) -> Iterator[kinds.Layer]:
 
 def appraise(signed: KeyedResult, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
     """Check the tokens, then what they say."""
+    return _appraised(signed, given, against).found_in(signed.result.found_in)
+
+
+def _appraised(signed: KeyedResult, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
     steps = Checklist()
     try:
         claims, service = _believed(steps, signed, against)

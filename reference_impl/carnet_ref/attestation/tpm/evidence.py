@@ -1,8 +1,8 @@
-"""A quote with what belongs to it: as files of tpm2-tools, as Azure's evidence, and as the JSON of go-tpm-tools.
+"""A quote with what belongs to it: as files of tpm2-tools, or in a document of a cloud or of a tool.
 
 Source: tpm2-software/tpm2-tools 5.7, ``tpm2_quote``; microsoft/openvmm, commit 026a1eaf, ``igvm_attest/get.rs`` (the
-key ``HCLAkPub`` of the run-time data); confidential-containers/trustee, commit 78962cd4, ``az_snp_vtpm`` and
-``az_tdx_vtpm``; google/go-tpm-tools, commit 67670e5c, ``proto/attest.proto`` and ``proto/tpm.proto``.
+key ``HCLAkPub`` of the run-time data); confidential-containers/trustee, commit 78962cd4, ``az_snp_vtpm``,
+``az_tdx_vtpm`` and ``tpm``; google/go-tpm-tools, commit 67670e5c, ``proto/attest.proto`` and ``proto/tpm.proto``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from carnet_ref.wire import MalformedError, bounded_json
 WHAT: Final = "TPM evidence"
 AZURE: Final = "Azure's evidence of a virtual machine with a vTPM"
 REPORTS: Final = ("sev_snp_attestation", "tdx_attestation")
+CONTAINERS: Final = "the evidence of a Confidential Containers guest with a TPM"
 GOOGLE: Final = "the attestation of go-tpm-tools"
 AZURES: Final = frozenset({"tpm_quote", "hcl_report", "evidence"})
 """Names that Azure's evidence has, in an object with its platform or without."""
@@ -61,11 +62,17 @@ def parse_evidence(data: bytes, signature: bytes | None, values: bytes | None) -
             raise MalformedError(WHAT, "one quote", f"{AZURE} and {GOOGLE}: readers may differ in which counts")
         case Mapping() if "quotes" in document:
             return _google(document)
+        case {"ak_public": public, "tpm_quote": Mapping() as parts, **beside} if not AZURES.intersection(beside):
+            return _containers(public, parts)
         case {"platform": str(), "evidence": Mapping() as inner} | (Mapping() as inner):
             parts = inner.get("tpm_quote", inner.get("quote"))
             if isinstance(parts, Mapping):
                 return _azure(data, inner, parts)
-    raise MalformedError(WHAT, "a quote of a TPM, Azure's evidence or that of go-tpm-tools", kind_of_value(document))
+    raise MalformedError(
+        WHAT,
+        "a quote of a TPM, or evidence of Azure, of Confidential Containers or of go-tpm-tools",
+        kind_of_value(document),
+    )
 
 
 def _files(data: bytes, signature: bytes | None, values: bytes | None) -> TpmEvidence:
@@ -92,15 +99,20 @@ def _by_register(quote: tpm2.Quote, values: tuple[bytes, ...]) -> Mapping[int, b
 def _azure(data: bytes, document: Mapping[str, Any], parts: Mapping[str, Any]) -> TpmEvidence:
     """Read Azure's evidence: the run-time data has the key, and an SNP report or a TDX quote is over its hash."""
     quote = tpm2.parse_quote(_octets(parts.get("message"), "message"))
-    values = parts.get("pcrs")
-    if not isinstance(values, list) or len(values) > 24:
-        raise MalformedError(AZURE, "pcrs as a list", kind_of_value(values))
-    every = dict(enumerate(_octets(value, "pcrs") for value in values))
-    selected = {number: value for number, value in every.items() if number in quote.selection.registers}
+    selected = _selected(quote, parts)
     signature = tpm2.parse_signature(_octets(parts.get("signature"), "signature"))
     runtime_data, report = _report(data, document)
     key = tpm2.AttestationKey(tpm2.rsa_key(*virtual_tpm_key(runtime_data)))
     return TpmEvidence(quote, signature, selected, key, None, runtime_data, report, AZURE)
+
+
+def _selected(quote: tpm2.Quote, parts: Mapping[str, Any]) -> Mapping[int, bytes]:
+    """Return the values of the registers that are quoted, out of a list of the values of all."""
+    values = parts.get("pcrs")
+    if not isinstance(values, list) or len(values) > 24:
+        raise MalformedError(WHAT, "pcrs as a list", kind_of_value(values))
+    every = dict(enumerate(_octets(value, "pcrs") for value in values))
+    return {number: value for number, value in every.items() if number in quote.selection.registers}
 
 
 def _report(data: bytes, document: Mapping[str, Any]) -> tuple[bytes, SnpEvidence | bytes]:
@@ -126,6 +138,17 @@ def _octets(value: object, name: str, text: Any = None) -> bytes:
         case list() if all(type(byte) is int and 0 <= byte < 256 for byte in value):
             return bytes(value)
     raise MalformedError(f"{WHAT}: {name}", "hexadecimal digits or a list of bytes", kind_of_value(value))
+
+
+# -- Confidential Containers -----------------------------------------------------------------------------
+
+
+def _containers(public: object, parts: Mapping[str, Any]) -> TpmEvidence:
+    """Read the evidence of a Confidential Containers guest with a TPM: every register's value, and the key alone."""
+    quote = tpm2.parse_quote(_octets(parts.get("message"), "message", text=decode))
+    signature = tpm2.parse_signature(_octets(parts.get("signature"), "signature", text=decode))
+    key = tpm2.parse_key(_octets(public, "ak_public", text=decode))
+    return TpmEvidence(quote, signature, _selected(quote, parts), key, found_in=CONTAINERS)
 
 
 # -- go-tpm-tools --------------------------------------------------------------------------------------

@@ -15,12 +15,12 @@ from carnet_check.errors import EngineDisagreement
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.campaign import verify
-from carnet_check.verification.composition import BondStatus, cases, conjunct_set, judge
 from carnet_check.verification.planning import Request, planned
 from carnet_spec.language import Formula, exists, false, forall, implies
 from carnet_spec.language.composition import Interpretation
 from carnet_spec.language.notation import show
 from carnet_spec.trace import Trace, TraceStep
+from docs._ext.carnet_pages.bond_status import BondStatus, cases, conjunct_set, judge
 from tests.fixtures.composed import Guest, Visitor, composed, inside, invited, let_in, listed, masked, thief
 from tests.unit.model_check.command import FIXTURES, carnet
 

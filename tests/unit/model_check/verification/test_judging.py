@@ -18,11 +18,11 @@ from carnet_check.engines.runner import Listener
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.families import load
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.verification.assumptions import Fall, falls_without
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.checks import possibilities, possible_actions
 from carnet_check.verification.planning import Request, planned
 from carnet_spec.language import Draft, Formula, Goal, Profile, Step, exists, true
+from docs._ext.carnet_pages.dropped_assumptions import Fall, falls_without
 from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, carnet
 from tests.unit.model_check.small import Party, Phase, drafted, first, phase, second, seen, third
 

@@ -101,7 +101,72 @@ def test_the_examples_of_the_draft_are_read() -> None:
     assert by_tag.wrappers == ("a CMW tag in CBOR: CoAP content format 64999",)
 
 
+QUOTED = {"quote": base64.b64encode(QUOTE).decode(), "cc_eventlog": None}
+GUEST = {"runtime-data": {"nonce": "", "tee-pubkey": {}}, "init-data": {"format": "json", "body": ""}}
+SERVICE = {"tee": "tdx", "evidence": url64(in_json(QUOTED)), "runtime_data": {"raw": ""}}
+
+
+def guest(evidence: Any = QUOTED, **additional: Any) -> bytes:
+    """Return a guest's request to a key broker of Confidential Containers."""
+    several = {"primary_evidence": evidence, "additional_evidence": json.dumps(additional) if additional else ""}
+    return in_json({**GUEST, "tee-evidence": several})
+
+
+REQUESTS: dict[str, bytes] = {
+    "of a guest": guest(),
+    "of an older guest": in_json({"tee-pubkey": {}, "tee-evidence": QUOTED}),
+    "of a broker": in_json({"verification_requests": [SERVICE], "policy_ids": ["default"]}),
+    "of an older broker": in_json({**SERVICE, "policy_ids": []}),
+    "of ratsd": in_json({"eat_profile": "", "eat_nonce": "", "cmw": url64(in_json(["a/b", url64(QUOTE)]))}),
+}
+
+
+@pytest.mark.parametrize("whose", REQUESTS)
+def test_evidence_is_appraised_out_of_requests_and_what_they_say_of_it_is_not_believed(whose: str) -> None:
+    appraisal = appraise(REQUESTS[whose], **GIVEN)
+    assert (appraisal.accepted, appraisal.fresh) == (True, True)
+    assert appraisal.layers[0].role is LayerRole.WRAPPER
+    assert appraise(REQUESTS[whose].replace(b"tdx", b"snp"), **GIVEN).accepted
+
+
+def test_what_a_guest_adds_is_appraised_too_and_not_said_to_be_of_its_machine() -> None:
+    roots = {role: (*PLATFORM.anchors.of(role), *pki.world().anchors.of(role)) for role in pki.world().anchors.by_role}
+    given: Any = {"at": pki.AT, "anchors": type(PLATFORM.anchors)({**PLATFORM.anchors.by_role, **roots})}
+    report, certificates = pki.report(pki.world().device.leaf), pki.world().device.chain()
+    devices = GPU_DOCUMENTS["Confidential Containers"]([(report, certificates)])
+    appraisal = appraise(guest(nvidia=devices), **given)
+    assert (appraisal.accepted, set(appraisal.claims)) == (True, {"tdx", "gpu"})
+    assert "not shown to be of one machine" in appraisal.not_compared
+    altered = GPU_DOCUMENTS["Confidential Containers"]([(report[:-1] + b"\0", certificates)])
+    assert appraise(guest(nvidia=altered), **given).failed_step == "gpu.signature"
+    assert appraise(guest(sample={"report_data": ""}), **given).failed_step == "parse"
+    alike = {"x" * 99 + "0": {"device_evidence_list": [1]}, "x" * 99 + "1": devices}
+    assert not appraise(guest(**alike), **given).accepted
+    alone = appraise(guest(nvidia=devices), **given, kind="tdx")
+    assert "other messages of the wrapper not appraised" in alone.not_compared
+
+
 NONE: dict[str, bytes] = {
+    "a guest's request with something beside": in_json({**GUEST, "tee-evidence": QUOTED, "quote": ""}),
+    "a guest's request without evidence": in_json({**GUEST, "tee-evidence": "evidence"}),
+    "a guest's request with evidence of devices as objects": in_json(
+        {"tee-evidence": {"primary_evidence": QUOTED, "additional_evidence": {"nvidia": {}}}}
+    ),
+    "a guest's request with broken evidence of devices": in_json(
+        {"tee-evidence": {"primary_evidence": QUOTED, "additional_evidence": "{"}}
+    ),
+    "a guest's request with a list of devices": in_json(
+        {"tee-evidence": {"primary_evidence": QUOTED, "additional_evidence": "[]"}}
+    ),
+    "a guest's request that says nothing of devices": in_json({"tee-evidence": {"primary_evidence": QUOTED}}),
+    "a guest's request in CBOR": cbor({"tee-evidence": {"quote": QUOTE}}),
+    "a broker's request in CBOR": cbor({"tee": "tdx", "evidence": url64(QUOTE)}),
+    "a broker's request with something beside": in_json({**SERVICE, "quote": ""}),
+    "a broker's request in the other alphabet": in_json({**SERVICE, "evidence": "+/+/"}),
+    "requests of a broker with something beside": in_json({"verification_requests": [SERVICE], "quote": ""}),
+    "requests of a broker that are none": in_json({"verification_requests": [SERVICE, {}]}),
+    "no request": in_json({"verification_requests": []}),
+    "claims with a wrapper and something beside": in_json({"cmw": url64(QUOTE), "quote": ""}),
     "nothing": b"",
     "an empty array": b"[]",
     "an empty object": b"{}",

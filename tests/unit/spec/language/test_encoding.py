@@ -21,8 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carnet_spec.language import *
-from carnet_spec.language.decoding import Decoder, decoded
-from carnet_spec.language.encoding import EFFECTS, FORMAT, GUARD_KINDS, KINDS, Encoder
+from carnet_spec.language.decoding import decoded
+from carnet_spec.language.encoding import AXIOM, EFFECTS, FORMAT, GUARD_KINDS, KINDS, TERM, Decoder, Encoder
 from carnet_spec.language.terms import *
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from tests.fixtures import toy
@@ -115,9 +115,9 @@ TERMS = st.recursive(st.sampled_from([TRUE, FALSE]) | VARIABLES | st.builds(Memb
 def test_a_term_is_decoded_as_it_was(term: Term) -> None:
     """Whatever it names: sorts and symbols of one name that are defined differently, too."""
     write = Encoder()
-    text = write.document({"term": write.term(term)}, sorts=(), symbols=())
+    text = write.document({"term": TERM.write(write, term)}, sorts=(), symbols=())
     content = json.loads(text)
-    assert Decoder(content["sorts"], content["symbols"]).term(content["term"]) == term
+    assert TERM.read(Decoder(content["sorts"], content["symbols"]), content["term"]) == term
 
 
 def test_the_encoding_is_canonical_json_of_its_format() -> None:
@@ -137,7 +137,7 @@ def test_a_change_of_what_is_written_is_a_new_format() -> None:
     light = Symbol("light", (), color, Kind.STATE, mutable=True, role=Role("lamp"), says="what it shows")
     red = Forall((Var("x", color),), Equal(Apply(light, ()), Member(color, "RED")))
     write = Encoder()
-    assert write.document({"axiom": write.axiom(Axiom("red", red))}, sorts=(), symbols=()) == (
+    assert write.document({"axiom": AXIOM.write(write, Axiom("red", red))}, sorts=(), symbols=()) == (
         '{"axiom":{"assumption":"","formula":["forall",[["variable","x","Color"]],'
         '["equal",["apply","light",[]],["member","Color","RED"]]],"name":"red","says":""},'
         '"format":"carnet-protocol/1","sorts":{"Color":{"fresh":false,"members":["RED"],"name":"Color"}},'

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.induction import explain_cti, workbench
+from carnet_check.engines.induction import explain_cti
 from carnet_check.engines.induction.counterexample import SmallModel, Structure, confirmed, counterexample
 from carnet_check.engines.induction.obligations import Obligation, after_updates, obligations
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
@@ -18,6 +18,7 @@ from carnet_check.reserved_symbols import Purpose, stand_in, switch
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import *
 from carnet_spec.language.terms import BOOL, TRUE, Apply, Var
+from tests.proofs import workbench
 from tests.unit.model_check.engines.induction.lessons import Person, draft, knows
 from tests.unit.model_check.small import *
 

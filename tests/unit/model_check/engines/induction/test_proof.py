@@ -22,6 +22,7 @@ from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_command.workers import WorkerPool
 from carnet_spec.language import Claim, Draft, Formula, Invariant, Protocol, Step
 from carnet_spec.language.terms import FALSE
+from tests.proofs import workbench
 from tests.unit.model_check.engines.induction.lessons import draft
 from tests.unit.model_check.small import Body, Party, Phase, drafted, first, last, phase, second, seen, third
 from tests.unit.model_check.steps import see, serve_one
@@ -192,9 +193,9 @@ def _only(protocol: Protocol, names: tuple[str, ...]) -> Protocol:
 
 
 def test_hints_survive_being_written_and_read(general: ProofResult, tmp_path: Path) -> None:
-    known = solver.hints_from(general.answers.values())
+    known = workbench.hints_from(general.answers.values())
     path = tmp_path / "hints" / "main.json"
-    solver.save_hints(known, path)
+    workbench.save_hints(known, path)
     assert solver.decoded(json.loads(path.read_text())) == known
     assert known["step/learn/secrecy"] == ("guard:told", "inv:secrecy", "inv:told_are_honest")
 
@@ -206,7 +207,7 @@ def test_a_bad_hint_costs_time_and_changes_no_verdict(general: ProofResult, hint
 
 
 def test_a_good_hint_is_all_that_is_tried(general: ProofResult) -> None:
-    known = solver.hints_from(general.answers.values())
+    known = workbench.hints_from(general.answers.values())
     again = prove(LESSON, jobs=1, hints=known)
     assert {a.attempt for a in again.answers.values() if known.get(a.id)} == {0}
     assert solver.load_hints(LESSON) == {}

@@ -18,6 +18,7 @@ from carnet_check.loading.families import load
 from carnet_check.obligations import layers, obligations
 from carnet_check.results import Verdict
 from carnet_check.verification.planning import Request, planned
+from tests.proofs import workbench
 from tests.unit.model_check.command import FIXTURES, carnet
 from tests.unit.model_check.engines.induction import lessons
 from tests.unit.model_check.engines.induction.lessons import draft
@@ -39,14 +40,14 @@ def test_only_proofs_by_the_solver_are_remembered_and_the_first_of_each() -> Non
         _answer("unknown", (), outcome=SolverOutcome.UNKNOWN),
         _answer("on sight", (), attempt=-1),
     ]
-    assert solver.hints_from(answers) == {"one": ("inv:x",)}
+    assert workbench.hints_from(answers) == {"one": ("inv:x",)}
 
 
 def test_the_file_is_the_same_whatever_the_order(tmp_path: Path) -> None:
     texts = []
     for number, known in enumerate((KNOWN, dict(reversed(KNOWN.items())))):
         path = tmp_path / str(number) / "main.json"
-        solver.save_hints(known, path)
+        workbench.save_hints(known, path)
         texts.append(path.read_text("utf-8"))
     assert texts[0] == texts[1]
     assert len(texts[0].splitlines()) == 2 + len({"inv:x", "guard:g"}) + len(KNOWN), "a line for each"

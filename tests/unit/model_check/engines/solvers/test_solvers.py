@@ -32,13 +32,13 @@ from carnet_check.errors import UsageError
 from carnet_check.loading.families import load
 from carnet_check.obligations import Obligation, layers, obligations
 from carnet_check.results import Verdict
-from carnet_check.verification import agreement
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Request, planned
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Protocol
 from carnet_spec.language.terms import And, Forall, Implies, Not, Or, Term, Var
+from docs._ext.carnet_pages import obligation_answers
 from tests.unit.model_check.command import TOY, carnet, control
 from tests.unit.model_check.engines.induction.lessons import draft
 
@@ -98,7 +98,7 @@ def test_cvc5_names_the_hypotheses_that_it_used(solver: Prover) -> None:
 
 @both
 def test_they_agree_with_induction_on_every_obligation_of_a_lesson(solver: Prover) -> None:
-    table = agreement.compare_engines(BY_HAND, LESSON, (INDUCTION, solver), 1)
+    table = obligation_answers.compare_engines(BY_HAND, LESSON, (INDUCTION, solver), 1)
     assert len(table) > len(LESSON.actions)
     told = {(each.layer, each.obligation): each.words for each in table}
     wrong = told.pop(("", "step/learn/wrong"))
@@ -133,7 +133,7 @@ def test_they_prove_a_sample_of_gpu_travelling(solver: Prover) -> None:
 @pytest.mark.timeout(1200)
 def test_every_engine_agrees_on_every_obligation_of_a_variant() -> None:
     engines = [each for each in (CVC5, EPROVER) if not each.missing()]
-    table = agreement.compare_engines(SOURCE, SOURCE.protocol("engine-per-holder"), (INDUCTION, *engines), 2)
+    table = obligation_answers.compare_engines(SOURCE, SOURCE.protocol("engine-per-holder"), (INDUCTION, *engines), 2)
     assert {each.code for each in table} == {ExitCode.EXPECTED}
 
 
@@ -174,7 +174,7 @@ def test_a_solver_that_proves_everything_is_noticed() -> None:
     assert [row.verdict for row in rows] == [Verdict.ERROR, Verdict.ERROR]
     assert rows[0].detail.startswith("the engines disagree: wrong proves what induction finds satisfiable: step/")
     assert outcome.exit_code == 5
-    table = agreement.compare_engines(BY_HAND, LESSON, (INDUCTION, Wrong()), 1)
+    table = obligation_answers.compare_engines(BY_HAND, LESSON, (INDUCTION, Wrong()), 1)
     assert [each.obligation for each in table if each.code is ExitCode.VIOLATED] == ["step/learn/wrong"]
 
 
@@ -187,13 +187,13 @@ def test_a_solver_that_finds_everything_satisfiable_is_noticed() -> None:
     outcome = _outcome(TOY, INDUCTION, doubting)
     assert {row.verdict for row in outcome.results if row.claim == "secrecy"} == {Verdict.ERROR}
     assert outcome.exit_code == 5
-    table = agreement.compare_engines(BY_HAND, LESSON, (INDUCTION, doubting), 1)
+    table = obligation_answers.compare_engines(BY_HAND, LESSON, (INDUCTION, doubting), 1)
     assert {each.code for each in table} == {ExitCode.VIOLATED, ExitCode.UNKNOWN}
 
 
 def test_an_engine_that_leaves_obligations_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Wrong, "solve", lambda *_: iter(()))
-    table = agreement.compare_engines(BY_HAND, LESSON, (Wrong(),), 1)
+    table = obligation_answers.compare_engines(BY_HAND, LESSON, (Wrong(),), 1)
     assert {each.words["wrong"] for each in table if "step/learn" in each.obligation} == {"unknown"}
 
 
@@ -201,7 +201,7 @@ def test_an_engine_that_leaves_obligations_out_is_noticed(monkeypatch: pytest.Mo
 def test_the_table_is_printed_and_written(solver: Prover, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "obligations.csv"
     arguments = [TOY, "--engine", "induction", "--engine", solver.name, "--out", str(file), "--every", "--jobs", "1"]
-    assert agreement.main(arguments) == 0
+    assert obligation_answers.main(arguments) == 0
     header, *rows = file.read_text().splitlines()
     assert header.startswith("variant,digest,layer,obligations,texts,engine,version,proved,frame,refuted,unknown")
     assert all(row.startswith(f"main,{load(TOY).family.protocol('main').digest},") for row in rows)

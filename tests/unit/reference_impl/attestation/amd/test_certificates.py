@@ -189,6 +189,7 @@ CLOUD_KEY = endorsement(kind=KeyKind.VLEK)
 ALL = (LEAF, AUTHORITY, ROOT)
 GUIDS = (certificates.VCEK.bytes, ASK.bytes, ARK.bytes)
 TABLE = certificate_table([(guid, der(each)) for guid, each in zip(GUIDS, ALL, strict=True)])
+PEM_TABLE = certificate_table([(guid, pem(each)) for guid, each in zip(GUIDS, ALL, strict=True)])
 OTHER = bytes(range(16))
 
 
@@ -202,8 +203,22 @@ OTHER = bytes(range(16))
         base64.b64encode(pem(*ALL)),
         TABLE,
         TABLE + bytes(4096),
+        PEM_TABLE,
+        base64.b64encode(PEM_TABLE),
+        certificate_table([(GUIDS[0], pem(LEAF)), (GUIDS[1], der(AUTHORITY)), (GUIDS[2], pem(ROOT))]),
     ],
-    ids=["PEM", "DER", "hexadecimal", "base64", "base64 of PEM", "table", "table in a page"],
+    ids=[
+        "PEM",
+        "DER",
+        "hexadecimal",
+        "base64",
+        "base64 of PEM",
+        "table",
+        "table in a page",
+        "table of PEM",
+        "table of PEM in base64",
+        "table of both",
+    ],
 )
 def test_the_same_certificates_come_out_of_every_form(data: bytes) -> None:
     assert parse_certificates(data) == ALL
@@ -241,6 +256,8 @@ MALFORMED_FILES = {
     "a table without an end": TABLE[:71],
     "a table with entries alone": certificate_table([(OTHER, b"")] * 1)[:24],
     "a table that ends in an entry": TABLE[:30],
+    "a table of PEM that is cut short": PEM_TABLE[:-40],
+    "a table with PEM that is none": certificate_table([(certificates.VCEK.bytes, b"-----BEGIN CERTIFICATE-----")]),
     "a table of other things": certificate_table([(OTHER, b"no certificate")]),
     "a table with too many entries": certificate_table([(bytes([n]) * 16, b"") for n in range(1, MOST_ENTRIES + 2)]),
     "a table with two of a kind": certificate_table(

@@ -7,13 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from carnet_ref.attestation.amd.certificates import KeyKind
+from carnet_ref.attestation import appraise
+from carnet_ref.attestation.amd.certificates import ASK, KeyKind
+from carnet_ref.attestation.amd.certificates import VCEK as VCEK_GUID
 from carnet_ref.attestation.amd.evidence import (
     AZURE,
     CONTAINER,
     CONTAINERS,
     HCL,
     JSON,
+    KERNEL,
     MESSAGE,
     VTPM,
     SnpEvidence,
@@ -21,10 +24,12 @@ from carnet_ref.attestation.amd.evidence import (
     user_data,
 )
 from carnet_ref.attestation.amd.report import Product
+from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.wire import MalformedError
 from tests.fixtures.dstack_envelopes import in_packs, in_scale
-from tests.fixtures.simulated_quotes import QUOTE
+from tests.fixtures.simulated_quotes import NOW as SIMULATED
+from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_snp import (
     KINDS,
     NOW,
@@ -32,6 +37,7 @@ from tests.fixtures.simulated_snp import (
     RUNTIME,
     amd,
     appraised,
+    certificate_table,
     chain,
     changed,
     der,
@@ -153,6 +159,8 @@ MALFORMED = {
     "JSON of Azure's first version with numbers that are no bytes": alone(quote={}, report=[256], vcek=""),
     "JSON of Azure without a key": document("az-snp", hcl_report=text(hcl())),
     "JSON of Azure with a report alone": document("az-snp", hcl_report=text(REPORT), vcek=text(chain())),
+    "JSON of the kernel with a report twice": alone(outblob=text(REPORT), attestation_report=text(REPORT)),
+    "JSON of the kernel with another report": alone(outblob=text(QUOTE), provider="sev_guest"),
     "JSON with a name twice": b'{"platform": "snp", "platform": "snp"}',
     "JSON that is cut short": document(attestation_report=text(REPORT))[:-1],
 }
@@ -184,6 +192,24 @@ def test_azures_evidence_is_read_in_each_version_with_and_without_its_platform(n
     found = parse_evidence(document("az-snp", **evidence) if wrapped else alone(**evidence))
     key = pem(endorsement()) if "0" in name else chain()
     assert found == SnpEvidence(REPORT, key, RUNTIME, HCL, AZURE, (VTPM,))
+
+
+def kernel(provider: str = "sev_guest\n", **changes: Any) -> bytes:
+    """Return a report of Linux's configfs-tsm, as Veraison's ratsd writes it."""
+    pairs = [(VCEK_GUID.bytes, pem(endorsement())), (ASK.bytes, pem(amd().authority(KeyKind.VCEK)))]
+    named = {"provider": provider, "outblob": url_text(REPORT), "auxblob": url_text(certificate_table(pairs))}
+    return alone(**named | changes)
+
+
+def test_a_report_of_the_kernel_is_read_with_the_certificates_beside_it() -> None:
+    found = parse_evidence(kernel())
+    assert (found.report, found.found_in) == (REPORT, KERNEL)
+    assert appraise(kernel(), at=NOW, anchors=amd().anchors).accepted
+    assert parse_evidence(kernel(auxblob="")).certificates is None
+    quote = kernel("tdx_guest\n", outblob=url_text(QUOTE), auxblob="")
+    assert appraise(quote, at=SIMULATED, anchors=PLATFORM.anchors).accepted
+    assert kind_of(kernel("arm_cca_guest")).startswith("an object with")
+    assert appraise(kernel("tdx_guest"), at=NOW).failed_step == "parse"
 
 
 def table(product: Product = Product.MILAN, kind: KeyKind = KeyKind.VCEK) -> list[dict[str, Any]]:

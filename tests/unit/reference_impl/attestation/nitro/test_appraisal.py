@@ -16,6 +16,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_command.errors import UsageError
+from carnet_ref.attestation import appraise
 from carnet_ref.attestation.appraisal import Anchors, Appraisal, default_anchors, unparsable
 from carnet_ref.attestation.kinds import NITRO_DOCUMENT, NITROTPM_DOCUMENT, kind_of
 from carnet_ref.attestation.nitro.appraisal import (
@@ -31,6 +32,7 @@ from carnet_ref.wire import MalformedError
 from tests.fixtures import nitro_documents as nitro
 from tests.fixtures.cbor_encoding import Raw, Tag, cbor, indefinite, sign1
 from tests.fixtures.command_words import attest, found, written
+from tests.fixtures.dstack_envelopes import in_packs, in_scale
 from tests.fixtures.nitro_documents import AT, MADE, NONCE, PUBLIC_KEY, USER_DATA, der, document, fields, path, register
 from tests.fixtures.nvidia_pki import issue
 
@@ -137,6 +139,25 @@ def test_no_change_of_a_few_bytes_is_accepted() -> None:
                     changed.insert(place, draw.randrange(256))
         if bytes(changed)[: len(whole)] != whole:
             assert not appraised(bytes(changed)).accepted, bytes(changed).hex()
+
+
+def in_json(envelope: bytes) -> bytes:
+    """Return what dstack's guest agent answers."""
+    return json.dumps({"attestation": envelope.hex()}).encode()
+
+
+@pytest.mark.parametrize("form", [in_scale, in_packs, lambda *given: in_json(in_scale(*given))])
+@pytest.mark.parametrize("platform", [2, 4])
+def test_a_document_counts_in_an_envelope_of_dstack_as_alone(form: Any, platform: int) -> None:
+    whole = form(document(), (), platform)
+    appraisal = appraise(whole, at=AT, anchors=nitro.anchors(), nonce=NONCE)
+    assert (appraisal.accepted, appraisal.fresh, appraisal.steps[0].id) == (True, True, "document")
+    assert appraisal.claims == appraised(document()).claims
+    altered = bytearray(document())
+    altered[-1] ^= 1
+    assert appraise(form(bytes(altered), (), platform), at=AT, anchors=nitro.anchors()).failed_step == "signature"
+    other = appraise(form(document(), (), 0), at=AT, anchors=nitro.anchors(), kind="nitro")
+    assert (other.failed_step, "the evidence of the platform tdx" in other.steps[-1].detail) == ("parse", True)
 
 
 def test_bytes_behind_a_document_are_not_believed_and_said(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Reference values and OCSP replies: each defect is named, what is used is what was signed, and nothing is fetched."""
 
+import base64
 import contextlib
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from carnet_ref.attestation import appraise
 from carnet_ref.attestation.appraisal import AnchorRole, Appraisal
+from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.nvidia import ocsp as nvidia_ocsp
 from carnet_ref.attestation.nvidia.ocsp import RevocationError, check_not_revoked, parse_ocsp
 from carnet_ref.attestation.nvidia.rim import LARGEST, RimKind, appraise_rim, parse_rim
@@ -49,6 +53,28 @@ def test_a_good_rim_is_accepted_and_says_what_it_is_about() -> None:
     assert appraisal.claims == {"version": pki.DRIVER, "product": "GH100", "active": list(pki.DRIVER_INDICES)}
     assert parse_rim(GOOD).kind is RimKind.DRIVER
     assert parse_rim(W.rims()[1]).kind is RimKind.VBIOS
+
+
+def answer(document: bytes = GOOD, **changes: Any) -> bytes:
+    """Return what NVIDIA's RIM service answers; its digest is not looked at."""
+    named = {"id": "NV_GPU_DRIVER_GH100_1", "rim_format": "SWID", "sha256": "", "request_id": ""}
+    return json.dumps(named | {"rim": base64.b64encode(document).decode()} | changes).encode()
+
+
+@pytest.mark.parametrize("written", [answer, base64.b64encode], ids=["an answer of the service", "base64"])
+def test_a_rim_counts_the_same_however_it_is_written(written: Callable[[bytes], bytes]) -> None:
+    assert appraised(written(GOOD)) == appraised(GOOD)
+    assert appraise(written(GOOD), at=pki.AT, anchors=W.anchors).accepted
+    altered = _swap(VALUE, VALUE.swapcase().replace("A", "B", 1))()
+    assert appraised(written(altered)).failed_step == appraised(altered).failed_step == "signature"
+    assert appraised(written(GOOD[:-1])).failed_step == "parse"
+
+
+@pytest.mark.parametrize("rim", [None, 5, "", "no base64!", base64.b64encode(b"{}").decode()])
+def test_an_answer_of_the_service_without_a_rim_is_refused(rim: object) -> None:
+    appraisal = appraised(answer(rim=rim))
+    assert appraisal.failed_step == "parse"
+    assert kind_of(answer(rim=rim)) == "an answer of NVIDIA's RIM service"
 
 
 VALUE = pki.measurement(9).hex()

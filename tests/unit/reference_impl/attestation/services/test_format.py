@@ -14,6 +14,7 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation.appraisal import Anchors, Appraisal, anchors_from_pem, default_anchors
 from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionValues, appraise_files
 from carnet_ref.attestation.intel.collateral import TcbStatus
+from carnet_ref.attestation.kinds import NRAS_TOKEN, known_kind
 from carnet_ref.attestation.services.format import FORMAT
 from carnet_ref.attestation.services.issuers import DEFAULT_STEPS, POLICY_FORM, Policy
 from carnet_ref.wire import MalformedError
@@ -111,6 +112,44 @@ def test_the_token_about_all_without_the_others_says_that_they_are_not_shown() -
 
 SPLIT = json.loads(bundle())
 OTHERS = json.loads(bundle(key=OTHER_EC_KEY))
+TOOLS: dict[str, Any] = {
+    "nvattest": {"detached_eat": SPLIT, "claims": [{"measres": "success"}], "result_code": 0, "result_message": "Ok"},
+    "the Python SDK": [["JWT", "e30.e30.AAAA"], {"REMOTE_GPU_CLAIMS": SPLIT}],
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_bundle_counts_the_same_in_what_nvidias_tools_write_around_it(tool: str) -> None:
+    whole = json.dumps(TOOLS[tool]).encode()
+    assert known_kind(whole) == NRAS_TOKEN
+    appraisal = appraised(whole, nonce=NONCE)
+    assert (appraisal.accepted, appraisal.steps[0].id) == (True, "document")
+    assert appraisal.claims == appraised(bundle()).claims
+    assert appraisal.appraised_by == appraised(bundle()).appraised_by
+    strangers = whole.replace(SPLIT[1]["GPU-1"].encode(), OTHERS[1]["GPU-1"].encode())
+    assert appraised(strangers).failed_step == "signature"
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        {"detached_eat": {}},
+        {"detached_eat": [SPLIT[0]]},
+        [["JWT", ""], {"REMOTE_GPU_CLAIMS": SPLIT, "REMOTE_SWITCH_CLAIMS": SPLIT}],
+        [["JWT", ""], {"REMOTE_GPU_CLAIMS": SPLIT, "LOCAL_GPU_CLAIMS": SPLIT[0][1]}],
+        [["JWT", ""], {"REMOTE_GPU_CLAIMS": [["JWT", ""], {"REMOTE_GPU_CLAIMS": SPLIT}]}],
+    ],
+)
+def test_of_several_results_none_is_chosen(around: Any) -> None:
+    assert appraised(json.dumps(around).encode()).failed_step == "parse"
+
+
+def test_a_token_that_nobody_signed_is_said_to_be_so() -> None:
+    header, claims, _ = SPLIT[0][1].split(".")
+    unsigned = json.dumps({"detached_eat": [["JWT", f"{header}.{claims}."], SPLIT[1]]}).encode()
+    assert "nobody stands for what it says" in appraised(unsigned).steps[-1].detail
+
+
 BAD_BUNDLES: dict[str, tuple[Any, str]] = {
     "a device left out": ([SPLIT[0], {"GPU-0": SPLIT[1]["GPU-0"]}], "devices"),
     "a device more": ([SPLIT[0], {**SPLIT[1], "GPU-2": SPLIT[1]["GPU-1"]}], "devices"),

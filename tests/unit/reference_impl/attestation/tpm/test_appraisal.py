@@ -418,6 +418,42 @@ def test_a_key_that_only_came_with_the_quote_is_refused_until_it_is_given() -> N
     assert appraised(alone, ak=tpm.pem(OTHER)).failed_step == "ak"
 
 
+def containers(**changes: Any) -> dict[str, Any]:
+    """Return the evidence of a Confidential Containers guest with a TPM."""
+    values = registers(which=range(24))
+    message = tpm.quote(values)
+    parts = {"message": tpm.text64(message), "signature": tpm.text64(tpm.signature(message))}
+    quoted = {**parts, "pcrs": [value.hex() for value in values.values()]}
+    der = tpm.rsa_key().public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return {"ak_public": tpm.text64(der), "tpm_quote": {**quoted, **changes}}
+
+
+def test_the_evidence_of_confidential_containers_is_read_and_its_key_is_not_believed() -> None:
+    alone = containers()
+    assert known_kind(json.dumps(alone).encode()) == TPM_DOCUMENT
+    assert appraised(alone).failed_step == "ak"
+    given = appraised(alone, ak=KEY, nonce=NONCE, policy=replace(DEFAULT_POLICY, pcrs={4: frozenset({registers()[4]})}))
+    assert (given.accepted, given.fresh) == (True, True)
+    assert appraised({**alone, "ak_public": "AAAA"}, ak=KEY).failed_step == "parse"
+    assert appraised({**alone, "hcl_report": ""}, ak=KEY).failed_step == "parse"
+
+
+@pytest.mark.parametrize(
+    ("changes", "step"),
+    [
+        ({"message": tpm.text64(tpm.quote(nonce=b"another"))}, "signature"),
+        ({"signature": tpm.text64(tpm.signature(b"another"))}, "signature"),
+        ({"pcrs": ["00" * 32] * 24}, "pcr-digest"),
+        ({"pcrs": ["00" * 32] * 25}, "parse"),
+        ({"pcrs": {}}, "parse"),
+        ({"message": "?"}, "parse"),
+        ({"signature": []}, "parse"),
+    ],
+)
+def test_another_quote_of_confidential_containers_is_refused(changes: dict[str, Any], step: str) -> None:
+    assert appraised(containers(**changes), ak=KEY).failed_step == step
+
+
 @pytest.mark.parametrize(
     ("changes", "step"),
     [

@@ -1,23 +1,24 @@
 """A tool for authors of proofs: the failing obligations, and why they fail, on one screen.
 
-``python -m carnet_check.engines.induction.workbench gpu-travelling --only 'rekey.*/key-isolation' --cti 2``
+``python -m tests.proofs.workbench gpu-travelling --only 'rekey.*/key-isolation' --cti 2``
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from carnet_check.engines.induction.counterexample import counterexample
 from carnet_check.engines.induction.induction import ProofResult, fewest_axioms_first, prove
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Workers
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.solver import hints_from, place_of, save_hints
+from carnet_check.engines.proving.solver import Hints, place_of
 from carnet_check.loading.families import load
 from carnet_spec.language import Protocol, Threat
 
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m carnet_check.engines.induction.workbench")
+    parser = argparse.ArgumentParser(prog="python -m tests.proofs.workbench")
     parser.add_argument("protocol", help="a registered id, path.py[:name] or module:name")
     parser.add_argument("--variant", default="")
     parser.add_argument("--without", default="", metavar="D,…", help="defences to remove")
@@ -82,6 +83,26 @@ def _save(results: Sequence[ProofResult]) -> None:
     path = Path(str(place_of(results[0].protocol)))
     save_hints(hints, path)
     _say(f"{len(hints)} hints in {path}")
+
+
+def hints_from(answers: Iterable[SolverAnswer]) -> Hints:
+    """Return the hints that these answers give; the first answer to an obligation counts."""
+    found: dict[str, tuple[str, ...]] = {}
+    for answer in answers:
+        if answer.attempt >= 0 and answer.outcome == "proved":
+            found.setdefault(answer.id, answer.core)
+    return found
+
+
+def save_hints(hints: Hints, path: Path) -> None:
+    """Write ``hints`` to ``path``, one obligation to a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = sorted({name for hint in hints.values() for name in hint})
+    place = {name: number for number, name in enumerate(names)}
+    cores = [f"{json.dumps(id)}: {json.dumps(sorted(place[name] for name in hints[id]))}" for id in sorted(hints)]
+    listed = ",\n".join(json.dumps(name) for name in names)
+    body = ",\n".join(cores)
+    path.write_text(f'{{"names": [\n{listed}],\n"cores": {{\n{body}}}}}\n', encoding="utf-8")
 
 
 def _report(result: ProofResult, options: argparse.Namespace) -> None:

@@ -1,7 +1,7 @@
 """A tool that compares all engines: a table of their answers to each obligation, and whether two disagree.
 
-``python -m carnet_check.verification.agreement gpu-travelling --out agreement.csv`` asks every engine that answers
-obligations. Exit code 1: one proves what another finds satisfiable; 3: something is unknown.
+``python -m docs._ext.carnet_pages.obligation_answers gpu-travelling --out agreement.csv`` asks every engine that
+answers obligations. Exit code 1: one proves what another finds satisfiable; 3: something is unknown.
 """
 
 from __future__ import annotations
