@@ -137,6 +137,8 @@ def premises(body: Term) -> list[Term]:
             return [Exists(bound, premise) for premise in premises(inner)]
         case And(parts):
             return [premise for part in parts for premise in premises(part)]
+        case Implies(_, terms.Truth(False)):  # another way to write "not"
+            return []
         case Implies(premise, conclusion):
             return [premise, *(And((premise, inner)) for inner in premises(conclusion))]
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,9 @@ from carnet_spec.language.terms import (
 from tests.oracle.recipe import ActionRecipe, GuardRecipe, Params, UpdateRecipe
 from tests.oracle.vocabulary import HONEST, THIEF, VARIABLES, Scope, Words, draw_in
 
+again = functools.lru_cache(10_000)
+"""Keeps a strategy for the next draw with the same arguments: Hypothesis looks at each one before it draws from it."""
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -47,6 +51,7 @@ class Reading:
         return [symbol for symbol in self.symbols if not symbol.is_relation]
 
 
+@again
 @st.composite
 def individuals(draw: st.DrawFn, reading: Reading, sort: Sort, scope: Scope, depth: int = 1) -> Term | None:
     """Draw a term of ``sort``; none, if nothing in scope has that sort."""
@@ -61,6 +66,7 @@ def individuals(draw: st.DrawFn, reading: Reading, sort: Sort, scope: Scope, dep
     return draw(draw_in(simple)) if simple else None
 
 
+@again
 @st.composite
 def applications(draw: st.DrawFn, reading: Reading, symbol: Symbol, scope: Scope, depth: int = 1) -> Apply | None:
     """Draw ``symbol`` applied to something; none, if something is missing."""
@@ -69,6 +75,7 @@ def applications(draw: st.DrawFn, reading: Reading, symbol: Symbol, scope: Scope
     return Apply(symbol, tuple(present)) if len(present) == len(args) else None
 
 
+@again
 @st.composite
 def atoms(draw: st.DrawFn, reading: Reading, scope: Scope, sign: bool = True) -> Term | None:
     """Draw a fact or an equality."""
@@ -82,6 +89,7 @@ def atoms(draw: st.DrawFn, reading: Reading, scope: Scope, sign: bool = True) ->
     return draw(applications(reading, draw(draw_in(relations)), scope)) if relations else None
 
 
+@again
 @st.composite
 def literals(draw: st.DrawFn, reading: Reading, scope: Scope, sign: bool = True) -> Term | None:
     """Draw an atom or its denial."""
@@ -90,6 +98,7 @@ def literals(draw: st.DrawFn, reading: Reading, scope: Scope, sign: bool = True)
     return Not(atom) if denied and atom is not None else atom
 
 
+@again
 @st.composite
 def formulas(
     draw: st.DrawFn, reading: Reading, sorts: Sequence[Sort], scope: Scope, depth: int = 2, sign: bool = True
@@ -114,6 +123,7 @@ def formulas(
     return And((first, second)) if kind == "and" else Or((first, second))
 
 
+@again
 @st.composite
 def _bound(draw: st.DrawFn, sorts: Sequence[Sort], scope: Scope) -> Var:
     """Draw a variable that may hide one of its sort, and once in a while has the name of one of another sort."""
@@ -123,6 +133,7 @@ def _bound(draw: st.DrawFn, sorts: Sequence[Sort], scope: Scope) -> Var:
     return Var(draw(draw_in([name for name in VARIABLES if confusing or name not in others])), sort)
 
 
+@again
 @st.composite
 def closed_formulas(draw: st.DrawFn, reading: Reading, sorts: Sequence[Sort], depth: int = 2) -> Term | None:
     """Draw a formula without free variables."""
@@ -157,6 +168,7 @@ def update_reading(words: Words, daring: bool, deduced: bool = False) -> Reading
     return Reading(symbols, undeniable=frozenset(() if daring else words.derived))
 
 
+@again
 @st.composite
 def parameters(draw: st.DrawFn, words: Words, least: int = 0, most: int = 3) -> Params:
     """Draw parameters with names of their own."""
@@ -237,6 +249,7 @@ def additions(draw: st.DrawFn, below: Words, words: Words, base: ActionRecipe) -
     )
 
 
+@again
 @st.composite
 def _guards(
     draw: st.DrawFn, words: Words, params: Params, daring: bool, defence: str | None, written: Written
@@ -252,6 +265,7 @@ def _guards(
     return found
 
 
+@again
 @st.composite
 def _tags(draw: st.DrawFn, defence: str | None) -> tuple[str | None, str | None]:
     """Draw whether a part exists always, only with the defence, or only without."""
@@ -294,6 +308,7 @@ def _giving_back(draw: st.DrawFn, used: Symbol, params: Params, fresh: Params) -
     return UpdateRecipe(Effect.REMOVE, Apply(used, (var,)))
 
 
+@again
 @st.composite
 def _update(draw: st.DrawFn, words: Words, params: Params, symbol: Symbol, daring: bool) -> UpdateRecipe | None:
     reading = update_reading(words, daring, deduced=symbol in words.derived)
@@ -320,6 +335,7 @@ def _update(draw: st.DrawFn, words: Words, params: Params, symbol: Symbol, darin
     return None if value is None else UpdateRecipe(Effect.ASSIGN, place, value, condition, tuple(each))
 
 
+@again
 @st.composite
 def _conditions(draw: st.DrawFn, reading: Reading, words: Words, scope: Params) -> Term | None:
     """Draw a condition of an update: a fact of the state, mostly, so that one step prepares another."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
@@ -35,7 +37,18 @@ VARIABLES = ("x", "y", "key", "key1", "each_party", "c0")
 HONEST, THIEF = Role("party"), Role("thief", honest=False)
 
 Scope = tuple[Var, ...]
-draw_in = st.sampled_from
+Option = TypeVar("Option")
+
+
+def draw_in(options: Sequence[Option]) -> st.SearchStrategy[Option]:
+    """Draw one of some options."""
+    return _sampled(tuple(options), tuple(map(type, options)))
+
+
+@functools.lru_cache(10_000)
+def _sampled(options: tuple[Option, ...], kinds: tuple[type, ...]) -> st.SearchStrategy[Option]:
+    """Return the strategy, which Hypothesis looks at once; options of other ``kinds`` may be equal, as 0 and False."""
+    return st.sampled_from(options)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -357,13 +357,16 @@ WEAKNESSES = {
     "a repeated IV": ("sender-iv-monotonic",),
     "planted code": ("received-count", "code-reupload", "code-read-back", "fence"),
 }
+SOON = 11
+"""A seed from which planted code is found in some twenty runs; from most, it takes a few hundred."""
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("lacking", WEAKNESSES.values(), ids=WEAKNESSES)
 def test_the_machine_finds_what_it_looks_for(lacking: tuple[str, ...]) -> None:
     class Weak(SealedCustody):
         off = frozenset(lacking)
 
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(Weak, settings=settings(SAMPLE, max_examples=4_000))
+        run_state_machine_as_test(
+            seed(SOON)(Weak), settings=settings(SAMPLE, derandomize=False, database=None, max_examples=4_000)
+        )

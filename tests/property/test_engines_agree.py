@@ -27,6 +27,7 @@ from carnet_spec.language import Action, Eventually, Given, GuardKind, Protocol
 from carnet_spec.language.lints.shape import hasty_reads
 from carnet_spec.language.terms import Equal, Exists, Var, conjunction
 from carnet_spec.trace import Trace
+from tests.fixtures.interpreted import interpreted
 from tests.fixtures.spin import SMALL, needs_spin, verified
 from tests.fixtures.thorough import share
 from tests.fixtures.tla import Visited, visited
@@ -37,23 +38,26 @@ TOO_MANY = 250
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(100))
 
 
-def _explored(
-    sample: random_protocols.Sample, engine: str, *, reduction: bool, stop_at_first: bool = False
-) -> Exploration:
+def _explored(sample: random_protocols.Sample, *, reduction: bool, stop_at_first: bool = False) -> Exploration:
     return explore(
         sample.protocol,
         sample.instance,
         invariants=sample.invariants,
         goals=sample.goals,
-        engine=engine,
         reduction=reduction,
         stop_at_first=stop_at_first,
-        caps=Caps(states=TOO_MANY if engine == "interpreter" else None),
     )
 
 
 def _judged(sample: random_protocols.Sample) -> Exploration:
-    judged = _explored(sample, "interpreter", reduction=False)
+    judged = interpreted(
+        sample.protocol,
+        sample.instance,
+        invariants=sample.invariants,
+        goals=sample.goals,
+        stop_at_first=False,
+        caps=Caps(states=TOO_MANY),
+    )
     assume(judged.complete)
     return judged
 
@@ -70,7 +74,7 @@ def _lengths(sample: random_protocols.Sample, traces: Mapping[str, Trace]) -> di
 @given(random_protocols.samples())
 def test_without_reduction_the_engines_agree_in_every_number(sample: random_protocols.Sample) -> None:
     judged = _judged(sample)
-    compiled = _explored(sample, "compiled", reduction=False)
+    compiled = _explored(sample, reduction=False)
     assert compiled.complete
     assert (compiled.states, compiled.transitions, compiled.depth) == (
         judged.states,
@@ -86,7 +90,7 @@ def test_without_reduction_the_engines_agree_in_every_number(sample: random_prot
 @given(random_protocols.samples())
 def test_reductions_lose_nothing(sample: random_protocols.Sample) -> None:
     judged = _judged(sample)
-    reduced = _explored(sample, "compiled", reduction=True)
+    reduced = _explored(sample, reduction=True)
     assert reduced.complete
     assert reduced.states <= judged.states
     assert _lengths(sample, reduced.violations) == _lengths(sample, judged.violations)
@@ -101,7 +105,7 @@ def test_reductions_lose_nothing(sample: random_protocols.Sample) -> None:
 def test_joining_memos_loses_nothing(sample: random_protocols.Sample) -> None:
     judged = _judged(sample)
     with patch.multiple(SEARCH, SAMPLE=2, CHUNK=3, WORTHWHILE=1.1):  # as if it were large
-        joined = _explored(sample, "compiled", reduction=False)
+        joined = _explored(sample, reduction=False)
     assert (joined.states, joined.transitions, joined.fired) == (judged.states, judged.transitions, judged.fired)
     assert _lengths(sample, joined.violations) == _lengths(sample, judged.violations)
     assert _lengths(sample, joined.goals) == _lengths(sample, judged.goals)
@@ -111,7 +115,7 @@ def test_joining_memos_loses_nothing(sample: random_protocols.Sample) -> None:
 @given(random_protocols.samples())
 def test_the_first_violation_found_is_a_shortest_one_and_replays(sample: random_protocols.Sample) -> None:
     judged = _judged(sample)
-    first = _explored(sample, "compiled", reduction=True, stop_at_first=True)
+    first = _explored(sample, reduction=True, stop_at_first=True)
     assert bool(first.violations) == bool(judged.violations)
     if judged.violations:
         shortest = min(_lengths(sample, judged.violations).values())
@@ -133,12 +137,10 @@ relaxed_exports = settings(
 
 
 def _judged_export(sample: random_protocols.Sample) -> Exploration:
-    judged = explore(
+    judged = interpreted(
         sample.protocol,
         sample.instance,
         invariants=sample.invariants,
-        engine="interpreter",
-        reduction=False,
         caps=Caps(states=TOO_MANY_EXPORTED),
         stop_at_first=False,
     )
@@ -215,19 +217,16 @@ def test_one_state_stands_for_as_many_as_there_are_without_symmetry(
 @relaxed_symmetry
 @given(random_protocols.alike_samples())
 def test_symmetry_finds_the_shortest_traces_that_the_interpreter_finds(sample: random_protocols.Sample) -> None:
-    judged, found = (
-        explore(
-            sample.protocol,
-            sample.instance,
-            invariants=sample.invariants,
-            goals=sample.goals,
-            engine=engine,
-            caps=Caps(states=250 if engine == "interpreter" else None),
-            stop_at_first=False,
-        )
-        for engine in ("interpreter", "compiled")
+    judged = interpreted(
+        sample.protocol,
+        sample.instance,
+        invariants=sample.invariants,
+        goals=sample.goals,
+        caps=Caps(states=250),
+        stop_at_first=False,
     )
     assume(judged.complete)
+    found = _explored(sample, reduction=True)
     rules = {action.name for action in sample.protocol.actions if action.deduction}
     for mine, its in ((found.violations, judged.violations), (found.goals, judged.goals)):
         assert random_protocols.lengths(mine, rules) == random_protocols.lengths(its, rules)

@@ -11,7 +11,6 @@ import z3
 from hypothesis import HealthCheck, Phase, assume, find, given, settings
 from hypothesis import strategies as st
 
-from carnet_check.engines.explicit import explore
 from carnet_check.engines.exploration import Caps
 from carnet_check.engines.induction import SolverOutcome, houdini, prove
 from carnet_check.engines.induction.counterexample import Structure, counterexample
@@ -23,6 +22,7 @@ from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Action, Claim, Draft, Effect, Instance, Invariant, Protocol, Symbol, Term, Update
 from carnet_spec.language.decoding import decoded
 from carnet_spec.language.terms import TRUE, Equal, Exists, Forall, IfThenElse, Not, Var, subterms
+from tests.fixtures.interpreted import interpreted
 from tests.fixtures.thorough import share
 from tests.property import random_protocols
 from tests.property.random_protocols import KEY, PARTY, PHASE, SYMBOLS, Sample, samples
@@ -267,9 +267,7 @@ def _claiming(sample: Sample) -> Protocol:
 
 
 def _violated(sample: Sample) -> set[str]:
-    found = explore(
-        sample.protocol, sample.instance, invariants=sample.invariants, engine="interpreter", caps=Caps(states=200)
-    )
+    found = interpreted(sample.protocol, sample.instance, invariants=sample.invariants, caps=Caps(states=200))
     return set(found.violations)
 
 

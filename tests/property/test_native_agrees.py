@@ -171,11 +171,14 @@ def test_protocols_are_explored_as_far_however_late_places_get_bits(
 
 
 class Restless(SEARCH.NativeSearch):  # type: ignore[name-defined,misc]  # its module is imported by name
-    """Compiles the model anew before each chunk."""
+    """Compiles the model anew before each chunk of which states are left out."""
+
+    replaced = 0
 
     def _expand(self, begin: int, end: int) -> int:
-        if self._machine is not None:
+        if self._machine is not None and not self._idle.isdisjoint(range(begin, end)):
             self._replace()
+            Restless.replaced += 1
         return int(super()._expand(begin, end))
 
 
@@ -190,6 +193,7 @@ def test_what_is_left_out_of_a_level_stays_so_when_the_model_is_compiled_anew() 
         )
     assert said(protocol, found) == said(protocol, expected)
     assert expected.reduction["states_dominated"]
+    assert Restless.replaced
 
 
 @relaxed

@@ -33,6 +33,7 @@ from carnet_check.verification.checks import enabling_goal
 from carnet_spec.language import Goal, Invariant
 from carnet_spec.language.terms import Exists, conjunction, negation
 from carnet_spec.trace import Trace
+from tests.fixtures.interpreted import interpreted
 from tests.fixtures.local_places import Here
 from tests.property.random_protocols import Sample, alike_samples, samples
 from tests.property.rich_protocols import rich_samples
@@ -88,9 +89,7 @@ def _steps(of: Sample) -> Iterator[Goal]:
     return map(enabling_goal, of.protocol.actions)
 
 
-def explored(
-    of: Sample, engine: str = "compiled", packed: Search = PackedSearch, reduction: bool = True
-) -> Exploration:
+def explored(of: Sample, packed: Search = PackedSearch, reduction: bool = True) -> Exploration:
     return explore(
         of.protocol,
         of.instance,
@@ -98,7 +97,6 @@ def explored(
         goals=of.goals,
         stop_at_first=False,
         caps=Caps(states=TOO_MANY),
-        engine=engine,
         packed=packed,
         reduction=reduction,
     )
@@ -116,7 +114,10 @@ def found(of: Sample, exploration: Exploration) -> tuple[dict[str, int], dict[st
 
 def compared(of: Sample) -> Counter[str]:
     """Hold everything that explores against the interpreter's own search; return what was counted."""
-    truth = explored(of, engine="interpreter")
+    caps = Caps(states=TOO_MANY)
+    truth = interpreted(
+        of.protocol, of.instance, invariants=of.invariants, goals=of.goals, caps=caps, stop_at_first=False
+    )
     if not truth.complete:
         return Counter({"too large": 1})
     counts = Counter({"protocols": 1, "states": truth.states})

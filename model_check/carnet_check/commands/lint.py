@@ -16,6 +16,7 @@ import click
 from carnet_check.commands import common
 from carnet_check.errors import InvalidSpecificationError
 from carnet_check.loading.families import Source, files_about, files_of, load, place_of
+from carnet_check.loading.importing import specification_errors
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import require_apart, require_writable_file, write_json
 from carnet_command.printable import printable_values
@@ -64,7 +65,8 @@ def findings_of(reference: str) -> list[LintFinding]:
         return found
     try:
         source = load(reference)
-        found = [*_complaints(source, shown)]
+        with specification_errors(reference):
+            found = [*_complaints(source, shown)]
         for variant in source.family.variants:
             source.sound(variant)
     except InvalidSpecificationError as error:

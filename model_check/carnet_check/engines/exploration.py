@@ -6,6 +6,7 @@ from the engine, through worker processes, to the reports.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,7 @@ from carnet_check.loading.extent import Explored, fixed_in_words
 from carnet_check.loading.scope import Scope
 from carnet_command.text import counted
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Profile
-from carnet_spec.language.terms import And, Forall, Implies, Term, Var, conjunction
+from carnet_spec.language.terms import And, Forall, Implies, Term, Truth, Var, conjunction
 from carnet_spec.trace import Trace
 
 
@@ -307,8 +308,14 @@ class Coverage:
 
     @property
     def reduction(self) -> Mapping[str, int]:
-        """The reductions of the first instance: what was left out because it cannot matter."""
-        return self.parts[0].exploration.reduction if self.parts else {}
+        """What was left out because it cannot matter: states of all instances that all claims share, and most bits."""
+        every = [found.reduction for found in self._counted()]
+        most = {name: max(each.get(name, 0) for each in every) for name in dict.fromkeys(itertools.chain(*every))}
+        counts = {
+            "states_dominated": sum(each.get("states_dominated", 0) for each in every),
+            "states_stood_for": self.represented,
+        }
+        return most | {name: count for name, count in counts.items() if name in most}
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -447,8 +454,8 @@ No goal of a specification has this prefix: the lint ``spelling`` refuses it.
 def premises_of(invariant: Invariant) -> tuple[Goal, ...]:
     """Return a goal for the premise of each implication in the invariant.
 
-    Implications are looked for under "for every", in conjunctions and in conclusions of other implications; a negated
-    conjunction has no premise.
+    Implications are looked for under "for every", in conjunctions and in conclusions of other implications. A negation
+    has no premise, and neither has an implication of ``false``, which is one.
     """
     found = tuple(dict.fromkeys(_premises(invariant.body, invariant.params, ())))
     return tuple(
@@ -469,6 +476,8 @@ def _premises(body: Term, params: tuple[Var, ...], given: tuple[Term, ...]) -> I
         case And(parts):
             for part in parts:
                 yield from _premises(part, params, given)
+        case Implies(_, Truth(False)):
+            return  # that the premise never holds is all that is claimed
         case Implies(premise, conclusion):
             inside = tuple(_premises(conclusion, params, (*given, premise)))
             yield from inside or [(params, conjunction((*given, premise)))]

@@ -146,7 +146,9 @@ def _neighbours_importable(folder: Path) -> Iterator[None]:
 
     Loaded modules of other folders with the same names are restored afterwards, unless a neighbour replaced them.
     """
-    others = {name: module for name, module in list(sys.modules.items()) if _shadows_neighbour(name, module, folder)}
+    elsewhere = {name: module for name, module in list(sys.modules.items()) if _is_elsewhere(name, module, folder)}
+    neighbours = {top for top in {name.partition(".")[0] for name in elsewhere} if _is_neighbour(top, folder)}
+    others = {name: module for name, module in elsewhere.items() if name.partition(".")[0] in neighbours}
     for name in others:
         del sys.modules[name]
     finder = _Neighbours(folder)
@@ -159,11 +161,10 @@ def _neighbours_importable(folder: Path) -> Iterator[None]:
         sys.modules.update({name: each for name, each in others.items() if name.partition(".")[0] not in taken})
 
 
-def _shadows_neighbour(name: str, module: ModuleType, folder: Path) -> bool:
+def _is_elsewhere(name: str, module: ModuleType, folder: Path) -> bool:
     file = getattr(module, "__file__", None)
     places = [file] if isinstance(file, str) else list(getattr(module, "__path__", ()))
-    elsewhere = bool(places) and not any(_is_below(folder, place) for place in places)
-    return name != "__main__" and elsewhere and _is_neighbour(name.partition(".")[0], folder)
+    return name != "__main__" and bool(places) and not any(_is_below(folder, place) for place in places)
 
 
 class _Neighbours(importlib.abc.MetaPathFinder):

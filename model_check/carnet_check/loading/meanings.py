@@ -6,7 +6,8 @@ explored: one interpretation of each isomorphism class, which is called a kind.
 
 Symbols are decided one after the other. Tables of a symbol that a renaming of elements maps to each other are
 represented by one of them; only renamings that preserve the tables decided before are used. So each kind is generated
-exactly once.
+exactly once. A relation of several elements is represented by the table that holds for the earliest ones, so a linear
+order is that of the numbers in their names; every other symbol is represented by its smallest table.
 """
 
 from __future__ import annotations
@@ -188,11 +189,13 @@ class Meanings:
         if place == len(self.symbols):
             yield decided
             return
+        symbol = self.symbols[place]
         effects: dict[Effect, list[Renaming]] = {}
         for renaming in renamings:
-            effects.setdefault(self._effect(self.symbols[place], renaming), []).append(renaming)
+            effects.setdefault(self._effect(symbol, renaming), []).append(renaming)
+        sign = -1 if symbol.is_relation and len(symbol.domain) > 1 else 1
         for table in self._tables(place):
-            keeping = _keeping(table, effects)
+            keeping = _keeping(table, effects, sign)
             if keeping is not None and self._judge.allows(place, table):
                 yield from self._decide((*decided, table), keeping)
 
@@ -288,11 +291,11 @@ class _Judge:
             self._values[symbol.name].update((row, names[value]) for row, value in zip(rows, table, strict=True))
 
 
-def _keeping(table: Table, effects: Mapping[Effect, list[Renaming]]) -> list[Renaming] | None:
-    """Return the renamings that preserve a table; None if one of them results in a smaller table."""
+def _keeping(table: Table, effects: Mapping[Effect, list[Renaming]], sign: int) -> list[Renaming] | None:
+    """Return the renamings that preserve a table; None if one results in a smaller one, or, if negative, a greater."""
     keeping: list[Renaming] = []
     for (sources, values), renamings in effects.items():
-        change = next(
+        change = sign * next(
             (new - old for old, source in zip(table, sources, strict=True) if (new := values[table[source]]) != old), 0
         )
         if change < 0:

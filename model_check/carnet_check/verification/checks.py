@@ -68,6 +68,13 @@ def _question(row: Result) -> tuple[str, str, str]:
     return row.variant, row.claim, row.threat
 
 
+NO_ADVERSARY = (
+    "the adversary never takes a step: a threat model of honest runs is called 'none', and one whose adversary only "
+    "deduces is declared with passive=True"
+)
+"""What is wrong with a threat model under which every step is an honest one."""
+
+
 # -- What can ever happen, in an instance of any size, decided by an engine with a solver ----------
 #
 # The question over-approximates reachability. So "never" is established for every instance, while "perhaps" establishes
@@ -454,7 +461,7 @@ class _Check:
             steps = hostile if model.passive else active
             if not any(self.evidence.took(model.id, action.name) for action in steps):
                 never = not any(action in self._takeable(model) for action in steps)
-                yield self._row(Kind.THREAT, "adversary", model.id, never, "the adversary never takes a step")
+                yield self._row(Kind.THREAT, "adversary", model.id, never, NO_ADVERSARY)
 
     # -- rows -------------------------------------------------------------------------------------
 

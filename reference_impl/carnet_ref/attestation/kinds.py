@@ -8,6 +8,7 @@ that its format reads. Each registered format names the kinds that it reads; wha
 from __future__ import annotations
 
 import base64
+import codecs
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -63,6 +64,9 @@ JWKS: Final = "a set of keys for tokens (JWKS)"
 CERTIFICATE: Final = "DER, such as a certificate"
 CERTIFICATES: Final = "PEM, such as certificates"
 BROKEN_JSON: Final = "broken JSON"
+WIDE_TEXT: Final = "text in UTF-16, or with a byte order mark"
+ARCHIVE: Final = "a compressed file"
+OLD_LOG: Final = "an event log of TCG 1.2, which has digests of SHA-1 alone"
 OTHER_TEXT: Final = "other text"
 JWT: Final = re.compile(rb"eyJ[\w-]+\.[\w-]+\.[\w-]*")
 SNP_BYTES: Final = 1184
@@ -78,6 +82,9 @@ COMPANIONS: Final = {
     COLLATERAL: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
     CORIM: "it goes with a token: carnet attest cca TOKEN --reference FILE",
     EVENT_LOG: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE, or carnet attest tpm",
+    OLD_LOG: "Carnet reads those that begin with their specification, as firmware of TPM 2.0 and of TDX writes them",
+    WIDE_TEXT: "save it as UTF-8 without a byte order mark",
+    ARCHIVE: "give what is in it",
     LOG_EVENT: "a list of them goes with a quote: carnet attest tdx QUOTE --event-log FILE",
     LOG_EVENTS: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE",
     HCL: "Carnet reads it where an AMD SEV-SNP report is in it; of a TDX virtual machine it goes with the quotes, as "
@@ -298,6 +305,9 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (SNP_REPORT, _is_snp_report),
     (TPM_QUOTE, lambda data: data[:4] == b"\xffTCG"),
     (EVENT_LOG, lambda data: b"Spec ID Event03\0" in data[:64]),
+    (OLD_LOG, lambda data: data[:8] == bytes(4) + b"\x08\0\0\0" or b"Spec ID Event00\0" in data[:64]),
+    (WIDE_TEXT, lambda data: data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))),
+    (ARCHIVE, lambda data: data.startswith((b"\x1f\x8b\x08", b"PK\3\4", b"\x28\xb5\x2f\xfd"))),
     (CORIM, lambda data: data[:3] == b"\xd9\x01\xf5" or b"application/rim+cbor" in data[:64]),
     (CCA_TOKEN, lambda data: data[:3] in (b"\xd9\x01\x8f", b"\xd9\x03\x8b") and b"\x19\xac\xca" in data[:16]),
     (NITROTPM_DOCUMENT, lambda data: _is_nitro(data) and b"\x6dnitrotpm_pcrs" in data),
@@ -327,7 +337,7 @@ def kinds_of_value(value: object) -> tuple[str, ...]:
         case [["JWT", *_], *_]:
             return (NRAS_TOKEN,)
         case [Mapping() as first, *_]:
-            inner = _kinds_of_object(first)
+            inner = kinds_of_object(first)
             if NVIDIA_EVIDENCE in inner:
                 return (NVIDIA_EVIDENCE,)
             return (f"a list that begins with {inner[0]}" if inner else f"a list of objects with {_names(first)}",)
@@ -336,14 +346,15 @@ def kinds_of_value(value: object) -> tuple[str, ...]:
         case {"outblob": str(), "provider": str() as provider} if provider.strip() in TSM_KINDS:
             return (TSM_KINDS[provider.strip()],)
         case Mapping():
-            return _kinds_of_object(value) or _kinds_of_parts(value) or (_unknown_object(value),)
+            return kinds_of_object(value) or _kinds_of_parts(value) or (_unknown_object(value),)
         case list():
             return ("another list",)
         case _:
             return (f"a JSON {type(value).__name__}",)
 
 
-def _kinds_of_object(value: Mapping[str, object]) -> tuple[str, ...]:
+def kinds_of_object(value: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what an object seems to be by its names alone, the most telling first."""
     left, found = set(value), []
     for names, kind in _JSON_KINDS:
         if left.issuperset(names):
@@ -355,7 +366,7 @@ def _kinds_of_object(value: Mapping[str, object]) -> tuple[str, ...]:
 def _kinds_of_parts(value: Mapping[str, object]) -> tuple[str, ...]:
     """Return what the objects in an object are, where they are of known kinds."""
     parts = (part for part in value.values() if isinstance(part, Mapping))
-    return tuple(dict.fromkeys(kind for part in parts for kind in _kinds_of_object(part)))
+    return tuple(dict.fromkeys(kind for part in parts for kind in kinds_of_object(part)))
 
 
 def _unknown_object(value: Mapping[str, object]) -> str:

@@ -8,7 +8,7 @@ Wrappers that are signed are named and not opened: whoever signs one vouches for
 
 Requests of Confidential Containers are taken off in the same way: that of a guest to its key broker, with the evidence
 of the machine and of devices beside it, and that of a broker to an attestation service. So are the claims in which
-Veraison's ``ratsd`` puts a wrapper.
+Veraison's ``ratsd`` puts a wrapper, and any JSON object of which one member is evidence, as the answers of services.
 
 Source: draft-ietf-rats-msg-wrap, sections "Conceptual Message Wrappers" and "Demuxing", and cmw.cddl (December 2025);
 RFC 9277, section 4.3 (tags that stand for CoAP content formats); confidential-containers/trustee, commit 78962cd4,
@@ -26,7 +26,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from carnet_ref.attestation.documents import PRINTABLE, decode, text_encoding
-from carnet_ref.attestation.kinds import Identified, Layer, LayerRole, identified
+from carnet_ref.attestation.kinds import Identified, Layer, LayerRole, identified, kinds_of_object
 from carnet_ref.wire import MalformedError, json_value
 
 COLLECTION_TYPE: Final = "__cmwc_t"
@@ -41,12 +41,13 @@ DEEPEST: Final = 8
 MOST_MESSAGES: Final = 256
 LONGEST_LABEL: Final = 60
 GUEST_REQUEST: Final = frozenset({"tee-pubkey", "runtime-data", "init-data"})
+TRUST_AUTHORITY: Final = frozenset({"tdx", "nvgpu"})
 RATSD: Final = frozenset({"eat_nonce", "eat_profile"})
 """The claims of Veraison's ``ratsd`` beside the wrapper, which nobody signs."""
 DATA: Final = ("runtime_data", "init_data")
 SERVICE_REQUEST: Final = frozenset({"policy_ids", *DATA, *(f"{each}_hash_algorithm" for each in DATA)})
 """What requests of Confidential Containers may have beside evidence; what has more is none."""
-_JSON_START: Final = re.compile(rb'\s*(\[\s*"[^"\\/]+/|\{\s*"[^"]*"\s*:\s*(\[|\{|"))')
+_JSON_START: Final = re.compile(rb'\s*(\[\s*"[^"\\/]+/|\{)')
 
 
 class Purpose(IntFlag):
@@ -222,8 +223,24 @@ def _in_object(value: Mapping[object, object], outside: tuple[str, ...]) -> Iter
             yield from _inside(_octets(text, "JSON"), None, (*outside, "the evidence of Veraison's ratsd"))
         case {"tee": str(), "evidence": str()}:
             yield from _in_service_request(value, outside)
+        case _ if (member := _member_of_a_kind(value)) is not None:
+            words = f"member {member[:LONGEST_LABEL]!a} of a JSON object"
+            yield from _inside(json.dumps(value[member]).encode(), None, (*outside, words))
         case _:
             yield from _in_collection(value, "JSON", outside)
+
+
+def _member_of_a_kind(value: Mapping[object, object]) -> str | None:
+    """Return the name of the only member that is an object of a known kind, in an object that is of none itself.
+
+    Requests to Intel Trust Authority and evidence with the name of its platform have such members, and are read whole.
+    """
+    members = {str(name): each for name, each in value.items() if isinstance(each, Mapping)}
+    whole = TRUST_AUTHORITY.intersection(members) or {"platform", "evidence"} <= value.keys()
+    if whole or kinds_of_object({str(name): each for name, each in value.items()}):
+        return None
+    known = [name for name, each in members.items() if kinds_of_object(each)]
+    return known[0] if len(known) == 1 else None
 
 
 def _in_guest_request(evidence: Mapping[object, object], outside: tuple[str, ...]) -> Iterator[Message]:

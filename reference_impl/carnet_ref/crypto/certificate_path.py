@@ -272,7 +272,8 @@ def check_issued(issued: x509.Certificate, issuer: x509.Certificate, *, tpm_key:
         raise PathError(f"{name(issued)} is signed with a hash that is not accepted", issued)
     _check_understood(issued, tpm_key=tpm_key)
     if not is_issued_by(issued, issuer):
-        raise PathError(f"{name(issued)} is not issued by {name(issuer)}", issued)
+        namesake = ", a namesake with another key" if issued.subject == issuer.subject else ""
+        raise PathError(f"{name(issued)} is not issued by {name(issuer)}{namesake}", issued)
 
 
 def _check_understood(certificate: x509.Certificate, *, tpm_key: bool = False) -> None:

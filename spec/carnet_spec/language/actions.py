@@ -300,7 +300,7 @@ class Step:
             raise MisuseError(f"{self.action}: {symbol.name} never changes")
         self._require_writable(name)
         if any(update.name == name for update in self.updates):
-            raise MisuseError(f"{self.action}: two updates are called '{name}': give one a name of its own")
+            raise MisuseError(f"{self.action}: two updates are called '{name}': give one a name of its own, name='…'")
         each = tuple(arg for arg in args if isinstance(arg, Var) and arg in self._each)
         if len(set(each)) != len(each):
             raise MisuseError(f"{self.action}: an 'each' stands for one argument of {symbol.name} only")

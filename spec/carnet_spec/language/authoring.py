@@ -15,6 +15,7 @@ from carnet_spec.language.draft import Draft
 from carnet_spec.language.expressions import Formula, Individual
 from carnet_spec.language.family import Finding, Profile, Scale, Variant, all_sizes
 from carnet_spec.language.instance import Row
+from carnet_spec.language.lemma_claims import Examination, Hypothesis, LemmaClaim
 from carnet_spec.language.requirements import Level, NormativeText, text_beside
 from carnet_spec.language.statements import Claim, Invariant
 
@@ -23,6 +24,7 @@ __all__ = [
     "Claims",
     "Falls",
     "Findings",
+    "LemmaClaims",
     "Promises",
     "StateLemma",
     "amounts_in_words",
@@ -83,6 +85,28 @@ class Claims:
             under=self.threats if under is None else under,
             fails_under=fails_under,
         )
+
+
+@dataclass(frozen=True)
+class LemmaClaims:
+    """States lemma claims under ``threats``: the sentence of ``decoding`` is that of ``CLAIM-DECODING`` in ``text``."""
+
+    draft: Draft
+    text: NormativeText
+    threats: tuple[str, ...]
+
+    def __call__(
+        self,
+        name: str,
+        source: str,
+        hypotheses: tuple[Hypothesis, ...],
+        *examinations: Examination,
+        theorems: tuple[str, ...] = (),
+    ) -> None:
+        """State the lemma claim ``name``; :class:`LemmaClaim` describes the arguments."""
+        id = f"CLAIM-{name.upper()}"
+        sentence = self.text.sentence(id)
+        self.draft.lemma_claim(LemmaClaim(name, sentence, id, source, self.threats, hypotheses, examinations, theorems))
 
 
 Chosen = Mapping[str, Mapping[str, Callable[..., Individual]]]

@@ -7,8 +7,10 @@ whose value is the ``module:attribute`` of its family.
 
 from __future__ import annotations
 
+import functools
 import pkgutil
-from importlib.metadata import entry_points
+import sys
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from carnet_spec.language.errors import SpecificationError
@@ -31,9 +33,15 @@ def registered() -> dict[str, str]:
         SpecificationError: two packages register a protocol under the same id.
     """
     found = dict(OWN)
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry in _installed(tuple(sys.path)):
         if found.setdefault(entry.name, entry.value) != entry.value:
             raise SpecificationError(
                 f"protocol '{entry.name}' is registered twice, as {found[entry.name]} and as {entry.value}: rename one"
             )
     return found
+
+
+@functools.cache
+def _installed(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Return the entry points of the packages on ``path``, which is ``sys.path``: all their metadata is read for it."""
+    return tuple(entry_points(group=ENTRY_POINTS))

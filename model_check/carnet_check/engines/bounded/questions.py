@@ -13,7 +13,7 @@ from typing import Any
 
 from carnet_check.engines.interface import Plan
 from carnet_check.engines.proving.composition import SolverOutcome
-from carnet_check.engines.proving.solver import limited_memory
+from carnet_check.engines.proving.solver import limited_memory, why_unknown
 from carnet_check.exports.smtlib import Declarations, at_most, member_name, quoted, sort_name, symbol_name, text
 from carnet_check.obligations.preconditions import Change, Conditional, Sure
 from carnet_check.obligations.reading import Hypothesis, Reading, Steps, read
@@ -181,7 +181,7 @@ def _answer(asked: BoundedQuery, steps: int) -> Answer:
         return Answer(steps, SolverOutcome.PROVED)
     if said == z3.sat:
         return Answer(steps, SolverOutcome.REFUTED, found=_smallest(asked, steps, solver))
-    return Answer.unknown(steps, str(solver.reason_unknown()))
+    return Answer.unknown(steps, why_unknown(solver))
 
 
 def _solver(asked: BoundedQuery, steps: int, sizes: Sizes | None = None) -> Any:

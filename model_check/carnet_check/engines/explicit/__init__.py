@@ -1,8 +1,7 @@
 """Explicit-state search: every reachable state of a finite instance, breadth first.
 
-The function :func:`explore` runs one of two searches. ``compiled`` packs states into integers and runs a generated
-successor function; ``interpreter`` runs the same search over :mod:`carnet_check.semantics`, and exists to check the
-other one. The interpreter replays every trace of either search before it is returned.
+The function :func:`explore` packs states into integers and runs a generated successor function. The interpreter of
+:mod:`carnet_check.semantics` replays every trace before it is returned.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from carnet_check.engines.checkpoints import SearchCheckpoint
-from carnet_check.engines.explicit import reference
 from carnet_check.engines.explicit.bounds import Report, Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch, search
@@ -22,9 +20,7 @@ from carnet_check.semantics import Env, Interpreter, NotEnabled, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.trace import Trace, TraceStep
 
-SEARCHES = ("compiled", "interpreter")
-
-__all__ = ["SEARCHES", "explore", "sample"]
+__all__ = ["explore", "sample"]
 
 
 def explore(
@@ -36,7 +32,6 @@ def explore(
     caps: Caps = NO_CAPS,
     stop_at_first: bool = True,
     stop_when_fallen: bool = False,
-    engine: str = "compiled",
     packed: Callable[..., PackedSearch] = PackedSearch,
     reduction: bool = True,
     symmetry: bool = True,
@@ -51,11 +46,10 @@ def explore(
         instance: the instance; the caller has to check that it satisfies the axioms: see :meth:`Interpreter.violated`.
         invariants, goals, caps, stop_at_first, stop_when_fallen, reduction, watch, threat: as there. With reductions,
             counts are those of the reduced system; sibling processes share the memory.
-        engine: "compiled" or "interpreter", which never reduces.
-        packed: the class of the compiled search.
+        packed: the class of the search.
         symmetry: whether reductions include symmetry, where one state represents those that differ by renaming
             interchangeable elements.
-        saved: the checkpoint from which the compiled search continues, and in which it stores its results.
+        saved: the checkpoint from which the search continues, and in which it stores its results.
 
     An interrupt (Ctrl-C) ends the search like any bound: the result says what was covered.
 
@@ -64,16 +58,11 @@ def explore(
         EngineDisagreement: the interpreter does not confirm a trace.
         UsageError: the checkpoint is damaged or belongs to another search.
     """
-    if engine not in SEARCHES:
-        raise ValueError(f"no search '{engine}'; known: {', '.join(SEARCHES)}")
     bounds = Watch(caps, watch)
     interpreter = Interpreter(protocol, instance)
     enough = 1 if stop_at_first else len(invariants) if stop_when_fallen else 0
-    if engine == "interpreter":
-        found = reference.search(interpreter, invariants, goals, bounds, enough=enough)
-    else:
-        model = build(interpreter, invariants, goals, reduce=reduction, symmetric=reduction and symmetry)
-        found = search(protocol, packed(model, bounds, enough=enough, dominance=reduction, saved=saved))
+    model = build(interpreter, invariants, goals, reduce=reduction, symmetric=reduction and symmetry)
+    found = search(protocol, packed(model, bounds, enough=enough, dominance=reduction, saved=saved))
     return _confirmed(interpreter, found, invariants, goals, threat)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from carnet_check.cache import AnswerCache
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.solver import keep_answer, known, limited_memory
+from carnet_check.engines.proving.solver import keep_answer, known, limited_memory, why_unknown
 from carnet_check.exports.obligation_text import digest
 from carnet_check.exports.smtlib import Declarations, Statement, problem
 from carnet_command.worker import Lost
@@ -128,7 +128,7 @@ def _asked(context: Any, text: str, rlimit: int, minimise: bool) -> Answer:
             return SolverOutcome.PROVED, tuple(name for name in core if name != "goal"), ""
         if result == z3.sat:
             return SolverOutcome.REFUTED, (), ""
-        return SolverOutcome.UNKNOWN, (), str(solver.reason_unknown())
+        return SolverOutcome.UNKNOWN, (), why_unknown(solver)
 
 
 # --------------------------------------------------------------------------------------------------

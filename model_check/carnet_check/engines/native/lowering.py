@@ -8,6 +8,7 @@ looked at once. Nothing is looked up.
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 import re
 from collections import Counter
@@ -336,10 +337,10 @@ class Lowering:
         """Return the place by which most leaves are spared where it is asked first, if it spares any."""
         if len(leaves) <= SMALL:
             return None
+        held = Counter(itertools.chain.from_iterable(leaf.holds.items() for leaf in leaves))
         spared: dict[Place, float] = {}
-        for leaf in leaves:
-            for each, number in leaf.holds.items():
-                spared[each] = spared.get(each, 0.0) + 1.0 - self._share(each, number)
+        for (each, number), often in held.items():
+            spared[each] = spared.get(each, 0.0) + often * (1.0 - self._share(each, number))
         place = max(spared, key=lambda each: spared[each], default=None)
         return None if place is None or spared[place] < 1.0 else place
 

@@ -47,6 +47,12 @@ def limited_memory(z3: Any) -> Iterator[None]:
         raise
 
 
+def why_unknown(solver: Any) -> str:
+    """Return why Z3 has no answer; it says "canceled" where its budget of work ran out."""
+    why = str(solver.reason_unknown())
+    return "the solver's budget ran out" if why == "canceled" else why
+
+
 def solver_is_installed() -> bool:
     """Whether Z3 can be imported."""
     return importlib.util.find_spec("z3") is not None

@@ -123,6 +123,7 @@ def _identifiers(steps: Checklist, value: bytes) -> Names:
 
 
 SOURCE: Final = "NVIDIA nvtrust, PPCIE verifier"
+ALONE: Final = "give the evidence of its GPUs, too, or appraise one switch by carnet attest gpu FILE --device 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +241,7 @@ def _check_count(steps: Checklist, node: Sequence[_Device], policy: NodePolicy) 
     told = f"GPUs: {found['GPU']}, switches: {found['switch']}"
     expected = {"GPU": policy.gpus, "switch": policy.switches}
     if not found["GPU"]:
-        steps.refuse("count", f"{told}: a node has a GPU")
+        steps.refuse("count", f"{told}: a node has a GPU; {ALONE}")
     wrong = next((kind for kind, count in expected.items() if count is not None and count != found[kind]), None)
     if wrong is not None:
         steps.refuse("count", f"{told}; the policy expects {expected[wrong]} of the kind {wrong}")

@@ -16,25 +16,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import (
-    Draft,
-    Family,
-    Finding,
-    Formula,
-    Individual,
-    Instance,
-    Kind,
-    Profile,
-    Protocol,
-    Role,
-    Scale,
-    Step,
-    Variant,
-    implies,
-    relation,
-    rigid_relation,
-    used,
-)
+from carnet_spec.language import *
 from carnet_spec.language.authoring import Claims, Falls, assumptions_from, expect_falls, text_beside
 from carnet_spec.theories.dolev_yao import DolevYao, Known, PublicKeyEncryption
 

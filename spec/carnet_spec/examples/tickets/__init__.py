@@ -14,28 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import (
-    Draft,
-    Family,
-    Finding,
-    Formula,
-    Individual,
-    Instance,
-    Kind,
-    Profile,
-    Protocol,
-    Role,
-    Scale,
-    Step,
-    forall,
-    implies,
-    member,
-    relation,
-    rigid_flag,
-    rigid_function,
-    rigid_relation,
-    used,
-)
+from carnet_spec.language import *
 from carnet_spec.language.authoring import Claims, assumptions_from, fact, text_beside, unary
 from carnet_spec.theories.dolev_yao import AuthenticatedEncryption, DolevYao, Known, Plaintext
 

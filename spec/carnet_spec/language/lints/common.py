@@ -56,5 +56,6 @@ def strangers(where: str, term: Term, known: Iterable[Var]) -> Findings:
         yield (
             where,
             f"mentions {var.name}, which is no parameter of it: declare it as one, quantify over "
-            "it, or, for 'each', use it as an argument of its own",
+            "it, or, for 'each', use it as an argument of its own; where an argument and a condition mean the same "
+            "elements, write x = step.each(…) once, and x in both",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import Claims, text_beside
+from carnet_spec.language.authoring import Claims, LemmaClaims, text_beside
 from carnet_spec.protocols.asymml import cases
 
 TEXT = text_beside(__file__)
@@ -103,9 +103,9 @@ def theorems(draft: Draft) -> None:
 
 def lemma_claims(draft: Draft) -> None:
     """State the lemma claims."""
+    claim = LemmaClaims(draft, TEXT, (CURIOUS,))
     always_clipped = Hypothesis("always-clipped", "Every residual is clipped, whatever it is of.", "REQ-CLIP-01")
-    _state(
-        draft,
+    claim(
         "recombination",
         SPLIT,
         (
@@ -113,43 +113,37 @@ def lemma_claims(draft: Draft) -> None:
             Hypothesis("parts-add-up", "The GPU computes on the part that the TEE did not keep.", "REQ-SPLIT-01"),
             Hypothesis("every-product", "Of two split values, each part is multiplied by each.", "REQ-SPLIT-01"),
         ),
-        (
-            Examination(
-                Means.COUNTING,
-                "every weight, and both parts of features and gradient, from −1 to 1 and from −2 to 2",
-                cases.recombination,
-                ("linear-layer", "parts-add-up", "every-product"),
-            ),
+        Examination(
+            Means.COUNTING,
+            "every weight, and both parts of features and gradient, from −1 to 1 and from −2 to 2",
+            cases.recombination,
+            ("linear-layer", "parts-add-up", "every-product"),
         ),
-        ("recombined",),
+        theorems=("recombined",),
     )
-    _state(
-        draft,
+    claim(
         "clipped-sensitivity",
         CARNET,
         (
             always_clipped,
             Hypothesis("euclidean-norm", "What is clipped is the Euclidean norm of the whole.", "REQ-CLIP-01"),
         ),
-        (
-            Examination(
-                Means.COUNTING,
-                "every two vectors of up to three whole numbers, clipped to 1, 2 and 3",
-                cases.sensitivity_counted,
-                ("always-clipped", "euclidean-norm"),
-            ),
-            Examination(
-                Means.CALCULATION,
-                f"every Gram matrix of whole numbers, for bounds up to {cases.LARGEST}, in any dimension",
-                cases.sensitivity_calculated,
-                ("always-clipped", "euclidean-norm"),
-            ),
+        Examination(
+            Means.COUNTING,
+            "every two vectors of up to three whole numbers, clipped to 1, 2 and 3",
+            cases.sensitivity_counted,
+            ("always-clipped", "euclidean-norm"),
         ),
-        ("within-twice",),
+        Examination(
+            Means.CALCULATION,
+            f"every Gram matrix of whole numbers, for bounds up to {cases.LARGEST}, in any dimension",
+            cases.sensitivity_calculated,
+            ("always-clipped", "euclidean-norm"),
+        ),
+        theorems=("within-twice",),
     )
     needs = ("always-clipped", "noise-of-its-own", "every-release-counted")
-    _state(
-        draft,
+    claim(
         "composed-releases",
         COMPOSED,
         (
@@ -157,32 +151,16 @@ def lemma_claims(draft: Draft) -> None:
             Hypothesis("noise-of-its-own", "The noise of each release is drawn for it alone.", "REQ-NOISE-01"),
             Hypothesis("every-release-counted", "Every release is counted.", "REQ-COUNT-01"),
         ),
-        (
-            Examination(
-                Means.COUNTING,
-                "two releases with bounds and variances of 1 and 2, and every combination with factors from −2 to 2",
-                cases.composition_counted,
-                needs,
-            ),
-            Examination(
-                Means.CALCULATION,
-                "three releases with bounds of 1 and 2 and variances of 1 and 3, by the best combination that there is",
-                cases.composition_calculated,
-                needs,
-            ),
+        Examination(
+            Means.COUNTING,
+            "two releases with bounds and variances of 1 and 2, and every combination with factors from −2 to 2",
+            cases.composition_counted,
+            needs,
         ),
-        (),
+        Examination(
+            Means.CALCULATION,
+            "three releases with bounds of 1 and 2 and variances of 1 and 3, by the best combination that there is",
+            cases.composition_calculated,
+            needs,
+        ),
     )
-
-
-def _state(
-    draft: Draft,
-    name: str,
-    source: str,
-    hypotheses: tuple[Hypothesis, ...],
-    examinations: tuple[Examination, ...],
-    theorems: tuple[str, ...],
-) -> None:
-    id = f"CLAIM-{name.upper()}"
-    stated = LemmaClaim(name, TEXT.sentence(id), id, source, (CURIOUS,), hypotheses, examinations, theorems)
-    draft.lemma_claim(stated)

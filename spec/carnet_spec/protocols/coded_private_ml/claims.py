@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import text_beside
+from carnet_spec.language.authoring import LemmaClaims, text_beside
 from carnet_spec.protocols.coded_private_ml import cases
 
 TEXT = text_beside(__file__)
@@ -13,10 +13,11 @@ CODED = "CodedPrivateML, abstract; Lagrange coded computing"
 
 def lemma_claims(draft: Draft) -> None:
     """State the lemma claims."""
+    claim = LemmaClaims(draft, TEXT, (COLLUDING,))
     sizes = f"up to {cases.MOST} blocks of each kind modulo {cases.PRIME:,}"
-    _state(
-        draft,
+    claim(
         "threshold",
+        CODED,
         (
             Hypothesis("points-apart", "No worker has the point of a block of data.", "REQ-POINTS-01"),
             Hypothesis("few-together", "No more workers work together than there are random blocks.", "REQ-RANDOM-02"),
@@ -36,9 +37,9 @@ def lemma_claims(draft: Draft) -> None:
             ("points-apart", "few-together"),
         ),
     )
-    _state(
-        draft,
+    claim(
         "decoding",
+        CODED,
         (
             Hypothesis("enough-results", "There is a result more than the polynomial's degree.", "REQ-RESULTS-01"),
             Hypothesis("points-of-the-blocks", "Results are read at the points of the blocks.", "REQ-POINTS-02"),
@@ -56,8 +57,3 @@ def lemma_claims(draft: Draft) -> None:
             ("enough-results", "points-of-the-blocks"),
         ),
     )
-
-
-def _state(draft: Draft, name: str, hypotheses: tuple[Hypothesis, ...], *examinations: Examination) -> None:
-    id = f"CLAIM-{name.upper()}"
-    draft.lemma_claim(LemmaClaim(name, TEXT.sentence(id), id, CODED, (COLLUDING,), hypotheses, examinations))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import Claims, text_beside
+from carnet_spec.language.authoring import Claims, LemmaClaims, text_beside
 from carnet_spec.protocols.darknight import cases
 from carnet_spec.theories.field import Field
 
@@ -49,9 +49,10 @@ _SHARES = (
 
 def lemma_claims(draft: Draft) -> None:
     """State the lemma claims."""
-    _state(
-        draft,
+    claim = LemmaClaims(draft, TEXT, (COLLUDING,))
+    claim(
         "criterion",
+        DARKNIGHT,
         (_UNIFORM, _INDEPENDENT),
         Examination(
             Means.COUNTING,
@@ -61,9 +62,9 @@ def lemma_claims(draft: Draft) -> None:
         ),
         Examination(Means.CALCULATION, f"{_SHARES}, by ranks", cases.criterion_calculated, ()),
     )
-    _state(
-        draft,
+    claim(
         "threshold",
+        DARKNIGHT,
         (_UNIFORM, _INDEPENDENT, _FEW),
         Examination(
             Means.COUNTING,
@@ -80,9 +81,9 @@ def lemma_claims(draft: Draft) -> None:
         ),
         theorems=("one-noise",),
     )
-    _state(
-        draft,
+    claim(
         "decoding",
+        DARKNIGHT,
         (_DISTINCT, _ENOUGH),
         Examination(
             Means.COUNTING,
@@ -97,15 +98,3 @@ def lemma_claims(draft: Draft) -> None:
             ("distinct-points", "enough-results"),
         ),
     )
-
-
-def _state(
-    draft: Draft,
-    name: str,
-    hypotheses: tuple[Hypothesis, ...],
-    *examinations: Examination,
-    theorems: tuple[str, ...] = (),
-) -> None:
-    id = f"CLAIM-{name.upper()}"
-    sentence = TEXT.sentence(id)
-    draft.lemma_claim(LemmaClaim(name, sentence, id, DARKNIGHT, (COLLUDING,), hypotheses, examinations, theorems))

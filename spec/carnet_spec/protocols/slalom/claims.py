@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import Claims, text_beside
+from carnet_spec.language.authoring import Claims, LemmaClaims, text_beside
 from carnet_spec.protocols.slalom import counting
 from carnet_spec.theories.field import Field
 
@@ -71,36 +71,36 @@ def theorems(draft: Draft) -> None:
 
 def lemma_claims(draft: Draft) -> None:
     """State the lemma claims."""
+    curious, cheating = LemmaClaims(draft, TEXT, (CURIOUS,)), LemmaClaims(draft, TEXT, (CHEATING,))
     two = "every pair of values modulo 2, 3, 4, 5 and 7"
-    _lemma_claim(
-        draft,
+    curious(
         "blinding-hides",
-        CURIOUS,
         SLALOM,
         (
             Hypothesis("uniform-mask", "Every element is equally likely to be the mask.", "REQ-MASK-01"),
             Hypothesis("independent-mask", "The mask is drawn without regard to the value.", "REQ-MASK-01"),
             Hypothesis("reduced-sum", "The sum of value and mask is reduced.", "REQ-FIELD-03"),
         ),
-        Examination(Means.COUNTING, f"{two}, by how often each sum is seen", counting.blinding, _BLINDING),
-        ("one-mask", "some-mask"),
+        Examination(
+            Means.COUNTING,
+            f"{two}, by how often each sum is seen",
+            counting.blinding,
+            ("uniform-mask", "independent-mask", "reduced-sum"),
+        ),
+        theorems=("one-mask", "some-mask"),
     )
-    _lemma_claim(
-        draft,
+    curious(
         "reuse-leaks",
-        CURIOUS,
         SLALOM,
         (
             Hypothesis("same-mask", "Both values have one mask.", "REQ-MASK-02"),
             Hypothesis("reduced-difference", "The difference of what is seen is reduced."),
         ),
         Examination(Means.COUNTING, f"{two}, under every mask", counting.reuse, ("same-mask", "reduced-difference")),
-        ("same-difference",),
+        theorems=("same-difference",),
     )
-    _lemma_claim(
-        draft,
+    curious(
         "unblinding-exact",
-        CURIOUS,
         SLALOM,
         (
             Hypothesis("linear-layer", "The layer is linear."),
@@ -117,12 +117,10 @@ def lemma_claims(draft: Draft) -> None:
             counting.unblinding,
             ("linear-layer", "factor-of-the-mask", "result-fits"),
         ),
-        ("unblinded",),
+        theorems=("unblinded",),
     )
-    _lemma_claim(
-        draft,
+    cheating(
         "freivalds-bound",
-        CHEATING,
         CHECK,
         (
             Hypothesis("prime-modulus", "The modulus is prime.", "REQ-FIELD-02"),
@@ -135,21 +133,5 @@ def lemma_claims(draft: Draft) -> None:
             counting.freivalds,
             ("prime-modulus", "uniform-vector", "secret-vector"),
         ),
-        ("one-passing-entry",),
+        theorems=("one-passing-entry",),
     )
-
-
-_BLINDING = ("uniform-mask", "independent-mask", "reduced-sum")
-
-
-def _lemma_claim(
-    draft: Draft,
-    name: str,
-    threat: str,
-    source: str,
-    hypotheses: tuple[Hypothesis, ...],
-    examination: Examination,
-    theorems: tuple[str, ...],
-) -> None:
-    id = f"CLAIM-{name.upper()}"
-    draft.lemma_claim(LemmaClaim(name, TEXT.sentence(id), id, source, (threat,), hypotheses, (examination,), theorems))

@@ -87,6 +87,26 @@ def test_the_line_is_that_of_the_mistake(file: Path) -> None:
     assert "onze" in lines[found.line - 1]
 
 
+FAMILY = """from carnet_spec.language import Draft, Family
+
+
+def draft(variant: str) -> Draft:
+    token = Draft("token", "A token", variant)
+    token.withdraw("a lemma")
+    return token
+
+
+FAMILY = Family(id="token", title="A token", draft=draft)
+"""
+
+
+def test_the_draft_of_a_family_that_cannot_be_built_has_a_line(file: Path) -> None:
+    file.write_text(FAMILY, "utf-8")
+    ran = carnet("lint", str(file))
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out.startswith(f"{file.name}:6: error: no lemma 'a lemma' to take back")
+
+
 def test_a_complaint_is_written_as_compilers_write_theirs(file: Path) -> None:
     file.write_text(SOUND.replace('defence="once"', 'defence="onze"'), "utf-8")
     ran = carnet("lint", str(file))

@@ -20,7 +20,7 @@ from carnet_check.engines import registry
 from carnet_check.engines.bounded import questions
 from carnet_check.engines.checkpoints import Checkpoint, SearchCheckpoint
 from carnet_check.engines.explicit import explore
-from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
+from carnet_check.engines.exploration import Coverage, Exploration, Part, Search, premises_of
 from carnet_check.engines.exploring import explorer
 from carnet_check.engines.induction import solving
 from carnet_check.engines.proving.composition import SolverOutcome
@@ -31,7 +31,8 @@ from carnet_check.loading.families import load
 from carnet_check.loading.scope import Scope
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.planning import Request, planned
-from carnet_spec.language import Instance, Profile
+from carnet_spec.language import Instance, Invariant, Kind, Profile, Sort, Symbol, Term
+from carnet_spec.language.terms import BOOL, FALSE, And, Apply, Implies, Var
 from carnet_spec.trace import Trace, TraceStep
 from tests.unit.model_check.command import TOY, control
 
@@ -58,6 +59,33 @@ def test_shared_instances_add_up_and_those_of_one_claim_stand_beside() -> None:
     assert found.fired == {"see": 6, "tell": 0}
     assert found.peak_memory_bytes == 5
     assert found.covered == "14 states, depth 3"
+
+
+def test_reductions_of_all_shared_instances_add_up() -> None:
+    halved = replace(WHOLE, reduction={"bits": 4, "states_dominated": 1, "permutations": 2, "states_stood_for": 12})
+    plain = replace(WHOLE, reduction={"bits": 5, "states_dominated": 2})
+    found = covered(Part(HERE, plain), Part(HERE, halved), Part(HERE, halved), Part(HERE, halved, ("two",)))
+    assert found.reduction == {"bits": 5, "states_dominated": 4, "permutations": 2, "states_stood_for": 7 + 12 + 12}
+    assert found.represented == 31
+    assert covered(Part(HERE, plain)).reduction == plain.reduction
+    assert not covered().reduction
+
+
+X = Var("x", Sort("Party"))
+HAS, GETS = (Apply(Symbol(name, (X.sort,), BOOL, Kind.STATE, mutable=True), (X,)) for name in ("has", "gets"))
+
+
+@pytest.mark.parametrize(
+    ("body", "premises"),
+    [
+        (Implies(HAS, GETS), (HAS,)),
+        (Implies(HAS, FALSE), ()),
+        (Implies(HAS, Implies(GETS, FALSE)), (HAS,)),
+        (And((Implies(HAS, FALSE), Implies(GETS, HAS))), (GETS,)),
+    ],
+)
+def test_what_is_denied_is_no_premise(body: Term, premises: tuple[Term, ...]) -> None:
+    assert tuple(goal.body for goal in premises_of(Invariant("claim", (X,), body))) == premises
 
 
 def test_it_is_complete_if_every_part_is_and_exhaustive_without_a_budget() -> None:

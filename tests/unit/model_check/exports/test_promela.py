@@ -11,13 +11,13 @@ from types import ModuleType
 
 import pytest
 
-from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.exports.ground.system import ground
 from carnet_check.exports.promela import ModelHeader, promela
 from carnet_check.loading.families import load
 from tests.fixtures import crowd, reversed_draws, shells, stove
+from tests.fixtures.interpreted import interpreted
 from tests.fixtures.spin import COMPILER, FAST, SMALL, Verified, needs_spin, verified
 from tests.repo.tracked import ROOT
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
@@ -109,7 +109,7 @@ def test_spin_counts_what_the_interpreter_counts_of(given: ModuleType, tmp_path:
     file = tmp_path / "given.pml"
     file.write_text(promela(design, instance, ground(design, instance, {}), ModelHeader(file.name, "none")))
     counted = verified(file, optimise=SMALL)
-    explored = explore(design, instance, invariants=(), engine="interpreter", reduction=False)
+    explored = interpreted(design, instance, invariants=())
     assert (counted.states, counted.transitions) == (explored.states, explored.transitions + 1)
 
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from carnet_check.engines.explicit import explore
 from carnet_check.exports.tla import Terms, configuration, tla
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.expressions import used_symbol
 from tests.fixtures import reversed_draws, shells, stove
+from tests.fixtures.interpreted import interpreted
 from tests.fixtures.tla import (
     Visited,
     bound,
@@ -198,7 +198,7 @@ def test_a_module_has_what_the_interpreter_counts_of(given: ModuleType) -> None:
     """Draws follow the parameters, updates read the state before the step, and what was removed may follow anew."""
     design, instance = given.PROTOCOL, given.INSTANCE
     counted = visited(tla(design, instance, (), "none"), configuration(design, instance, ()))
-    explored = explore(design, instance, invariants=(), engine="interpreter", reduction=False)
+    explored = interpreted(design, instance, invariants=())
     assert (counted.states, counted.steps) == (explored.states, explored.transitions)
 
 

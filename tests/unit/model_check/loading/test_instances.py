@@ -196,6 +196,18 @@ def test_axioms_decide_which_meanings_there_are() -> None:
     assert len({(each["last"][()], each["current"][()]) for each in firsts}) == len(firsts) == 6
 
 
+def test_an_order_is_that_of_the_numbers_in_the_names() -> None:
+    strict = (
+        forall(lambda a: ~before(a, a), Party),
+        forall(lambda a, b: (a == b) | before(a, b) | before(b, a), Party, Party),
+    )
+    transitive = forall(lambda a, b, c: implies(before(a, b) & before(b, c), before(a, c)), Party, Party, Party)
+    protocol = _assuming(irreflexive=strict[0], linear=strict[1], transitive=transitive)
+    elements = {"Party": ("party1", "party2", "party3"), "Key": ("k1",)}
+    (only,) = every_meaning(protocol, protocol.axioms, elements, ())
+    assert only.relations["before"] == {("party1", "party2"), ("party1", "party3"), ("party2", "party3")}
+
+
 MADE = load(f"{FIXTURES / 'unsound.py'}:axioms_that_cannot_be")
 """A source without instances of its own; what it says is not looked at."""
 TINY = MADE.profile("tiny")

@@ -1,6 +1,7 @@
 """Evidence as it comes: its format and encoding, its name where it is something else, how long it takes to read."""
 
 import base64
+import gzip
 import json
 import re
 import subprocess
@@ -137,6 +138,9 @@ KINDS: dict[str, bytes] = {
     "nothing": b"",
     "5 bytes of no known kind": b"\0\1\2\3\xff",
     "broken JSON": b"{",
+    "text in UTF-16, or with a byte order mark": "{}".encode("utf-16"),
+    "a compressed file": gzip.compress(QUOTE),
+    "an event log of TCG 1.2, which has digests of SHA-1 alone": bytes(4) + b"\x08\0\0\0" + bytes(200),
     "an answer of NVIDIA's RIM service": b'{"id": "", "rim": "", "sha256": "", "rim_format": ""}',
     "the run-time data of an Azure virtual machine": b'{"keys": [], "vm-configuration": {}, "user-data": ""}',
     "the evidence of a Hygon CSV virtual machine": b'{"attestation_report": {}, "cert_chain": {}, "serial_number": []}',
@@ -185,6 +189,9 @@ OTHER_KINDS = [
     ("a token of Intel Trust Authority", "carnet attest result FILE"),
     ("Intel's collateral", "it goes with a quote: carnet attest tdx QUOTE --collateral FILE"),
     ("a set of keys for tokens (JWKS)", "they go with a token"),
+    ("text in UTF-16, or with a byte order mark", "save it as UTF-8 without a byte order mark"),
+    ("a compressed file", "give what is in it"),
+    ("an event log of TCG 1.2, which has digests of SHA-1 alone", "Carnet reads those that begin with"),
     ("an answer of NVIDIA's RIM service", "carnet attest rim FILE"),
     ("the run-time data of an Azure virtual machine", "give the evidence whose report is over its hash"),
     ("the evidence of a Hygon CSV virtual machine", "Carnet reads no evidence of Hygon's processors"),

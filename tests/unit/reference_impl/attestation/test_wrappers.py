@@ -117,6 +117,8 @@ REQUESTS: dict[str, bytes] = {
     "of an older guest": in_json({"tee-pubkey": {}, "tee-evidence": QUOTED}),
     "of a broker": in_json({"verification_requests": [SERVICE], "policy_ids": ["default"]}),
     "of an older broker": in_json({**SERVICE, "policy_ids": []}),
+    "of an answer": in_json({"id": 1, "result": QUOTED, "jsonrpc": "2.0"}),
+    "of an answer with data": in_json({"data": QUOTED}),
     "of ratsd": in_json({"eat_profile": "", "eat_nonce": "", "cmw": url64(in_json(["a/b", url64(QUOTE)]))}),
 }
 
@@ -161,6 +163,9 @@ NONE: dict[str, bytes] = {
     "a guest's request that says nothing of devices": in_json({"tee-evidence": {"primary_evidence": QUOTED}}),
     "a guest's request in CBOR": cbor({"tee-evidence": {"quote": QUOTE}}),
     "a broker's request in CBOR": cbor({"tee": "tdx", "evidence": url64(QUOTE)}),
+    "evidence with the name of its platform": in_json({"platform": "snp", "evidence": QUOTED}),
+    "a request to Intel Trust Authority": in_json({"tdx": {"quote": ""}}),
+    "an answer with two pieces of evidence": in_json({"a": QUOTED, "b": QUOTED}),
     "a broker's request with something beside": in_json({**SERVICE, "quote": ""}),
     "a broker's request in the other alphabet": in_json({**SERVICE, "evidence": "+/+/"}),
     "requests of a broker with something beside": in_json({"verification_requests": [SERVICE], "quote": ""}),

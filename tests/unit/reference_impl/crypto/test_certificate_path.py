@@ -64,9 +64,15 @@ def _for(*purposes: x509.ObjectIdentifier, critical: bool = True) -> dict[str, A
     return {"extensions": [(x509.ExtendedKeyUsage(purposes), critical)]}
 
 
+def _under_a_namesake() -> Path_:
+    namesake = issue("Root", None)
+    return certificates(issue("Leaf", namesake, ca=False), namesake)
+
+
 WRONG: dict[str, tuple[str, Callable[[], Path_]]] = {
     "a root of its own": ("no trust anchor", lambda: certificates(issue("Lonely", None, ca=False))),
     "a namesake of the root": ("not issued by", lambda: certificates(issue("Leaf", issue("Root", None), ca=False))),
+    "a namesake of the root at the end": ("'Root' is not issued by 'Root', a namesake with", _under_a_namesake),
     "a link left out": ("not issued by", lambda: certificates(LEAF, ROOT)),
     "the order turned round": ("signs evidence", lambda: certificates(ROOT, MIDDLE, LEAF)),
     "an authority at the bottom": ("signs evidence", lambda: certificates(MIDDLE, ROOT)),

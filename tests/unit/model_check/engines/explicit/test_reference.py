@@ -6,15 +6,22 @@ seen: 4 states of two parties. With the gate shut a party is unseen, seen and kn
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 
 from carnet_check.engines.explicit import explore
-from carnet_check.engines.exploration import Caps
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Formula, Goal, Instance, Invariant, Step, forall, implies
+from tests.fixtures.interpreted import interpreted
 from tests.unit.model_check.small import Party, drafted, first, known, second, seen
 
-BOTH = pytest.mark.parametrize("engine", ["interpreter", "compiled"])
+Explore = Callable[..., Exploration]
+IDS = ["interpreter", "compiled"]
+BOTH = pytest.mark.parametrize("explored", [interpreted, partial(explore, reduction=False)], ids=IDS)
+REDUCED = pytest.mark.parametrize("explored", [interpreted, explore], ids=IDS)
 
 
 def see(step: Step, a: Party) -> None:
@@ -46,18 +53,18 @@ def _invariant(name: str, formula: Formula) -> Invariant:
 
 
 @BOTH
-def test_every_state_is_reached_and_every_step_from_it_counted(engine: str) -> None:
-    found = explore(PROTOCOL, INSTANCE, invariants=(), engine=engine, reduction=False)
+def test_every_state_is_reached_and_every_step_from_it_counted(explored: Explore) -> None:
+    found = explored(PROTOCOL, INSTANCE, invariants=())
     assert (found.states, found.depth) == (4 + 9, 3)
     assert found.fired == {"see": 4 + 6, "shut": 13, "mark": 0, "learn": 1}
     assert found.transitions == 4 + 6 + 13, "a step that changes nothing counts"
     assert (found.complete, found.stopped_by) == (True, None)
 
 
-@BOTH
-def test_a_violation_comes_with_a_shortest_trace_and_ends_the_search(engine: str) -> None:
+@REDUCED
+def test_a_violation_comes_with_a_shortest_trace_and_ends_the_search(explored: Explore) -> None:
     broken = _invariant("seen are known", SEEN_ARE_KNOWN)
-    found = explore(PROTOCOL, INSTANCE, invariants=[broken], engine=engine, threat="anyone")
+    found = explored(PROTOCOL, INSTANCE, invariants=[broken], threat="anyone")
     trace = found.violations["seen are known"]
     assert [step.action for step in trace.steps] == ["shut", "see"]
     assert trace.threat == "anyone"
@@ -65,10 +72,10 @@ def test_a_violation_comes_with_a_shortest_trace_and_ends_the_search(engine: str
 
 
 @BOTH
-def test_the_search_goes_on_beyond_violations_if_it_is_to(engine: str) -> None:
+def test_the_search_goes_on_beyond_violations_if_it_is_to(explored: Explore) -> None:
     wanted = {"seen are known": SEEN_ARE_KNOWN, "all are known": ~forall(known, Party), "open": ~first}
     invariants = [_invariant(name, formula) for name, formula in wanted.items()]
-    found = explore(PROTOCOL, INSTANCE, invariants=invariants, engine=engine, stop_at_first=False, reduction=False)
+    found = explored(PROTOCOL, INSTANCE, invariants=invariants, stop_at_first=False)
     assert (found.states, found.complete) == (13, True)
     steps = {name: [step.action for step in trace.steps] for name, trace in found.violations.items()}
     assert steps == {
@@ -79,32 +86,27 @@ def test_the_search_goes_on_beyond_violations_if_it_is_to(engine: str) -> None:
 
 
 @BOTH
-def test_a_goal_that_is_reached_has_a_trace_and_one_that_is_not_has_none(engine: str) -> None:
+def test_a_goal_that_is_reached_has_a_trace_and_one_that_is_not_has_none(explored: Explore) -> None:
     reached = Goal("both seen", (), forall(seen, Party).term, "Both are seen.")
     missed = Goal("marked", (), second.term, "It is marked.")
-    found = explore(PROTOCOL, INSTANCE, invariants=(), goals=(reached, missed), engine=engine, reduction=False)
+    found = explored(PROTOCOL, INSTANCE, invariants=(), goals=(reached, missed))
     assert set(found.goals) == {"both seen"}
     final = Interpreter(PROTOCOL, INSTANCE).replay(found.goals["both seen"])[-1]
     assert final.relations["seen"] == {("p1",), ("p2",)}
 
 
 @BOTH
-def test_a_bound_on_states_ends_the_search_and_says_so(engine: str) -> None:
-    found = explore(PROTOCOL, INSTANCE, invariants=(), caps=Caps(states=3), engine=engine, reduction=False)
+def test_a_bound_on_states_ends_the_search_and_says_so(explored: Explore) -> None:
+    found = explored(PROTOCOL, INSTANCE, invariants=(), caps=Caps(states=3))
     assert (found.complete, found.stopped_by) == (False, "states")
     assert 3 <= found.states < 13
 
 
-@BOTH
-def test_a_search_that_is_interrupted_says_what_it_covered(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@REDUCED
+def test_a_search_that_is_interrupted_says_what_it_covered(explored: Explore, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("carnet_check.engines.explicit.Watch.exceeded", interrupted)
-    found = explore(PROTOCOL, INSTANCE, invariants=(), engine=engine)
+    found = explored(PROTOCOL, INSTANCE, invariants=())
     assert (found.states, found.complete, found.stopped_by) == (1, False, "interrupt")
-
-
-def test_an_engine_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="'imaginary'; known: compiled, interpreter"):
-        explore(PROTOCOL, INSTANCE, invariants=(), engine="imaginary")

@@ -30,6 +30,7 @@ from carnet_check.wording import reasons
 from carnet_command.interrupts import stoppable
 from carnet_spec.language import Draft, Instance, Protocol, Step, true
 from tests.fixtures import toy
+from tests.fixtures.interpreted import interpreted
 from tests.unit.model_check.small import *
 from tests.unit.model_check.steps import ask, back, learn, see, serve_one, swing
 
@@ -159,7 +160,7 @@ SMALL: dict[str, Callable[[], Draft]] = {
 def _agree(protocol: Protocol, instance: Instance) -> None:
     """Every number is the same, without reductions."""
     compiled = explore(protocol, instance, invariants=(), reduction=False)
-    plain = explore(protocol, instance, invariants=(), engine="interpreter")
+    plain = interpreted(protocol, instance, invariants=())
     assert compiled.states == plain.states > 1
     assert (compiled.transitions, compiled.depth, compiled.fired) == (plain.transitions, plain.depth, plain.fired)
 

@@ -86,7 +86,7 @@ REFUSED: dict[str, tuple[str, str, Callable[[], list[Member]]]] = {
     "another driver": ("one-driver", "550.90.07, 550.90.08", lambda: with_(1, NODE[1].saying(field3=b"550.90.08\0"))),
     "another mode": ("one-mode", "PPCIE, none", lambda: with_(1, NODE[1].saying(field21=b"\x55"))),
     "a signature of somebody else": ("gpu3.signature", "does not verify", lambda: with_(3, forged())),
-    "no GPU": ("count", "a node has a GPU", lambda: NODE[GPUS:]),
+    "no GPU": ("count", "a node has a GPU; give the evidence of its GPUs, too", lambda: NODE[GPUS:]),
     "a GPU that passes for a switch": (
         "kinds",
         "switch0 is a GH100 and states no driver",
