@@ -26,8 +26,10 @@ from carnet_check.verification import campaign as running
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Request, planned
 from carnet_spec.language import Family, Profile, Protocol, Scale, SpecificationError
-from tests.oracle.enumerate import ANYTHING, Answers, Asked, Witness, enumerate_at, shortest_at
+from tests.oracle.enumerate import ANYTHING, Answers, Asked, Witness, enumerate_at, shortest_at, worlds
 from tests.oracle.evaluate import Sizes, Structure, TooBigError, all_sizes, premises, sorts_of
+from tests.oracle.lively import ConflictError, Runs
+from tests.oracle.machine import Layout, test_of
 from tests.oracle.recipe import Recipe
 from tests.oracle.replay import NoSuchRunError, World, falsified, replay
 
@@ -209,8 +211,9 @@ def judge_family(asked: Family, engines: tuple[Engine, ...] = BOTH) -> Judgement
         for plan in campaign.campaign.plans:
             truth = judgement.truths[plan.protocol.variant] = truth_about(plan.protocol)
             judgement.disagreements += _Comparison(campaign, plan, truth).all()
+            judgement.disagreements += _untrue_in_the_end(campaign, plan.protocol)
         judgement.disagreements += _inherited(asked, campaign)
-    except TooBigError:
+    except (TooBigError, ConflictError):  # a conflict is a disagreement already
         judgement.too_big = True
     judgement.rows = Counter(f"{row.kind} {row.engine} {row.verdict}" for row in campaign.results)
     return judgement
@@ -299,7 +302,7 @@ class _Comparison:
         noted = " ".join(self.campaign.notes)
         established = {row.claim for row in self.campaign.results if self._established(row)}
         for claim in self.protocol.claims:
-            if claim.name in established and f" of {claim.name} is met in no state" not in noted:
+            if claim.name in established and f" of {claim.name} holds in no state" not in noted:
                 for number in range(len(premises(claim.checked.formula))):
                     if not any(asked == f"{claim.name}/{number}" for asked, _ in self.truth.there.reached):
                         yield Disagreement("premise", claim.name, "established", f"premise {number + 1} is never met")
@@ -356,6 +359,53 @@ class _Comparison:
         except NoSuchRunError as error:
             shown = "; ".join(map(str, steps))
             yield self._told(row, "not a run", f"the trace {shown} is no counterexample: {error}")
+
+
+# -- what happens in the end ------------------------------------------------------------------------------------------
+
+
+def _untrue_in_the_end(campaign: CampaignOutcome, protocol: Protocol) -> Iterator[Disagreement]:
+    """Yield the verdicts on liveness properties that components of the enumerator's graph deny."""
+    rows = [row for row in campaign.results if row.kind is Kind.LIVENESS and row.variant == protocol.variant]
+    declared = [threat.id for threat in protocol.threats] or [ANYTHING]
+    under = {id: answers_in_the_end(protocol, id, EXPLORED, BUDGET) for id in ([*declared, ANYTHING] if rows else [])}
+    for row in rows:
+        found = under[row.threat if row.threat in declared else ANYTHING].get(row.claim, set())
+        begins = any(BEGINS in under[id].get(row.claim, ()) for id in declared)
+        wrong = {
+            Verdict.PROVED: "VIOLATED" in found,
+            Verdict.EXHAUSTED: bool(found - {"EXHAUSTED", BEGINS}),
+            Verdict.VIOLATED: "VIOLATED" not in found,
+            Verdict.VACUOUS: begins,
+        }
+        if wrong.get(row.verdict, row.verdict is Verdict.ERROR):
+            what = f"liveness {row.claim} under {row.threat} in {row.variant}, by {row.engine}"
+            truth = f"with {EXPLORED} elements of each sort: {', '.join(sorted(found)) or 'nothing'}"
+            yield Disagreement(f"{row.verdict} in the end", what, f"{row.shown}: {row.detail}", truth)
+
+
+BEGINS = "the waiting begins"
+
+
+def answers_in_the_end(protocol: Protocol, threat: str, size: int, most: int) -> dict[str, set[str]]:
+    """Return the verdicts on each liveness property in all structures that a threat model allows.
+
+    :data:`BEGINS` is among them if the waiting begins in some of these.
+
+    Raises:
+        TooBigError: there are too many structures, or too many states in one.
+    """
+    layout = Layout.of(protocol, dict.fromkeys((sort.name for sort in sorts_of(protocol)), size))
+    axioms = [axiom for each in protocol.threats if each.id == threat for axiom in each.axioms]
+    tests = [test_of(axiom.formula, layout) for axiom in axioms]
+    found: dict[str, set[str]] = {}
+    for meaning, starts in worlds(protocol, layout, most):
+        if all(test(meaning) for test in tests):
+            for runs in (Runs(protocol, layout, start, CHEAP) for start in starts):
+                for live in protocol.liveness:
+                    said = {runs.verdict(live), *([BEGINS] if runs.begins(live) else [])}
+                    found.setdefault(live.name, set()).update(said)
+    return found
 
 
 def _inherited(asked: Family, campaign: CampaignOutcome) -> Iterator[Disagreement]:

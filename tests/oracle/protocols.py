@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from carnet_spec.language import Effect, Kind, Sort, Symbol, Term, terms
+from carnet_spec.language import Effect, Eventually, Given, Kind, Sort, Symbol, Term, terms
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.terms import BOOL, TRUE, And, Apply, Equal, Exists, Implies, Not, Var
+from carnet_spec.language.terms import BOOL, FALSE, TRUE, And, Apply, Equal, Exists, Implies, Not, Var
 from tests.oracle.recipe import ActionRecipe, ClaimRecipe, Closed, GuardRecipe, Params, Parts, Recipe, UpdateRecipe
 from tests.oracle.steps import (
     Reading,
@@ -272,6 +272,61 @@ def recipes(draw: st.DrawFn, clashing: bool = False) -> Recipe:
     if draw(st.integers(0, 9)) == 9:
         return draw(_layered(recipe))
     return draw(aimed(recipe)) if draw(st.integers(0, 4)) == 4 else recipe
+
+
+@st.composite
+def lively_recipes(draw: st.DrawFn) -> Recipe:
+    """Draw a protocol that also says what happens in the end, denies something, and expects claims to fall."""
+    recipe = draw(recipes())
+    parts, words = recipe.parts, recipe.words
+    claims = [draw(_expected(replace(claim, stated=_denied(claim.stated)))) for claim in parts.claims]
+    taken = [each for each in parts.actions if each.by == HONEST and not (each.rule or each.added or each.shortcut_of)]
+    found = [draw(_happenings(words, taken, f"live{n}")) for n in range(draw(draw_in((2, 1, 3))))]
+    happening = tuple(live for live in found if live is not None)
+    return replace(recipe, parts=replace(parts, claims=tuple(claims), liveness=happening))
+
+
+def _denied(closed: Closed) -> Closed:
+    """Say that something never holds as authors may, too: it implies ``false``."""
+    name, params, body = closed
+    return (name, params, Implies(body.body, FALSE)) if isinstance(body, Not) else closed
+
+
+@st.composite
+def _expected(draw: st.DrawFn, claim: ClaimRecipe) -> ClaimRecipe:
+    """Expect now and then that a claim falls where it is made."""
+    falling = {threat for threat in claim.under if draw(st.integers(0, 3)) == 3}
+    holds = tuple(threat for threat in claim.under if threat not in falling)
+    return replace(claim, under=holds, fails_under=tuple(threat for threat in claim.under if threat in falling))
+
+
+@st.composite
+def _happenings(draw: st.DrawFn, words: Words, taken: Sequence[ActionRecipe], name: str) -> Eventually | None:
+    """Draw a liveness property: often what an action brings about, by fairness of that action."""
+    reading = Reading(tuple(each for each in words.symbols if each not in words.derived and each.name))
+    params = draw(parameters(words, least=0, most=1))
+    trigger, response = (draw(literals(reading, params)) for _ in range(2))
+    names = tuple(action.name for action in taken)
+    fair = draw(st.lists(draw_in(names), max_size=2, unique=True)) if names else []
+    if fair and draw(st.integers(0, 3)) > 0:
+        (does,) = (action for action in taken if action.name == fair[-1])
+        brought = [
+            u for u in does.updates if u.effect is Effect.INSERT and not u.each and u.place.symbol in reading.symbols
+        ]
+        for place in (update.place for update in brought[:1]):
+            row = tuple(Var(f"y{n}", sort) for n, sort in enumerate(place.symbol.domain))
+            response = Exists(row, Apply(place.symbol, row)) if row else place
+            trigger = Not(response) if draw(st.booleans()) else trigger
+    if trigger is None or response is None:
+        return None
+    values = []
+    for action in (next(each for each in taken if each.name == one) for one in fair):
+        for var in action.params:
+            chosen = [each for each in params if each.sort == var.sort and var not in action.fresh]
+            if draw(st.booleans()) and chosen:
+                values.append(Given(action.name, var.name, chosen[0]))
+    strong = tuple(each for each in fair if draw(st.booleans()))
+    return Eventually(name, trigger, response, "It happens.", tuple(fair), tuple(values), params, strong)
 
 
 def _written(spoken: Words, acting: list[ActionRecipe]) -> frozenset[Symbol]:

@@ -13,10 +13,23 @@ from typing import Any
 
 from hypothesis.vendor.pretty import RepresentationPrinter
 
-from carnet_spec.language import Draft, Effect, Formula, Individual, Role, SpecificationError, Step, Term, Variant
+from carnet_spec.language import (
+    Draft,
+    Effect,
+    Eventually,
+    Formula,
+    Individual,
+    Role,
+    SpecificationError,
+    Step,
+    Term,
+    Variant,
+)
 from carnet_spec.language.expressions import Function as Applied
 from carnet_spec.language.expressions import Relation
+from carnet_spec.language.notation import show
 from carnet_spec.language.printing import (
+    fair_steps,
     show_action,
     show_axiom,
     show_claim,
@@ -92,6 +105,7 @@ class Parts:
     claims: tuple[ClaimRecipe, ...] = ()
     lemmas: tuple[tuple[Closed, tuple[str, ...]], ...] = ()
     goals: tuple[Closed, ...] = ()
+    liveness: tuple[Eventually, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,6 +129,8 @@ class Recipe:
         listed += [*map(show_initial, protocol.initial), *map(show_action, protocol.actions)]
         listed += [f"claim {show_claim(claim)}, under {', '.join(claim.under)}" for claim in protocol.claims]
         listed += [f"lemma {show_invariant(lemma)}, under {', '.join(lemma.under)}" for lemma in protocol.lemmas]
+        for live in protocol.liveness:
+            listed.append(f"{live.name}: {show(live.trigger)} ~> {show(live.response)}, fair: {fair_steps(live)}")
         if self.layer is not None:
             listed += [f"below: {show_claim(claim)}" for claim in self.draft().protocol().claims]
         return "\n".join(["", *listed, *map(show_goal, protocol.goals)])
@@ -143,7 +159,7 @@ class Recipe:
         if variant != "layer" or self.layer is None:
             _Writing(draft, self.words).write(self.parts)
         else:  # what is claimed below is claimed there, and holds in the layer by erasure
-            _Writing(draft, self.words).write(replace(self.parts, claims=(), goals=()))
+            _Writing(draft, self.words).write(replace(self.parts, claims=(), goals=(), liveness=()))
             _Writing(draft, self.words).write(self.layer)
         return draft
 
@@ -175,6 +191,8 @@ class _Writing:
             (self.draft.lemma_under(*under) if under else self.draft.lemma)(self._stated(lemma))
         for goal in parts.goals:
             self.draft.goal(sentence="It is reached.")(self._stated(goal))
+        for live in parts.liveness:
+            self._eventually(live)
 
     def individual(self, term: Term) -> Individual:
         """Dress an element as an author's expression."""
@@ -198,6 +216,26 @@ class _Writing:
     def _stated(self, closed: Closed) -> Callable[..., Any]:
         name, params, formula = closed
         return self._function(name, params, lambda *_: Formula(formula))
+
+    def _eventually(self, live: Eventually) -> None:
+        """State a liveness property; what has parameters is said by functions of them."""
+
+        def said(value: Formula | Individual) -> Any:
+            return self._function("said", live.params, lambda *_: value) if live.params else value
+
+        given: dict[str, dict[str, Any]] = {}
+        for each in live.given:
+            given.setdefault(each.action, {})[each.parameter] = said(self.individual(each.value))
+        self.draft.eventually(
+            live.name,
+            said(Formula(live.trigger)),
+            said(Formula(live.response)),
+            sentence=live.sentence,
+            each=tuple(self.words.classes[var.sort] for var in live.params),
+            fair=live.fair,
+            strong=live.strong,
+            given=given,
+        )
 
     def _initially(self, symbol: Symbol, params: Params, value: Term) -> None:
         given = Formula(value) if symbol.is_relation else self.individual(value)

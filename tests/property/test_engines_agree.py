@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from unittest.mock import patch
 
@@ -26,7 +26,6 @@ from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_spec.language import Action, Eventually, Given, GuardKind, Protocol
 from carnet_spec.language.lints.shape import hasty_reads
 from carnet_spec.language.terms import Equal, Exists, Var, conjunction
-from carnet_spec.trace import Trace
 from tests.fixtures.interpreted import interpreted
 from tests.fixtures.spin import SMALL, needs_spin, verified
 from tests.fixtures.thorough import share
@@ -62,64 +61,37 @@ def _judged(sample: random_protocols.Sample) -> Exploration:
     return judged
 
 
-def _lengths(sample: random_protocols.Sample, traces: Mapping[str, Trace]) -> dict[str, int]:
-    """Count the steps of each trace that are no deductions."""
-    return {
-        name: sum(not sample.protocol.action(step.action).deduction for step in trace.steps)
-        for name, trace in traces.items()
-    }
+def _lengths(sample: random_protocols.Sample, found: Exploration) -> tuple[dict[str, int], ...]:
+    """Count the steps that lead to what is violated, and to what is reached, without deductions."""
+    rules = [action.name for action in sample.protocol.actions if action.deduction]
+    return tuple(random_protocols.lengths(traces, rules) for traces in (found.violations, found.goals))
+
+
+def _taken(found: Exploration) -> set[str]:
+    return {name for name, count in found.fired.items() if count}
 
 
 @relaxed
 @given(random_protocols.samples())
-def test_without_reduction_the_engines_agree_in_every_number(sample: random_protocols.Sample) -> None:
+def test_the_compiled_search_agrees_with_the_interpreter(sample: random_protocols.Sample) -> None:
+    """In every number without reductions, also if memos are joined; with reductions, in what is found and how soon."""
     judged = _judged(sample)
-    compiled = _explored(sample, reduction=False)
-    assert compiled.complete
-    assert (compiled.states, compiled.transitions, compiled.depth) == (
-        judged.states,
-        judged.transitions,
-        judged.depth,
-    )
-    assert compiled.fired == judged.fired
-    assert _lengths(sample, compiled.violations) == _lengths(sample, judged.violations)
-    assert _lengths(sample, compiled.goals) == _lengths(sample, judged.goals)
-
-
-@relaxed
-@given(random_protocols.samples())
-def test_reductions_lose_nothing(sample: random_protocols.Sample) -> None:
-    judged = _judged(sample)
+    plain = _explored(sample, reduction=False)
+    with patch.multiple(SEARCH, SAMPLE=2, CHUNK=3, WORTHWHILE=1.1):  # as if it were large
+        joined = _explored(sample, reduction=False)
+    for found in (plain, joined):
+        assert found.complete
+        assert (found.states, found.transitions, found.depth) == (judged.states, judged.transitions, judged.depth)
+        assert found.fired == judged.fired
+        assert _lengths(sample, found) == _lengths(sample, judged)
     reduced = _explored(sample, reduction=True)
     assert reduced.complete
     assert reduced.states <= judged.states
-    assert _lengths(sample, reduced.violations) == _lengths(sample, judged.violations)
-    assert _lengths(sample, reduced.goals) == _lengths(sample, judged.goals)
-    assert {name for name, count in reduced.fired.items() if count} == {
-        name for name, count in judged.fired.items() if count
-    }
-
-
-@relaxed
-@given(random_protocols.samples())
-def test_joining_memos_loses_nothing(sample: random_protocols.Sample) -> None:
-    judged = _judged(sample)
-    with patch.multiple(SEARCH, SAMPLE=2, CHUNK=3, WORTHWHILE=1.1):  # as if it were large
-        joined = _explored(sample, reduction=False)
-    assert (joined.states, joined.transitions, joined.fired) == (judged.states, judged.transitions, judged.fired)
-    assert _lengths(sample, joined.violations) == _lengths(sample, judged.violations)
-    assert _lengths(sample, joined.goals) == _lengths(sample, judged.goals)
-
-
-@relaxed
-@given(random_protocols.samples())
-def test_the_first_violation_found_is_a_shortest_one_and_replays(sample: random_protocols.Sample) -> None:
-    judged = _judged(sample)
+    assert _lengths(sample, reduced) == _lengths(sample, judged)
+    assert _taken(reduced) == _taken(judged)
     first = _explored(sample, reduction=True, stop_at_first=True)
-    assert bool(first.violations) == bool(judged.violations)
-    if judged.violations:
-        shortest = min(_lengths(sample, judged.violations).values())
-        assert set(_lengths(sample, first.violations).values()) == {shortest}
+    shortest, _ = _lengths(sample, judged)
+    assert set(_lengths(sample, first)[0].values()) == {*sorted(shortest.values())[:1]}
     interpreter = Interpreter(sample.protocol, sample.instance)
     for name, trace in first.violations.items():
         [invariant] = [invariant for invariant in sample.invariants if invariant.name == name]
@@ -227,9 +199,7 @@ def test_symmetry_finds_the_shortest_traces_that_the_interpreter_finds(sample: r
     )
     assume(judged.complete)
     found = _explored(sample, reduction=True)
-    rules = {action.name for action in sample.protocol.actions if action.deduction}
-    for mine, its in ((found.violations, judged.violations), (found.goals, judged.goals)):
-        assert random_protocols.lengths(mine, rules) == random_protocols.lengths(its, rules)
+    assert _lengths(sample, found) == _lengths(sample, judged)
 
 
 # -- whether something happens in the end ----------------------------------------------------------------

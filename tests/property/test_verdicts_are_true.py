@@ -26,7 +26,7 @@ from tests.fixtures.thorough import share
 from tests.oracle import found
 from tests.oracle.compare import EXPLORED, Disagreement, Judgement, Refused, family, judge, judge_family, verdicts
 from tests.oracle.evaluate import sorts_of
-from tests.oracle.protocols import recipes
+from tests.oracle.protocols import lively_recipes, recipes
 from tests.oracle.recipe import ActionRecipe, ClaimRecipe, GuardRecipe, Params, Parts, Recipe, UpdateRecipe
 from tests.oracle.vocabulary import HONEST, THIEF, sort_class
 from tests.property.random_protocols import Sample, samples
@@ -176,6 +176,7 @@ SPOILING = (
 
 
 COUNT = int(os.environ.get("CARNET_RANDOM_PROTOCOLS", share(450)))
+LIVELY_COUNT = int(os.environ.get("CARNET_RANDOM_PROTOCOLS", share(300)))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
 RECORD = os.environ.get("CARNET_RANDOM_RECORD", "")
 SHRINK = bool(os.environ.get("CARNET_RANDOM_SHRINK"))
@@ -241,8 +242,8 @@ class Tally:
         return f"{recipe}\n{untrue}"
 
 
-def tally() -> Tally:
-    """Judge all of them, once."""
+def tally(strategy: st.SearchStrategy[Recipe], count: int) -> Tally:
+    """Judge as many protocols, once."""
     counted = Tally()
 
     def judged(recipe: Recipe) -> None:
@@ -250,20 +251,30 @@ def tally() -> Tally:
         counted.add(recipe, judgement)
         assert not (SHRINK and judgement.disagreements), "\n".join(map(str, judgement.disagreements))
 
-    for chunk in range(-(-COUNT // CHUNK)):
-        seed(f"{SEED}/{chunk}")(drawn(given(recipes())(judged)))()
+    for chunk in range(-(-count // CHUNK)):
+        seed(f"{SEED}/{chunk}")(drawn(given(strategy)(judged)))()
     sys.stdout.write(f"\n{counted.text()}\n")
-    if RECORD:
-        Path(RECORD).write_text(counted.table(), "utf-8")
     return counted
 
 
 @pytest.mark.long
 @pytest.mark.timeout(SECONDS)
 def test_verdicts_on_random_protocols_are_true() -> None:
-    counted = tally()
+    counted = tally(recipes(), COUNT)
+    if RECORD:
+        Path(RECORD).write_text(counted.table(), "utf-8")
     assert not counted.untrue, f"{counted.text()}\n{counted.smallest(counted.untrue)}"
     _require_variety(counted)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(SECONDS)
+def test_verdicts_on_random_protocols_that_say_what_happens_in_the_end_are_true() -> None:
+    """They also deny something by an implication of false, and expect some claims to fall."""
+    counted = tally(lively_recipes(), LIVELY_COUNT)
+    assert not counted.untrue, f"{counted.text()}\n{counted.smallest(counted.untrue)}"
+    for least in ("induction PROVED", "explicit EXHAUSTED", "explicit VIOLATED", "explicit VACUOUS"):
+        assert counted.verdicts[f"liveness {least}"] >= LIVELY_COUNT / 100, counted.text()
 
 
 def _require_variety(counted: Tally) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 
-from carnet_check.suggestion.facts import Rule, Write, closed, conjuncts, matched, rules_in, rules_of, writes_of
+from carnet_check.suggestion.facts import Rule, Write, closed, matched, rules_in, rules_of, writes_of
 from carnet_spec.language import Invariant, Protocol, Sort, Symbol, Term
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.notation import unused_name
@@ -28,6 +28,7 @@ from carnet_spec.language.terms import (
     Truth,
     Var,
     conjunction,
+    conjuncts,
     disjunction,
     free_variables,
     negation,

@@ -275,7 +275,11 @@ class _Check:
         threats = [None if threat == NO_THREAT else threat for other, threat in self.plan.pairs if other == claim]
         if able_under := [threat for threat in threats if self._may_happen(premise, threat)]:
             if not self.is_unsure and not any(self._asked(threat).answered(premise) for threat in able_under):
-                self.note(f"it is unknown whether {called} of {claim.name} can be satisfied: no answer by the solver")
+                seen = (
+                    f"{called} of {claim.name} holds in no state of this profile, and " if self.evidence.broad else ""
+                )
+                what = "it" if seen else f"{called} of {claim.name}"
+                self.note(f"{seen}it is unknown whether {what} can be satisfied: no answer by the solver")
             elif self.evidence.broad:
                 self.note(f"{called} of {claim.name} holds in no state of this profile (it may in a larger instance)")
             return ""

@@ -34,6 +34,8 @@ HASH_SIZES: Final = frozenset({32, 48, 64})
 HASHES: Final = {"sha-256": hashes.SHA256(), "sha-384": hashes.SHA384(), "sha-512": hashes.SHA512()}
 REALM_CHALLENGE_BYTES: Final = 64
 EXTENSIBLE: Final = 4
+REGISTER_BYTES: Final = 64
+"""A measurement of a realm has the size of its hash, or that of the whole register that it is kept in."""
 MOST_COMPONENTS: Final = 64
 CHALLENGE, INSTANCE_ID, PROFILE = 10, 256, 265
 LIFECYCLE, IMPLEMENTATION_ID, COMPONENTS, SERVICE, CONFIG, HASH_NAME = 2395, 2396, 2399, 2400, 2401, 2402
@@ -204,8 +206,8 @@ def _realm(signed: Sign1) -> RealmToken:
     other = next((name for name in names if name not in HASHES), None)
     if other is not None:
         raise MalformedError("realm token", f"hashes out of {', '.join(HASHES)}", ascii(other)[:80])
-    size = HASHES[names[0]].digest_size
-    extended = claims.values(EXTENDED)
+    initial = claims.octets(INITIAL, frozenset({HASHES[names[0]].digest_size, REGISTER_BYTES}))
+    size, extended = len(initial), claims.values(EXTENDED)
     if len(extended) != EXTENSIBLE or not all(isinstance(each, bytes) and len(each) == size for each in extended):
         raise MalformedError("realm token", f"{EXTENSIBLE} extensible measurements of {size} bytes", "others")
     encoded = claims.octets(REALM_KEY, range(1, 1 << 10))
@@ -215,7 +217,7 @@ def _realm(signed: Sign1) -> RealmToken:
         names[0],
         claims.octets(CHALLENGE, frozenset({REALM_CHALLENGE_BYTES})),
         claims.octets(PERSONALIZATION, frozenset({64})),
-        claims.octets(INITIAL, frozenset({size})),
+        initial,
         tuple(each for each in extended if isinstance(each, bytes)),
         _point(ec.SECP384R1(), encoded) if profile is None else _cose_key(encoded),
         encoded,

@@ -22,7 +22,7 @@ from carnet_check.exports.smtlib import at_most, problem, sort_name, symbol_name
 from carnet_check.loading import families
 from carnet_check.reserved_symbols import Purpose, ReservedSymbol, stand_in
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
-from carnet_check.wording import fill_places
+from carnet_check.wording import applied, fill_places
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
 from carnet_spec.language import Instance, Protocol, Row, Sort, SpecificationError, Symbol, Term, Threat
@@ -160,14 +160,14 @@ def _state(structure: Structure, near: frozenset[Symbol]) -> Iterator[tuple[str,
     beside: list[str] = []
     for symbol, table in structure.functions.items():
         for row, value in sorted(table.items()):
-            said = _fact(symbol, row)
+            said = applied(symbol, row)
             if said == value or isinstance(symbol, ReservedSymbol):
                 continue
             place = beside if symbol not in near else before if symbol.mutable else fixed
             place.append(f"{said} = {value}")
     for symbol, rows in structure.relations.items():
         if not isinstance(symbol, ReservedSymbol):
-            (before if symbol.mutable else fixed).extend(_fact(symbol, row) for row in sorted(rows))
+            (before if symbol.mutable else fixed).extend(applied(symbol, row) for row in sorted(rows))
     yield from (("before", before), ("fixed", fixed), ("beside", beside))
 
 
@@ -186,17 +186,13 @@ def _paragraph(title: str, parts: list[str], width: int = 90) -> Iterator[str]:
 def _changes(before: Structure, after: Structure) -> Iterator[str]:
     for symbol, rows in after.relations.items():
         old = before.relations[symbol]
-        yield from (f"+{_fact(symbol, row)}" for row in sorted(rows - old))
-        yield from (f"-{_fact(symbol, row)}" for row in sorted(old - rows))
+        yield from (f"+{applied(symbol, row)}" for row in sorted(rows - old))
+        yield from (f"-{applied(symbol, row)}" for row in sorted(old - rows))
     for symbol, table in after.functions.items():
         for row, value in table.items():
             was = before.functions[symbol][row]
             if was != value:
-                yield f"{_fact(symbol, row)}: {was} → {value}"
-
-
-def _fact(symbol: Symbol, row: Row) -> str:
-    return f"{symbol.name}({', '.join(row)})" if row else symbol.name
+                yield f"{applied(symbol, row)}: {was} → {value}"
 
 
 # --------------------------------------------------------------------------------------------------

@@ -22,7 +22,16 @@ from carnet_check.engines.proving.solver import load_hints
 from carnet_check.engines.runner import Listener
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Invariant, Protocol, Symbol, Threat
-from carnet_spec.language.terms import TRUE, And, Apply, Implies, Term, conjunction, free_variables, symbols_of
+from carnet_spec.language.terms import (
+    TRUE,
+    Apply,
+    Implies,
+    Term,
+    conjunction,
+    conjuncts,
+    free_variables,
+    symbols_of,
+)
 
 MOST_COUNTEREXAMPLES = 20
 """How many failing obligations are looked at before what is left is given up."""
@@ -109,8 +118,7 @@ class _Minimisation:
 
 def _premises(lemma: Invariant) -> tuple[Term, ...]:
     """Return the premises of a lemma; the first one is what it is about."""
-    premise = lemma.body.premise if isinstance(lemma.body, Implies) else TRUE
-    return premise.parts if isinstance(premise, And) else (premise,)
+    return conjuncts(lemma.body.premise if isinstance(lemma.body, Implies) else TRUE)
 
 
 def _without(lemma: Invariant, premise: Term) -> Invariant:

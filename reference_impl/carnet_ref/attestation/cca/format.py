@@ -11,8 +11,9 @@ from carnet_ref.attestation.cca.references import References, platform_key, requ
 from carnet_ref.attestation.cca_token import REALM_CHALLENGE_BYTES, CcaToken, parse_token
 from carnet_ref.attestation.corim import Corim, parse_corim
 from carnet_ref.attestation.formats import AppraisalContext, Format, NeedsOptionError, Option, OptionKind, OptionValues
+from carnet_ref.attestation.jose import verification_keys
 from carnet_ref.attestation.kinds import Layer, LayerRole
-from carnet_ref.attestation.tpm2 import PublicKey, parse_key
+from carnet_ref.attestation.tpm2 import PublicKey, accepted_key, parse_key
 from carnet_ref.wire import MalformedError
 
 Given = tuple[CcaToken, PublicKey, tuple[Corim, ...], PublicKey | None]
@@ -32,8 +33,15 @@ def recognise(data: bytes, given: OptionValues) -> Given:
 
 def _public(given: OptionValues, option: str) -> PublicKey | None:
     data = given.octets(option)
-    key = None if data is None else parse_key(data).public
-    if data is not None and key is None:
+    if data is None:
+        return None
+    if data.lstrip()[:1] == b"{":
+        keys = verification_keys(data)
+        if len(keys) != 1:
+            raise MalformedError(option, "one JSON Web Key", f"{len(keys)}")
+        return accepted_key(keys[0].key)
+    key = parse_key(data).public
+    if key is None:
         raise MalformedError(option, "a public key", "certificates")
     return key
 
@@ -62,9 +70,9 @@ FORMAT: Final = Format(
     policy asks for this, and for a platform in the secured state.
     """,
     options=(
-        Option("platform-key", OptionKind.FILE, "The platform's public key (CPAK) in PEM or DER."),
+        Option("platform-key", OptionKind.FILE, "The platform's public key (CPAK): PEM, DER or a JSON Web Key."),
         Option("reference", OptionKind.FILES, "Reference values and keys in CoRIM, of the platform or of realms."),
-        Option("reference-key", OptionKind.FILE, "The public key that signed the reference values, in PEM or DER."),
+        Option("reference-key", OptionKind.FILE, "The public key that signed the reference values, likewise."),
         Option("nonce", OptionKind.HEX, "The 64 bytes that the realm should have asked with.", REALM_CHALLENGE_BYTES),
     ),
     policy=POLICY_FORM,

@@ -190,7 +190,7 @@ def claims(protocol: Protocol) -> Findings:
             yield where, "has no sentence: say in words what is claimed"
         if not claim.requirement.strip():
             yield where, "has no requirement: name the id of the sentence that it states"
-        if not claim.under and not claim.fails_under:
+        if protocol.threats and not claim.under and not claim.fails_under:
             yield where, "is claimed under no threat model: name some in 'under'"
     for lemma_claim in protocol.lemma_claims:
         where = f"lemma claim {lemma_claim.name}"

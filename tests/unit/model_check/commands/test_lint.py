@@ -65,6 +65,15 @@ def test_a_specification_in_order_has_nothing(file: Path) -> None:
     assert not findings_of(TOY)
 
 
+def test_where_no_threat_model_is_declared_claims_need_none(file: Path) -> None:
+    declared = 'draft.threat("anyone", "nothing is assumed")\n'
+    file.write_text(SOUND.replace(declared, "").replace('under=("anyone",)', "under=()"), "utf-8")
+    assert not findings_of(str(file))
+    other = file.with_name(f"other_{file.name}")
+    other.write_text(SOUND.replace('under=("anyone",)', "under=()"), "utf-8")
+    assert [each.rule for each in findings_of(str(other))] == ["claims", "judged"]
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_found_in_its_file_by_its_rule(mistake: str, file: Path) -> None:
     right, wrong, rule, says = MISTAKES[mistake]

@@ -455,6 +455,41 @@ def test_a_structure_that_is_found_is_an_answer() -> None:
     assert any("it is unknown whether the premise" in note for note in ran.json["notes"]), ran.json["notes"]
 
 
+DARK = '''from carnet_spec.language import Draft, Formula, Individual, Kind, Role, Step, implies, relation
+
+
+class Lamp(Individual):
+    """A lamp."""
+
+
+KEEPER = Role("keeper")
+lit = relation("lit", Lamp, kind=Kind.STATE, of=KEEPER, says="it is lit")
+draft = Draft("dark", "Lamps that stay dark")
+
+
+@draft.action(by=KEEPER, says="{lamp} is lit.", source="tests")
+def light(step: Step, lamp: Lamp) -> None:
+    step.require("lit before", lit(lamp))
+    step.insert(lit(lamp))
+
+
+@draft.claim(name="steady", sentence="What is lit is lit.", requirement="R-1", source="tests", under=())
+def steady(lamp: Lamp) -> Formula:
+    return implies(lit(lamp), lit(lamp))
+'''
+
+
+@pytest.mark.usefixtures("no_answer")
+def test_a_premise_that_no_state_meets_is_noted_though_the_solver_does_not_answer(tmp_path: Path) -> None:
+    file = tmp_path / "dark_lamps.py"
+    file.write_text(DARK, "utf-8")
+    ran = carnet("verify", str(file), "--engine", "induction", "--engine", "explicit", "--jobs", "1", "--json")
+    assert [note for note in ran.json["notes"] if "premise" in note] == [
+        "main: the premise of steady holds in no state of this profile, and it is unknown whether it can be satisfied: "
+        "no answer by the solver"
+    ]
+
+
 @pytest.fixture
 def contradiction(tmp_path: Path) -> str:
     """Return a protocol whose axioms contradict each other, with the certificates of its claim beside it."""

@@ -20,6 +20,7 @@ from tests.fixtures.cbor_encoding import Tag, cbor, sign1
 from tests.fixtures.cca_tokens import COMPONENTS, EXTENSIBLE, INITIAL, NONCE, SIGNER, key, token
 from tests.fixtures.command_words import attest, found, written
 from tests.fixtures.nitro_documents import AT
+from tests.fixtures.service_tokens import jwk, key_set
 
 POLICY = {
     "require": ["nonce", "platform", "components", "realm", "extensible-measurements"],
@@ -43,6 +44,7 @@ def appraised(
 
 
 GENUINE = {
+    "measurements of the size of registers": token(realm={44238: b"\x43" * 64, 44239: [bytes(64)] * 4}),
     "the later profile": token(),
     "a collection of messages": token(messages=True),
     "the first profile": token(legacy=True),
@@ -69,6 +71,14 @@ def test_everything_that_is_asked_is_compared(data: bytes) -> None:
     appraisal = appraised(data, policy=STRICT, nonce=NONCE)
     assert appraisal.accepted, appraisal.steps
     assert appraisal.not_compared == ()
+
+
+def test_a_platforms_key_may_be_a_json_web_key() -> None:
+    own, other = json.dumps(jwk(key("platform"))).encode(), json.dumps(jwk(key("realm"))).encode()
+    assert appraised(token(), platform_key=own).accepted
+    assert appraised(token(), platform_key=other).failed_step == "platform-signature"
+    both = key_set(jwk(key("platform"), kid="a"), jwk(key("realm"), kid="b"))
+    assert appraised(token(), platform_key=both).failed_step == "parse"
 
 
 @pytest.mark.parametrize("form", [bytes.hex, lambda data: base64.encodebytes(data).decode()])
@@ -157,6 +167,8 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "several nonces": (token(realm={10: [NONCE, NONCE]}), "parse"),
     "three extensible measurements": (token(realm={44239: [bytes(32)] * 3}), "parse"),
     "extensible measurements of another size": (token(realm={44239: [bytes(48)] * 4}), "parse"),
+    "extensible measurements of another size than the first": (token(realm={44239: [bytes(64)] * 4}), "parse"),
+    "an initial measurement of another size": (token(realm={44238: bytes(48), 44239: [bytes(48)] * 4}), "parse"),
     "measurements by SHA-1": (token(realm={44236: "sha-1"}), "parse"),
     "a key hash that nobody knows": (token(realm={44240: "sha-224"}), "parse"),
     "a realm's key as a point, in the later profile": (token(encoded_key=cca.point(key("realm"))), "parse"),
