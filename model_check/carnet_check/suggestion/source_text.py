@@ -213,7 +213,7 @@ def with_free_parameters(lemma: Invariant, names: AuthorNames) -> Invariant:
 
 
 def lemma_name(lemma: Invariant, protocol: Protocol, taken: Iterable[str]) -> str:
-    """Return an unused name for a lemma: the subjects of its premise and conclusion, with "not" if it denies the latter."""
+    """Return an unused name for a lemma, made of the subjects of its premise and of its conclusion, denied or not."""
     spoken = [*_symbols_in_order(lemma.body)]
     first = spoken[0].name if spoken else "all"
     conclusion = lemma.body.conclusion if isinstance(lemma.body, Implies) else lemma.body
