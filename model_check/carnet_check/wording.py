@@ -30,6 +30,7 @@ from carnet_spec.language.terms import (
     Term,
     Var,
     children,
+    conjuncts,
     free_variables,
 )
 from carnet_spec.trace import Trace
@@ -138,12 +139,12 @@ def changes(protocol: Protocol, before: State, after: State) -> Iterator[Change]
             old, new = before.relations[symbol.name], after.relations[symbol.name]
             for sign, rows in (("−", old - new), ("+", new - old)):
                 for row in sorted(rows):
-                    yield _change(protocol, symbol, owners, row, f"{sign} {_applied(symbol, row)}")
+                    yield _change(protocol, symbol, owners, row, f"{sign} {applied(symbol, row)}")
         elif symbol.mutable:
             was, now = before.functions[symbol.name], after.functions[symbol.name]
             for row in sorted(now):
                 if was[row] != now[row]:
-                    yield _change(protocol, symbol, owners, row, f"{_applied(symbol, row)}: {was[row]} → {now[row]}")
+                    yield _change(protocol, symbol, owners, row, f"{applied(symbol, row)}: {was[row]} → {now[row]}")
 
 
 def _change(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...], text: str) -> Change:
@@ -163,7 +164,8 @@ def _location_of(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort],
             return BOOKKEEPING
 
 
-def _applied(symbol: Symbol, row: tuple[str, ...]) -> str:
+def applied(symbol: Symbol, row: tuple[str, ...]) -> str:
+    """Return a symbol with elements as its arguments: ``lent(a, k)``."""
     return f"{symbol.name}({', '.join(row)})" if row else symbol.name
 
 
@@ -235,12 +237,8 @@ def reason(judge: Interpreter, invariant: Invariant, state: State) -> list[str]:
     premises, failing = _descend(judge, invariant.body, state, names)
     chosen = ", ".join(f"{var.name.partition('.')[0]} = {element}" for var, element in names.items())
     lines = [f"{invariant.name} fails" + (f" for {chosen}:" if chosen else ":")]
-    lines += _labelled_lines("  given that  ", [part for premise in premises for part in _parts(premise)], names)
+    lines += _labelled_lines("  given that  ", [part for premise in premises for part in conjuncts(premise)], names)
     return [*lines, *_labelled_lines("  it is false that  ", [failing], names)]
-
-
-def _parts(term: Term) -> tuple[Term, ...]:
-    return term.parts if isinstance(term, And) else (term,)
 
 
 def _labelled_lines(label: str, parts: Sequence[Term], names: dict[Var, str]) -> list[str]:

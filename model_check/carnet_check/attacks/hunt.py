@@ -73,7 +73,8 @@ class Hunt:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the attack, or that there is none and how that is known."""
         if self.trace is None or self.judge is None:
-            title = f"{self.verdict}: {markup.design(*_design_parts(self.target))}"
+            design = self.target.protocol
+            title = f"{self.verdict}: {markup.design(design.id, design.variant, self.target.removed)}"
             return markup.document(title, markup.paragraph(self.detail))
         failing = self.target.protocol.claim(self.claim).checked
         return as_html(self.judge, failing, self.trace, self.states, self.decisive)
@@ -145,10 +146,6 @@ def not_attacked(target: AttackTarget) -> tuple[str, ...]:
     return tuple(c.name for c in target.protocol.claims if not c.declared and c.name not in target.claims)
 
 
-def _design_parts(target: AttackTarget) -> tuple[str, str, tuple[str, ...]]:
-    return target.protocol.id, target.protocol.variant, target.removed
-
-
 def _only(target: AttackTarget) -> str:
     """Return the one claim of the target, or an empty text if there are several."""
     return target.claims[0] if len(target.claims) == 1 else ""
@@ -183,8 +180,11 @@ def _threat(source: Source, protocol: Protocol, name: str) -> Threat:
 
 
 def _finding(source: Source, protocol: Protocol, threat: Threat, claim: str) -> Finding | None:
-    """Return the finding whose example is this design, whether the caller named the design by variant or defences."""
-    for finding in source.family.findings:
+    """Return the finding whose example is this design, whether the caller named the design by variant or defences.
+
+    A finding of this variant comes before those of any variant.
+    """
+    for finding in sorted(source.family.findings, key=lambda each: each.variant != protocol.variant):
         if finding.threat == threat.id and claim in ("", finding.claim):
             design = _design(source, finding, protocol.variant)
             if design is not None and design.actions == protocol.actions:

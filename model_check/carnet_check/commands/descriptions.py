@@ -262,18 +262,14 @@ def _needed(family: Family, variant: Variant) -> Iterator[str]:
 
 def _defence(source: Source, protocol: Protocol, defence: Defence) -> Entry:
     base = protocol if defence.base in ("", protocol.variant) else source.protocol(defence.base)
+    drafted = source.family.drafted(base.variant).actions  # also those that exist only without a defence
     parts = [
         *(f"{a.name}: guard '{part.name}'" for a in base.actions for part in a.guards if part.defence == defence.id),
         *(f"{a.name}: update '{part.name}'" for a in base.actions for part in a.updates if part.defence == defence.id),
-        *(f"{a.name}: there is no such step" for a in _shortcuts(source, base) if a.shortcut_of == defence.id),
+        *(f"{a.name}: there is no such step" for a in drafted if a.shortcut_of == defence.id),
     ]
     command = f"carnet attack {source.shown} --without {defence.id}"
     return Entry(defence.id, "defence", protocol.id, defence.title, enforced_by=tuple(parts), check=command)
-
-
-def _shortcuts(source: Source, protocol: Protocol) -> Sequence[Action]:
-    """Return every action of the draft, including those that exist only without a defence."""
-    return source.family.drafted(protocol.variant).actions
 
 
 def _lemma(protocol: str, shown: str, lemma: Invariant) -> Entry:

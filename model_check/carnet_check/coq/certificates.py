@@ -16,6 +16,7 @@ from functools import cached_property
 from carnet_check.certificates.file import Certificates, Entry
 from carnet_check.certificates.judging import with_hypotheses
 from carnet_check.errors import CarnetError
+from carnet_check.exports.coq_data import coq_list
 from carnet_check.exports.systems import Action, Layer, Liveness, Name, Node, Part, System
 from carnet_check.kernel import checker
 from carnet_check.kernel.checker import Obligation, Refused, Step
@@ -341,12 +342,12 @@ def coq_term(certificate: ConvertedCertificate, called: Callable[[Name], str]) -
 def _coq_step(step: Step, inside: Sequence[str], called: Callable[[Name], str]) -> str:
     match step:
         case "instance", (fact,), terms, _:
-            return f"(Instance n{fact} {_list(_coq_value(term, called) for term in terms)} {inside[0]})"
+            return f"(Instance n{fact} {coq_list(_coq_value(term, called) for term in terms)} {inside[0]})"
         case "cases", _, (term,), _:
-            return f"(Cases {_coq_value(term, called)} {_list(inside)})"
+            return f"(Cases {_coq_value(term, called)} {coq_list(inside)})"
         case "close", facts, _, rewritings:
-            steps = _list(f"(n{place}, {str(backwards).lower()})" for place, backwards in rewritings)
-            return f"(Close {_list(f'n{fact}' for fact in facts)} {steps})"
+            steps = coq_list(f"(n{place}, {str(backwards).lower()})" for place, backwards in rewritings)
+            return f"(Close {coq_list(f'n{fact}' for fact in facts)} {steps})"
     rule, (place,), _, _ = step
     return f"({rule.capitalize()} n{place} {' '.join(inside)})"
 
@@ -358,12 +359,8 @@ def _coq_value(term: checker.Node, called: Callable[[Name], str]) -> str:
         case "member", name, _:
             return f"(Member {called(_member(name))})"
         case "apply", function, arguments:
-            return f"(Apply {called(_function(function))} {_list(_coq_value(each, called) for each in arguments)})"
+            return f"(Apply {called(_function(function))} {coq_list(_coq_value(each, called) for each in arguments)})"
     raise CarnetError(f"{term} is no term of a certificate")
-
-
-def _list(parts: Iterable[str]) -> str:
-    return f"[{'; '.join(parts)}]"
 
 
 def largest_number(certificate: ConvertedCertificate) -> int:

@@ -349,28 +349,41 @@ class Strengthening:
 
     Attributes:
         lemmas: guesses that are inductive together with what is stated, none of which can be left out.
-        proved: the claims that are proved with them, and the names of those that the proof of each rests on.
+        proved, supported: the claims, and the lemmas of the protocol, that are proved with them as everything else is,
+            and the names of those that each proof rests on.
         open: the claims that are not.
-        tried: how many guesses the engine was asked about.
+        tried, undecided: how many guesses the engine was asked about, and how many plausible ones it did not decide.
+        limit: the work after which the search was stopped, in words, or nothing: it came to its end.
+        left: how much of the work that was allowed is left for another search.
     """
 
     lemmas: tuple[Invariant, ...]
     proved: Mapping[str, tuple[str, ...]]
+    supported: Mapping[str, tuple[str, ...]]
     open: tuple[str, ...]
     tried: int
+    limit: str
+    undecided: int
+    left: int
 
 
 class Strengthens(Engine):
     """Finds out which guesses make the proofs of claims go through."""
 
+    work: ClassVar[int]
+    """What the searches about one design may do together, in a unit of the engine's own."""
+
     @abstractmethod
     def strengthened(
-        self, protocol: Protocol, threat: Threat | None, claims: Collection[str], guesses: Guesses, listener: Listener
+        self,
+        protocol: Protocol,
+        threat: Threat | None,
+        claims: Collection[str],
+        guesses: Guesses,
+        listener: Listener,
+        work: int,
     ) -> Strengthening:
-        """Look for guesses that prove claims under a threat model; without one, under all.
-
-        What is returned was proved as everything else is: by the same obligations, with the guesses as lemmas.
-        """
+        """Look for guesses that prove claims under a threat model, or under all without one, until ``work`` is done."""
 
 
 class ProvesLiveness(Engine):

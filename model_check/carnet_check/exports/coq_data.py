@@ -173,7 +173,7 @@ class CoqText:
             case int():
                 return str(part)
             case _:
-                return _list(map(self.value, part))
+                return coq_list(map(self.value, part))
 
     def invariant(self, name: str) -> str:
         """Return the identifier of an invariant, which says whether it is a claim."""
@@ -218,9 +218,9 @@ class CoqText:
         for id, axioms in system.threats.items():
             named = [self.ids.of(f"threat_{id}", axiom.name) for axiom in axioms]
             yield from (self._formula(name, axiom.value) for name, axiom in zip(named, axioms, strict=True))
-            yield f"Definition {self.threat(id)} : list formula := {_list(named)}."
+            yield f"Definition {self.threat(id)} : list formula := {coq_list(named)}."
         for layer in system.layers:
-            claims = _list(self.invariant(claim.name) for claim in layer.claims)
+            claims = coq_list(self.invariant(claim.name) for claim in layer.claims)
             yield f"Definition {self.claims(layer)} : list formula := {claims}."
 
     def liveness(self, live: Liveness) -> Iterator[str]:
@@ -240,7 +240,7 @@ class CoqText:
         for each in live.fair:
             meant = None if each.meant is None else Node("Some", (each.meant,))
             fair.append(self.value(Node("Build_fairness", (each.which, meant, each.strong))))
-        yield f"Definition {name} : liveness := Build_liveness {' '.join(names)} {_list(fair)}."
+        yield f"Definition {name} : liveness := Build_liveness {' '.join(names)} {coq_list(fair)}."
 
     def protocol_of(self, live: Liveness) -> str:
         """Return the identifier of the protocol that a liveness property is of."""
@@ -253,7 +253,7 @@ class CoqText:
         yield from (self._formula(name, guard.value) for name, guard in zip(guards, action.guards, strict=True))
         for name, update in zip(updates, action.updates, strict=True):
             yield f"Definition {name} : update := {self.value(update.value)}."
-        parts = (self.value(action.parameters), self.value(action.drawn), _list(guards), _list(updates))
+        parts = (self.value(action.parameters), self.value(action.drawn), coq_list(guards), coq_list(updates))
         yield f"Definition {self.ids.of('action', action.name)} : action := Build_action {' '.join(parts)}."
 
     def _formula(self, name: str, formula: Node) -> str:
@@ -264,9 +264,10 @@ class CoqText:
         axioms = [self.ids.of("inhabited", each.name) for each in self.system.inhabited]
         axioms += [self.ids.of("axiom", each.name) for each in self.system.axioms]
         actions = [self.ids.of("action", action.name) for action in self.system.actions]
-        parts = [self.value(symbols), self.value(enumerations), _list(axioms), self.value(initially)]
-        return f"Definition {self.protocol} : protocol := Build_protocol {' '.join(parts)} {_list(actions)}."
+        parts = [self.value(symbols), self.value(enumerations), coq_list(axioms), self.value(initially)]
+        return f"Definition {self.protocol} : protocol := Build_protocol {' '.join(parts)} {coq_list(actions)}."
 
 
-def _list(parts: Iterable[str]) -> str:
+def coq_list(parts: Iterable[str]) -> str:
+    """Return a list as Coq writes it."""
     return f"[{'; '.join(parts)}]"

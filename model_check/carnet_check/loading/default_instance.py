@@ -78,7 +78,7 @@ def elements_of(protocol: Protocol, scale: Scale) -> dict[str, Row]:
             )
     found = {}
     for sort in sorts:
-        constants = [s.name for s in protocol.symbols if _is_constant(s) and s.result == sort]
+        constants = [s.name for s in protocol.symbols if is_constant(s) and s.result == sort]
         beside = scale.get(EACH, BESIDE_CONSTANTS)
         count = scale.get(sort.name, len(constants) + beside)
         numbered = (f"{sort.name.lower()}{number}" for number in itertools.count(1))
@@ -87,7 +87,8 @@ def elements_of(protocol: Protocol, scale: Scale) -> dict[str, Row]:
     return found
 
 
-def _is_constant(symbol: Symbol) -> bool:
+def is_constant(symbol: Symbol) -> bool:
+    """Whether a symbol is a rigid individual."""
     return not symbol.mutable and not symbol.domain and not symbol.is_relation
 
 
@@ -109,7 +110,7 @@ def _by_default(assignment: Assignment, rigid: Sequence[Symbol]) -> Iterator[tup
     for symbol in rigid:
         if symbol.is_relation:
             continue
-        constants = [s.name for s in rigid if _is_constant(s) and s.result == symbol.result]
+        constants = [s.name for s in rigid if is_constant(s) and s.result == symbol.result]
         values = assignment.of(symbol.result)
         if symbol.domain:
             values = tuple(sorted(values, key=lambda value: value in constants))

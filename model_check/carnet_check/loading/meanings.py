@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from carnet_check.errors import UsageError
-from carnet_check.loading.default_instance import EACH, elements_of
+from carnet_check.loading.default_instance import EACH, elements_of, is_constant
 from carnet_check.loading.families import Source, axiom_violations
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.evaluation import Evaluation, State
@@ -234,7 +234,7 @@ class Meanings:
         """Name each element by the first constant that denotes it, or by a number."""
         found = {}
         for sort, row in self._elements.items():
-            constants = {s.name: t[0] for s, t in tables.items() if _is_constant(s) and s.result.name == sort}
+            constants = {s.name: t[0] for s, t in tables.items() if is_constant(s) and s.result.name == sort}
             names = {at: name for name, at in reversed(constants.items())}
             numbered = (f"{sort.lower()}{number}" for number in itertools.count(1))
             others = (name for name in numbered if name not in names.values())
@@ -308,10 +308,6 @@ def _keeping(table: Table, effects: Mapping[Effect, list[Renaming]], sign: int) 
 def _permutations(size: int) -> Iterable[Table]:
     """Return every permutation of ``size`` elements, or only the identity if these are too many."""
     return itertools.permutations(range(size)) if size <= MOST_RENAMED else (tuple(range(size)),)
-
-
-def _is_constant(symbol: Symbol) -> bool:
-    return not symbol.mutable and not symbol.domain and not symbol.is_relation
 
 
 def _moved(sort: Sort, element: int, renaming: Renaming) -> int:

@@ -9,13 +9,14 @@ import hashlib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 from carnet_check.report.run_folder import Run
 from carnet_check.results import Result, Verdict
+from carnet_check.verification.checks import ANY_THREAT
 from carnet_check.verification.outcome import cti_lines, unproved
 from carnet_check.wording import attack_name, list_assumptions
 from carnet_command.printable import printable_values
@@ -313,17 +314,28 @@ def _unproved(run: Run) -> Iterator[str]:
 
 
 def _matrix(run: Run, variant: Values) -> Iterator[str]:
-    rows = [row for row in run.verdicts if row["variant"] == variant["name"] and row["kind"] == "claim"]
+    """Yield the table of a variant: its claims, then its liveness properties, under each threat model."""
+    mine = [row for row in run.verdicts if row["variant"] == variant["name"]]
+    rows = [row for row in mine if row["kind"] == "claim"]
+    lively = [row for row in mine if row["kind"] == "liveness"]
     threats = [threat["id"] for threat in variant["threats"]]
     yield f"### {variant['name']}" + (f" ({variant['label']})" if variant["label"] else "")
     yield ""
     yield "| claim | " + " | ".join(threats) + " |"
     yield "|---" * (len(threats) + 1) + "|"
     for claim in variant["claims"]:
-        mine = ([row for row in rows if (row["claim"], row["threat"]) == (claim["name"], t)] for t in threats)
-        cells = ("<br>".join(map(_word, each)) or NOT_CLAIMED for each in mine)
-        yield f"| {claim['name']} | " + " | ".join(cells) + " |"
+        under = ([row for row in rows if (row["claim"], row["threat"]) == (claim["name"], t)] for t in threats)
+        yield _table_row(claim["name"], under)
+    for name in dict.fromkeys(row["claim"] for row in lively):
+        under = ([row for row in lively if row["claim"] == name and row["threat"] in (t, ANY_THREAT)] for t in threats)
+        yield _table_row(f"{name} (liveness)", under)
     yield ""
+
+
+def _table_row(name: str, under: Iterable[Sequence[Values]]) -> str:
+    """Return a row of a table: a name, and the verdicts under each threat model."""
+    cells = ("<br>".join(map(_word, each)) or NOT_CLAIMED for each in under)
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 def _word(row: Values) -> str:

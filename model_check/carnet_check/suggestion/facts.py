@@ -24,6 +24,7 @@ from carnet_spec.language.terms import (
     Or,
     Truth,
     Var,
+    conjuncts,
     free_variables,
     rebuild,
     sort_of,
@@ -81,11 +82,6 @@ def rules_in(protocol: Protocol) -> tuple[Rule, ...]:
     stated = [rule for each in protocol.invariants for rule in rules_of(each.body)]
     stated += [rule for axiom in protocol.axioms for rule in rules_of(axiom.formula)]
     return tuple(rule for rule in stated if rule.premises)
-
-
-def conjuncts(formula: Term) -> tuple[Term, ...]:
-    """Return the parts of a conjunction, or the formula alone."""
-    return formula.parts if isinstance(formula, And) else (formula,)
 
 
 def writes_of(protocol: Protocol, rules: Sequence[Rule]) -> Iterator[Write]:

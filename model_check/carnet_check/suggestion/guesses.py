@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from carnet_check.engines.exploration import Caps
 from carnet_check.engines.interface import Explores, Guesses
@@ -33,15 +34,20 @@ class ReadGuesses(Guesses):
         self._protocol = protocol
         self._visits = visits
         self._fallen: dict[str, bool] = {}
+        self._about: dict[Symbol, list[tuple[tuple[int, int, int], Invariant]]] = {}
+
+    @cached_property
+    def _reader(self) -> Reader:
+        """What reads guesses, once it has been seen what holds where facts are written."""
         numbers: dict[Term, int] = {}
-        self._reader = Reader(protocol, (), numbers)
+        reader = Reader(self._protocol, (), numbers)
         plain: list[Invariant] = []
         for _ in range(ROUNDS):
-            before, plain = plain, self.plausible([each.invariant for each in self._reader.plain()])
+            before, plain = plain, self.plausible([each.invariant for each in reader.plain()])
             if len(plain) == len(before):
                 break
-            self._reader = Reader(protocol, [rule for each in plain for rule in rules_of(each.body)], numbers)
-        self._about: dict[Symbol, list[tuple[tuple[int, int, int], Invariant]]] = {}
+            reader = Reader(self._protocol, [rule for each in plain for rule in rules_of(each.body)], numbers)
+        return reader
 
     def about(self, symbols: Collection[Symbol]) -> Sequence[Invariant]:
         """Return guesses about some symbols, the simplest first."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 
-from carnet_check.suggestion.facts import Rule, Write, closed, conjuncts, matched, rules_in, rules_of, writes_of
+from carnet_check.suggestion.facts import Rule, Write, closed, matched, rules_in, rules_of, writes_of
 from carnet_spec.language import Invariant, Protocol, Sort, Symbol, Term
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.notation import unused_name
@@ -28,6 +28,7 @@ from carnet_spec.language.terms import (
     Truth,
     Var,
     conjunction,
+    conjuncts,
     disjunction,
     free_variables,
     negation,
@@ -131,6 +132,7 @@ class Reader:
             yield from self._either(symbol)
             yield from self._at_most_one(symbol)
             yield from self._one_holder(symbol)
+            yield from self._two_kinds(symbol)
             yield from self._ordered(symbol)
         yield from self._drawn(symbol)
 
@@ -253,6 +255,16 @@ class Reader:
                 for left, right in itertools.product(one.args, there.args):
                     if sort_of(left) == sort_of(right) and not sort_of(left).fresh:
                         yield _Clause(Shape.ONE, (one, fact), Equal(left, right))
+
+    def _two_kinds(self, symbol: Symbol) -> Iterator[_Clause]:
+        """Facts of two kinds about the same sorts, none of them drawn, agree in one place if they do in all others."""
+        one = _applied(symbol, "")
+        if len(one.args) < 2 or any(sort.fresh for sort in symbol.domain):
+            return
+        for other in (each for each in self._changing if each != symbol and each.domain == symbol.domain):
+            for place, arg in enumerate(one.args):
+                there = _applied(other, " too", {at: each for at, each in enumerate(one.args) if at != place})
+                yield _Clause(Shape.ONE, (one, there), Equal(arg, there.args[place]))
 
     @property
     def _changing(self) -> list[Symbol]:

@@ -213,12 +213,13 @@ def with_free_parameters(lemma: Invariant, names: AuthorNames) -> Invariant:
 
 
 def lemma_name(lemma: Invariant, protocol: Protocol, taken: Iterable[str]) -> str:
-    """Return a name for a lemma that nothing else has: what its premise is about, and what it says of that."""
+    """Return a name for a lemma that nothing else has: what its premise is about, and what follows or does not."""
     spoken = [*_symbols_in_order(lemma.body)]
     first = spoken[0].name if spoken else "all"
     conclusion = lemma.body.conclusion if isinstance(lemma.body, Implies) else lemma.body
     said = next((symbol.name for symbol in _symbols_in_order(conclusion)), "")
-    base = re.sub(r"\W+", "_", f"{first}_implies_{said}" if said else f"one_{first}").lower()
+    denied = "not_" if isinstance(conclusion, Not) else ""
+    base = re.sub(r"\W+", "_", f"{first}_implies_{denied}{said}" if said else f"one_{first}").lower()
     known = {*taken, *(symbol.name for symbol in protocol.symbols), *(each.name for each in protocol.invariants)}
     return unused_name(f"{base}_" if keyword.iskeyword(base) else base, known)
 

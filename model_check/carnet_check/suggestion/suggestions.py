@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ WALKS = Walks(200, 60)
 """Random walks through each instance that is visited to find out what is false."""
 SAYS = "Every step keeps it; `carnet verify --suggest` found it."
 NOTHING = "nothing of these shapes proves"
+STOPPED = "stopped after"
 UNWRITTEN = "the names beside the claims cannot say"
 
 
@@ -43,24 +44,30 @@ class Suggestion:
         threat: the id of the threat model whose axioms the proofs use, or nothing: they use none.
         lemmas: what to add; each is proved, and none can be left out.
         proved: the claims that are proved with them, and the lemmas that each of them needs.
+        supported: the lemmas of the protocol that have no proof without them, likewise.
         open: the claims that no candidate proves, or none that can be written.
-        tried: how many candidates the engine was asked about.
+        tried: how many candidates the engine was asked about, for earlier suggestions included.
         seconds: how long it took to look.
         names: what the author calls things.
         unwritten: lemmas of a proof that is not offered, as their text beside the claims would say something else.
         designs: all variants of the family.
+        limit: the work after which the search was stopped, in words, or nothing: it came to its end.
+        undecided: how many candidates, which no visited state falsifies, got no definite answer, counted likewise.
     """
 
     variant: str
     threat: str
     lemmas: tuple[Invariant, ...]
     proved: dict[str, tuple[str, ...]]
+    supported: dict[str, tuple[str, ...]]
     open: tuple[str, ...]
     tried: int
     seconds: float
     names: AuthorNames
     unwritten: tuple[Invariant, ...] = ()
     designs: tuple[str, ...] = ()
+    limit: str = ""
+    undecided: int = 0
 
     @property
     def place(self) -> str:
@@ -70,6 +77,10 @@ class Suggestion:
     def needing(self, lemma: Invariant) -> list[str]:
         """Return the claims whose proofs need a lemma."""
         return [claim for claim, names in self.proved.items() if lemma.name in names]
+
+    def supporting(self, lemma: Invariant) -> list[str]:
+        """Return the lemmas of the protocol whose proofs need a lemma."""
+        return [name for name, names in self.supported.items() if lemma.name in names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,8 @@ class Suggestions:
             "open": list(of.open),
             "unwritten": [show(each.body, ASCII) for each in of.unwritten],
             "tried": of.tried,
+            "stopped": of.limit,
+            "undecided": of.undecided,
             "seconds": round(of.seconds, 3),
         }
 
@@ -101,6 +114,7 @@ class Suggestions:
             "formula": show(lemma.body, ASCII),
             "source": lemma_source(lemma, of.names),
             "proves": of.needing(lemma),
+            "supports": of.supporting(lemma),
             "variants": self._variants(lemma),
         }
 
@@ -140,8 +154,10 @@ class Suggestions:
             yield ""
 
     def _comment(self, of: Suggestion, lemma: Invariant) -> Iterator[str]:
-        """Yield for which claims a lemma is, and in which designs it is proved if there are several."""
-        yield f"# for {', '.join(dict.fromkeys(claim for each in self.each for claim in each.needing(lemma)))}"
+        """Yield which claims or lemmas a lemma is for, and in which designs it is proved if there are several."""
+        claims = (claim for each in self.each for claim in each.needing(lemma))
+        others = (name for each in self.each for name in each.supporting(lemma))
+        yield f"# for {', '.join(dict.fromkeys(claims)) or ', '.join(dict.fromkeys(others))}"
         inside = self._variants(lemma)
         if len(of.designs) > 1:
             proved = f"# proved in {'variant' if len(inside) == 1 else 'variants'} {listed(inside)}"
@@ -150,14 +166,17 @@ class Suggestions:
 
 
 def _without_lemmas(of: Suggestion) -> Iterator[str]:
-    """Yield what is not proved by lemmas that are offered."""
+    """Yield what is not proved by lemmas that are offered, and whether some of these may not be needed."""
     if of.unwritten:
         formulas = "; ".join(show(lemma.body, ASCII) for lemma in of.unwritten)
         said = f"there is a proof, but {UNWRITTEN} {formulas}: give each symbol and sort a name of its own there"
         yield from wrapped("suggested", f"{of.place}: {said}; open are {', '.join(of.open)}")
     elif of.open:
-        tried = counted(of.tried, "candidate")
-        yield from wrapped("suggested", f"{of.place}: {NOTHING} {', '.join(of.open)}; {tried} tried")
+        tried = f"{counted(of.tried, 'candidate')} tried, {of.undecided:,} not decided"
+        said = f"{STOPPED} {of.limit}, and nothing so far proves" if of.limit else NOTHING
+        yield from wrapped("suggested", f"{of.place}: {said} {', '.join(of.open)}; {tried}")
+    elif of.limit and of.lemmas:
+        yield from wrapped("suggested", f"{of.place}: {STOPPED} {of.limit}; a lemma may be left that no claim needs")
 
 
 def require_strengthening(engines: Iterable[object]) -> None:
@@ -206,6 +225,7 @@ def suggest(
     author = AuthorNames.beside_claims(source, plan.protocol)
     protocol, left = plan.protocol, set(open_)
     known = [lemma for each in earlier for lemma in each.lemmas]
+    work, tried, undecided = engine.work, 0, 0
     layers = [None, *(threat for threat in plan.threats if threat != NO_THREAT)]
     for threat in layers:
         wanted = _claimed(protocol, threat, left)
@@ -215,10 +235,11 @@ def suggest(
         listener.status(f"{protocol.variant}: reading candidates for lemmas")
         under = [threat] if threat else plan.threats
         guesses = ReadGuesses(protocol, list(_visits(source, protocol, under)))
-        found = engine.strengthened(protocol, threat, wanted, guesses, listener)
+        found = engine.strengthened(protocol, threat, wanted, guesses, listener, work)
+        work, tried, undecided = found.left, tried + found.tried, undecided + found.undecided
         found = _named(found, protocol, threat, author, known)
         unwritten = tuple(each for each in found.lemmas if not reads_back(each, author))
-        offered = replace(found, lemmas=(), proved={}) if unwritten else found
+        offered = replace(found, lemmas=(), proved={}, supported={}) if unwritten else found
         protocol = replace(protocol, lemmas=(*protocol.lemmas, *offered.lemmas))
         left -= {(claim, each.id) for claim in found.proved for each in under}
         last = threat is not None or layers == [None]
@@ -228,12 +249,15 @@ def suggest(
                 threat.id if threat else "",
                 offered.lemmas,
                 dict(offered.proved),
+                dict(offered.supported),
                 (*(found.proved if unwritten else ()), *(found.open if last else ())),
-                found.tried,
+                tried,
                 time.monotonic() - began,
                 author,
                 unwritten,
                 tuple(source.family.variants),
+                found.limit,
+                undecided,
             )
 
 
@@ -274,5 +298,8 @@ def _named(
         taken = {*author.taken, *(each.name for each in earlier), *names.values()}
         names[lemma.name] = next(same, None) or lemma_name(free, protocol, taken)
         lemmas.append(replace(free, name=names[lemma.name]))
-    proved = {claim: tuple(names[each] for each in rested) for claim, rested in found.proved.items()}
-    return replace(found, lemmas=tuple(lemmas), proved=proved)
+
+    def renamed(uses: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+        return {name: tuple(names[each] for each in used) for name, used in uses.items()}
+
+    return replace(found, lemmas=tuple(lemmas), proved=renamed(found.proved), supported=renamed(found.supported))

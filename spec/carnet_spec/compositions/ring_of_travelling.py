@@ -7,6 +7,8 @@ Travelling knows nothing.
 
 from __future__ import annotations
 
+from functools import partial
+
 from carnet_spec.language import (
     Formula,
     Individual,
@@ -140,12 +142,12 @@ IN_TRAINING = (
 )
 """What makes a GPU sound while it trains."""
 
-COMPOSITION.bond(
+rank_bond = partial(COMPOSITION.bond, of=End.UPPER, reading=RANKS)
+
+rank_bond(
     "certificates tell",
-    of=End.UPPER,
     assumes=("assumption A4",),
     by=("axiom certificates tell",),
-    reading=RANKS,
     part_of=("A4",),
     discharges="Both mean the vendor's certificates, and assume the same of them.",
     leaves=(
@@ -153,12 +155,10 @@ COMPOSITION.bond(
         "has no formula in the ring; GPU Travelling lets them leak and has them revoked (its A13)."
     ),
 )
-COMPOSITION.bond(
+rank_bond(
     "reports are true, and stay so",
-    of=End.UPPER,
     assumes=("lemma reports_are_true",),
     by=("lemma reports_tell_the_mode", "lemma code_stays_good", "axiom what leaked is revoked"),
-    reading=RANKS,
     part_of=("A3",),
     discharges=(
         "While the session lives that the report was made for, the GPU is in the mode that it reported; and while the "
@@ -169,12 +169,10 @@ COMPOSITION.bond(
         "end with it: the ring's steps have to see to that, and all-reduce fits in one training phase."
     ),
 )
-COMPOSITION.bond(
+rank_bond(
     "ranks are sound",
-    of=End.UPPER,
     assumes=("axiom the ring is of ranks",),
     by=("claim gpu-genuine", "claim no-implant", *IN_TRAINING),
-    reading=RANKS,
     part_of=("A6",),
     discharges=(
         "A GPU that trains, or holds honest data, is genuine, in confidential mode, and runs nobody else's code."
@@ -185,12 +183,10 @@ COMPOSITION.bond(
         "have no place."
     ),
 )
-COMPOSITION.bond(
+rank_bond(
     "contributions are made by ranks",
-    of=End.UPPER,
     assumes=("lemma contributions_are_of_ranks",),
     by=IN_TRAINING,
-    reading=RANKS,
     part_of=("A5",),
     discharges=(
         "What is contributed lies, while training lasts, in the memory of a genuine GPU in confidential mode on which "
@@ -265,12 +261,12 @@ def exposed(v: ring.Vector) -> Formula:
     return false
 
 
-COMPOSITION.bond(
+hop_bond = partial(COMPOSITION.bond, of=End.LOWER, reading=HOPS)
+
+hop_bond(
     "hops give nothing away",
-    of=End.LOWER,
     assumes=("lemma learned_is_exposed",),
     by=("claim confidentiality",),
-    reading=HOPS,
     part_of=("A1",),
     discharges="What derives from data and leaves a GPU on a hop is learnt by GPU TEEs of the ring only.",
     leaves=(
@@ -278,12 +274,10 @@ COMPOSITION.bond(
         "is GPU Travelling's A6, for the ring as a whole."
     ),
 )
-COMPOSITION.bond(
+hop_bond(
     "hops carry data under keys of the job",
-    of=End.LOWER,
     assumes=("lemma traffic_is_carried",),
     by=("lemma contributions_are_under_hop_keys",),
-    reading=HOPS,
     part_of=("A1",),
     discharges="What derives from data leaves a GPU only under a key at whose ends the adversary is not.",
     leaves="That such keys are not lent with the GPU: they are made by the code in the manifest, and end with it.",

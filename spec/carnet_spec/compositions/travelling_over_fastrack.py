@@ -7,6 +7,8 @@ the orchestrator checked.
 
 from __future__ import annotations
 
+from functools import partial
+
 from carnet_spec.language import Formula, constant, exists, false
 from carnet_spec.language.composition import Composition, End, Interpretation
 from carnet_spec.protocols.fastrack import FAMILY as FASTRACK
@@ -149,19 +151,18 @@ def dataset(m: link.Block) -> Formula:
     return link.owner(m) != link.cpu
 
 
-COMPOSITION.bond(
+link_bond = partial(COMPOSITION.bond, of=End.UPPER, reading=LINK)
+
+link_bond(
     "counters do not wrap",
-    of=End.UPPER,
     assumes=("assumption A12",),
     by=("assumption A7",),
-    reading=LINK,
     part_of=("A12",),
     discharges="Counters under a link key are places of a transfer: they stand in line, and have a first.",
     leaves="An assumption rests on an assumption. That a transfer has enough places for an epoch is Fastrack's A7.",
 )
-COMPOSITION.bond(
+link_bond(
     "taken is what was sealed",
-    of=End.UPPER,
     assumes=("lemma reception_is_counted",),
     by=(
         "claim chunk-agreement",
@@ -171,7 +172,6 @@ COMPOSITION.bond(
         "lemma done_is_whole",
         "lemma what_is_used",
     ),
-    reading=LINK,
     part_of=("A1", "A17"),
     discharges=(
         "What the GPU takes under the key is what its owner sealed for that counter value (A1, for chunks), and goes "
@@ -183,9 +183,8 @@ COMPOSITION.bond(
         "link."
     ),
 )
-COMPOSITION.bond(
+link_bond(
     "received without gaps",
-    of=End.UPPER,
     assumes=("lemma received_in_order",),
     by=(
         "claim whole-transfer",
@@ -194,7 +193,6 @@ COMPOSITION.bond(
         "lemma arrived_in_a_transfer",
         "axiom places are ordered",
     ),
-    reading=LINK,
     part_of=("A1",),
     discharges="If a counter value was received, so was every smaller one.",
     leaves=(
@@ -204,12 +202,10 @@ COMPOSITION.bond(
         "that there is a chunk which filled it."
     ),
 )
-COMPOSITION.bond(
+link_bond(
     "only the user has the key",
-    of=End.UPPER,
     assumes=("lemma secret_keys",),
     by=("claim key-isolation",),
-    reading=LINK,
     part_of=("A1",),
     discharges=(
         "A secret link key is known to its owner only; not even to the orchestrator, of whom GPU Travelling allows it."
@@ -220,22 +216,18 @@ COMPOSITION.bond(
         "many."
     ),
 )
-COMPOSITION.bond(
+link_bond(
     "nobody forges",
-    of=End.UPPER,
     assumes=("lemma nobody_forges",),
     by=("claim iv-unique",),
-    reading=LINK,
     part_of=("A1",),
     discharges="No IV is used twice under a link key, so no authentication key of GCM is lost.",
     leaves="The IVs of what the GPU sends home: Fastrack models no more of an answer than which transfer it is about.",
 )
-COMPOSITION.bond(
+link_bond(
     "chunks stay secret",
-    of=End.UPPER,
     assumes=("lemma learned_is_exposed",),
     by=("claim confidentiality",),
-    reading=LINK,
     part_of=("A1",),
     discharges="What an honest owner sends over the link is learnt from it by nobody else.",
     leaves="What the model and what training sends home say of the data: that is GPU Travelling's A6.",
@@ -295,19 +287,18 @@ def leaks(g: job.Gpu) -> Formula:
     return job.foreign(g)
 
 
-COMPOSITION.bond(
+session_bond = partial(COMPOSITION.bond, of=End.LOWER, reading=SESSION)
+
+session_bond(
     "attested is genuine",
-    of=End.LOWER,
     assumes=("assumption A4",),
     by=("lemma attested_is_protected",),
-    reading=SESSION,
     part_of=("A4",),
     discharges="A holder need not judge certificates: a session that the orchestrator attested ends at a genuine GPU.",
     leaves="That is proved from GPU Travelling's A1 (certificates) and A13 (a leaked device key is revoked).",
 )
-COMPOSITION.bond(
+session_bond(
     "the mode is kept",
-    of=End.LOWER,
     assumes=("lemma attested_ends",),
     by=(
         "lemma attested_is_protected",
@@ -317,7 +308,6 @@ COMPOSITION.bond(
         "axiom the orchestrator is honest",
         "axiom two parties",
     ),
-    reading=SESSION,
     part_of=("A3",),
     discharges=(
         "While the GPU is in a session that was attested, it is genuine and in confidential mode, and nobody else has "
@@ -325,12 +315,10 @@ COMPOSITION.bond(
     ),
     leaves="That a GPU that changes its mode loses its session is GPU Travelling's A4.",
 )
-COMPOSITION.bond(
+session_bond(
     "only checked code reads",
-    of=End.LOWER,
     assumes=("assumption A6",),
     by=("claim no-implant",),
-    reading=SESSION,
     part_of=("A6",),
     discharges="While honest data is in a GPU's memory, nobody else's code is there: neither planted nor left running.",
     leaves="That the code in the manifest writes nothing out itself is GPU Travelling's A7.",

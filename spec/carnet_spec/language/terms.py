@@ -184,6 +184,11 @@ def sort_of(term: Term) -> Sort:
     return sort_of(term.then) if isinstance(term, IfThenElse) else BOOL
 
 
+def conjuncts(term: Term) -> tuple[Term, ...]:
+    """Return the parts of a conjunction, or the formula alone."""
+    return term.parts if isinstance(term, And) else (term,)
+
+
 def conjunction(parts: tuple[Term, ...]) -> Term:
     """Return the conjunction of ``parts``, flattened and without trivially true parts."""
     flat: list[Term] = []

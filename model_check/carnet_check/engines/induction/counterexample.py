@@ -14,7 +14,7 @@ from typing import Any
 
 from carnet_check.engines.induction.induction import ProofResult, prove
 from carnet_check.engines.induction.obligations import Obligation, invariants_under, obligations, with_constants
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Budget, units_spent
 from carnet_check.engines.interface import Cti, FailingStep, InvariantStatus, Status
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.errors import EngineDisagreement, UsageError
@@ -22,7 +22,7 @@ from carnet_check.exports.smtlib import at_most, problem, sort_name, symbol_name
 from carnet_check.loading import families
 from carnet_check.reserved_symbols import Purpose, ReservedSymbol, stand_in
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
-from carnet_check.wording import fill_places
+from carnet_check.wording import applied, fill_places
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
 from carnet_spec.language import Instance, Protocol, Row, Sort, SpecificationError, Symbol, Term, Threat
@@ -44,14 +44,26 @@ class Counterexample:
         return "\n".join(_lines(self))
 
 
-def counterexample(obligation: Obligation, rlimit: int = DEFAULT_RLIMIT) -> Counterexample | None:
-    """Return a small state in which ``obligation`` fails, or None if the solver finds none within its budget.
+def counterexample(
+    obligation: Obligation, rlimit: int = DEFAULT_RLIMIT, budget: Budget | None = None
+) -> Counterexample | None:
+    """Return a state in which ``obligation`` fails, or None if the solver finds none with ``rlimit`` and ``budget``.
+
+    It is small as far as these go: one limits each question, the other one, if there is one, all of them.
 
     Raises:
         EngineDisagreement: the interpreter does not confirm the solver's model.
     """
-    found = SmallModel(obligation, rlimit).smallest()
-    return None if found is None else confirmed(obligation, found)
+    return next(counterexamples_to(obligation, rlimit, budget or Budget()), None)
+
+
+def counterexamples_to(obligation: Obligation, rlimit: int, budget: Budget) -> Iterator[Counterexample]:
+    """Yield a state with as few facts as possible in which ``obligation`` fails, and then one with more facts.
+
+    Raises:
+        EngineDisagreement: the interpreter does not confirm the solver's model.
+    """
+    return (confirmed(obligation, found) for found in SmallModel(obligation, rlimit, budget).states())
 
 
 def confirmed(obligation: Obligation, found: Structure) -> Counterexample:
@@ -160,14 +172,14 @@ def _state(structure: Structure, near: frozenset[Symbol]) -> Iterator[tuple[str,
     beside: list[str] = []
     for symbol, table in structure.functions.items():
         for row, value in sorted(table.items()):
-            said = _fact(symbol, row)
+            said = applied(symbol, row)
             if said == value or isinstance(symbol, ReservedSymbol):
                 continue
             place = beside if symbol not in near else before if symbol.mutable else fixed
             place.append(f"{said} = {value}")
     for symbol, rows in structure.relations.items():
         if not isinstance(symbol, ReservedSymbol):
-            (before if symbol.mutable else fixed).extend(_fact(symbol, row) for row in sorted(rows))
+            (before if symbol.mutable else fixed).extend(applied(symbol, row) for row in sorted(rows))
     yield from (("before", before), ("fixed", fixed), ("beside", beside))
 
 
@@ -186,17 +198,13 @@ def _paragraph(title: str, parts: list[str], width: int = 90) -> Iterator[str]:
 def _changes(before: Structure, after: Structure) -> Iterator[str]:
     for symbol, rows in after.relations.items():
         old = before.relations[symbol]
-        yield from (f"+{_fact(symbol, row)}" for row in sorted(rows - old))
-        yield from (f"-{_fact(symbol, row)}" for row in sorted(old - rows))
+        yield from (f"+{applied(symbol, row)}" for row in sorted(rows - old))
+        yield from (f"-{applied(symbol, row)}" for row in sorted(old - rows))
     for symbol, table in after.functions.items():
         for row, value in table.items():
             was = before.functions[symbol][row]
             if was != value:
-                yield f"{_fact(symbol, row)}: {was} → {value}"
-
-
-def _fact(symbol: Symbol, row: Row) -> str:
-    return f"{symbol.name}({', '.join(row)})" if row else symbol.name
+                yield f"{applied(symbol, row)}: {was} → {value}"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -206,9 +214,10 @@ def _fact(symbol: Symbol, row: Row) -> str:
 class SmallModel:
     """Looks for a small state in which an obligation fails: first few elements, then few facts."""
 
-    def __init__(self, obligation: Obligation, rlimit: int) -> None:
+    def __init__(self, obligation: Obligation, rlimit: int, budget: Budget | None = None) -> None:
         self._obligation = obligation
         self._rlimit = rlimit
+        self._budget = budget or Budget()
         self._statements = (*obligation.shared.values(), *obligation.statements)
         terms = (*obligation.system.hypotheses.values(), *obligation.own.values(), obligation.goal)
         symbols = {symbol for term in terms for symbol in symbols_of(term)}
@@ -222,49 +231,72 @@ class SmallModel:
         self._sorts = [sort for sort in obligation.system.protocol.sorts if not sort.is_enumeration]
         self._sort_names = [obligation.system.declarations.sort(sort) for sort in self._sorts]
 
-    def smallest(self) -> Structure | None:
-        """Return the state, or None if the solver finds none within its budget."""
-        sizes = self._sizes()
-        if sizes is None:
-            return None
-        for sort in sorted(self._sorts, key=lambda sort: -sizes[sort]):
-            for fewer in range(1, sizes[sort]):
-                if self._checked({**sizes, sort: fewer}) is not None:
-                    sizes[sort] = fewer
-                    break
-        solver = self._checked(sizes)
-        return None if solver is None else _FewFacts(solver, self._symbols, sizes).structure()
+    def states(self) -> Iterator[Structure]:
+        """Yield the state with as few facts as possible, and then one that the solver gives; none without a budget."""
+        model = self._small()
+        if model is not None:
+            yield from _Facts(model, self._symbols, self._budget).structures()
 
-    def _sizes(self) -> dict[Sort, int] | None:
-        """Return how many elements of each sort suffice: at most four of each are tried, then any number is allowed."""
-        for most in (1, 2, 3, 4):
-            sizes = dict.fromkeys(self._sorts, most)
-            if self._checked(sizes) is not None:
-                return sizes
-        solver = self._checked({})
-        if solver is None:
+    def _small(self) -> _Model | None:
+        """Return a model with few elements of each sort."""
+        model = self._any()
+        if model is None:
             return None
-        universes = {str(sort): len(solver.model().get_universe(sort)) for sort in solver.model().sorts()}
+        sizes = self._sizes(model)
+        for sort in sorted(self._sorts, key=lambda sort: -sizes[sort]):
+            too_few = 0
+            while too_few < sizes[sort] - 1:
+                fewer = (too_few + sizes[sort]) // 2
+                if (smaller := self._checked({**sizes, sort: fewer})) is not None:
+                    model, sizes = smaller, smaller.sizes
+                else:
+                    too_few = fewer
+        return model if model.sizes == sizes else self._checked(sizes)
+
+    def _any(self) -> _Model | None:
+        """Return a model with at most four elements of each sort, or, if there is none, with any number of them."""
+        limits = (*(dict.fromkeys(self._sorts, most) for most in (1, 2, 3, 4)), {})
+        return next((model for each in limits if (model := self._checked(each)) is not None), None)
+
+    def _sizes(self, model: _Model) -> Mapping[Sort, int]:
+        """Return how many elements of each sort suffice."""
+        if model.sizes:
+            return model.sizes
+        found = model.solver.model()
+        universes = {str(sort): len(found.get_universe(sort)) for sort in found.sorts()}
         return {sort: universes.get(sort_name(sort), 1) for sort in self._sorts}
 
-    def _checked(self, sizes: Mapping[Sort, int]) -> Any:
+    def _checked(self, sizes: Mapping[Sort, int]) -> _Model | None:
         import z3
 
+        if self._budget.is_spent:
+            return None
         extra = [at_most(sort, size) for sort, size in sizes.items()]
         text = problem(self._obligation.system.declarations, self._statements, self._sort_names)
         solver = z3.SimpleSolver(ctx=z3.Context())
-        solver.set("rlimit", self._rlimit)
+        solver.set("rlimit", self._budget.rlimit(self._rlimit))
         solver.from_string("\n".join([text, *extra]))
-        return solver if solver.check() == z3.sat else None
+        result = solver.check()
+        self._budget.spend(units_spent(solver))
+        return _Model(solver, sizes) if result == z3.sat else None
 
 
-class _FewFacts:
-    """Shrinks the set of true facts of a model until it is minimal."""
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A solver that has a model, and the most elements of each sort that it may have; any number if none is given."""
 
-    def __init__(self, solver: Any, symbols: Iterable[Symbol], sizes: Mapping[Sort, int]) -> None:
-        self._solver = solver
+    solver: Any
+    sizes: Mapping[Sort, int]
+
+
+class _Facts:
+    """Reads a model, and shrinks the set of its true facts until that is minimal, or the budget is spent."""
+
+    def __init__(self, model: _Model, symbols: Iterable[Symbol], budget: Budget) -> None:
+        self._solver = solver = model.solver
+        self._budget = budget
         self._context = solver.ctx
-        self._sizes = sizes
+        self._sizes = model.sizes
         self._symbols = [
             symbol
             for symbol in symbols
@@ -274,23 +306,36 @@ class _FewFacts:
         self._indifferent = [symbol for symbol in self._symbols if symbol_name(symbol) not in self._declared]
         self._symbols = [symbol for symbol in self._symbols if symbol not in self._indifferent]
 
-    def structure(self) -> Structure:
+    def structures(self) -> Iterator[Structure]:
+        """Yield what is read of a model with few facts, and of the model as it was, if that is another one."""
+        first = self._solver.model()
+        small = self._read(self._smaller(first))
+        yield small
+        if (whole := self._read(first)) != small:
+            yield whole
+
+    def _smaller(self, model: Any) -> Any:
         import z3
 
-        model = self._solver.model()
         facts = {atom for symbol in self._symbols if symbol.is_relation for atom in self._atoms(symbol)}
         self._solver.push()
-        while True:
+        while not self._budget.is_spent:
             true = [atom for atom in facts if z3.is_true(model.eval(atom, model_completion=True))]
             if not true:
                 break
             self._solver.add(*(z3.Not(atom) for atom in facts.difference(true)))
             self._solver.add(z3.Or([z3.Not(atom) for atom in true] + [z3.BoolVal(False, self._context)]))
-            if self._solver.check() != z3.sat:
+            if self._result() != z3.sat:
                 break
             facts = set(true)
             model = self._solver.model()
-        return self._read(model)
+        return model
+
+    def _result(self) -> Any:
+        before = units_spent(self._solver)
+        result = self._solver.check()
+        self._budget.spend(units_spent(self._solver) - before)
+        return result
 
     def _elements(self, sort: Sort) -> list[Any]:
         if sort.members is not None:

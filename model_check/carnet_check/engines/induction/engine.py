@@ -33,7 +33,7 @@ from carnet_check.engines.induction.obligations import (
     system,
 )
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, Workers, ask, ask_apart, solve
-from carnet_check.engines.induction.strengthening import strengthened
+from carnet_check.engines.induction.strengthening import WORK, strengthened
 from carnet_check.engines.interface import (
     FRAME,
     AnswersObligations,
@@ -117,6 +117,7 @@ class Induction(
     needs: ClassVar = (Z3,)
     shows: ClassVar = "counterexample to induction"
     rlimit: int = DEFAULT_RLIMIT
+    work: ClassVar = WORK
     certificates: bool = False
 
     def as_default(self) -> Self:
@@ -299,11 +300,17 @@ class Induction(
         return failing_step(protocol, threat, invariant, assumed, self.rlimit)
 
     def strengthened(
-        self, protocol: Protocol, threat: Threat | None, claims: Collection[str], guesses: Guesses, listener: Listener
+        self,
+        protocol: Protocol,
+        threat: Threat | None,
+        claims: Collection[str],
+        guesses: Guesses,
+        listener: Listener,
+        work: int,
     ) -> Strengthening:
         """Ask about guesses that exclude states from which the induction fails."""
         with Workers(1) as workers:
-            return strengthened(protocol, threat, claims, guesses, self.rlimit, workers, listener)
+            return strengthened(protocol, threat, claims, guesses, self.rlimit, workers, listener, work)
 
     # -- what else it can do ----------------------------------------------------------------------
 

@@ -376,6 +376,7 @@ def houdini(
     *,
     baselines: Sequence[ProofResult] = (),
     claims: Collection[str] | None = None,
+    lemmas: Collection[str] = (),
     jobs: int = 2,
     rlimit: int = DEFAULT_RLIMIT,
     progress: Progress | None = None,
@@ -384,13 +385,13 @@ def houdini(
 ) -> Houdini:
     """Drop the invariants of ``protocol`` that are not inductive, until a fixpoint.
 
-    With ``claims``, only invariants that these depend on are checked, until all of them are dropped. The other
-    arguments are those of :func:`prove`.
+    With ``claims``, only invariants that these and ``lemmas`` depend on are checked, until all of them are dropped. The
+    other arguments are those of :func:`prove`.
     """
     started = time.perf_counter()
     search = _Search(system(protocol, threat), baselines)
     hints = load_hints(protocol) if hints is None else hints
-    wanted = None if claims is None else {protocol.claim(name).checked.name for name in claims}
+    wanted = None if claims is None else {*(protocol.claim(name).checked.name for name in claims), *lemmas}
     rounds = 0
     with workers or Workers(jobs) as pool:
         while open_ := search.open(wanted):

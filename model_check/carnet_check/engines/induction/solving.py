@@ -7,6 +7,7 @@ questions of a batch share a Z3 context, since creating a context takes longer t
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -54,6 +55,35 @@ class Batch:
     minimise: bool = False
 
 
+@dataclass(slots=True)
+class Budget:
+    """Work that many questions share, so that a search ends, however many questions it has.
+
+    Attributes:
+        left: what all further questions may take together, in units of Z3's counter.
+    """
+
+    left: int = sys.maxsize
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing may be asked any more."""
+        return self.left <= 0
+
+    def rlimit(self, most: int) -> int:
+        """Return what the next question may take, at most ``most``; never 0, which is no limit to Z3."""
+        return max(1, min(most, self.left))
+
+    def spend(self, units: int) -> None:
+        """Take away what a question took."""
+        self.left -= units
+
+
+def units_spent(solver: Any) -> int:
+    """Return the state of Z3's counter in the context of a solver."""
+    return int(solver.statistics().get_key_value("rlimit count"))
+
+
 Answer = tuple[SolverOutcome, tuple[str, ...], str]
 """The outcome, the names in an unsatisfiable core without the goal's, and why the outcome is unknown."""
 
@@ -62,21 +92,25 @@ def solve(batch: Batch) -> Iterator[SolverAnswer]:
     """Answer the questions of ``batch`` in order."""
     import z3
 
-    context = z3.Context()
-    return (_answer(context, batch, question) for question in batch.questions)
+    context, before = z3.Context(), 0
+    for question in batch.questions:
+        answer, after = _answer(context, batch, question)
+        yield replace(answer, units=after - before)
+        before = after
 
 
-def _answer(context: Any, batch: Batch, question: Question) -> SolverAnswer:
-    started = time.perf_counter()
+def _answer(context: Any, batch: Batch, question: Question) -> tuple[SolverAnswer, int]:
+    """Return the answer to a question, and the state of Z3's counter after it."""
+    started, units = time.perf_counter(), 0
     outcome, reason, attempt = SolverOutcome.UNKNOWN, "nothing was tried", -1
     core: tuple[str, ...] = ()
     for attempt, names in enumerate(question.attempts):  # noqa: B007 # the last one is reported
-        outcome, core, reason = _attempt(context, batch, question, names)
+        (outcome, core, reason), units = _attempt(context, batch, question, names)
         if outcome is SolverOutcome.PROVED:
             break
     if batch.minimise and outcome is SolverOutcome.PROVED:
-        core = _without_the_avoidable(context, batch, question, core)
-    return SolverAnswer(question.id, outcome, core, time.perf_counter() - started, attempt, reason)
+        core, units = _without_the_avoidable(context, batch, question, core, units)
+    return SolverAnswer(question.id, outcome, core, time.perf_counter() - started, attempt, reason), units
 
 
 def attempt_text(batch: Batch, question: Question, names: Iterable[str]) -> str:
@@ -86,20 +120,22 @@ def attempt_text(batch: Batch, question: Question, names: Iterable[str]) -> str:
     return problem(batch.declarations, statements)
 
 
-def _attempt(context: Any, batch: Batch, question: Question, names: Iterable[str]) -> Answer:
+def _attempt(context: Any, batch: Batch, question: Question, names: Iterable[str]) -> tuple[Answer, int]:
     return _asked(context, attempt_text(batch, question, names), batch.rlimit, batch.minimise)
 
 
-def _without_the_avoidable(context: Any, batch: Batch, question: Question, core: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a core with fewer hypotheses to avoid: each is left out in turn if a proof remains."""
+def _without_the_avoidable(
+    context: Any, batch: Batch, question: Question, core: tuple[str, ...], units: int
+) -> tuple[tuple[str, ...], int]:
+    """Return a core with fewer hypotheses to avoid, each left out if a proof remains, and the state of the counter."""
     every = question.attempts[-1]
     for name in question.avoid:
         if name in core:
             fewer = tuple(other for other in every if other != name)
-            outcome, found, _ = _attempt(context, batch, question, fewer)
+            (outcome, found, _), units = _attempt(context, batch, question, fewer)
             if outcome is SolverOutcome.PROVED:
                 core, every = found, fewer
-    return core
+    return core, units
 
 
 def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> Answer:
@@ -110,10 +146,11 @@ def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> Answ
     """
     import z3
 
-    return _asked(z3.Context(), text, rlimit, minimise)
+    return _asked(z3.Context(), text, rlimit, minimise)[0]
 
 
-def _asked(context: Any, text: str, rlimit: int, minimise: bool) -> Answer:
+def _asked(context: Any, text: str, rlimit: int, minimise: bool) -> tuple[Answer, int]:
+    """Return what Z3 answers, and the state of its counter."""
     import z3
 
     with limited_memory(z3):
@@ -123,12 +160,15 @@ def _asked(context: Any, text: str, rlimit: int, minimise: bool) -> Answer:
             solver.set("core.minimize", True)
         solver.from_string("(set-option :produce-unsat-cores true)\n" + text)
         result = solver.check()
+        said: Answer
         if result == z3.unsat:
             core = sorted(str(name.decl().name()) for name in solver.unsat_core())
-            return SolverOutcome.PROVED, tuple(name for name in core if name != "goal"), ""
-        if result == z3.sat:
-            return SolverOutcome.REFUTED, (), ""
-        return SolverOutcome.UNKNOWN, (), why_unknown(solver)
+            said = SolverOutcome.PROVED, tuple(name for name in core if name != "goal"), ""
+        elif result == z3.sat:
+            said = SolverOutcome.REFUTED, (), ""
+        else:
+            said = SolverOutcome.UNKNOWN, (), why_unknown(solver)
+        return said, units_spent(solver)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -138,6 +178,7 @@ def _asked(context: Any, text: str, rlimit: int, minimise: bool) -> Answer:
 # ``unknown``. A question whose answer is in the cache is not asked, and neither is a text that was just proved: most
 # obligations of a variant have the same text in another variant.
 
+SPENT = "the budget of the search is spent"
 BATCH = 8
 """The most questions in one task, independent of the number of workers: questions of one task may affect cores."""
 Solver = Callable[[Batch], Iterable[SolverAnswer]]
@@ -152,6 +193,7 @@ class Workers:
         pool: a pool to use instead of local processes.
         answers: the cache of answers, or None.
         solver: the function that they run.
+        budget: what all their questions share, if anything.
     """
 
     def __init__(
@@ -161,10 +203,12 @@ class Workers:
         pool: Pool | None = None,
         answers: AnswerCache | None = None,
         solver: Solver | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self._pool = pool or WorkerPool(jobs)
         self._before = answers
         self._solve = solver or solve
+        self._budget = budget
         self._proved: dict[str, tuple[str, ...]] = {}
 
     def __enter__(self) -> Self:
@@ -173,8 +217,28 @@ class Workers:
     def __exit__(self, *error: Any) -> None:
         self._pool.__exit__(*error)
 
+    def within(self, budget: Budget) -> Workers:
+        """Return workers of the same pool whose questions share a budget; what is asked when it is spent is unknown."""
+        return Workers(pool=self._pool, answers=self._before, solver=self._solve, budget=budget)
+
     def answers(self, batch: Batch) -> Iterator[SolverAnswer]:
         """Yield the answers to the questions of ``batch`` as they arrive; equal texts are asked once."""
+        return self._answers(batch) if self._budget is None else self._answers_within(self._budget, batch)
+
+    def _answers_within(self, budget: Budget, batch: Batch) -> Iterator[SolverAnswer]:
+        left = {question.id for question in batch.questions}
+        if not budget.is_spent:
+            for answer in self._answers(replace(batch, rlimit=budget.rlimit(batch.rlimit))):
+                left.remove(answer.id)
+                budget.spend(answer.units)
+                yield answer
+                if budget.is_spent:
+                    break
+        yield from (
+            SolverAnswer(each.id, SolverOutcome.UNKNOWN, reason=SPENT) for each in batch.questions if each.id in left
+        )
+
+    def _answers(self, batch: Batch) -> Iterator[SolverAnswer]:
         if batch.minimise:
             yield from self._asked(batch)
             return

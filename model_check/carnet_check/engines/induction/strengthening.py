@@ -12,22 +12,40 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from functools import partial
 
-from carnet_check.engines.induction.counterexample import counterexample
+from carnet_check.engines.induction.counterexample import Counterexample, counterexamples_to
 from carnet_check.engines.induction.induction import Houdini, ProofResult, answers_to, houdini, prove
 from carnet_check.engines.induction.obligations import Obligation, System, obligations_of
-from carnet_check.engines.induction.solving import Workers
+from carnet_check.engines.induction.solving import Budget, Workers
 from carnet_check.engines.interface import Guesses, Strengthening
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.solver import load_hints
 from carnet_check.engines.runner import Listener
 from carnet_check.semantics import Interpreter
+from carnet_command.text import counted
 from carnet_spec.language import Invariant, Protocol, Symbol, Threat
-from carnet_spec.language.terms import TRUE, And, Apply, Implies, Term, conjunction, free_variables, symbols_of
+from carnet_spec.language.terms import (
+    TRUE,
+    Apply,
+    Implies,
+    Term,
+    conjunction,
+    conjuncts,
+    free_variables,
+    symbols_of,
+)
 
 MOST_COUNTEREXAMPLES = 20
 """How many failing obligations are looked at before what is left is given up."""
 SEARCH_RLIMIT = 1_000_000
 """Units of the solver's counter for each question: what takes more is no lemma to offer."""
+STATE_RLIMIT = 400_000
+"""Units of the solver's counter for each question about a state from which an obligation fails."""
+WORK = 60_000_000
+"""Units of the solver's counter for all questions of all searches about one design."""
+LIMIT = f"{WORK:,} units of the solver's counter"
+"""What a search ended after that spent its work, in words."""
+SEARCH_SHARE = 0.75
+"""How much of that is for the search; the rest is to prove the claims with what was found, and to make that less."""
 TOGETHER = 16
 """How many guesses are asked about together."""
 CHUNKS = 3
@@ -46,35 +64,53 @@ def strengthened(
     rlimit: int,
     workers: Workers,
     listener: Listener,
+    work: int = WORK,
 ) -> Strengthening:
-    """Look for guesses with which claims are proved, and leave out those that no proof of these claims needs."""
+    """Look for guesses with which claims are proved, and leave out those that no proof of these claims needs.
+
+    The proof of a claim may rest on any lemma of the protocol. So guesses are looked for that prove these, too, once a
+    claim is proved. ``rlimit`` limits each question, and ``work`` all of them, in units of the solver's counter.
+    """
+    if work <= 0:
+        return Strengthening((), {}, {}, tuple(claims), 0, LIMIT, 0, work)
     before = prove(protocol, threat, rlimit=rlimit, workers=workers)
     enough = min(rlimit, SEARCH_RLIMIT)
-    search = _Search(before, guesses, enough, workers, listener)
-    search.run({protocol.claim(name).checked.name for name in claims})
-    left = [name for name in claims if protocol.claim(name).checked.name not in search.given_up]
-    if not left:
-        return Strengthening((), {}, tuple(claims), search.tried)
-    asked = partial(houdini, threat=threat, claims=left, rlimit=enough, workers=workers)
-    found, lemmas = _Minimisation(asked, before, left).of(search.adopted)
-    offered = {lemma.name for lemma in lemmas}
-    proofs = {name: found.claim(name) for name in left}
-    proved = {
-        name: tuple(each for each in proof.lemmas if each in offered) for name, proof in proofs.items() if proof.proved
-    }
-    return Strengthening(lemmas, proved, tuple(name for name in claims if name not in proved), search.tried)
+    searching = Budget(int(work * SEARCH_SHARE))
+    proving = Budget(work - searching.left)
+    search = _Search(before, guesses, enough, searching, workers.within(searching), listener)
+    checked = {name: protocol.claim(name).checked.name for name in claims}
+    search.run(checked.values())
+    wanted = {*checked.values()} - search.given_up
+    if wanted:
+        wanted |= {each.name for each in protocol.lemmas if before.speaks_of(each.name) and before.missing(each.name)}
+        search.run(wanted)
+        wanted -= search.given_up
+    asked = partial(houdini, threat=threat, claims=(), lemmas=wanted, rlimit=enough, workers=workers.within(proving))
+    lemmas, uses = _Minimisation(asked, before, wanted).of(search.adopted)
+    return Strengthening(
+        lemmas,
+        {claim: uses[name] for claim, name in checked.items() if name in uses},
+        {name: used for name, used in uses.items() if name not in checked.values()},
+        tuple(claim for claim, name in checked.items() if name not in uses),
+        search.tried,
+        LIMIT if searching.is_spent or proving.is_spent else search.limit,
+        search.undecided,
+        searching.left + proving.left,
+    )
 
 
 class _Minimisation:
-    """Leaves out lemmas, and premises of lemmas, as long as as many claims are proved; each trial is a whole proof."""
+    """Leaves out lemmas, and premises of lemmas, as long as as much is proved; each trial is a whole proof."""
 
-    def __init__(self, asked: Callable[..., Houdini], before: ProofResult, claims: Collection[str]) -> None:
+    def __init__(self, asked: Callable[..., Houdini], before: ProofResult, names: Collection[str]) -> None:
         self._asked = asked
         self._before = before
-        self._claims = claims
+        self._names = names
 
-    def of(self, lemmas: Sequence[Invariant]) -> tuple[Houdini, tuple[Invariant, ...]]:
-        """Return the last proof, and the lemmas that it uses."""
+    def of(self, lemmas: Sequence[Invariant]) -> tuple[tuple[Invariant, ...], dict[str, tuple[str, ...]]]:
+        """Return the lemmas that are left, and which of them the proof of each claim and lemma uses."""
+        if not self._names:
+            return (), {}
         self._found = self._tried(lemmas, self._before)
         self._wanted = self._proved(self._found)
         kept = self._used(lemmas)
@@ -85,7 +121,9 @@ class _Minimisation:
                 kept = self._accepted(
                     kept, [_without(each, part) if each.name == lemma.name else each for each in kept]
                 )
-        return self._found, tuple(kept)
+        names = [each.name for each in kept]
+        uses = {name: self._found.proof.uses(name) for name in self._wanted}
+        return tuple(kept), {name: tuple(each for each in names if each in used) for name, used in uses.items()}
 
     def _accepted(self, kept: list[Invariant], other: list[Invariant]) -> list[Invariant]:
         """Return those of ``other`` that are used, if they prove as much, or else what was kept."""
@@ -100,17 +138,16 @@ class _Minimisation:
         return self._asked(replace(protocol, lemmas=(*protocol.lemmas, *lemmas)), baselines=[baseline])
 
     def _proved(self, found: Houdini) -> set[str]:
-        return {name for name in self._claims if found.claim(name).proved}
+        return {name for name in self._names if name not in found.dropped and not found.proof.missing(name)}
 
     def _used(self, lemmas: Iterable[Invariant]) -> list[Invariant]:
-        used = {name for claim in self._wanted for name in self._found.claim(claim).lemmas}
+        used = {used for name in self._wanted for used in self._found.proof.uses(name)}
         return [lemma for lemma in lemmas if lemma.name in used]
 
 
 def _premises(lemma: Invariant) -> tuple[Term, ...]:
     """Return the premises of a lemma; the first one is what it is about."""
-    premise = lemma.body.premise if isinstance(lemma.body, Implies) else TRUE
-    return premise.parts if isinstance(premise, And) else (premise,)
+    return conjuncts(lemma.body.premise if isinstance(lemma.body, Implies) else TRUE)
 
 
 def _without(lemma: Invariant, premise: Term) -> Invariant:
@@ -131,20 +168,29 @@ class _Search:
     """
 
     def __init__(
-        self, before: ProofResult, guesses: Guesses, rlimit: int, workers: Workers, listener: Listener
+        self,
+        before: ProofResult,
+        guesses: Guesses,
+        rlimit: int,
+        budget: Budget,
+        workers: Workers,
+        listener: Listener,
     ) -> None:
         self._subject = before.system
         self._guesses = guesses
         self._rlimit = rlimit
+        self._budget = budget
         self._workers = workers
         self._listener = listener
+        self._considered: set[str] = set()
+        self._decided: set[str] = set()
         self._hints = load_hints(before.protocol)
         proved = (each for each in before.answers.values() if each.outcome is SolverOutcome.PROVED)
         self._answers = {each.id: each for each in proved}
         self._depth: dict[str, int] = {}
         self._adopted: dict[str, Invariant] = {}
         self.given_up: set[str] = set()
-        self._refused: dict[str, int] = {}
+        self._refused: dict[str, frozenset[str]] = {}
         self._looked_at = 0
         self.tried = 0
 
@@ -153,11 +199,26 @@ class _Search:
         """The guesses that are taken for lemmas."""
         return [each for name, each in self._adopted.items() if name not in self.given_up]
 
+    @property
+    def limit(self) -> str:
+        """What ended the search although something was left to try, or nothing."""
+        return counted(MOST_COUNTEREXAMPLES, "counterexample") if self._looked_at >= MOST_COUNTEREXAMPLES else ""
+
+    @property
+    def undecided(self) -> int:
+        """How many plausible guesses were not asked about, or not answered definitely."""
+        return len(self._considered - self._decided)
+
     def run(self, wanted: Collection[str]) -> None:
-        """Go on until the proofs of what is wanted lack nothing, or nothing more can be done for them."""
-        while open_ := self._open(wanted):
+        """Go on until the proofs of what is wanted lack nothing, or nothing more can be done for them.
+
+        If the budget is spent, what is taken for a lemma by then may not be proved.
+        """
+        while not self._budget.is_spent and (open_ := self._open(wanted)):
             for obligation in self._left(open_):
                 if self._left([obligation]) and not self._excluded(obligation):
+                    if self._budget.is_spent:
+                        return
                     self._give_up(obligation.invariant.name)
                     break
 
@@ -206,11 +267,14 @@ class _Search:
             return False
         self._looked_at += 1
         self._listener.status(f"looking for what excludes {obligation.id}; {self.tried} guesses tried")
-        now = len(self.adopted)
-        false = self._guesses.plausible(self._false_before(replace(obligation, system=self._system())))
-        false = [each for each in false if self._refused.get(each.name) != now]
+        now = frozenset(each.name for each in self.adopted)
+        subject = replace(obligation, system=self._system())
+        states = counterexamples_to(subject, min(self._rlimit, STATE_RLIMIT), self._budget)
+        false = next((guesses for each in states if (guesses := self._plausible_before(each))), [])
+        self._considered |= {each.name for each in false}
+        asked = [each for each in false if self._refused.get(each.name) != now]
         for number in range(CHUNKS):
-            chunk = false[number * TOGETHER : (number + 1) * TOGETHER]
+            chunk = asked[number * TOGETHER : (number + 1) * TOGETHER]
             self.tried += len(chunk)
             answers = self._inductive(chunk)
             self._refused |= dict.fromkeys((each.name for each in chunk), now)
@@ -221,22 +285,20 @@ class _Search:
                 return True
         return self._take_for_now(false, depth)
 
-    def _false_before(self, obligation: Obligation) -> list[Invariant]:
-        """Return the guesses that do not hold in a small state from which the obligation fails."""
-        found = counterexample(obligation, self._rlimit)
-        if found is None:
-            return []
+    def _plausible_before(self, found: Counterexample) -> list[Invariant]:
+        """Return the plausible guesses that are false in a state, but for those that were given up."""
         protocol = self._subject.protocol
         judge, state = Interpreter(protocol, found.before.instance(protocol)), found.before.state(protocol)
         holding = {symbol for symbol, rows in found.before.relations.items() if rows}
         known = self.given_up | self._adopted.keys()
-        return [
+        false = [
             guess
-            for guess in self._guesses.about(_spoken_of(obligation))
+            for guess in self._guesses.about(_spoken_of(found.obligation))
             if guess.name not in known
             and _premised(guess) <= holding
             and judge.counterexample(guess, state) is not None
         ]
+        return self._guesses.plausible(false)
 
     def _adopt(self, guesses: Iterable[Invariant], depth: int) -> None:
         for guess in guesses:
@@ -266,6 +328,7 @@ class _Search:
             open_ = [o for o in _obligations(subject, {each.name for each in left}) if o.id not in answers]
             asked = self._solver_answers(open_, subject)
             failed = {o.invariant.name for o in open_ if asked[o.id].outcome is not SolverOutcome.PROVED}
+            self._decided |= {o.invariant.name for o in open_ if asked[o.id].outcome is SolverOutcome.REFUTED}
             gone = {f"inv:{name}" for name in failed}
             left = [each for each in left if each.name not in failed]
             names = {each.name for each in left}
@@ -276,6 +339,7 @@ class _Search:
             }
             if not failed:
                 break
+        self._decided |= {each.name for each in left}
         return answers
 
     def _take_for_now(self, false: Sequence[Invariant], depth: int) -> bool:

@@ -36,6 +36,7 @@ class SolverAnswer:
         attempt: which attempt decided, from 0; -1 where no solver was needed.
         reason: why the outcome is unknown.
         certified: whether the kernel followed a certificate of it.
+        units: what all attempts took of the solver's own counter, if it has one.
     """
 
     id: str
@@ -45,6 +46,7 @@ class SolverAnswer:
     attempt: int = -1
     reason: str = ""
     certified: bool = False
+    units: int = 0
 
 
 SHOWN = 3

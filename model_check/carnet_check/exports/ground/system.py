@@ -136,10 +136,6 @@ class _RawStep:
     stray: Condition
 
 
-def _as_move(raw: _RawStep) -> Move:
-    return Move(raw.when, tuple(change for _, change in raw.step.changes))
-
-
 class _Writer:
     def __init__(self, reaching: Reaching) -> None:
         self._reaching = reaching
@@ -148,7 +144,8 @@ class _Writer:
     def written(self, formulas: Mapping[str, Term]) -> Ground:
         steps = taken = list(self._raw_steps())
         if self._reaching.only_reached:
-            pairs = Pairs(self._reaching.possible, [_as_move(each) for each in taken])
+            moves = [Move(each.when, tuple(change for _, change in each.step.changes)) for each in taken]
+            pairs = Pairs(self._reaching.possible, moves)
             self._reaching.possible.update(pairs.possible)
             taken = [each for each in self._raw_steps() if pairs.may_hold(each.when)]
             steps = [each for each in taken if pairs.may_hold(every((each.when, denied(each.stray))))]

@@ -386,8 +386,7 @@ def _equated(action: Action) -> Callable[[Row], frozenset[Row]]:
     """Return a function from a row of terms to all rows that are equal to it by the guards of ``action``."""
     classes: list[set[terms.Term]] = []
     for guard in action.guards:
-        parts = guard.formula.parts if isinstance(guard.formula, terms.And) else (guard.formula,)
-        for part in parts:
+        for part in terms.conjuncts(guard.formula):
             if isinstance(part, terms.Equal):
                 joined = {part.left, part.right}
                 for other in [each for each in classes if each & joined]:

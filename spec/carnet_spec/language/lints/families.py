@@ -164,9 +164,5 @@ def unwritten(protocol: Protocol, text: NormativeText) -> Findings:
         for name in names:
             if id not in written and id not in assumed:
                 kind = "action" if name in actions else "claim"
-                yield f"{kind} {name}", f"names '{id}', which {text.place} does not have: {_some_of(written, id)}"
-
-
-def _some_of(written: Collection[str], id: str) -> str:
-    """Say what to do about an id; a text has too many to list."""
-    return did_you_mean(id, written) or "write it there, or the id of another sentence"
+                remedy = did_you_mean(id, written) or "write it there, or the id of another sentence"
+                yield f"{kind} {name}", f"names '{id}', which {text.place} does not have: {remedy}"

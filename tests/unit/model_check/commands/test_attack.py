@@ -52,6 +52,16 @@ def test_removing_a_defence_opens_the_attack_that_the_variant_has() -> None:
     assert by_defence["steps"] == by_variant["steps"]
 
 
+def test_the_finding_of_a_variant_comes_before_those_of_any() -> None:
+    source = load(TOY)
+    of_any = Finding("of-any", "An attack on whatever design", "collusion", "secrecy")
+    family = replace(source.family, findings=(of_any, *source.family.findings))
+    for variant, finding in (("forgetful", "one-key"), ("main", "of-any")):
+        target = attack_target(replace(source, family=family), variant=variant, threat="collusion")
+        assert target.finding is not None
+        assert target.finding.id == finding
+
+
 def test_what_is_proved_is_redundant_only_where_a_defence_was_removed() -> None:
     ran = carnet("attack", TOY, "--without", "return-checked", "--jobs", "1", "--json")
     assert (ran.code, ran.json["verdict"], ran.json["steps"]) == (0, "PROVED", [])

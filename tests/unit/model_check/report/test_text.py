@@ -232,6 +232,45 @@ def test_the_summary_tells_what_failed_first(written: Path) -> None:
     assert "### Not as expected" not in (written / "sound.md").read_text()
 
 
+def test_the_table_of_the_summary_has_what_happens_in_the_end(tmp_path: Path) -> None:
+    """A proof is of every threat model."""
+    desk, summary = tmp_path / "desk_in_the_end.py", tmp_path / "run.md"
+    desk.write_text(LIVELY, "utf-8")
+    carnet("verify", str(desk), "--engine", "induction", "--engine", "explicit", "--markdown", str(summary))
+    table = [line for line in summary.read_text("utf-8").splitlines() if line.startswith("| ")]
+    assert table == [
+        "| claim | anyone | nobody |",
+        "| served-was-called | PROVED<br>EXHAUSTED (2) | – |",
+        "| called-again (liveness) | VIOLATED ❌<br>UNKNOWN ❌ | VIOLATED ❌<br>UNKNOWN ❌ |",
+        "| done (liveness) | PROVED | PROVED |",
+    ]
+
+
+LIVELY = """from carnet_spec.language import Draft, Formula, Role, Step, flag, implies, true
+
+DESK = Role("desk")
+served, called = flag("served", of=DESK, says="it is served"), flag("called", of=DESK, says="it is called")
+draft = Draft("lively", "A desk that serves once")
+draft.threat("anyone", "nothing is assumed")
+draft.threat("nobody", "nothing is assumed either")
+
+
+@draft.action(by=DESK, says="It is called and served.", source="tests")
+def serve(step: Step) -> None:
+    step.insert(served)
+    step.insert(called)
+
+
+@draft.claim(name="served-was-called", sentence="S.", requirement="R1", source="tests", under=("anyone",))
+def _() -> Formula:
+    return implies(served, called)
+
+
+draft.eventually("done", true, served, sentence="It is served.", fair=("serve",))
+draft.eventually("called-again", served, ~called, sentence="It is called off.")
+"""
+
+
 @pytest.mark.mends("N21")
 @pytest.mark.mends("N6")
 def test_a_result_points_at_the_line_of_its_claim_and_each_step_at_its_action(written: Path) -> None:

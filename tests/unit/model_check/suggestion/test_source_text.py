@@ -166,6 +166,16 @@ def test_a_word_of_the_language_that_means_something_else_is_imported_under_anot
     assert reads_back(free, other)
 
 
+def test_the_name_of_a_lemma_says_that_it_denies_something() -> None:
+    protocol = load(PROTOCOLS[0]).protocol()
+    stated, body = next((each, each.body) for each in protocol.invariants if isinstance(each.body, Implies))
+    conclusion = body.conclusion.body if isinstance(body.conclusion, Not) else body.conclusion
+    bodies = (Implies(body.premise, conclusion), Implies(body.premise, Not(conclusion)))
+    says, denies = (lemma_name(replace(stated, body=each), protocol, ()) for each in bodies)
+    assert denies == says.replace("_implies_", "_implies_not_")
+    assert "not" not in says
+
+
 def test_a_name_is_nobody_elses() -> None:
     protocol = load("fastrack").protocol()
     lemma = protocol.lemmas[3]

@@ -11,11 +11,12 @@ import pytest
 
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Strengthens
-from carnet_check.suggestion.suggestions import NOTHING, UNWRITTEN
+from carnet_check.suggestion.suggestions import NOTHING, STOPPED, UNWRITTEN
 from tests.benchmarks.suggestions import Removal, removed
 from tests.unit.model_check.command import FIXTURES, Ran, carnet, carnet_once
 
 BADGES = FIXTURES / "badges.py"
+LEASES = FIXTURES / "leases.py"
 PROVER = registry.able(Strengthens).name
 
 
@@ -27,10 +28,10 @@ def _verdicts(ran: Ran) -> dict[str, str]:
     return {row["claim"]: row["verdict"] for row in ran.json["results"] if row["engine"] == PROVER}
 
 
-def _pasted(place: Path, suggestion: dict[str, Any], left_out: str = "") -> Path:
+def _pasted(place: Path, suggestion: dict[str, Any], left_out: str = "", protocol: Path = BADGES) -> Path:
     """Write the protocol with what is suggested, as an author does: imports first, lemmas last."""
     lemmas = (each["source"] for each in suggestion["lemmas"] if each["name"] != left_out)
-    whole = BADGES.read_text(encoding="utf-8")
+    whole = protocol.read_text(encoding="utf-8")
     first = whole.replace("from carnet_spec", f"{suggestion['imports']}\nfrom carnet_spec", 1)
     place.write_text("\n\n".join([first, *lemmas]), encoding="utf-8")
     return place
@@ -53,6 +54,39 @@ def test_without_one_of_the_suggested_lemmas_a_claim_that_needs_it_is_not_proved
         pasted = _pasted(tmp_path / f"without_{left_out['name']}.py", suggestion, left_out["name"])
         verdicts = _verdicts(_verified(pasted))
         assert {verdicts[claim] for claim in left_out["proves"]} == {"UNKNOWN"}, left_out["name"]
+
+
+def test_lemmas_of_which_each_needs_the_next_are_suggested_together(tmp_path: Path) -> None:
+    """Only the first is about what the claim is about, and two of them need each other."""
+    (suggestion,) = _verified(LEASES, "--suggest").json["suggestions"]
+    assert (suggestion["open"], suggestion["proved"]) == ([], ["one-writer"])
+    formulas = {each["formula"] for each in suggestion["lemmas"]}
+    assert {"by(p, c) -> write(p, c)", "lease(p, c) -> latest(c)"} < formulas
+    assert "lease(p, c) & write(q, c) -> p = q" in formulas
+    assert _verdicts(_verified(_pasted(tmp_path / "leases.py", suggestion, protocol=LEASES))) == {
+        "one-writer": "PROVED"
+    }
+    for left_out in suggestion["lemmas"]:
+        pasted = _pasted(tmp_path / f"without_{left_out['name']}.py", suggestion, left_out["name"], LEASES)
+        assert _verdicts(_verified(pasted)) == {"one-writer": "UNKNOWN"}, left_out["name"]
+
+
+def test_a_search_that_is_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(registry.able(Strengthens)), "work", 20_000)
+    ran = carnet("verify", str(BADGES), "--engine", PROVER, "--json", "--suggest")
+    (suggestion,) = ran.json["suggestions"]
+    assert (suggestion["lemmas"], suggestion["proved"]) == ([], [])
+    assert suggestion["stopped"]
+    said = " ".join(carnet("verify", str(BADGES), "--engine", PROVER, "--suggest").out.split())
+    assert f"{STOPPED} {suggestion['stopped']}, and nothing so far proves staff-only" in said
+    assert f"{suggestion['undecided']} not decided" in said
+    assert NOTHING not in said
+    assert ran.code == 3
+
+
+def test_a_search_that_comes_to_its_end_was_not_stopped() -> None:
+    (suggestion,) = _verified(BADGES, "--suggest").json["suggestions"]
+    assert suggestion["stopped"] == ""
 
 
 def test_a_suggestion_changes_no_verdict_and_no_exit_code() -> None:

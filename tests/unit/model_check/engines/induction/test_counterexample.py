@@ -12,7 +12,7 @@ import pytest
 from carnet_check.engines.induction import explain_cti
 from carnet_check.engines.induction.counterexample import SmallModel, Structure, confirmed, counterexample
 from carnet_check.engines.induction.obligations import Obligation, after_updates, obligations
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Budget
 from carnet_check.errors import EngineDisagreement
 from carnet_check.reserved_symbols import Purpose, stand_in, switch
 from carnet_check.semantics import Interpreter, State
@@ -238,7 +238,7 @@ def notice(step: Step, a: Party) -> None:
 def _found(draft: Draft, id: str = "step/notice/unseen", rlimit: int = DEFAULT_RLIMIT) -> Structure | None:
     protocol = claimed(draft, unseen=_unseen)
     obligation: Obligation = next(each for each in obligations(protocol) if each.id == id)
-    return SmallModel(obligation, rlimit).smallest()
+    return next(SmallModel(obligation, rlimit).states(), None)
 
 
 def _facts(found: Structure | None) -> dict[str, set[tuple[str, ...]]]:
@@ -253,17 +253,34 @@ def test_one_element_and_the_one_fact_that_is_needed() -> None:
     assert _facts(found) == {"known": {("a",)}}
 
 
-def test_as_many_elements_as_an_axiom_needs_and_no_more() -> None:
+def _three_in_a_row() -> Draft:
     def _in_a_row(a: Party, b: Party, c: Party) -> Formula:
         return before(a, b) & before(b, c) & (a != c)
 
     draft = drafted(notice)
     draft.axiom("three in a row", exists(_in_a_row, Party, Party, Party))
     draft.axiom("one way", forall(lambda a, b: ~(before(a, b) & before(b, a)), Party, Party))
-    found = _found(draft)
+    return draft
+
+
+def test_as_many_elements_as_an_axiom_needs_and_no_more() -> None:
+    found = _found(_three_in_a_row())
     assert found is not None
     assert len(found.elements["Party"]) == 3
     assert len(_facts(found)["before"]) == 2
+
+
+def test_a_state_that_was_found_is_kept_when_the_budget_is_spent() -> None:
+    protocol = claimed(_three_in_a_row(), unseen=_unseen)
+    obligation = next(each for each in obligations(protocol) if each.id == "step/notice/unseen")
+    whole = Budget(10_000_000)
+    smallest = counterexample(obligation, budget=whole)
+    spent = 10_000_000 - whole.left
+    found = [counterexample(obligation, budget=Budget(spent * part // 20)) for part in range(21)]
+    first = next(part for part, each in enumerate(found) if each is not None)
+    assert first > 1
+    assert None not in found[first:]
+    assert (found[first] != smallest, found[-1]) == (True, smallest)
 
 
 def test_an_element_is_called_by_the_constant_or_the_parameter_that_it_is() -> None:

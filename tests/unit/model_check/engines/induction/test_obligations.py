@@ -22,7 +22,7 @@ from carnet_check.engines.induction.obligations import (
     implication,
     simplified,
 )
-from carnet_check.engines.induction.solving import BATCH, Batch, Question, Workers, ask, solve
+from carnet_check.engines.induction.solving import BATCH, SPENT, Batch, Budget, Question, Workers, ask, solve
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.solver import solver_version
 from carnet_check.exports.smtlib import Declarations, Statement, quoted, statement
@@ -343,6 +343,26 @@ def test_the_budget_counts_for_each_question_anew() -> None:
     enough = next(units for units in range(1_000, 1_000_000, 1_000) if _proved(replace(one, rlimit=units)) == 1)
     assert enough > 2_000
     assert _proved(replace(one, rlimit=2 * enough, questions=one.questions * 8)) == 8
+
+
+def test_questions_that_share_a_budget_are_unknown_when_it_is_spent() -> None:
+    one = _pigeons(6)
+    names = [f"pigeons{number}" for number in range(6)]
+    many = replace(one, questions=tuple(replace(one.questions[0], id=name) for name in names), minimise=True)
+    budget = Budget(5 * next(iter(solve(many))).units // 2)
+    with Workers(1, budget=budget) as workers:
+        answers = list(workers.answers(many))
+        later = list(workers.answers(one))
+    assert [each.id for each in answers] == names
+    assert [each.outcome for each in answers[:2]] == [SolverOutcome.PROVED] * 2
+    assert {(each.outcome, each.reason) for each in (*answers[3:], *later)} == {(SolverOutcome.UNKNOWN, SPENT)}
+    assert budget.is_spent
+
+
+def test_a_spent_budget_is_not_taken_for_no_limit() -> None:
+    assert Budget(0).rlimit(1_000) == Budget(-5).rlimit(1_000) == 1
+    assert Budget(700).rlimit(1_000) == 700
+    assert Budget().rlimit(1_000) == 1_000
 
 
 def _proved(batch: Batch) -> int:

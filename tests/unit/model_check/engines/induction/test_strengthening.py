@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from carnet_check.engines import registry
-from carnet_check.engines.induction.induction import try_claims
+from carnet_check.engines.induction.induction import prove, try_claims
+from carnet_check.engines.induction.strengthening import LIMIT, WORK
 from carnet_check.engines.interface import Guesses, Strengthening, Strengthens
 from carnet_check.engines.runner import NullListener
 from carnet_spec.language import (
@@ -105,11 +106,11 @@ class Listed(Guesses):
         return list(guesses)
 
 
-def _strengthened(*functions: object) -> Strengthening:
+def _strengthened(*functions: object, work: int = WORK, protocol: Protocol | None = None) -> Strengthening:
     named = ((function, getattr(function, "__name__", "")) for function in functions)
     guesses = Listed([traced_invariant(function, name.strip("_")) for function, name in named])  # type: ignore[arg-type] # functions of formulas, listed together
     engine = registry.able(Strengthens)
-    return engine.strengthened(_belt(), None, ["whole"], guesses, NullListener())
+    return engine.strengthened(protocol or _belt(), None, ["whole"], guesses, NullListener(), work)
 
 
 def test_the_claim_is_not_proved_without_lemmas() -> None:
@@ -150,3 +151,56 @@ def test_premises_that_no_proof_needs_are_left_out() -> None:
 def test_a_false_guess_that_excludes_every_counterexample_is_not_believed() -> None:
     found = _strengthened(_second_is_nothing)
     assert found.open == ("whole",)
+
+
+def _second_is_sound_or_third(t: Thing) -> Formula:
+    return implies(second(t), sound(t) | third(t))
+
+
+@pytest.mark.parametrize("wrong", [_second_is_nothing, _second_is_third, _second_is_sound_or_third])
+def test_another_guess_is_taken_once_one_that_excludes_the_same_state_was_given_up(wrong: object) -> None:
+    """Neither is inductive by itself, and both were asked about when the first of them was taken."""
+    found = _strengthened(wrong, _second_is_sound, _first_is_sound)
+    assert set(found.proved["whole"]) == {"second_is_sound", "first_is_sound"}
+
+
+def _third_is_first(t: Thing) -> Formula:
+    return implies(third(t), first(t))
+
+
+def _second_is_first(t: Thing) -> Formula:
+    return implies(second(t), first(t))
+
+
+def test_a_lemma_of_the_protocol_that_has_no_proof_is_proved_beside_the_claims() -> None:
+    """Proofs of claims may rest on it, whether they need it or not."""
+    protocol = replace(_belt(), lemmas=(traced_invariant(_third_is_first, "third_is_first"),))
+    found = _strengthened(*NEEDED, _second_is_first, *OTHERS, protocol=protocol)
+    assert (found.open, set(found.supported)) == ((), {"third_is_first"})
+    assert prove(replace(protocol, lemmas=(*protocol.lemmas, *found.lemmas)), jobs=1).failed == ()
+
+
+def test_what_was_found_says_how_much_work_is_left() -> None:
+    found = _strengthened(*NEEDED, *OTHERS)
+    assert 0 < found.left < WORK
+    assert (found.limit, found.undecided) == ("", 0)
+
+
+def test_equal_searches_take_equal_work() -> None:
+    assert _strengthened(*NEEDED, *OTHERS) == _strengthened(*NEEDED, *OTHERS)
+
+
+@pytest.mark.parametrize("work", [0, 1, 2_000, 10_000])
+def test_a_search_ends_when_its_work_is_done_and_says_so(work: int) -> None:
+    found = _strengthened(*NEEDED, *OTHERS, work=work)
+    assert (found.lemmas, found.proved, found.open) == ((), {}, ("whole",))
+    assert found.limit == LIMIT
+    assert found.left <= work
+
+
+def test_what_was_left_undecided_is_counted() -> None:
+    """The work may be done when a state is found that guesses exclude, and before any of them is decided."""
+    enough = WORK - _strengthened(*NEEDED).left
+    found = [_strengthened(*NEEDED, work=work) for work in range(0, enough, enough // 20)]
+    assert {each.undecided for each in found if each.open} > {0}
+    assert all(each.limit == LIMIT for each in found if each.undecided)
