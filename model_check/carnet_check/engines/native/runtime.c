@@ -33,12 +33,16 @@ enum { DONE, MISSING, CROWDED, NO_MEMORY, STRAY }; /* why a search comes back, o
 
 typedef struct { u64 row[WIDTH]; } row_t;
 
+typedef struct { u64 value, code; } coded_t;
+
 typedef struct { /* the values of one word of a state, by code; code 0 is none */
     u64 *values;
-    u32 *table;
+    coded_t *table; /* by hash */
     u64 last, used; /* the last place of the table, and the last code */
     pthread_mutex_t adding;
 } words_t;
+
+enum { RECENT = 1 << 12 }; /* how many rows a part has near at hand of those that it met last */
 
 typedef struct { /* states by hash */
     row_t *rows;
@@ -56,6 +60,7 @@ typedef struct { /* states by hash */
     u32 *by; /* for each state that was found in this round the step that leads there */
     u64 by_count, by_room;
     int failed;
+    row_t recent[RECENT]; /* rows that are there, by hash */
 } part_t;
 
 typedef struct { /* what stands for what: bundles of alike elements, and ties that were broken */
@@ -75,14 +80,13 @@ enum { RANKS_EACH = 4 }; /* ranks in a word: a rank has 16 bits */
 
 typedef struct search search_t;
 
-enum { NEAR = 7 }; /* the binary logarithm of how many codes of a word are near at hand */
-typedef struct { u64 value, code; } near_t;
+enum { NEAR = 9 }; /* the binary logarithm of how many codes of a word are near at hand */
 
 typedef struct { /* where one part works */
     u64 s[WORDS], t[WORDS];
     row_t row;
     u64 sum, mixed[WORDS]; /* the hash of the state, and of each of its words */
-    near_t near[WORDS][1 << NEAR];
+    coded_t near[WORDS][1 << NEAR];
     search_t *search;
     row_t *box[PARTS];
     u32 *by[PARTS]; /* for each row in a box the step that leads there */
@@ -129,22 +133,22 @@ static inline u64 mix(u64 word, u64 value) { /* 0 for the value 0, so that a wid
 
 static inline u64 place_of(const words_t *words, u64 value) {
     u64 at = ((value ^ value >> 29) * 0x9E3779B97F4A7C15u >> 32) & words->last;
-    u32 code;
-    while ((code = __atomic_load_n(&words->table[at], __ATOMIC_ACQUIRE)) && words->values[code] != value)
+    while (__atomic_load_n(&words->table[at].code, __ATOMIC_ACQUIRE) && words->table[at].value != value)
         at = (at + 1) & words->last;
     return at;
 }
 
 static u64 code_of(words_t *words, u64 value) { /* 0 if there is no room for one more */
-    u64 code = words->table[place_of(words, value)];
+    u64 code = words->table[place_of(words, value)].code;
     if (code) return code;
     pthread_mutex_lock(&words->adding);
     u64 at = place_of(words, value);
-    code = words->table[at];
+    code = words->table[at].code;
     if (!code && 2 * (words->used + 1) <= words->last && (words->used + 1) >> BITS % 64 == 0) {
         code = ++words->used;
         words->values[code] = value;
-        __atomic_store_n(&words->table[at], (u32)code, __ATOMIC_RELEASE);
+        words->table[at].value = value;
+        __atomic_store_n(&words->table[at].code, code, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&words->adding);
     return code;
@@ -174,12 +178,12 @@ static inline int put(search_t *search, u64 word, u64 value, row_t *row) {
 /* The same, where the hash of the word is known: successors have few values, so their codes are near at hand. */
 static inline int put_near(work_t *k, u64 word, u64 value, u64 mixed, row_t *row) {
     if (BITS == 64) return put(k->search, word, value, row);
-    near_t *near = &k->near[word][mixed >> (64 - NEAR)];
+    coded_t *near = &k->near[word][mixed >> (64 - NEAR)];
     u64 bare = core(word, value);
     if (near->value != bare || !near->code) {
         u64 code = code_of(&k->search->words[word], bare);
         if (!code) return 0;
-        *near = (near_t){bare, code};
+        *near = (coded_t){bare, code};
     }
     put_code(word, value, near->code, row);
     return 1;
@@ -283,29 +287,38 @@ static int make_room(part_t *part, u64 least) { /* room for so many states; 0 if
     return 1;
 }
 
+/* Whether a row was met lately, so that it is there. The first place is not asked: a row of zeros belongs there. */
+static inline int met(const part_t *part, u64 h, const row_t *row) {
+    return h % RECENT && !memcmp(&part->recent[h % RECENT], row, sizeof *row);
+}
+
 static void enter_all(part_t *part, const row_t *rows, const u32 *by, u64 count) { /* memory is slow, so all is asked for first */
-    u64 hashes[AHEAD];
+    u64 hashes[AHEAD], from[AHEAD];
     for (u64 begin = 0; begin < count; begin += AHEAD) {
-        u64 end = begin + AHEAD < count ? begin + AHEAD : count;
+        u64 end = begin + AHEAD < count ? begin + AHEAD : count, left = 0;
         for (u64 i = begin; i < end; i++) {
-            hashes[i - begin] = hash_of(&rows[i]);
-            __builtin_prefetch(&part->slots[home(part, hashes[i - begin])], 1);
+            hashes[left] = hash_of(&rows[i]);
+            from[left] = i;
+            left += !met(part, hashes[left], &rows[i]);
         }
+        for (u64 i = 0; i < left; i++) __builtin_prefetch(&part->slots[home(part, hashes[i])], 1);
 #if WIDTH > 1
-        for (u64 i = begin; i < end; i++) {
-            u64 h = hashes[i - begin], at = home(part, h), there;
+        for (u64 i = 0; i < left; i++) {
+            u64 h = hashes[i], at = home(part, h), there;
             while ((there = part->slots[at]) && (u32)((there ^ h) & ~part->numbers)) at = after(part, at);
             if (there) __builtin_prefetch(&part->rows[(there & part->numbers) - 1]);
         }
 #endif
-        for (u64 i = begin; i < end; i++) {
-            u64 at = home(part, hashes[i - begin]);
-            int found = find(part, hashes[i - begin], &rows[i], &at);
+        for (u64 i = 0; i < left; i++) {
+            const row_t *row = &rows[from[i]];
+            u64 at = home(part, hashes[i]);
+            int found = find(part, hashes[i], row, &at);
             if (found > 0) {
-                part->rows[part->count] = rows[i];
-                enter(part, hashes[i - begin], at, part->count++);
-                if (by) part->by[part->by_count++] = by[i];
+                part->rows[part->count] = *row;
+                enter(part, hashes[i], at, part->count++);
+                if (by) part->by[part->by_count++] = by[from[i]];
             }
+            if (found >= 0) part->recent[hashes[i] % RECENT] = *row;
             part->dominated += found < 0;
         }
     }
@@ -748,12 +761,13 @@ static int more_values(words_t *words) { /* make room for twice as many values; 
     u64 last = 2 * words->last + 1;
     u64 *values = realloc(words->values, (last / 2 + 2) * sizeof *values);
     if (values) words->values = values;
-    u32 *table = values ? calloc(last + 1, sizeof *table) : 0;
+    coded_t *table = values ? calloc(last + 1, sizeof *table) : 0;
     if (!table) return 0;
     free(words->table);
     words->table = table;
     words->last = last;
-    for (u64 code = 1; code <= words->used; code++) table[place_of(words, values[code])] = (u32)code;
+    for (u64 code = 1; code <= words->used; code++)
+        table[place_of(words, values[code])] = (coded_t){values[code], code};
     return 1;
 }
 

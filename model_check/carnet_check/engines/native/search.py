@@ -36,6 +36,8 @@ CHUNK = 1 << 16
 """How many states are expanded before bounds are looked at."""
 MOST_HERE = 10_000
 """How many states Python expands in place of compiled code before the model is compiled anew."""
+TAKEN_OVER = 2_000_000
+"""For each so many states that were found, Python expands as many: it takes long to hand all over to other code."""
 MANY = 4_000_000
 """From so many states on it pays to compile code as well as may be, for this search or for the same one later."""
 ABOUT = 8
@@ -79,12 +81,12 @@ class NativeSearch(PackedSearch):
     def run(self) -> str | None:
         """Search; return what stopped the search before everything was found, memory that is not there among it."""
         try:
-            return super().run()
+            stopped_by = super().run()
         except MemoryError:
             return "memory"
-        finally:
-            if self._machine is not None and self._machine.code.quick and len(self.found) >= MANY:
-                self._known.keep(replace(self._machine.code, quick=False))
+        if self._machine is not None and len(self.found) >= MANY and stopped_by != "interrupt":
+            self._keep_for_the_next(self._machine.code)
+        return stopped_by
 
     # -- compiled code -----------------------------------------------------------------------------
 
@@ -131,6 +133,15 @@ class NativeSearch(PackedSearch):
     def _enter_states(self, machine: Machine) -> None:
         for begin in range(0, len(self.states), CHUNK):
             machine.add(_words(self.states[begin : begin + CHUNK], machine.words))
+
+    def _keep_for_the_next(self, code: ModelCode) -> None:
+        """Keep code for the next search that knows all bits of this one, and is optimized."""
+        if self._expanded_here:
+            lowered = Lowering.of(self.model, sample_of(self.found))
+            width = max(first_width(lowered.words), code.width)
+            self._known.keep(ModelCode.of(lowered, width, self.spent, quick=False))
+        elif code.quick:
+            self._known.keep(replace(code, quick=False))
 
     def _machine_of(self, code: ModelCode) -> Machine:
         seconds_compiling()
@@ -179,7 +190,8 @@ class NativeSearch(PackedSearch):
             try:
                 expanded = machine.expand(end, self._wanted())
                 self._strays += machine.strays()
-                while self._strays and self._expanded_here < MOST_HERE:
+                most = MOST_HERE * max(1, len(self.found) // TAKEN_OVER)
+                while self._strays and self._expanded_here < most:
                     self._expand_here(machine, self._strays[-1])
                     self._strays.pop()
             except TooNarrowError as error:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -176,6 +177,27 @@ def test_code_that_is_kept_of_another_model_is_not_taken(folder: Path, monkeypat
     kept["answer"]["fields"][0][0] = "no such symbol"
     entry.write_text(json.dumps(kept))
     assert _found().states == expected
+
+
+def test_the_next_search_leaves_no_state_to_python_that_this_one_left(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is compiled once, so steps write bits that code does not know; what is kept in the end knows them."""
+    for name, value in (("LOOKED_AHEAD", 0), ("MOST_HERE", 1 << 30), ("MANY", 1)):
+        monkeypatch.setattr(search, name, value)
+    expand_here, left = NativeSearch._expand_here, [0]
+
+    def counted(self: NativeSearch, *given: Any) -> None:
+        left[0] += 1
+        expand_here(self, *given)
+
+    monkeypatch.setattr(NativeSearch, "_expand_here", counted)
+    first = _found()
+    assert left[0] > 0
+    left[0] = 0
+    again = _found()
+    assert left[0] == 0
+    assert (again.states, again.transitions, again.depth) == (first.states, first.transitions, first.depth)
 
 
 def test_what_is_seen_before_its_level_is_complete_has_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
