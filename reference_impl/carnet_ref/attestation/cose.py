@@ -126,7 +126,7 @@ class ClaimMap:
     __slots__ = ("_claims", "_what")
 
     def __init__(self, value: object, what: str) -> None:
-        """Take a value as a map; ``what`` names it in errors. Raises MalformedError if it is none."""
+        """Take a value as a map; ``what`` names it in errors. Raises MalformedError if it is no map."""
         if not isinstance(value, Mapping):
             raise MalformedError(what, "a map", type(value).__name__)
         if not all(isinstance(key, str) or type(key) is int for key in value):

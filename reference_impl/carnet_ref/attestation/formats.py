@@ -73,13 +73,13 @@ class OptionValues(NamedTuple):
         return value
 
     def text(self, name: str) -> str | None:
-        """Return text."""
+        """Return the text that an option was given, or None if it was not given."""
         value = self.values[name]
         assert value is None or isinstance(value, str), name
         return value
 
     def number(self, name: str) -> int | None:
-        """Return a number."""
+        """Return the number that an option was given, or None if it was not given."""
         value = self.values[name]
         assert value is None or isinstance(value, int), name
         return value

@@ -328,7 +328,7 @@ def numeric_date(value: object, where: str, *, fractions: bool = False) -> datet
 def verify(token: Token, key: VerificationKey) -> None:
     """Verify the token's signature with the key and its own algorithm.
 
-    Raises SignatureError if it did not; UsageError if the library for tokens is not installed.
+    Raises SignatureError if it is not valid; UsageError if the library for tokens is not installed.
     """
     if token.algorithm not in key.algorithms:
         named, own = ascii(token.algorithm)[:40], " or ".join(key.algorithms)

@@ -128,7 +128,7 @@ class NoWrapperError(Exception):
 
 
 def _messages(data: bytes, outside: tuple[str, ...]) -> Iterator[Message]:
-    """Yield the messages in bytes that are a wrapper. Raises NoWrapperError if they are none."""
+    """Yield the messages in bytes that are a wrapper. Raises NoWrapperError if they are no wrapper."""
     start = data.lstrip()[:1]
     if start in (b"[", b"{"):
         if not _JSON_START.match(data):

@@ -221,7 +221,7 @@ class MessageState(SessionState):
     def unwrap(self, data: bytes) -> bytes:
         """Return the message in unprotected bytes.
 
-        Raises MalformedError if it is none; UnexpectedMessageError if it belongs inside a session.
+        Raises MalformedError if it is no message of SPDM; UnexpectedMessageError if it belongs inside a session.
         """
         if data[:1] == bytes([SECURED]):
             raise UnexpectedMessageError(self.awaits, "a secured record")

@@ -243,9 +243,9 @@ def selected_version(version: Version, offered: bytes) -> bytes:
 
 
 def check_selected(version: Version, selected: bytes) -> None:
-    """Check the responder's opaque data.
+    """Check the version of secured messages that the responder's opaque data selects.
 
-    Raises MalformedError if it is none; DowngradeError if it selects a version that was not offered.
+    Raises MalformedError if the data is malformed; DowngradeError if it selects a version that was not offered.
     """
     reader = Reader(_data(version, selected, _SELECTION), "secured message selection")
     choice = reader.number(2, "version")

@@ -50,7 +50,7 @@ class Chain:
 
     @classmethod
     def parse(cls, data: bytes) -> Chain:
-        """Read a chain in SPDM's form. Raises MalformedError if it is none, or its root is not the one it names."""
+        """Read a chain in SPDM's form. Raises MalformedError if the data is malformed or names another root."""
         reader = Reader(data, "certificate chain")
         if (size := reader.number(2, "size")) != len(data):
             raise MalformedError("certificate chain", f"a size of {len(data)}", str(size), 0)
@@ -201,7 +201,7 @@ class _Report:
     def check_signature(self, version: Version, responder: Chain) -> None:
         """Check that the device whose chain it is signed the report.
 
-        Raises AuthenticationError if it did not; UntrustedChainError if its key is on another curve than devices have.
+        Raises AuthenticationError if the signature is not valid; UntrustedChainError if the key is on another curve.
         """
         signed, signature = self.response[:-SIGNATURE_BYTES], self.response[-SIGNATURE_BYTES:]
         transcript = self.before + self.request + signed

@@ -97,7 +97,7 @@ def found(primary: Primary, carry: Carry) -> CustodyLog:
 
     Raises:
         SilentMemberError: a member does not answer.
-        TeechainError: a member is not taken.
+        TeechainError: an answer is refused.
     """
     primary.found(primary.plan.name)
     return gather(primary, carry)
@@ -111,7 +111,7 @@ def take_over(primary: Primary, before: Plan, carry: Carry) -> CustodyLog:
     Raises:
         ChainError: no quorum voted.
         SilentMemberError: a member of the next chain does not answer.
-        TeechainError: a member of the next chain is not taken.
+        TeechainError: the answer of a member of the next chain is refused.
     """
     request = primary.poll_request()
     for member in before.members:
@@ -141,7 +141,7 @@ def gather(primary: Primary, carry: Carry) -> CustodyLog:
 
     Raises:
         SilentMemberError: a member does not answer.
-        TeechainError: a member is not taken.
+        TeechainError: an answer is refused.
     """
     for member in primary.plan.members[1:]:
         welcome = primary.enlist(ask(carry, member, primary.call()))
@@ -205,7 +205,7 @@ class Holder:
         """Return the epoch of a valid grant for this holder.
 
         Raises:
-            QuoteError: the head's quote is not taken.
+            QuoteError: the policy refuses the head's quote.
             ChainError: the head did not sign the grant, or it names another holder.
         """
         with refused_as(ChainError, MalformedError):

@@ -139,8 +139,8 @@ class Primary:
         """List the key of a member that answered, advance the counter, and return its welcome.
 
         Raises:
-            QuoteError: its quote is not taken.
-            ChainError: it is no member, or is listed already.
+            QuoteError: the replica's policy refuses its quote.
+            ChainError: the answer is malformed, or its sender is no member or is listed already.
         """
         with refused_as(ChainError, MalformedError, UnicodeDecodeError):
             kind, chain, named, key, share, quoted = split(

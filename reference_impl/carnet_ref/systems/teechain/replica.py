@@ -108,7 +108,7 @@ class Replica:
         """Join the chain of a head with an accepted quote, and answer with a quote.
 
         Raises:
-            QuoteError: the head's quote is not taken.
+            QuoteError: the policy refuses the head's quote.
             ChainError: the replica is no member, or is one already.
         """
         plan, start, share = read_call(call, self.policy, self.checks)
@@ -288,8 +288,8 @@ def read_call(call: bytes, policy: Policy, checks: Checks = EVERY) -> tuple[Plan
     """Return the plan, the start and the head's key share in a call.
 
     Raises:
-        QuoteError: the quote is not taken, or is of another call.
-        ChainError: it is no call.
+        QuoteError: the policy refuses the quote, or it is of another call.
+        ChainError: the message is no call.
     """
     _, encoded, start, quoted = _fields(call, 4)
     plan, quote = Plan.decode(encoded), Quote.decode(quoted)
