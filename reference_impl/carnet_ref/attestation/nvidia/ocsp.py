@@ -221,7 +221,7 @@ def check_replies(
     lacking: str,
     without: tuple[str, ...] = (),
 ) -> str | None:
-    """Check the replies about the ``needed`` certificates; if any came, return the name of one without a reply, or None.
+    """Check the replies about the ``needed`` certificates; if any came, return the name of one that lacks a reply.
 
     ``lacking`` is what an acceptance lacks without them, and ``without`` options that would make more needed.
 
