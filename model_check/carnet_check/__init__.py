@@ -1,4 +1,4 @@
-"""The engines that check the specification's claims: they prove, exhaust and attack them.
+"""The checker: engines that prove, exhaust and attack the claims, and the ``carnet`` command.
 
 Imports ``carnet_spec`` and never ``carnet_ref``.
 """

@@ -126,7 +126,7 @@ def open_folder(folder: Path, what: str = "cache") -> Path:
         found = folder.stat()
     if _is_shared(found):
         raise UsageError(
-            f"expected a {what} that nobody else may write to, since it is believed; '{folder}' is not one"
+            f"expected a {what} that no other user may write to, since its answers are trusted; '{folder}' is not one"
         )
     return folder.absolute()
 
@@ -197,9 +197,7 @@ def source_digest() -> str:
     for folder in (here, command, spec / "language"):
         files = sorted(file for file in folder.rglob("*") if file.suffix in (".py", ".c"))
         if not files:
-            raise UsageError(
-                f"expected Carnet's source code in '{folder}': without it nobody knows whose answers these are"
-            )
+            raise UsageError(f"expected Carnet's source code in '{folder}': answers are bound to it")
         found += [f"{folder.name}/{file.relative_to(folder)} {_digest(file.read_text('utf-8'))}\n" for file in files]
     return _digest("".join(found))
 

@@ -1,4 +1,4 @@
-"""A pytest plugin: a protocol's obligations as test items.
+"""A pytest plugin that runs the proof obligations of a protocol as test items.
 
 In a test file beside the protocol::
 

@@ -1,4 +1,4 @@
-"""An interactive walk through one instance: enabled steps, refused steps with the reason, knowledge, claims, and undo.
+"""Interactive walks through one instance: enabled steps, reasons for refusals, knowledge, claims, and undo.
 
 The interpreter takes every step and judges every state. Deductions are taken as soon as they can be, as in an
 exploration; from a state that need not be reachable each is a step by itself, as in an induction.
@@ -45,14 +45,14 @@ class EnabledStep:
 
 
 class Walkthrough:
-    """Steps that were chosen one by one, and the states that they led to.
+    """A walk through one instance: the chosen steps, and the states that they lead to.
 
     Args:
         protocol: the design.
         without: the defences that were removed from it.
         threat: the threat model.
         instance: the elements that there are.
-        begin: a state to begin in that nobody says is reachable, instead of the first one.
+        begin: a state to begin in, reachable or not, instead of the first one.
     """
 
     def __init__(
@@ -82,22 +82,22 @@ class Walkthrough:
 
     @property
     def steps(self) -> tuple[TraceStep, ...]:
-        """The steps that were chosen, without deductions."""
+        """The chosen steps, without deductions."""
         return tuple(written[0] for written in self._written[1:])
 
     @property
     def trace(self) -> Trace:
-        """The steps that were chosen, with every deduction between them."""
+        """The chosen steps, with every deduction between them."""
         steps = tuple(itertools.chain.from_iterable(self._written))
         return Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, steps)
 
     @property
     def chosen(self) -> Trace:
-        """The steps that were chosen, as a trace without deductions."""
+        """The chosen steps, as a trace without deductions."""
         return Trace(self.protocol.id, self.protocol.variant, self.without, self.threat.id, self.steps)
 
     def enabled(self) -> list[EnabledStep]:
-        """Return what can be done here, in the order of the protocol."""
+        """Return the enabled steps, in the order of the protocol."""
         steps = [EnabledStep(action, env) for action, env in self.judge.enabled(self.state)]
         return steps if self.is_run else [*steps, *self._deductions()]
 
@@ -109,14 +109,14 @@ class Walkthrough:
                 yield from (each for each in able if self.judge.fire(self.state, action, each.env) != self.state)
 
     def story(self, last: int | None = None) -> list[str]:
-        """Tell the steps so far, or the last ones alone, with what each party learned."""
+        """Return sentences about the steps (all, or the ``last`` ones), with what each party learned."""
         states, trace = self.stretch(last)
         before = itertools.chain.from_iterable(self._written[: 0 if last is None else -last])
         numbered = sum(not is_deduction(self.protocol.action(step.action)) for step in before)
         return narrate(self.protocol, states, trace, before=numbered)
 
     def stretch(self, last: int | None = None) -> tuple[list[State], Trace]:
-        """Return the steps so far, or the last ones alone, with every deduction, and the states along them."""
+        """Return the steps (all, or the ``last`` ones) with every deduction, and the states along them."""
         begin = 0 if last is None else max(0, len(self._written) - last)
         steps = tuple(itertools.chain.from_iterable(self._written[begin:]))
         first = self._states[begin - 1] if begin else self.judge.start() if self.is_run else self._states[0]

@@ -1,4 +1,4 @@
-"""Witnesses of earlier answers: when a specification changes they are checked again, which is cheaper than a search.
+"""Witnesses of earlier answers, which are checked again when a specification changes, instead of a new search.
 
 A run is the witness of a violated claim: the interpreter takes its steps in the present design, and the claim is false
 at the end. An action and an invariant that it does not preserve are the witness of a failed proof: the solver is asked

@@ -86,7 +86,7 @@ def _without_place(row: tuple[str, ...], place: int) -> tuple[str, ...]:
 
 
 def knowers(protocol: Protocol, instance: Instance, parties: Iterable[str]) -> list[str]:
-    """Return those of ``parties`` whose knowledge the protocol records; that of a device, for example, is not."""
+    """Return those of ``parties`` whose knowledge the protocol records."""
     symbols = [symbol for symbol in knowledge_symbols(protocol) if len(symbol.domain) > 1]
     agents = {symbol.domain[knower_of(protocol, symbol)] for symbol in symbols}
     others = {element for sort in protocol.sorts if sort not in agents for element in instance.of(sort)}
@@ -304,10 +304,10 @@ def reasons(judge: Interpreter, failing: Invariant | Eventually, trace: Trace, s
     return [
         f"{failing.name} fails" + (f" for {chosen}:" if chosen else ":"),
         f"  {since} it holds that  {show(own.trigger)}",
-        f"  and it never comes that  {show(own.response)}",
+        f"  and it never holds that  {show(own.response)}",
         f"  {rest} taken again and again" if repeated else "  nothing happens any more",
         *(f"  this is fair: {each}" for each in told),
-        *([] if failing.fair else ["  this is fair: nobody has to act"]),
+        *([] if failing.fair else ["  this is fair: no fairness assumption demands a step"]),
     ]
 
 

@@ -1,1 +1,1 @@
-"""Errors, exit codes, terminal text and processes, for every package that adds subcommands to ``carnet``."""
+"""What all packages with subcommands of ``carnet`` share: errors, exit codes, terminal text and worker processes."""

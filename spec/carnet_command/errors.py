@@ -1,4 +1,4 @@
-"""The errors that end a command, for every package that adds subcommands to ``carnet``.
+"""The errors that end a command with one line and an exit code.
 
 Each class has a kind, which ``--json`` prints, and an exit code.
 """

@@ -1,4 +1,4 @@
-"""Read files within bounds, and write them atomically: readers find a whole file or none, and writers never mix."""
+"""Reading files within limits, and writing them atomically."""
 
 from __future__ import annotations
 

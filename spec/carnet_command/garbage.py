@@ -1,4 +1,4 @@
-"""The frequency of Python's garbage collection of reference cycles.
+"""A setting of Python's collector of reference cycles for work with many long-lived objects.
 
 By default Python collects after every 700 allocated objects. Carnet keeps most objects, and few are in cycles: with the
 default, the collections took a tenth of a search's time.

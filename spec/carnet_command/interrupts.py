@@ -1,4 +1,4 @@
-"""Interrupts go to the process that a person started, never to its workers; that process ends the workers.
+"""Interrupts (Ctrl-C, SIGTERM, SIGHUP): the process that a person started receives them and ends its workers.
 
 Ctrl-C, a closed terminal (SIGHUP) and a request to end (SIGTERM) have the same effect: the work stops, workers are
 ended, temporary files are removed, and one line says what was covered. The exit code is 130 for all of them.

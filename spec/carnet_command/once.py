@@ -1,4 +1,4 @@
-"""Refuse a repeated option with one value: click would silently take the last of several."""
+"""Options that may be given only once; click alone would silently take the last value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Escaping text from outside before it is shown: a terminal executes some characters instead of showing them."""
+"""Escaping of foreign text before a terminal shows it, since terminals execute some characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting Python processes that import nothing from the current folder, into which others may have written modules.
+"""Starting Python processes that import nothing from the current folder, where others may have written modules.
 
 An interpreter started with ``-c`` or ``-m`` looks for modules, even those of the standard library, in the current
 folder first. A spawned worker inherits its parent's module path and runs its parent's main module again. Carnet's

@@ -1,4 +1,4 @@
-"""Traces: the value types that every later stage exchanges.
+"""Traces: the value types for steps and runs that all later stages exchange.
 
 A trace says which protocol it belongs to and lists steps by the names of actions, parameters and elements, so it can
 be written by one engine, stored, and judged by another. There is no writer here: :meth:`Trace.to_json` gives values.

@@ -99,7 +99,7 @@ def _falling(campaign: Campaign) -> tuple[Plan, ...]:
     """Return the plans with the pairs that are expected to fall."""
     found = []
     for plan in campaign.plans:
-        pairs = tuple((claim, threat) for claim, threat in plan.pairs if plan.falls(claim.name, threat.id))
+        pairs = tuple((claim, threat) for claim, threat in plan.pairs if plan.expects_violation(claim.name, threat.id))
         threats = tuple(threat for threat in plan.threats if any(threat == other for _, other in pairs))
         found += [replace(plan, pairs=pairs, threats=threats, liveness=())] if pairs else []
     return tuple(found)

@@ -438,7 +438,7 @@ def test_a_card_says_what_the_attacker_does_on_whose_design_and_what_fixes_it() 
     attack = gallery.shown(FAMILY, BY_FINDING["finding-1"])
     assert attack is not None
     assert attack["card"] == {
-        "attack": "platform computes b1 from k1. In the end: The platform decrypts alice's chunk 1, which alice sent "
+        "attack": "platform computes b1 from k1. Finally: The platform decrypts alice's chunk 1, which alice sent "
         "under k2",
         "design": "the stock driver: the public driver's rotation: HKDF of the previous key",
         "fix": "a fresh key each time, under the session master",

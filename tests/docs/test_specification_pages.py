@@ -345,7 +345,7 @@ def test_without_a_run_nothing_was_established() -> None:
     assert "No run is recorded." in text
     assert "PROVED" not in text
     assert "no attack breaks it first" in text
-    assert "It is declared, and not stated yet." in claim_pages(toy.FAMILY, None, ())["toy/claims/punctual.md"]
+    assert "It is declared, without a formula yet." in claim_pages(toy.FAMILY, None, ())["toy/claims/punctual.md"]
 
 
 # -- diagrams show what the specification says -----------------------------------------------------------

@@ -302,7 +302,7 @@ class _Comparison:
         noted = " ".join(self.campaign.notes)
         established = {row.claim for row in self.campaign.results if self._established(row)}
         for claim in self.protocol.claims:
-            if claim.name in established and f" of {claim.name} is met in no state" not in noted:
+            if claim.name in established and f" of {claim.name} holds in no state" not in noted:
                 for number in range(len(premises(claim.checked.formula))):
                     if not any(asked == f"{claim.name}/{number}" for asked, _ in self.truth.there.reached):
                         yield Disagreement("premise", claim.name, "established", f"premise {number + 1} is never met")

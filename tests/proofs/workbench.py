@@ -24,7 +24,7 @@ from carnet_spec.language import Protocol, Threat
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prove what is asked for; return 0 if all of it is proved and 1 otherwise."""
+    """Run the tool with the given command-line arguments; return 0 if every requested obligation is proved, else 1."""
     options = _parser().parse_args(arguments)
     started = time.perf_counter()
     without = tuple(name for name in options.without.split(",") if name)

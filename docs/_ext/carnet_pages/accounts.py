@@ -99,7 +99,7 @@ def accounts_page(families: Sequence[Family], attacks: Sequence[Values] = ()) ->
             now = family.digest(name)
             then = code(variant["digest"][:16])
             fresh = f"Specification {then}" if now == variant["digest"] else f"**Stale**: this was recorded of {then}"
-            budget = f"{kept['budget']:,} solver units to an obligation, {kept['states']:,} states to an instance"
+            budget = f"{kept['budget']:,} solver units per obligation, {kept['states']:,} states to an instance"
             again = "`python -m docs._ext.carnet_pages.records make accounts` records it again."
             parts += [f"## {prose(family.title)}: {code(name)}", f"{fresh}; {variant['solver']}; {budget}. {again}"]
             parts += [table(_CLAIMS, [_needs(each, variant, known) for each in variant["claims"]])]

@@ -48,7 +48,7 @@ def _page(family: Family, claim: Claim, run: Mapping[str, Any] | None, attacks: 
         ["## In symbols", ""],
         formula(claim.invariant.formula)
         if claim.invariant is not None
-        else ["It is declared, and not stated yet.", ""],
+        else ["It is declared, without a formula yet.", ""],
         _established(family, claim, rows, run),
         _rests_on(family, rows),
         _falls(family, attacks),

@@ -38,13 +38,13 @@ def claimed(family: Family, run: Mapping[str, Any] | None) -> str:
             ([prose(id), prose(title)] for id, title in shared.threats_of(words).items()),
         ),
         _section(
-            "What happens in the end",
+            "What eventually happens",
             ["in the end", "verdict"],
             ([prose(sentence), prose(verdict)] for sentence, verdict in shared.in_the_end(words, rows)),
         ),
         _section(
-            "Claims that speak of no step",
-            ["claim", "what each means found"],
+            "Lemma claims, which are not about steps",
+            ["claim", "what each engine found"],
             ([prose(sentence), "<br>".join(map(prose, said))] for sentence, said in shared.of_no_step(words, rows)),
         ),
         _violated(family, words, rows),

@@ -1,4 +1,4 @@
-"""Which claims depend on an assumption: attacks in instances that violate its axioms and satisfy all others.
+"""The search for claims that depend on an assumption, by attacks in instances that violate only its axioms.
 
 The instances are those of attack searches, with one or two rigid facts changed. If no claim is violated in them, that
 establishes nothing.

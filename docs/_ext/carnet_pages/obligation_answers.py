@@ -1,4 +1,4 @@
-"""A table with each engine's answer to each proof obligation of a protocol, and whether any two engines disagree.
+"""A tool that compares all engines: a table of their answers to each obligation, and whether two disagree.
 
 ``python -m docs._ext.carnet_pages.obligation_answers gpu-travelling --out agreement.csv`` asks every engine that
 answers obligations. Exit code 1: one proves what another finds satisfiable; 3: something is unknown.
@@ -106,7 +106,7 @@ def lines(table: Iterable[ObligationAnswers]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare, print and write the table."""
+    """Run the tool with the given command-line arguments: compare, print and write the table; return the exit code."""
     options = _options(arguments)
     source = load(options.protocol)
     engines = [each for each in all_able(AnswersObligations) if not options.engine or each.name in options.engine]

@@ -120,7 +120,7 @@ class SequenceChart:
 
 
 def sequence_chart(judge: Interpreter, states: Sequence[State], trace: Trace) -> SequenceChart:
-    """Draw up ``trace``, along which ``states`` were reached; each agent has one column, whatever names it."""
+    """Return the sequence chart of ``trace``, along which ``states`` were reached; each agent has one column."""
     names = _PartyNames(judge)
     steps = _one_name_each(list(_shown_steps(judge.protocol, names, states, trace)), names)
     parties = dict.fromkeys(party for shown in steps for party in _parties(shown))
@@ -294,7 +294,7 @@ def _one_name_each(steps: Sequence[ShownStep], names: _PartyNames) -> list[Shown
 
 
 def mermaid(judge: Interpreter, states: Sequence[State], trace: Trace) -> str:
-    """Draw a trace; steps without a message, and what is learned, are notes over the party concerned."""
+    """Return a Mermaid sequence diagram of a trace; steps without a message, and what is learned, are notes."""
     chart = sequence_chart(judge, states, trace)
     lanes = {party: f"p{number}" for number, party in enumerate(chart.parties)}
     body: list[str] = []
@@ -320,7 +320,7 @@ def _plain(text: str) -> str:
 
 
 def brief(judge: Interpreter, states: Sequence[State], trace: Trace, remarks: Mapping[int, str]) -> list[str]:
-    """Tell an attack in a few lines, with the numbers that its steps have wherever it is told.
+    """Describe an attack in a few lines; steps keep the numbers that they have in the full description.
 
     Args:
         judge: replayed the trace.
@@ -525,7 +525,7 @@ def as_html(
     caption = f"{counted(taken, 'step')} and {counted(len(chart.steps) - taken, 'deduction')}"
     about = markup.design(trace.protocol, trace.variant, trace.without)
     return markup.document(
-        f"{failing.name} falls under {trace.threat}: {about}",
+        f"{failing.name} is violated under {trace.threat}: {about}",
         markup.table(caption, HEAD, _rows(chart.steps, decisive)),
         _for_ever(chart.steps, trace),
         markup.text_block(reasons(judge, failing, trace, states)),

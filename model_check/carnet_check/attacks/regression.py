@@ -40,7 +40,7 @@ def stands(
     without: Sequence[str] = (),
     budget: int | None = None,
 ) -> None:
-    """Replay an attack; return if it no longer violates ``claim``, as a step became impossible or the claim holds.
+    """Replay an attack; return if it fails now, because a step is impossible or ``claim`` holds at its end.
 
     A step that exists only without a defence is impossible once the design has the defence.
 
@@ -397,7 +397,7 @@ def of_hunt(result: Hunt, rerun: str) -> Attack:
 
 
 def card(attack: Attack, family: language.Family) -> dict[str, str]:
-    """Say in a few words each what the attacker does, on whose design, and what fixes that design."""
+    """Return the words of a gallery card: what the attacker does, on which design, and what fixes it."""
     return {"attack": _outline(attack), "design": _attacked_design(attack, family), "fix": _fix(attack, family)}
 
 
@@ -408,7 +408,7 @@ def _outline(attack: Attack) -> str:
     dishonest = [place for place, step in enumerate(chart.steps) if not step.action.by.honest]
     places = [*[place for place in dishonest if place >= decisive][:1], *dishonest[-1:]] or [len(chart.steps) - 1]
     sentences = [chart.steps[place].sentence.rstrip(".") for place in sorted({*places})]
-    return ". In the end: ".join(sentences)
+    return ". Finally: ".join(sentences)
 
 
 def _attacked_design(attack: Attack, family: language.Family) -> str:

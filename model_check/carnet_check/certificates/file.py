@@ -50,11 +50,14 @@ class Entry:
     tokens: str
 
     def is_of(self, digest: str) -> bool:
-        """Whether the certificate is bound to a text with this digest."""
+        """Whether the certificate is bound to a text whose SHA-256 begins with ``digest``."""
         return self.digest == digest[:DIGITS]
 
     def goes_through(self, hypotheses: Iterable[str]) -> bool:
-        """Whether the certificate uses only these hypotheses, each once and in this order; its steps number them."""
+        """Whether the certificate uses only hypotheses in ``hypotheses``, each once and in their order.
+
+        Its steps refer to them by position.
+        """
         left = iter(hypotheses)
         return all(name in left for name in self.hypotheses)
 

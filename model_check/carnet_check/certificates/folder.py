@@ -186,7 +186,7 @@ def joined(rows: Iterable[RowVerdict], outcomes: Mapping[str, TextVerdict]) -> I
     for row in rows:
         outcome = outcomes.get(row.digest)
         if outcome is None:
-            outcome = TextVerdict(row.why, row.missing) if row.why else unjudged("nobody was asked about its text")
+            outcome = TextVerdict(row.why, row.missing) if row.why else unjudged("no checker was asked about its text")
         yield row._replace(why=outcome.why, missing=outcome.missing) if outcome.why else row
 
 

@@ -85,7 +85,7 @@ def pair_of(obligation: Provable) -> Pair:
 
 
 def by_pair(certificates: LayerCertificates) -> dict[Pair, Entry | None]:
-    """Return the certificates of a layer by the pair that they prove."""
+    """Return the certificates of a layer by action and invariant; None where one is missing."""
     layout = certificates.layout
     pairs: list[Pair] = [(None, name) for name in layout.invariants]
     for action, marks in layout.actions:
@@ -135,7 +135,7 @@ class Bound(NamedTuple):
 
 
 def follow(text: str, names: Sequence[str], tokens: str) -> tuple[str, ...]:
-    """Have the kernel check a certificate of a text; return the names of the text's hypotheses.
+    """Have the kernel check a certificate of an obligation's ``text``. Return the names of the text's hypotheses.
 
     Raises:
         Refused: the certificate does not prove the text.
@@ -153,7 +153,11 @@ Follow = Callable[[Iterable[Bound]], Mapping[Identity, str]]
 
 
 def in_turn(every: Iterable[Bound]) -> dict[Identity, str]:
-    """Check certificates in this process, one after the other."""
+    """Check certificates one after the other in this process.
+
+    Returns:
+        For each certificate why the kernel refuses it; empty if it is accepted.
+    """
     return {each.identity: each.why_refused() for each in every}
 
 
@@ -241,7 +245,7 @@ class Judge:
 
 
 def cut(writer: Writer, obligation: Provable, steps: list[Step], names: Mapping[int, str]) -> Entry:
-    """Return a certificate that has only the hypotheses it uses; raise Refused if the kernel does not accept it.
+    """Return a certificate with only the hypotheses that ``steps`` use. Raise Refused if the kernel does not accept it.
 
     ``names`` has the name of each hypothesis that the refutation refers to by number.
     """

@@ -168,7 +168,7 @@ class Production:
 
 
 def cores(certificates: Certificates, layers: Iterable[Layer]) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """Return the hypotheses by variant and id; obligations whose certificate is stale or missing are left out."""
+    """Return the hypotheses that each valid certificate uses, by variant and obligation id."""
     writer = Writer()
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for layer in layers:
@@ -222,7 +222,7 @@ class Answer:
 
 
 def answers(question: Question) -> Iterator[Answer]:
-    """Look for a certificate; any failure of the search is reported as the answer for this obligation."""
+    """Search for a certificate of one obligation, and yield its answer. Any failure becomes the answer's reason."""
     sys.setrecursionlimit(max(DEEPEST, sys.getrecursionlimit()))
     try:
         writer, listed = _obligations_of(question.reference, question.variant)

@@ -236,7 +236,7 @@ def _closing(context: click.Context, result: hunt.Hunt, written: tuple[Path, ...
         verdicts={str(result.verdict): 1},
         outcome=outcome,
         strength=f"unbounded ({able(ProvesWeakened).name})" if result.verdict == "PROVED" else f"searched {searched}",
-        budget=f"{hunt.STAGE_CAPS.states:,} states to a stage",
+        budget=f"{hunt.STAGE_CAPS.states:,} states per stage",
         profile=result.profile.name if result.profile else "the hunting sizes of the protocol",
         digests={protocol.variant: protocol.digest},
         artefacts=", ".join(map(str, written)),

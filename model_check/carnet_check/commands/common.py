@@ -130,7 +130,7 @@ def tool_versions(*engines: Engine, solver: bool = True) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Closing:
-    """The facts of the closing block, in the order in which they are printed."""
+    """The facts of the closing block of a command, in the order in which they are printed."""
 
     verdicts: Mapping[str, int]
     outcome: str
@@ -146,7 +146,7 @@ class Closing:
     versions: Mapping[str, str] = field(default_factory=tool_versions)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the same facts as JSON values."""
+        """Return the facts as JSON values."""
         return {
             "verdicts": dict(self.verdicts),
             "outcome": self.outcome,
@@ -161,7 +161,7 @@ class Closing:
         }
 
     def lines(self) -> list[str]:
-        """Return the block as text."""
+        """Return the lines of the block."""
         digests = " · ".join(f"{name} {digest[:DIGEST_SHOWN]}" for name, digest in self.digests.items())
         counts = " · ".join(f"{word} {count}" for word, count in self.verdicts.items()) or "none"
         facts = {
@@ -171,7 +171,7 @@ class Closing:
             "profile": self.profile,
             "versions": " · ".join(f"{name} {version}" for name, version in self.versions.items()),
             "spec digest": digests,
-            "artefacts": self.artefacts or (f"none kept ({self.kept_by} keeps them)" if self.kept_by else "none"),
+            "artefacts": self.artefacts or (f"none written ({self.kept_by} writes them)" if self.kept_by else "none"),
             "time": f"{self.seconds:.1f} s",
         }
         block = ["─" * report_width()]
@@ -238,7 +238,7 @@ class PositiveInteger(click.ParamType[int]):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number.
+        """Return the parsed number.
 
         Raises:
             click.BadParameter: the value is not a whole number, or is below one.

@@ -220,7 +220,7 @@ def _designs(source: Source, protocols: Sequence[Protocol]) -> Iterator[Entry]:
         text = sizes(profile) if profile.title else ""
         yield Entry(profile.name, "profile", family.id, profile.title or sizes(profile), check=check, text=text)
     for finding in family.findings:
-        text = f"falls: {finding.claim} under {finding.threat}"
+        text = f"violated: {finding.claim} under {finding.threat}"
         command = attack_command(family, finding, source.shown)
         yield Entry(finding.id, "finding", family.id, finding.title, check=command, text=text)
     for service in family.services:
@@ -304,7 +304,7 @@ def _threat(protocol: str, shown: str, threat: Threat) -> Entry:
 
 def _claim(protocol: str, shown: str, claim: Claim) -> Entry:
     where = f"claimed under {', '.join(claim.under) or 'any'}"
-    falls = f"; expected to fall under {', '.join(claim.fails_under)}" if claim.fails_under else ""
+    falls = f"; expected to be violated under {', '.join(claim.fails_under)}" if claim.fails_under else ""
     check = "" if claim.declared else f"carnet verify {shown} --claim {claim.name}"
     return Entry(
         claim.name,

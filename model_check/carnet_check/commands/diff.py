@@ -149,7 +149,7 @@ def diff(context: click.Context, before: Path, after: Path, as_json: bool) -> in
     """Compare two runs, folders that `carnet verify --out` wrote: the earlier one first.
 
     A verdict differs if its word, its bound, what is expected or what it rests on does; times and details do not count.
-    A specification that changed is told. Exit code 0: every verdict is the same. 1: some differ, are gone or are new.
+    Specifications that changed are listed. Exit code 0: every verdict is the same. 1: some differ, are gone or are new.
     """
     found = differences(read_run(before), read_run(after))
     value = {**differences_as_json(found), "run": {"rerun": rerun_command(context)}}

@@ -55,7 +55,7 @@ class ExhaustionCertificate:
 
     @property
     def line(self) -> str:
-        """One line about the certificate, for display."""
+        """Return one line about the certificate, for display."""
         judged = {True: f"accepted in {self.checked_in:.1f} s", False: "REFUSED", None: "not checked"}[self.accepted]
         where = f"{self.variant} · {self.threat}, instance {self.instance}"
         what = f"{where}: {counted(self.claims, 'claim')} in {counted(self.states, 'state')}"
@@ -185,7 +185,7 @@ def _one(
         folder=f"{folder}",
         instance=number,
         fallen=fallen,
-        unexpected=tuple(name for name in fallen if not plan.falls(name, threat.id)),
+        unexpected=tuple(name for name in fallen if not plan.expects_violation(name, threat.id)),
     )
 
 

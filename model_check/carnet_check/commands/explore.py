@@ -167,8 +167,8 @@ def explore(
     --max-seconds or --max-disk, or when its memory or its disk was used up. With
     --checkpoint, the same command goes on from there.
 
-    With --simulate N, take N random walks instead and check every claim in each state on the way: what no walk violates
-    is SAMPLED, whatever was not seen.
+    With --simulate N, take N random walks instead and check every claim in each state on the way: a claim that no
+    walk violates is SAMPLED, which says nothing about states that no walk visits.
     """
     if simulate is None and depth is not None and seed is None:
         raise UsageError("--depth expects --simulate N: nothing else is random")
@@ -379,7 +379,7 @@ def _lines(target: AttackTarget, found: Coverage, drawing: Mapping[str, Any]) ->
         yield from wrapped("never taken", ", ".join(idle))
     if target.protocol.liveness and not found.walked:
         names = ", ".join(live.name for live in target.protocol.liveness)
-        yield from wrapped("not judged", f"{names}: `carnet verify` judges what happens in the end")
+        yield from wrapped("not judged", f"{names}: `carnet verify` checks what eventually happens")
     if drawing:
         yield from wrapped("graph", drawing["detail"])
     yield ""

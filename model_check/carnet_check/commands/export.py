@@ -61,7 +61,7 @@ class ObligationFolder:
         write_text(self._folder / OBLIGATIONS / f"{digest}.{self._ending}", text)
 
     def close(self, index: str) -> None:
-        """Write the index, which completes the export."""
+        """Write the index, which marks the export as complete."""
         write_text(self._folder / INDEX, index)
 
 
@@ -199,7 +199,7 @@ class WrittenModel:
         }
 
     def lines(self) -> Iterator[str]:
-        """Say the same in words."""
+        """Yield the lines about the model for display."""
         protocol = self.target.protocol
         counted = "" if self.states is None else f"; {self.states:,} states, nothing left out"
         without = f" without {', '.join(protocol.without)}" if protocol.without else ""
@@ -213,7 +213,7 @@ class WrittenModel:
 def export_model(
     context: click.Context, protocol: str, form: str, asked: ModelRequest, out: Path, as_json: bool
 ) -> int:
-    """Run the command."""
+    """Run ``carnet export`` for a model; return the exit code."""
     context.with_resource(claimed(out))
     model = _write_model(load(protocol), asked, form, out)
     value: dict[str, Any] = {"protocol": model.target.protocol.id, "to": form, "variants": [model.as_json()]}
@@ -323,7 +323,7 @@ class ExportedVariant:
         return told | (dict(zip(("obligations", "skipped"), self.counts, strict=True)) if self.counts else {})
 
     def line(self) -> str:
-        """Say the same in words."""
+        """Return the line about the export for display."""
         said = f"spec digest {self.protocol.digest[:16]}"
         if self.counts is None:
             return f"{self.protocol.variant}: {said}"

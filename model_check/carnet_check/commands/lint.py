@@ -157,7 +157,7 @@ def sarif(found: Sequence[LintFinding]) -> dict[str, Any]:
 @common.json_option
 @click.pass_context
 def lint(context: click.Context, protocols: tuple[str, ...], sarif_file: Path | None, as_json: bool) -> int:
-    """Say what is wrong with PROTOCOLS: names that nobody declares, rules of the language that are broken.
+    """Report errors in PROTOCOLS: undeclared names, and broken rules of the language.
 
     Each complaint is a line as compilers write it, FILE:LINE: LEVEL: MESSAGE [RULE], so that editors lead to its place.
 

@@ -1,4 +1,4 @@
-"""``carnet lsp``: a language server, by which an editor shows what `carnet lint` and `carnet explain` say."""
+"""``carnet lsp``: a language server, through which an editor shows what `carnet lint` and `carnet explain` report."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def lsp(seconds: float) -> int:
 
 
 def language_server(seconds: float) -> tuple[LanguageServer, SpecificationChecks]:
-    """Return a server that ends each check after so many seconds, and its checks."""
+    """Return a language server that ends each check after ``seconds``, and the object that runs its checks."""
     from lsprotocol import types
     from pygls.lsp.server import LanguageServer
 
@@ -117,7 +117,7 @@ def language_server(seconds: float) -> tuple[LanguageServer, SpecificationChecks
 
 
 class SpecificationChecks:
-    """The specifications that an editor has open, what the last check of each said, and the checks that run."""
+    """The open specifications of an editor: the running check of each, and the result of the last one."""
 
     def __init__(self, server: LanguageServer, seconds: float) -> None:
         self._server = server
@@ -133,27 +133,27 @@ class SpecificationChecks:
         self._places = asyncio.Semaphore(AT_ONCE)
 
     def uri_of(self, path: str) -> str:
-        """Return how the editor calls a file."""
+        """Return the URI by which the editor refers to a file."""
         from pygls.uris import from_fs_path
 
         return self._uris.get(path) or from_fs_path(path) or ""
 
     def begin(self, uri: str) -> None:
-        """Check a file that the editor opened; an earlier check of it that still runs is ended."""
+        """Start a check of a file that the editor opened; a running check of it is ended."""
         path = _path_of(uri)
         if path:
             self._uris[path] = uri
             self._begin(path)
 
     def begin_affected(self, uri: str) -> None:
-        """Check a file that was saved, if it is open, and every open specification that it is a part of."""
+        """Start checks of a saved file, if it is open, and of every open specification that imports it."""
         path = _path_of(uri)
         for known in [*self._uris]:
             if known == path or path in self._outlines.get(known, {}).get("files", ()):
                 self._begin(known)
 
     def forget(self, uri: str) -> None:
-        """Take back what was said of a file that the editor closed."""
+        """Remove the complaints about a file that the editor closed."""
         path = _path_of(uri)
         if running := self._running.pop(path, None):
             running.cancel()
@@ -163,7 +163,7 @@ class SpecificationChecks:
         self._uris.pop(path, None)
 
     def look_up(self, table: str, uri: str, position: types.Position) -> Iterator[Any]:
-        """Yield what the open specifications that a file is a part of have under the name at a place; its own first."""
+        """Yield the entries in ``table`` for the name at a position, from all open specifications with that file."""
         path, document = _path_of(uri), self._server.workspace.get_text_document(uri)
         name = document.word_at_position(position, _BEFORE, _AFTER)
         id = _ID.search(name)
@@ -172,7 +172,7 @@ class SpecificationChecks:
             yield from (entries[each] for each in dict.fromkeys((name, id[0] if id else name)) if each in entries)
 
     def kill(self) -> None:
-        """Kill every check that runs, with what it started."""
+        """Kill every running check, with its child processes."""
         for process in [*self._processes]:
             _kill_group(process)
 

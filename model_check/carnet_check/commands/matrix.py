@@ -37,7 +37,7 @@ def matrices(outcome: CampaignOutcome, width: int = 80) -> list[str]:
         ]
         lines += unexpected_lines(rows)
     if campaign.declared:
-        lines += wrapped("declared", ", ".join(campaign.declared) + " (named, not stated yet: never counted)")
+        lines += wrapped("declared", ", ".join(campaign.declared) + " (named, without a formula yet: never counted)")
     for note in outcome.notes:
         lines += wrapped("note", note)
     return lines
@@ -120,13 +120,13 @@ def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
     lines = []
     if used:
         indent = max(len(claim) for claim in used) + 4
-        lines += hanging("assumptions that the proofs rest on, beside those of the threat model")
+        lines += hanging("assumptions used by the proofs, besides those of the threat model")
         for claim, ids in used.items():
             lines += wrapped(f"  {claim}", list_assumptions(ids), indent)
     exploring = {engine.name for engine in campaign.engines if isinstance(engine, Explores)}
     explored = {id for row in rows if row.engine in exploring for id in row.assumptions}
     if explored:
-        lines += wrapped("explored instances take for granted ", list_assumptions(explored), 36)
+        lines += wrapped("assumed in the explored instances: ", list_assumptions(explored), 35)
     return [*lines, ""] if lines else []
 
 
@@ -141,7 +141,7 @@ def _lemma_claims(plan: Plan, rows: Sequence[Result]) -> list[str]:
         found += [f"without {name} it fails for {case}" for name, case in cases]
         lines += hanging(f"  {claim.name}") if found else []
         lines += [line for text in found for line in wrapped("    ", text, 6)]
-    return ["lemma claims, which speak of no step, each by two means", *lines, ""] if lines else []
+    return ["lemma claims (not about steps), each checked in two ways", *lines, ""] if lines else []
 
 
 def _liveness(plan: Plan, rows: Sequence[Result]) -> list[str]:
@@ -158,7 +158,7 @@ def _liveness(plan: Plan, rows: Sequence[Result]) -> list[str]:
         together.setdefault((row.claim, row.engine, str(row.verdict)), []).append(row)
     for (name, engine, verdict), alike in together.items():
         lines += wrapped(f"  {name}", f"{verdict} under {', '.join(row.threat for row in alike)} ({engine})", indent)
-    return ["liveness (what happens in the end)", *lines, ""] if lines else []
+    return ["liveness (what eventually happens)", *lines, ""] if lines else []
 
 
 def _goals(outcome: CampaignOutcome, plan: Plan) -> list[str]:
@@ -166,7 +166,7 @@ def _goals(outcome: CampaignOutcome, plan: Plan) -> list[str]:
     if not goals:
         return []
     indent = max(len(goal.goal) for goal in goals) + 4
-    lines = hanging("goals (what must be reachable, or every pass would be worthless)")
+    lines = hanging("goals (must be reachable; otherwise claims could hold vacuously)")
     for goal in goals:
         lines += wrapped(f"  {goal.goal}", _reached(goal), indent)
     return [*lines, ""]

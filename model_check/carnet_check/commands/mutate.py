@@ -188,7 +188,7 @@ def _lines(outcome: campaign.Outcome, argued: Mapping[str, campaign.Argument]) -
     judged = {each.key: each.fate for each in outcome.judgements}
     for key in argued:
         if judged.get(key, "survived") != "survived":
-            yield from wrapped("note", f"nobody needs the argument for {key}: it is {judged[key]}")
+            yield from wrapped("note", f"the argument for {key} is not needed: the mutant is {judged[key]}")
 
 
 def _closing(
@@ -205,7 +205,7 @@ def _closing(
         verdicts=dict(_counts(outcome.judgements)),
         outcome=f"{counted(unexplained, 'unexplained survivor')}" if survivors else "no survivor",
         strength="proofs speak of every size; goals and attacks of the instances that are named with them",
-        budget=f"{FIRST_BUDGET:,} solver units to an obligation and then more; {MOST_STATES:,} states to a scenario",
+        budget=f"{FIRST_BUDGET:,} solver units per obligation and then more; {MOST_STATES:,} states per scenario",
         profile="the hunting sizes of the protocol",
         digests=digests,
         artefacts=str(out) if out else "",

@@ -33,7 +33,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file, and a line in it, from 1."""
+    """A line of a file, counted from 1."""
 
     file: str
     line: int
@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """One specification, as far as it could be read."""
+    """The complaints, entries and places of one specification, as far as it could be read."""
 
     is_specification: bool
     """Whether the file begins a protocol; nothing else was run, and nothing else is known."""
@@ -55,7 +55,7 @@ class Outline:
 
 
 def outline_of(file: Path) -> Outline:
-    """Read a file and, only if it begins a protocol, run it."""
+    """Read a specification's file; it is run only if it seems to define a protocol."""
     if not begins_protocol(file.read_bytes()):
         return Outline(False)
     reference = str(file)
@@ -73,7 +73,7 @@ def outline_of(file: Path) -> Outline:
 
 
 def begins_protocol(source: bytes) -> bool:
-    """Whether a source imports the language and makes a draft or a family, or names the language and is no Python."""
+    """Whether a source imports the language and makes a draft or family, or mentions it but cannot be parsed."""
     if LANGUAGE not in source:
         return False
     try:

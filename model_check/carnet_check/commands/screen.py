@@ -21,11 +21,11 @@ from carnet_spec.language import Service
 LEGEND: Mapping[Verdict, str] = {
     Verdict.PROVED: "any number",
     Verdict.EXHAUSTED: "every state of '{profile}'",
-    Verdict.HOLDS_TO: "up to some moves",
-    Verdict.SAMPLED: "random walks alone",
+    Verdict.HOLDS_TO: "up to a bound on the adversary's moves",
+    Verdict.SAMPLED: "random walks only",
     Verdict.VIOLATED: "attack",
     Verdict.UNKNOWN: "unknown",
-    Verdict.VACUOUS: "says nothing",
+    Verdict.VACUOUS: "vacuous",
     Verdict.ERROR: "error",
 }
 """For each verdict, its text in the legend."""
@@ -204,7 +204,7 @@ def _liveness(outcome: CampaignOutcome) -> Iterator[str]:
     for row in outcome.results:
         if row.kind is Kind.LIVENESS:
             said.setdefault(_verdict(row), {})[row.claim] = None
-    label = "in the end"
+    label = "eventually"
     for verdict, names in said.items():
         yield from wrapped(label, f"{verdict}, given fair steps: {', '.join(names)}")
         label = ""
@@ -215,7 +215,7 @@ def _lemma_claims(outcome: CampaignOutcome) -> Iterator[str]:
     for row in outcome.results:
         if row.kind is Kind.LEMMA_CLAIM:
             said.setdefault(row.claim, {})[f"{_verdict(row)} by {row.engine}"] = None
-    label = "of no step"
+    label = "lemmas"
     for claim, verdicts in said.items():
         yield from wrapped(label, f"{claim}: {', '.join(verdicts)}")
         label = ""
@@ -229,7 +229,7 @@ def _goals(outcome: CampaignOutcome) -> Iterator[str]:
     reached = sum(goal.reached for goal in outcome.goals)
     if outcome.goals:
         missed = [goal.goal for goal in outcome.goals if not goal.reached]
-        rest = f"; NOT REACHED: {', '.join(missed)}" if missed else ", so the claims speak of runs that exist"
+        rest = f"; NOT REACHED: {', '.join(missed)}" if missed else ", so the claims are about runs that exist"
         yield from wrapped("goals", f"{reached} of {len(outcome.goals)} reached{rest}")
 
 
@@ -287,11 +287,13 @@ def _notes(outcome: CampaignOutcome) -> Iterator[str]:
     for note in (note for note in outcome.notes if note not in outcome.asides):
         yield from wrapped("note", note)
     if outcome.campaign.declared:
-        yield from wrapped("declared", f"{', '.join(outcome.campaign.declared)} (named, not stated yet: never counted)")
+        yield from wrapped(
+            "declared", f"{', '.join(outcome.campaign.declared)} (named, without a formula yet: never counted)"
+        )
 
 
 def next_commands(outcome: CampaignOutcome, rerun: str) -> Iterator[str]:
-    """Yield commands to type next, each with what it shows."""
+    """Yield lines with commands to type next, each with its purpose."""
     source = outcome.campaign.request.source
     shown, removed = source.shown, a_removal(source)
     written = source.family.text.requirements()
@@ -299,9 +301,9 @@ def next_commands(outcome: CampaignOutcome, rerun: str) -> Iterator[str]:
     name = next(assumed, outcome.results[0].claim)
     notes = f", with {counted(len(outcome.notes), 'note')}" if outcome.notes else ""
     ways = {
-        f"carnet explain {name}": "what a name says",
-        **({f"carnet attack {shown} --without {removed}": "what falls"} if removed else {}),
-        f"{rerun} --long": f"all of it{notes}",
+        f"carnet explain {name}": "what an id means",
+        **({f"carnet attack {shown} --without {removed}": "the attack"} if removed else {}),
+        f"{rerun} --long": f"in full{notes}",
     }
     width = min(longest(ways), COLUMNS // 2)
     for label, (command, purpose) in zip(("next", "", ""), ways.items(), strict=False):
@@ -309,7 +311,7 @@ def next_commands(outcome: CampaignOutcome, rerun: str) -> Iterator[str]:
 
 
 def a_removal(source: Source) -> str:
-    """Return a defence whose removal opens an attack: that of a finding, or else the first declared one, if any."""
+    """Return a defence whose removal leads to an attack: that of a finding, or else the first declared one."""
     declared = [defence.id for defence in source.protocol().defences]
     found = {finding.without for finding in source.family.findings}
     return next((defence for defence in declared if (defence,) in found), next(iter(declared), ""))

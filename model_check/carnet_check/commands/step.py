@@ -100,7 +100,7 @@ def _follow_lines(session: StepShell, say: Callable[[str], None]) -> None:
 
 
 def on_a_terminal() -> bool:
-    """Whether somebody types the commands."""
+    """Whether standard input is a terminal."""
     return sys.stdin.isatty()
 
 

@@ -1,4 +1,4 @@
-"""The page of a walk, served to this machine alone: a walk in a browser is the walk of the terminal.
+"""A local web server for the page of a walk; the page sends the same commands that are typed in the terminal.
 
 The page sends the lines that would be typed. Whoever asks has to know the token in the address, and each form names the
 number of changes that its page has seen: a page that is behind changes nothing. Requests are answered one at a time, by
@@ -61,7 +61,7 @@ HEADERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request is answered with."""
+    """The answer to an HTTP request."""
 
     status: HTTPStatus
     kind: str
@@ -74,7 +74,7 @@ def _text(status: HTTPStatus, text: str) -> Answer:
 
 
 class StepServer:
-    """Serves the page of a walk until the walk is over.
+    """Serves the page of a walk on loopback until the walk is over.
 
     Args:
         shell: the walk, and what is done with it.
@@ -93,16 +93,16 @@ class StepServer:
 
     @property
     def host(self) -> str:
-        """What browsers call this server."""
+        """The host and port by which browsers refer to this server."""
         return f"{LOOPBACK}:{self._listener.server_address[1]}"
 
     @property
     def url(self) -> str:
-        """The address of the page."""
+        """The address of the page, with its token."""
         return f"http://{self.host}/{self._token}/"
 
     def serve(self) -> None:
-        """Answer requests in this thread, until one ends the walk or :meth:`close` is called."""
+        """Answer requests in this thread, until one of them ends the walk or :meth:`close` is called."""
         threading.Thread(target=self._listener.serve_forever, args=(PAUSE,), daemon=True).start()
         try:
             while (answer := self._waiting.get()) is not None:
@@ -112,11 +112,11 @@ class StepServer:
             self._listener.server_close()
 
     def close(self) -> None:
-        """End serving, from any thread."""
+        """Stop serving; it may be called from any thread."""
         self._waiting.put(None)
 
     def answer(self, path: str, form: Mapping[str, str] | None) -> Answer:
-        """Return the answer to a request, given by the thread that serves.
+        """Return the answer to a request; it must be called by the thread that serves.
 
         Args:
             path: what is asked for; it begins with the token.
@@ -137,11 +137,11 @@ class StepServer:
 
     @property
     def is_over(self) -> bool:
-        """Whether the walk was ended, so that nothing more is answered."""
+        """Whether the walk has ended, so that requests are no longer answered."""
         return self._shell.over
 
     def is_known(self, path: str) -> bool:
-        """Whether an address begins with the token."""
+        """Whether an address begins with the secret token."""
         return secrets.compare_digest(path.encode()[: len(self._token) + 2], f"/{self._token}/".encode())
 
     # -- what is answered -------------------------------------------------------------------------

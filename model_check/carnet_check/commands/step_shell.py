@@ -1,4 +1,4 @@
-"""What can be done in a walk through an instance: its commands, and what each of them says."""
+"""The commands of ``carnet step``, and the lines that each of them prints."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RECORDED, ITF = ".jsonl", ".itf.json"
 
 @dataclass
 class StepShell:
-    """A walk, the design and the sizes that it is in, and what was offered last."""
+    """A walk with its design and sizes, and the steps that were listed last."""
 
     source: Source
     walk: Walkthrough
@@ -55,10 +55,10 @@ class StepShell:
         self.first = self.walk, self.profile
 
     def perform(self, line: str) -> Iterator[str]:
-        """Do what a line says, and yield what is to be printed.
+        """Run one command line, and yield the lines to print.
 
         Raises:
-            CarnetError: the line makes no sense here; nothing has changed.
+            CarnetError: the command is not valid here; nothing has changed.
         """
         try:
             word, *rest = shlex.split(line, comments=True) or ["list"]
@@ -75,34 +75,34 @@ class StepShell:
 
     @property
     def design(self) -> str:
-        """The design in words: protocol, variant and what was removed from it."""
+        """The design in words: protocol, variant and removed defences."""
         return _design(self.walk.chosen)
 
     # -- where it is ------------------------------------------------------------------------------
 
     def enabled(self, _: Iterable[str] = ()) -> Iterator[str]:
-        """List what can be done here, by role, each with the number to type."""
+        """List the enabled steps by role, each with the number to type."""
         self.offered = sorted(self.walk.enabled(), key=lambda each: _role_order(self.walk, each))
         if not self.offered:
-            yield "nothing can be done here (undo goes back)"
+            yield "no step is enabled here (undo goes back)"
         for role, steps in self.by_role():
             yield f"{role}:"
             for number, step in steps:
                 yield from wrapped(f"{number:>4}  ", step.sentence, 6)
 
     def by_role(self) -> Iterator[tuple[str, Iterator[tuple[int, EnabledStep]]]]:
-        """Yield each role with what was offered of its steps last, and their numbers."""
+        """Yield each role with its steps that were listed last, and their numbers."""
         numbered = enumerate(self.offered, 1)
         return groupby(numbered, key=lambda each: each[1].action.by.name)
 
     def know(self, given: Iterable[str]) -> Iterator[str]:
-        """Say who knows what, or what one party knows."""
+        """Print who knows what, or what one party knows."""
         facts = self.walk.knowledge()
         for party in given or facts:
             yield from wrapped(party, ", ".join(facts.get(party, ["nothing"])), max(map(len, [*facts, party])) + 2)
 
     def facts(self, given: list[str]) -> Iterator[str]:
-        """Print what is true of a symbol here, or of every symbol that changes and of which something is."""
+        """Print the facts of one symbol in the current state, or of every mutable symbol that has any."""
         symbols = {symbol.name: symbol for symbol in self.walk.protocol.symbols}
         for name in given:
             if name not in symbols:
@@ -122,7 +122,7 @@ class StepShell:
         return ", ".join(f"{', '.join(row)} → {value}" if row else value for row, value in table)
 
     def claims(self, _: Iterable[str]) -> Iterator[str]:
-        """Say of each claim whether it holds here."""
+        """Print for each claim whether it holds in the current state."""
         for claim, fails in self.walk.claims():
             if fails is None:
                 yield f"  holds  {claim.name}"
@@ -130,14 +130,14 @@ class StepShell:
                 yield from self._reason(claim.checked)
 
     def story(self, _: Iterable[str]) -> Iterator[str]:
-        """Tell the steps so far, with what each party learned."""
+        """Print the steps so far, with what each party learned."""
         for line in self.walk.story() or ["nothing has happened yet"]:
             yield from folded(line)
 
     # -- going on, and back -----------------------------------------------------------------------
 
     def take(self, given: list[str]) -> Iterator[str]:
-        """Take a step by its number, or by its action and, as far as needed, its parameters."""
+        """Take a step, given by its number, or by its action and as many parameters as are needed."""
         before = self._fallen()
         self.walk.take(self._chosen(given).step)
         yield from self._after(before)
@@ -182,7 +182,7 @@ class StepShell:
             yield from folded(line)
 
     def random(self, given: list[str]) -> Iterator[str]:
-        """Take a number of steps at random, drawn with a seed."""
+        """Take a number of random steps, drawn with a seed."""
         number, seed = _number(given[0]), _number(given[1]) if given[1:] else 0
         if number > MOST_RANDOM:
             raise UsageError(f"expected at most {MOST_RANDOM:,} steps at a time, found {number:,}")
@@ -194,13 +194,13 @@ class StepShell:
         yield from self._after(before, taken) if taken else ()
 
     def undo(self, given: list[str]) -> Iterator[str]:
-        """Take back the last step, or as many as are asked for."""
+        """Undo the last step, or the given number of steps."""
         back = self.walk.undo(_number(given[0]) if given else 1)
         self.offered = []
         yield f"{counted(back, 'step')} taken back, {counted(len(self.walk.steps), 'step')} left"
 
     def why(self, given: list[str]) -> Iterator[str]:
-        """Say why an action, or a deduction, cannot be taken: the guard that fails, and what it reads."""
+        """Print why an action or deduction is not enabled: the guard that fails, and the values that it reads."""
         action, parameters = self.walk.action(given[0]), _parameters(given[1:])
         fitting = self.walk.matching(action, parameters)
         if fitting:
@@ -212,7 +212,7 @@ class StepShell:
     # -- other places -----------------------------------------------------------------------------
 
     def attack(self, given: list[str]) -> Iterator[str]:
-        """Jump to the end of an attack: that of a finding, or on a claim of this design."""
+        """Jump to the end of an attack: that of a finding, or the shortest on a claim of this design."""
         source, walk, name = self.source, self.walk, given[0]
         finding = next((each for each in source.family.findings if each.id == name), None)
         if finding is None:
@@ -234,7 +234,7 @@ class StepShell:
         yield from self._after(set(), len(there.steps))
 
     def cti(self, given: list[str]) -> Iterator[str]:
-        """Jump to a state from which a step breaks a claim or lemma, although those named after it hold as well."""
+        """Jump to a state from which a step breaks a claim or lemma, while those named after it hold."""
         name, *assumed = given
         walk = self.walk
         threat = walk.threat if walk.protocol.threats else None
@@ -259,7 +259,7 @@ class StepShell:
         return f"{EnabledStep(self.walk.protocol.action(step.action), step.env).sentence} ({typed})"
 
     def begin(self, _: Iterable[str]) -> Iterator[str]:
-        """Begin again, in the first state of the instance that the command was given."""
+        """Begin again in the initial state of the instance."""
         self.walk, self.profile, self.offered, self.watched = *self.first, [], None
         self.walk.undo(len(self.walk.steps))
         yield from self.heading()
@@ -283,10 +283,10 @@ class StepShell:
         yield f"wrote {given[0]}"
 
     def saved(self, name: str) -> str:
-        """Return the walk as a file of this name has it.
+        """Return the walk as the text of a file with this name.
 
         Raises:
-            UsageError: the walk is no run, or it cannot be written in this form.
+            UsageError: the walk is no run, or cannot be written in this format.
         """
         self._require_run()
         if name.endswith(RECORDED):
@@ -317,12 +317,12 @@ class StepShell:
             yield from wrapped(f"{word} {command.arguments}".rstrip(), command.does, HELP_WIDTH)
 
     def quit(self, _: Iterable[str]) -> Iterator[str]:
-        """Leave."""
+        """End the walk."""
         self.over = True
         yield from ()
 
     def heading(self) -> Iterator[str]:
-        """Say which design and which instance this is."""
+        """Print the design and the instance of the walk."""
         walk = self.walk
         yield from hanging(f"{self.design}, under {walk.threat.id}: {walk.threat.title}")
         yield from hanging(f"instance: {walk.judge.instance.words}")
@@ -330,7 +330,7 @@ class StepShell:
             yield from hanging(f"begins in a {able(Diagnoses).shows}: each deduction is a step here")
 
     def as_json(self) -> dict[str, Any]:
-        """Return where the walk is, as JSON values."""
+        """Return the state of the walk as JSON values."""
         return {
             "trace": self.walk.chosen.to_json(),
             "is_run": self.walk.is_run,
@@ -357,7 +357,7 @@ def _role_order(walk: Walkthrough, step: EnabledStep) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StepCommand:
-    """A word of the walk: what does it, what follows it, and how many words that is."""
+    """A command of the walk: its function, its arguments, and how many there may be."""
 
     perform: Callable[[StepShell, list[str]], Iterator[str]]
     arguments: str = ""
@@ -366,7 +366,7 @@ class StepCommand:
 
     @property
     def does(self) -> str:
-        """What it does, in one sentence."""
+        """What the command does, in one sentence."""
         return (self.perform.__doc__ or "").splitlines()[0]
 
 

@@ -64,10 +64,10 @@ class ShardParameter(click.ParamType[Shard]):
     name = "shard"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Shard:
-        """Return the part.
+        """Return the parsed shard.
 
         Raises:
-            click.BadParameter: it is not K/N with K from 1 to N.
+            click.BadParameter: the value is not K/N with K from 1 to N.
         """
         if isinstance(value, Shard):
             return value
@@ -293,7 +293,7 @@ def _intention(campaign: Campaign) -> Iterator[str]:
         claims = counted(len({claim.name for claim, _ in plan.pairs}), "claim")
         asked = f"{claims} under {counted(len(plan.threats), 'threat model')}, {counted(len(plan.pairs), 'pair')}"
         if not plan.pairs and plan.liveness:
-            asked = f"{', '.join(live.name for live in plan.liveness)} (what happens in the end)"
+            asked = f"{', '.join(live.name for live in plan.liveness)} (what eventually happens)"
         if lemma_claims := dict.fromkeys(claim.name for claim, _ in plan.lemma_claims):
             asked = f"{asked if plan.pairs else ''} and {counted(len(lemma_claims), 'lemma claim')}".removeprefix(
                 " and "
@@ -422,10 +422,10 @@ COLLECTED = "carnet.verify.collected"
 
 
 def verify_unnamed(context: click.Context, named: str | None, every: bool, as_json: bool) -> int:
-    """Verify the protocol of this folder, or every registered one, with the options that were given.
+    """Run ``carnet verify`` without PROTOCOL: on ``protocol.py`` of this folder, or on every registered protocol.
 
     Raises:
-        UsageError: one is named beside ``--all``, or an option makes sense for one protocol only.
+        UsageError: PROTOCOL is given with ``--all``, or an option needs a single protocol.
     """
     if named is not None:
         raise click.UsageError("--all is about every registered protocol: leave out --all, or PROTOCOL")

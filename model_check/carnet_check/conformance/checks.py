@@ -69,7 +69,7 @@ class CheckJudge:
     _used: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
 
     def take(self, event: TraceEvent) -> str:
-        """Judge the next event, which has a place in a log; return what is wrong with the checks, or an empty text."""
+        """Check the next event, which has a place in a log; return what is wrong with its checks, or an empty text."""
         assert event.place is not None
         if isinstance(event.step, TraceCheck):
             return self._check(event.step, event.place.party)

@@ -48,7 +48,7 @@ theorems_%.assumptions: theorems_%.v certificates_%.vo
 
 
 def program_files(system: System, certificates: Certificates) -> tuple[str, str]:
-    """Return a system and its certificates as the program reads them."""
+    """Return the two files that the program reads: a system, and its certificates."""
     number = numbers(system)
     lines = []
     for layer in system.layers:
@@ -327,7 +327,7 @@ def _judged(whole: System, given: Certificates, program: Path) -> Verdict:
 
 
 def expected(whole: System, given: Certificates) -> tuple[str, ...]:
-    """Return the lines that the program prints if it accepts everything: for each layer, that all were accepted."""
+    """Return the lines that the program prints if it accepts every certificate of a system, one line for each layer."""
     counts = {word(layer.threat): len(given[layer.threat]) for layer in whole.layers}
     return tuple(f"layer {name}: {count} of {count} accepted" for name, count in counts.items())
 

@@ -51,7 +51,7 @@ def program(variable: str = VARIABLE, name: str = NAME) -> Path | None:
 
 
 def identity(executable: Path) -> str:
-    """Return the identity of a program: its digest, as it has no version."""
+    """Return the SHA-256 of a program, which has no version number."""
     return f"{executable}, SHA-256 {hashlib.sha256(executable.read_bytes()).hexdigest()[:SHOWN]}"
 
 

@@ -207,7 +207,7 @@ class Coverage:
 
     @cached_property
     def represented(self) -> int:
-        """The number of these states, counting all that they represent."""
+        """The number of states of the instances that all claims share, counting all that they represent."""
         return sum(found.represented for found in self._counted())
 
     @cached_property

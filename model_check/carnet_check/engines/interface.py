@@ -75,14 +75,14 @@ class Plan:
         """Return the claims that are judged under ``threat``."""
         return tuple(claim.name for claim, other in self.pairs if other == threat)
 
-    def falls(self, claim: str, threat: str) -> bool:
+    def expects_violation(self, claim: str, threat: str) -> bool:
         """Whether the claim is expected to be violated under the threat model."""
         return (claim, threat) in self.expected_to_fall
 
     @property
     def to_prove(self) -> list[tuple[Claim, Threat]]:
         """The pairs that are expected to hold; an expected violation has no proof."""
-        return [(claim, threat) for claim, threat in self.pairs if not self.falls(claim.name, threat.id)]
+        return [(claim, threat) for claim, threat in self.pairs if not self.expects_violation(claim.name, threat.id)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Engine(ABC):
 
     @abstractmethod
     def run(self, task: Task, listener: Listener) -> EngineResult:
-        """Judge the claims of ``task``; a claim that cannot be judged within the budget is UNKNOWN."""
+        """Judge the claims of ``task``; a claim that is undecided within the budget is UNKNOWN."""
 
     @abstractmethod
     def limited(self, most: int) -> Self:
@@ -213,7 +213,7 @@ class Engine(ABC):
 
 
 class JudgesLemmaClaims(Engine):
-    """Judges lemma claims that one means decides by cases; such an engine judges nothing else."""
+    """Judges lemma claims, by checking finitely many cases; such an engine judges nothing else."""
 
     means: ClassVar[Means]
 
@@ -332,20 +332,20 @@ class ListsStates(Explores):
 
 
 class Guesses(ABC):
-    """Guesses at lemmas, which are made when they are asked for; nothing is claimed of any of them."""
+    """Guessed lemmas, which are generated on demand; nothing is claimed of them."""
 
     @abstractmethod
     def about(self, symbols: Collection[Symbol]) -> Sequence[Invariant]:
-        """Return guesses about some symbols that change, the simplest first; their names stay the same."""
+        """Return guesses about mutable symbols, the simplest first; equal guesses have equal names in every call."""
 
     @abstractmethod
     def plausible(self, guesses: Sequence[Invariant]) -> list[Invariant]:
-        """Return those guesses that no state falsifies which was visited to find out."""
+        """Return those guesses that no visited state falsifies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strengthening:
-    """Guesses that are proved, and what they are needed for.
+    """Guesses that are proved, and the claims that need them.
 
     Attributes:
         lemmas: guesses that are inductive together with what is stated, none of which can be left out.
@@ -368,7 +368,7 @@ class Strengthening:
 
 
 class Strengthens(Engine):
-    """Finds out which guesses make the proofs of claims go through."""
+    """Finds guesses with which the proofs of claims succeed."""
 
     work: ClassVar[int]
     """What the searches about one design may do together, in a unit of the engine's own."""
@@ -569,7 +569,7 @@ class InThreads(Explores):
 
 
 class Possibilities(ABC):
-    """Answers what may ever happen in one protocol under one threat model; ``before`` is a cache, or None."""
+    """Answers what is reachable in one protocol under one threat model; ``before`` is a cache, or None."""
 
     before: AnswerCache | None = None
 
@@ -582,7 +582,7 @@ class Possibilities(ABC):
 
     @abstractmethod
     def answered(self, premise: Goal) -> bool:
-        """Whether the last answer about ``premise`` was known; otherwise it was yes for want of an answer."""
+        """Whether the last answer about ``premise`` was established; otherwise it is yes because it is unknown."""
 
 
 class NoSolver(Possibilities):
@@ -634,7 +634,7 @@ class InvariantStatus:
 
 @dataclass(frozen=True, slots=True)
 class FailingStep:
-    """A state, and a step after which an invariant does not hold; nobody says that the state can be reached.
+    """A state, reachable or not, and a step from it after which an invariant does not hold.
 
     Attributes:
         instance: the elements, and what never changes.

@@ -1,4 +1,4 @@
-"""How the work of a run is done: in how many processes, on which machines, and with which cache.
+"""The resources of a run: worker processes, a cluster, the cache, and the shard of the work to do.
 
 Several runs can share the work: each run does one shard of the obligations and searches, and stores the answers in a
 common cache. A shard establishes no claim; a later run that finds all answers in the cache does.
@@ -27,20 +27,20 @@ class Listener(Protocol):
     """Receives the progress of a task."""
 
     def status(self, text: str) -> None:
-        """Receive the current activity, which replaces the earlier one."""
+        """Receive the text of the current activity, which replaces the previous one."""
 
     def line(self, text: str) -> None:
-        """Receive a result."""
+        """Receive a line about a result, which is kept."""
 
 
 class NullListener:
     """A listener that ignores everything."""
 
     def status(self, text: str) -> None:
-        """Say nothing."""
+        """Ignore the text."""
 
     def line(self, text: str) -> None:
-        """Say nothing."""
+        """Ignore the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Shard:
     of: int
 
     def owns(self, name: str) -> bool:
-        """Whether the obligation or search called ``name`` is in this shard; the digest of the name decides."""
+        """Whether the obligation or search called ``name`` belongs to this shard, which the name's digest decides."""
         return int(hashlib.sha256(name.encode()).hexdigest(), 16) % self.of == self.number - 1
 
     def share(self, parts: Sequence[Part]) -> list[Part]:
@@ -157,7 +157,7 @@ def _require_reachable(address: str) -> None:
     try:
         socket.create_connection((host, int(port)), CONNECTING).close()
     except (OSError, OverflowError) as error:
-        raise UsageError(f"expected a Ray cluster at '{address}', and nobody answers: {error}") from None
+        raise UsageError(f"expected a Ray cluster at '{address}', and none answers: {error}") from None
 
 
 class RayPool(Pool):

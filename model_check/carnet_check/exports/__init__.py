@@ -1,1 +1,1 @@
-"""A protocol, an obligation or a trace as text in the languages of other tools; no engine is needed for it."""
+"""Writers of protocols, obligations and traces in the languages of other tools; they need no engine."""

@@ -1,4 +1,4 @@
-"""Systems written down: as Coq, with names that a reader knows, and as lists of numbers for the extracted program.
+"""Writers of a system: as Coq definitions with readable names, and as lists of numbers for the extracted program.
 
 Both texts hold the same constructors in the same order. In Coq a sort, a symbol or a member has the number that the
 program is told, and a definition gives the number its name.
@@ -31,7 +31,7 @@ def numbers(system: System) -> Mapping[Name, int]:
 
 
 def listed(part: Part, number: Mapping[Name, int]) -> str:
-    """Return a value as the program reads it: a constructor is a list that begins with its name."""
+    """Return a value in the program's input format: a constructor is a list that begins with its name."""
     match part:
         case Node(head, parts):
             return f"({' '.join((head, *(listed(each, number) for each in parts)))})"
@@ -48,7 +48,7 @@ def listed(part: Part, number: Mapping[Name, int]) -> str:
 
 
 def program_text(system: System) -> str:
-    """Return a system as the program reads it: the protocol, and then every layer."""
+    """Return a system in the program's input format: the protocol, then every layer."""
     number = numbers(system)
     actions = " ".join(word(action.name) for action in system.actions)
     lines = [listed(protocol_value(system), number), f"(Actions {actions})"]
@@ -60,12 +60,12 @@ def program_text(system: System) -> str:
 
 
 def word(name: str) -> str:
-    """Return a name as a word of the program, without space, bracket or slash; the general layer has none."""
+    """Return a name as one word of the input format, without space, bracket or slash; the general layer has no name."""
     return quote(name, safe="") or GENERAL
 
 
 def protocol_value(system: System) -> Node:
-    """Return the protocol of a system; the axioms begin with what says that no sort is empty."""
+    """Return the protocol of a system as a value; its axioms begin with those that say that no sort is empty."""
     enumerations = (Node("pair", (Name("sort", sort), members)) for sort, members in system.enumerations.items())
     actions = (
         Node("Build_action", (each.parameters, each.drawn, _values(each.guards), _values(each.updates)))
@@ -107,18 +107,18 @@ RESERVED = frozenset(
 
 
 class Identifiers:
-    """Names of Coq for names of a specification, each for one thing only in all files of a system."""
+    """Assigns Coq identifiers to things of a specification; each identifier is unique in all files of a system."""
 
     def __init__(self) -> None:
         self._given: dict[tuple[str, ...], str] = {}
         self._taken = set(RESERVED)
 
     def of(self, kind: str, *name: str) -> str:
-        """Return the identifier of a thing: its kind and its name, with a number if another is written the same."""
+        """Return the identifier of a thing: its kind and name, with a number if another thing has the same spelling."""
         return self.written((kind, *name), "_".join((kind, *name)))
 
     def whole(self, kind: str, text: str, *name: str) -> str:
-        """Return an identifier without the kind, where the text has two words, so that Coq has no other use for it.
+        """Return an identifier without the kind, for a text of two words, which cannot clash with words of Coq.
 
         Args:
             kind: what the thing is.
@@ -131,7 +131,7 @@ class Identifiers:
         return self.written((kind, *(name or (text,))), said)
 
     def written(self, thing: tuple[str, ...], text: str) -> str:
-        """Return the identifier of a thing that is written like ``text``."""
+        """Return the identifier of ``thing``, spelt like ``text`` with a number if that is taken."""
         if thing not in self._given:
             plain, number = _plain(text), 2
             found = plain
@@ -152,7 +152,7 @@ SHORT = {"symbol": "sym"}
 
 
 class CoqText:
-    """One system as Coq definitions."""
+    """Writes one system as Coq definitions."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -160,7 +160,7 @@ class CoqText:
         self._claims = {invariant: claim for claim, (invariant, _) in system.stated.items()}
 
     def value(self, part: Part) -> str:
-        """Return a value as a term of Coq, in brackets where it needs them."""
+        """Return a value as a Coq term, in parentheses where they are needed."""
         match part:
             case Node(head, ()):
                 return head
@@ -176,33 +176,33 @@ class CoqText:
                 return coq_list(map(self.value, part))
 
     def invariant(self, name: str) -> str:
-        """Return the identifier of an invariant, which says whether it is a claim."""
+        """Return the identifier of an invariant, which says whether it is a claim or a lemma."""
         return self.ids.of("claim", self._claims[name]) if name in self._claims else self.ids.of("lemma", name)
 
     @property
     def protocol(self) -> str:
-        """The identifier of the protocol: its variant, and the defences that it lacks."""
+        """The identifier of the protocol: its variant, and the removed defences."""
         name = (self.system.variant, *self.system.without)
         return self.ids.whole("variant", "_without_".join(name), *name)
 
     def threat(self, id: str) -> str:
-        """Return the identifier of the axioms of a threat model; those of every threat model are none."""
+        """Return the identifier of a threat model's axioms; of the empty list for the general layer."""
         return self.ids.of("threat", id) if id else "[]"
 
     def claims(self, layer: Layer) -> str:
-        """Return the identifier of what a layer proves."""
+        """Return the identifier of the invariants that a layer proves."""
         return self.of_layer("claimed", layer)
 
     def of_layer(self, what: str, layer: Layer) -> str:
-        """Return the identifier of something that a layer has."""
+        """Return the identifier ``what`` of a layer."""
         return self.ids.written((what, "under", layer.threat), f"{what}_under_{layer.threat or 'every_threat'}")
 
     def known(self, layer: Layer) -> str:
-        """Return the identifier of what holds already in a layer."""
+        """Return the identifier of the invariants that a layer may assume."""
         return self.claims(self.system.layers[0]) if layer.threat else "[]"
 
     def definitions(self) -> Iterator[str]:
-        """Yield the definitions, line by line: names, statements, actions, the protocol, threat models and layers."""
+        """Yield the lines of all definitions: names, statements, actions, the protocol, threat models and layers."""
         system = self.system
         for name, number in numbers(system).items():
             yield f"Definition {self.value(name)} : {name.kind} := {number}%positive."
@@ -224,9 +224,9 @@ class CoqText:
             yield f"Definition {self.claims(layer)} : list formula := {claims}."
 
     def liveness(self, live: Liveness) -> Iterator[str]:
-        """Yield the definitions of a liveness property: what triggers it, the response, what is to be taken fairly.
+        """Yield the definitions of a liveness property: its trigger, its response and its fair actions.
 
-        With parameters it is one of a protocol that declares more: a constant for each, which may be any element.
+        A property with parameters belongs to an extended protocol, which declares a constant for each parameter.
         """
         for number, (name, _) in enumerate(live.constants, 1 + len(self.system.symbols)):
             yield f"Definition {self.value(Name('symbol', name))} : symbol := {number}%positive."
@@ -243,7 +243,7 @@ class CoqText:
         yield f"Definition {name} : liveness := Build_liveness {' '.join(names)} {coq_list(fair)}."
 
     def protocol_of(self, live: Liveness) -> str:
-        """Return the identifier of the protocol that a liveness property is of."""
+        """Return the identifier of the protocol to which a liveness property belongs."""
         return self.ids.of("protocol_of", live.name) if live.constants else self.protocol
 
     def _action(self, action: Action) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""An exhausted instance as the program of ``model_check/coq`` reads it: what never changes, limits, claims, and bits.
+"""Writer of an exhausted instance for the program of ``model_check/coq``: its structure, limits, claims and bit layout.
 
 Who trusts what the program says of an instance trusts what is written here of the structure, of the limits and of the
 claims. How states are written as bits is a guess: the program refuses a wrong one.
@@ -27,7 +27,7 @@ Status = str | tuple[str, Bit]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Where a packed state has the number of a value, and the bit that stands for each value, if one does."""
+    """The position of a value's number in a packed state, and the bit of each value, if each has one."""
 
     shift: int
     width: int
@@ -36,7 +36,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """States that were visited, and what their bits say.
+    """The packed states that were visited, and how to decode them.
 
     Attributes:
         known: what is known of each fact that is not of the kind that its symbol has by default.
@@ -61,7 +61,7 @@ class States:
 
 @dataclass(frozen=True, slots=True)
 class Visited:
-    """The states of an instance, and the names of the invariants that fail in one of them."""
+    """The states of an instance, and the names of the invariants that are false in one of them."""
 
     states: States
     fallen: frozenset[str]
@@ -103,10 +103,10 @@ class _Words:
 def instance_text(
     system: System, protocol: Protocol, instance: Instance, threat: str, claims: Sequence[str], states: States
 ) -> str:
-    """Return everything but the states themselves.
+    """Return the text of an instance for the program: everything but the states.
 
     Raises:
-        SpecificationError: the instance has a budget, of which the theorem knows nothing.
+        SpecificationError: the instance has a budget, which the theorem does not cover.
     """
     require_no_budget(instance)
     words = _Words(system, protocol, instance)
@@ -126,10 +126,10 @@ def instance_text(
 
 
 def require_no_budget(instance: Instance) -> None:
-    """Refuse an instance of which a certificate would say more than was looked at.
+    """Refuse an instance with a budget, of which the certificate would say more than was explored.
 
     Raises:
-        SpecificationError: it has a budget, of which the theorem knows nothing.
+        SpecificationError: it has a budget.
     """
     if instance.budget is not None:
         raise SpecificationError("the instance bounds the adversary's moves, and no certificate speaks of that")

@@ -1,4 +1,4 @@
-"""Identifiers: a name of another language for each name of a specification, each for one thing only."""
+"""Unique identifiers in another language for the names of a specification."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 
 
 class Identifiers:
-    """Gives names of letters, digits and underscores."""
+    """Assigns identifiers of letters, digits and underscores."""
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         """Begin with the words that mean something else already."""
@@ -15,7 +15,7 @@ class Identifiers:
         self._taken = set(reserved)
 
     def of(self, thing: Hashable, *words: str) -> str:
-        """Return the identifier of a thing, made of words; it has a number if another is written the same."""
+        """Return the identifier of ``thing``, spelt with ``words``, and with a number if that spelling is taken."""
         if thing not in self._given:
             plain = re.sub(r"\W+", "_", "_".join(word for word in words if word), flags=re.ASCII).strip("_")
             plain = plain if plain[:1].isalpha() else f"x_{plain}".rstrip("_")
@@ -27,5 +27,5 @@ class Identifiers:
         return self._given[thing]
 
     def taken(self, name: str) -> bool:
-        """Whether a name is reserved, or an identifier of something."""
+        """Whether a name is reserved or assigned already."""
         return name in self._taken

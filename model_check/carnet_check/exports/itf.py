@@ -15,9 +15,9 @@ CHOICES = "mbt::nondetPicks"
 
 
 def itf(protocol: Protocol, states: Sequence[State], trace: Trace) -> dict[str, Any]:
-    """Return ``trace`` and the states along it as an ITF value.
+    """Return a trace, with the states along it, as an ITF value.
 
-    Of a lasso, ``loop`` is the number of the state in which it begins to go round; the last state is that one again.
+    ``loop`` is the index of the state to which a lasso returns; the last state equals it.
     """
     symbols = [symbol for symbol in protocol.symbols if symbol.mutable]
     steps: list[TraceStep | None] = [None, *trace.steps]

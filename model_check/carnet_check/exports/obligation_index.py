@@ -1,4 +1,4 @@
-"""Which file has which obligation: one row for each variant, threat model and obligation, pairs to skip included."""
+"""The index of exported obligations: a row per variant, threat model and obligation, skipped pairs included."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Row:
 
     @property
     def tptp(self) -> str:
-        """The same obligation as TPTP."""
+        """The name of the same obligation's TPTP file."""
         return tptp(self.obligation, self.kept)
 
     def cells(self) -> tuple[str, ...]:
-        """Return the row of the index; the names of hypotheses may be any text, so they are a list in JSON."""
+        """Return the cells of the row; the names of hypotheses are one cell, a JSON list."""
         names = [each.name for each in chosen(self.obligation, self.kept) if each.name != GOAL]
         said = json.dumps(names, ensure_ascii=False)
         return (self.obligation.variant, self.obligation.under, self.obligation.id, self.digest, said)
 
 
 def rows(obligations: Iterable[Provable], cores: Cores) -> Iterator[Row]:
-    """Yield obligations with the hypotheses of their cores; one without a core has all of its own."""
+    """Yield a row per obligation, with the hypotheses of its core, or all of its own if it has no core."""
     writer = Writer()
     for each in obligations:
         kept = cores.get((each.variant, each.id))
@@ -48,7 +48,7 @@ def rows(obligations: Iterable[Provable], cores: Cores) -> Iterator[Row]:
 
 
 def index(cells: Iterable[Iterable[str]]) -> str:
-    """Return the index of all these rows as CSV."""
+    """Return rows of cells as CSV, with a header."""
     file = io.StringIO(newline="")
     write = csv.writer(file, lineterminator="\n")
     write.writerow(COLUMNS)

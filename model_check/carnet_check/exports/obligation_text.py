@@ -19,7 +19,7 @@ from carnet_spec.language import Sort, SpecificationError, Symbol, Term
 
 
 class NoSuchHypothesisError(SpecificationError):
-    """An obligation does not have a hypothesis that somebody names."""
+    """A requested hypothesis is not one of the obligation's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ Known = tuple[str, tuple[Sort | Symbol, ...]]
 
 
 class Writer:
-    """Writes the obligations of one protocol; what they share is made once.
+    """Writes the obligations of one protocol; shared texts are generated once.
 
     The texts of formulas may be shared with writers for other protocols, which have many of them in common.
     """
@@ -50,11 +50,11 @@ class Writer:
         self._declarations = Declarations()
 
     def text(self, obligation: Provable, kept: Collection[str] | None = None) -> str:
-        """Return the file of ``obligation`` with the hypotheses that are ``kept`` and its goal; by default with all.
+        """Return the SMT-LIB text of ``obligation`` with the hypotheses in ``kept`` (by default all) and its goal.
 
         Raises:
             NoSuchHypothesisError: it has no hypothesis of such a name.
-            SpecificationError: SMT-LIB cannot write a name.
+            SpecificationError: a name cannot be written in SMT-LIB.
         """
         stated = [self._statement(hypothesis) for hypothesis in chosen(obligation, kept)]
         constants = [constant.symbol for constant in obligation.constants]
@@ -80,7 +80,9 @@ class Writer:
         return "\n".join(lines)
 
     def digest(self, obligation: Provable, kept: tuple[str, ...]) -> str:
-        """Return the digest of a file. All steps that leave an invariant alone have one file, which is made once.
+        """Return the SHA-256 of an obligation's text.
+
+        Obligations of steps that leave an invariant alone share one text.
 
         Raises:
             SpecificationError: as in :meth:`text`.
@@ -128,7 +130,7 @@ def _line(line: str) -> str:
 
 
 def chosen(obligation: Provable, kept: Collection[str] | None) -> tuple[Hypothesis, ...]:
-    """Return the hypotheses that are ``kept``, in order, and the goal; if it is ``None``, all of them.
+    """Return the hypotheses in ``kept``, in order, and the goal; ``None`` means all hypotheses.
 
     Raises:
         NoSuchHypothesisError: there is no hypothesis of such a name.
@@ -145,5 +147,5 @@ def chosen(obligation: Provable, kept: Collection[str] | None) -> tuple[Hypothes
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 of an obligation's text, in hex: what a certificate is bound to."""
+    """Return the SHA-256 of an obligation's text, in hexadecimal; certificates are bound to it."""
     return hashlib.sha256(text.encode()).hexdigest()

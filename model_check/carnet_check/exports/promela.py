@@ -28,7 +28,7 @@ OVERHEAD = 64
 
 @dataclass(frozen=True, slots=True)
 class ModelHeader:
-    """What the header says, beside the protocol's own words.
+    """The parts of the header comment that do not come from the protocol.
 
     Attributes:
         file: what the model is called.
@@ -44,7 +44,7 @@ class ModelHeader:
 
 
 def promela(protocol: Protocol, instance: Instance, ground: Ground, told: ModelHeader) -> str:
-    """Return the model, as one file."""
+    """Return the Promela model of an instance as one file."""
     return "".join(f"{line}\n" for line in _Model(protocol, instance, ground, told).lines())
 
 
@@ -238,7 +238,7 @@ def assignments(step: Step, names: Names) -> Iterator[tuple[str, str]]:
 
 
 def conclusions(group: Group, names: Names) -> Iterator[str]:
-    """Yield the lines that take deductions."""
+    """Yield the lines that make the deductions of a group."""
     written = {
         names.place(fact): (
             names.expression(some(clause.when for clause in clauses), inside=True),
@@ -328,7 +328,7 @@ WIDTH = 110
 
 
 class Names:
-    """How the things of one instance are called."""
+    """The identifiers of one instance."""
 
     def __init__(self, protocol: Protocol, instance: Instance, ground: Ground) -> None:
         self._ids = Identifiers(RESERVED)
@@ -358,28 +358,28 @@ class Names:
         return self._instead.get(place) or self._ids.of(place, place.symbol, *place.row)
 
     def value(self, place: Place, value: Value) -> str:
-        """Return what stands for a value of a place."""
+        """Return the expression for a value of a place."""
         if isinstance(value, bool):
             return str(int(value))
         return self._ids.of(("value", self._sorts[place.symbol], value), value)
 
     def claim(self, name: str) -> str:
-        """Return the name of the condition that a claim states."""
+        """Return the identifier of a claim's formula."""
         return self._ids.of(("claim", name), name)
 
     def same_sort(self, place: Place, other: Place) -> bool:
-        """Whether two places hold elements of one sort, or both say whether a relation holds."""
+        """Whether two places hold elements of the same sort, or are both relations."""
         return self._sorts.get(place.symbol) == self._sorts.get(other.symbol)
 
     def width(self, place: Place) -> int:
-        """Return how many bits a place takes."""
+        """Return the number of bits of a place."""
         if place.symbol not in self._sorts:
             return 1
         numbers = self._numbers[self._sorts[place.symbol]]
         return max(1, max(numbers[str(value)] for value in self._values[place]).bit_length())
 
     def save(self, place: Place) -> str:
-        """Return the name of a variable that keeps what a place held before a step."""
+        """Return the variable that holds a place's value from before the step."""
         number = len(self._instead)
         self._saved += [1] if number == len(self._saved) else []
         self._saved[number] = max(self._saved[number], self.width(place))
@@ -388,13 +388,13 @@ class Names:
         return name
 
     def forget(self) -> None:
-        """Read every place itself again."""
+        """Read every place directly again, instead of its saved value."""
         self._instead.clear()
 
     # -- declarations ------------------------------------------------------------------------------
 
     def definitions(self) -> Iterator[str]:
-        """Yield a definition for each element that a variable may hold."""
+        """Yield a ``#define`` for each element that a variable may hold."""
         for sort, numbers in self._numbers.items():
             yield f"/* {sort} */"
             for element, number in numbers.items():
@@ -402,7 +402,7 @@ class Names:
             yield ""
 
     def declarations(self) -> Iterator[str]:
-        """Yield a declaration for each place, with its first value."""
+        """Yield the declaration of each place, with its initial value."""
         for place, values in self._values.items():
             first = "" if values[0] is False else f" = {self.value(place, values[0])}"
             if place.symbol in self._sorts:
@@ -411,14 +411,14 @@ class Names:
                 yield f"bit {self.place(place)}{first};"
 
     def temporaries(self) -> Iterator[str]:
-        """Yield declarations of what keeps, within a step, the values that were there before it; it is 0 otherwise."""
+        """Yield declarations of the variables for saved values; outside a step they are 0."""
         for number, width in enumerate(self._saved):
             yield f"unsigned {self._ids.of(('before', number), f'before_{number}')} : {width};"
 
     # -- expressions -------------------------------------------------------------------------------
 
     def expression(self, condition: Condition, *, inside: bool = False) -> str:
-        """Return a condition; one that is ``inside`` of another has brackets where it needs them."""
+        """Return a condition as an expression; ``inside`` adds parentheses where an enclosing one needs them."""
         match condition:
             case bool():
                 return "true" if condition else "false"
@@ -435,7 +435,7 @@ class Names:
 
 
 def comment(*paragraphs: str) -> list[str]:
-    """Return paragraphs as one comment; those that begin with a space are kept as they are."""
+    """Return paragraphs as one comment; paragraphs that begin with a space are not wrapped."""
     lines: list[str] = []
     for paragraph in paragraphs:
         plain = "".join(letter if letter.isprintable() else " " for letter in paragraph).replace("*/", "* /")

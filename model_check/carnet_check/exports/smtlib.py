@@ -25,10 +25,10 @@ _SIMPLE = re.compile(r"[A-Za-z0-9~!@$%^&*_+=<>.?/-]+\Z")
 
 @lru_cache(maxsize=4096)
 def quoted(name: str) -> str:
-    """Return ``name`` as an SMT-LIB symbol, in bars where it needs them.
+    """Return ``name`` as an SMT-LIB symbol, between bars if necessary.
 
     Raises:
-        SpecificationError: SMT-LIB has no way to write the name.
+        SpecificationError: SMT-LIB cannot express the name.
     """
     if _SIMPLE.match(name):
         return name
@@ -60,7 +60,7 @@ def text(term: terms.Term) -> str:
 
 
 def with_symbols(term: terms.Term) -> tuple[str, tuple[Sort | Symbol, ...]]:
-    """Return ``term`` in SMT-LIB 2, and the sorts and symbols that are needed to say it, in order of first use."""
+    """Return ``term`` in SMT-LIB 2, and the sorts and symbols that occur in it, in order of first use."""
     used: dict[Sort | Symbol, None] = {}
     written = _text(term, used)
     needed: dict[Sort | Symbol, None] = {}
@@ -121,7 +121,7 @@ def _binding(bound: tuple[terms.Var, ...], used: dict[Sort | Symbol, None]) -> s
 
 
 def at_most(sort: Sort, size: int) -> str:
-    """Say that a sort has at most so many elements, which are called ``element.``, its name and a number."""
+    """Return the assertion that a sort has at most ``size`` elements, named ``element.SORT.NUMBER``."""
     names = [quoted(f"element.{sort.name}.{number}") for number in range(size)]
     place = quoted(sort_name(sort))
     one_of = " ".join(f"(= v.any {name})" for name in names)
@@ -138,7 +138,7 @@ class Statement(NamedTuple):
 
 
 def statement(name: str, formula: terms.Term, declarations: Declarations) -> Statement:
-    """Name ``formula`` and note in ``declarations`` what it uses."""
+    """Return ``formula`` as a named assertion, and add what it uses to ``declarations``."""
     used: dict[str, None] = {}
     for sub in terms.subterms(formula):
         match sub:
@@ -153,7 +153,7 @@ def statement(name: str, formula: terms.Term, declarations: Declarations) -> Sta
 
 
 class Declarations:
-    """The declarations of everything that statements mention, in an order in which they can be written."""
+    """The declarations that statements need, in an order in which they can be written."""
 
     def __init__(self) -> None:
         self.sorts: dict[str, str] = {}
@@ -210,7 +210,7 @@ def script(declarations: Declarations, statements: Iterable[Statement], comments
 
 
 def problem(declarations: Declarations, statements: Iterable[Statement], also: Iterable[str] = ()) -> str:
-    """Return the named assertions with the declarations of what they use, and of the names in ``also``."""
+    """Return the named assertions after the declarations that they, and the names in ``also``, need."""
     listed = list(statements)
     lines = declarations.lines([*also, *(name for said in listed for name in said.symbols)])
     lines += [f"(assert (! {said.text} :named {quoted(said.name)}))" for said in listed]

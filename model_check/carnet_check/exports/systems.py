@@ -1,4 +1,4 @@
-"""A specification as a system in the terms of ``model_check/coq``: its protocol, and in layers what is proved of it.
+"""A specification as a value of ``model_check/coq``: its protocol, and in layers what is proved of it.
 
 What is read is the canonical JSON of :mod:`carnet_spec.language.encoding` and nothing else. To trust a theorem is to
 trust this file, those that write its values and statements down (:mod:`.coq_data`, :mod:`carnet_check.coq.folder`), and
@@ -29,14 +29,14 @@ Json = Mapping[str, Any]
 
 
 class Name(NamedTuple):
-    """Something with a name of its own: a ``sort``, a ``symbol`` or a ``member`` of an enumeration."""
+    """A named thing: a ``sort``, a ``symbol`` or a ``member`` of an enumeration."""
 
     kind: str
     text: str
 
 
 class Node(NamedTuple):
-    """A constructor of the Coq files, and what it is applied to."""
+    """A constructor of the Coq files with its arguments."""
 
     head: str
     parts: tuple[Part, ...]
@@ -47,7 +47,7 @@ Part = Node | Name | int | bool | None | tuple["Part", ...]
 
 
 class Named(NamedTuple):
-    """A formula or a declaration with the name that it has in the specification."""
+    """A formula or declaration with its name in the specification."""
 
     name: str
     value: Node
@@ -55,7 +55,7 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action; ``apart`` names the pairs of drawn parameters that are of one sort, and so must differ."""
+    """An action; ``apart`` lists the pairs of fresh parameters of one sort, whose values must differ."""
 
     name: str
     parameters: tuple[Name, ...]
@@ -66,13 +66,13 @@ class Action:
 
     @property
     def hypotheses(self) -> tuple[str, ...]:
-        """What obligations call the guards, and that drawn parameters differ."""
+        """The names that obligations give to the guards and to the distinctness of fresh parameters."""
         return (*(f"guard:{guard.name}" for guard in self.guards), *(f"fresh:{pair}" for pair in self.apart))
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What is proved together: under the axioms of a threat model, or, without one, under every threat model.
+    """The claims that are proved together: under the axioms of a threat model, or without one under every threat model.
 
     ``known`` are the invariants that hold already, ``claims`` those to be proved; lemmas are among both.
     """
@@ -84,7 +84,7 @@ class Layer:
 
 
 class Fairness(NamedTuple):
-    """An action that is to be taken fairly, and, if only some steps are meant, which: a formula over its parameters."""
+    """An action that is taken fairly; ``which`` restricts it to some steps by a formula over its parameters."""
 
     action: str
     which: int
@@ -94,7 +94,7 @@ class Fairness(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """A liveness property; what its parameters stand for are ``constants``, symbols with a declaration of their own."""
+    """A liveness property; its parameters are ``constants``, symbols that are declared for it."""
 
     name: str
     constants: tuple[Named, ...]
@@ -104,14 +104,14 @@ class Liveness:
 
     @property
     def attempts(self) -> tuple[Liveness, ...]:
-        """The same property by fairness of each action alone, and then of all of them: any of these suffices."""
+        """The same property with each fair action alone, then with all; a proof of one of them is enough."""
         alone = tuple(replace(self, fair=(each,)) for each in self.fair)
         return (*alone, self) if len(alone) > 1 else alone
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One specification, with all that is proved of it.
+    """One specification, with all claims that are proved of it.
 
     Attributes:
         inhabited: says of each uninterpreted sort that it has an element; these come first among the axioms in Coq.
@@ -136,15 +136,15 @@ class System:
 
     @property
     def assumed(self) -> Layer:
-        """The layer whose claims proofs of liveness may use: the first one that has any."""
+        """The layer whose claims liveness proofs may assume: the first one with claims."""
         return next((each for each in self.layers if each.claims), self.layers[0])
 
 
 def system(text: str) -> System:
-    """Return what the canonical JSON of a protocol says.
+    """Return the system that the canonical JSON of a protocol describes.
 
     Raises:
-        SpecificationError: the JSON is of another format, or holds what the Coq files have no word for.
+        SpecificationError: the JSON has another format, or a construct that the Coq files lack.
     """
     document: Json = json.loads(text)
     if document.get("format") != FORMAT:

@@ -37,7 +37,7 @@ WRITTEN = "Written by carnet export."
 
 
 def module_name(protocol: Protocol) -> str:
-    """Return the name of the module, which its file has, too."""
+    """Return the name of the TLA+ module, which is also its file's name."""
     return Identifiers(RESERVED).of("module", protocol.id)
 
 
@@ -49,7 +49,7 @@ def tla(
     expected: Collection[str] = (),
     remark: str = "",
 ) -> str:
-    """Return the module, with a remark at its head.
+    """Return the TLA+ module of an instance; ``remark`` is put at its head.
 
     Raises:
         SpecificationError: the instance does not fit the protocol.
@@ -62,7 +62,7 @@ def tla(
 def configuration(
     protocol: Protocol, instance: Instance, claims: Iterable[Invariant], expected: Collection[str] = ()
 ) -> str:
-    """Return what tells TLC what to check; claims that are expected to be broken are there as comments."""
+    """Return the configuration file for TLC; claims with an expected violation are commented out."""
     terms = Terms(protocol, instance)
     lines = [f"\\* {WRITTEN}", "SPECIFICATION Spec", "CHECK_DEADLOCK FALSE", "INVARIANT TypeOK"]
     _operators(protocol, terms)
@@ -368,14 +368,14 @@ GLUE = "\0"
 
 
 def comment(*paragraphs: str) -> Iterator[str]:
-    """Write paragraphs as comments."""
+    """Yield paragraphs as comment lines."""
     for paragraph in paragraphs:
         plain = "".join(letter if letter.isprintable() else " " for letter in paragraph)
         yield from (f"\\* {line}" for line in textwrap.wrap(plain, WIDTH))
 
 
 def title(text: str) -> Iterator[str]:
-    """Begin a part of the module."""
+    """Yield the heading of a section of the module."""
     yield ""
     yield "-" * 40
     yield from comment(text)
@@ -383,31 +383,31 @@ def title(text: str) -> Iterator[str]:
 
 
 def trailing_comment(name: str) -> str:
-    """Return a name as a comment at the end of a line; nothing for no name."""
+    """Return ``name`` as a comment at the end of a line; empty for an empty name."""
     plain = "".join(letter if letter.isprintable() else " " for letter in name)
     return f"  \\* {plain}" if plain else ""
 
 
 def conjuncts(head: str, parts: Sequence[str]) -> Iterator[str]:
-    """Write a definition as conjuncts under each other."""
+    """Yield the lines of a definition as a conjunction, one conjunct per line."""
     yield head
     yield from (f"  /\\ {part}" for part in parts or ("TRUE",))
 
 
 def named_conjuncts(parts: Sequence[tuple[str, str]], margin: str, last: str = "") -> Iterator[str]:
-    """Write conjuncts under each other, each with its name; ``last`` ends them."""
+    """Yield conjuncts, one per line, each with its name as a comment; ``last`` is appended to the last line."""
     for place, (part, name) in enumerate(parts, 1):
         yield f"{margin}/\\ {part}{last if place == len(parts) else ''}{trailing_comment(name)}"
 
 
 def listed(head: str, parts: Sequence[str], end: str) -> Iterator[str]:
-    """Write parts under each other, with commas between them."""
+    """Yield ``parts`` one per line, separated by commas, between ``head`` and ``end``."""
     yield head
     yield from (f"  {part}{',' if place < len(parts) else end}" for place, part in enumerate(parts, 1))
 
 
 def changed(margin: str, record: str, changes: Sequence[tuple[str, str]], after: str = "") -> Iterator[str]:
-    """Write a record with changes, one to a line, each with its name."""
+    """Yield the lines of an ``EXCEPT`` expression, one change per line, each with its name as a comment."""
     if not changes:
         yield f"{margin}{record}{after}"
         return
@@ -418,7 +418,7 @@ def changed(margin: str, record: str, changes: Sequence[tuple[str, str]], after:
 
 
 def wrapped(head: str, text: str) -> Iterator[str]:
-    """Write a definition over several lines, broken between words but never inside a string."""
+    """Yield a definition over several lines, broken between words but never inside a string."""
     yield head
     joined = re.sub(r'"[^"]*"', lambda found: found[0].replace(" ", GLUE), text)
     lines = textwrap.wrap(joined, WIDTH, break_long_words=False, break_on_hyphens=False)
@@ -443,7 +443,7 @@ Scope = Mapping[str, str]
 
 
 class Terms:
-    """Writes the terms of one protocol on one instance."""
+    """Translates the terms of one protocol on one instance to TLA+."""
 
     def __init__(self, protocol: Protocol, instance: Instance) -> None:
         self._ids = Identifiers(RESERVED)
@@ -465,18 +465,18 @@ class Terms:
         return self._ids.of(("symbol", symbol.name), symbol.name)
 
     def operator(self, kind: str, name: str, *ending: str) -> str:
-        """Return the identifier of what is defined for an action, a claim or a rule."""
+        """Return the identifier of the definition for an action, a claim or a rule."""
         return self._ids.of((kind, name, ending), name, *ending)
 
     def element(self, element: str) -> str:
-        """Return an element as a string; ``<`` begins a letter that is spelt, so no other string has it."""
+        """Return an element as a string. ``<`` begins an escaped character, so the strings of elements differ."""
         return f'"{element}"' if re.fullmatch(r"[ -!#-;=-\[\]-~]*", element) else self._spelt(element)
 
     def _spelt(self, element: str) -> str:
         return f'"{"".join(each if each.isascii() and each.isalnum() else f"<{ord(each):x}>" for each in element)}"'
 
     def bound(self, variables: Iterable[Var], scope: Scope) -> dict[str, str]:
-        """Return a scope with more variables, each under a name that nothing else has there."""
+        """Return a scope extended by ``variables``, each with an identifier that is unused there."""
         found = dict(scope)
         for var in variables:
             base = re.sub(r"\W", "_", var.name.partition(".")[0], flags=re.ASCII)
@@ -494,25 +494,25 @@ class Terms:
         return f"{{{', '.join(map(self.element, elements))}}}"
 
     def pool(self, sort: Sort, pool: Sequence[str]) -> str:
-        """Return the set of some elements of a sort; all of them have a name."""
+        """Return the set of those elements of a sort that are in ``pool``; each has a name."""
         return self.sort(sort) if set(pool) == set(self._instance.of(sort)) else self.elements(pool)
 
     def product(self, sets: Sequence[str]) -> str:
-        """Return the set of tuples over some sets; of one set, its elements."""
+        """Return the set of tuples over ``sets``; for one set, the set itself."""
         return " \\X ".join(sets)
 
     def all_rows(self, sets: Sequence[str]) -> str:
-        """Return the same as an operand."""
+        """Return the same set, in parentheses if it is an operand."""
         return sets[0] if len(sets) == 1 else f"({self.product(sets)})"
 
     def tuple(self, parts: Sequence[str]) -> str:
-        """Return a row; of one element, the element itself."""
+        """Return a tuple; for one part, the part itself."""
         return parts[0] if len(parts) == 1 else f"<<{', '.join(parts)}>>"
 
     # -- terms -------------------------------------------------------------------------------------
 
     def term(self, term: Term, scope: Scope, state: str = "") -> str:
-        """Return a term; what changes is read from the record ``state``, or from the variables."""
+        """Return a term in TLA+. It reads mutable symbols from the record ``state``, or else from the variables."""
         match term:
             case Var(name):
                 return scope[name]
@@ -573,7 +573,7 @@ def _is_atom(term: Term) -> bool:
 
 
 def change(update: Update, terms: Terms, scope: Scope) -> str:
-    """Return what an update does; all that it reads it reads from the variables."""
+    """Return the effect of an update as an expression, which reads the state before the step."""
     name = terms.symbol(update.symbol)
     inner = terms.bound(update.each, scope)
     if update.symbol.is_relation:
@@ -589,7 +589,7 @@ def change(update: Update, terms: Terms, scope: Scope) -> str:
 
 
 def rows(update: Update, terms: Terms, scope: Scope, over: Mapping[str, str], state: str = "") -> str:
-    """Return the set of rows that an update inserts or removes; ``over`` has a set for each variable that runs."""
+    """Return the set of rows that an update inserts or removes; ``over`` has the range of each bound variable."""
     row = terms.tuple([terms.term(arg, scope, state) for arg in update.args])
     when = "" if update.when == TRUE else terms.term(update.when, scope, state)
     if not over:

@@ -22,15 +22,15 @@ _Names = Mapping[terms.Var, str]
 
 
 def tptp(obligation: Provable, kept: Collection[str] | None = None, goal: terms.Term | None = None) -> str:
-    """Return ``obligation`` with the hypotheses that are ``kept`` and its goal; by default with all.
+    """Return ``obligation`` in TPTP with the hypotheses in ``kept`` (by default all) and its goal.
 
     Args:
-        obligation: what is to be written.
+        obligation: the obligation to write.
         kept: names of hypotheses.
-        goal: what to write in place of the negated goal.
+        goal: a formula to write instead of the negated goal.
 
     Raises:
-        SpecificationError: it has no hypothesis of such a name, or TPTP cannot write a name.
+        SpecificationError: a hypothesis does not exist, or TPTP cannot express a name.
     """
     hypotheses = chosen(obligation, kept)
     if goal is not None:
@@ -52,7 +52,7 @@ def tptp(obligation: Provable, kept: Collection[str] | None = None, goal: terms.
 
 
 def quoted(name: str) -> str:
-    """Return ``name`` as a quoted TPTP name; raise SpecificationError if TPTP has no way to write it."""
+    """Return ``name`` as a quoted TPTP name; raise SpecificationError if TPTP cannot express it."""
     if not (name.isascii() and name.isprintable()):
         raise SpecificationError(f"'{name}' has characters that TPTP cannot write in a name")
     return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"

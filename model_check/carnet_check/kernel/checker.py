@@ -42,7 +42,10 @@ class Refused(Exception):
 
 
 class Obligation(NamedTuple):
-    """To refute: that elements of the sorts ``constants`` satisfy all hypotheses, of which one is the negated goal."""
+    """What a refutation has to refute: that elements of the sorts ``constants`` satisfy all hypotheses.
+
+    The negated goal is one of the hypotheses.
+    """
 
     functions: Mapping[Name, tuple[tuple[Name, ...], Name]]
     enumerations: Mapping[Name, tuple[Name, ...]]

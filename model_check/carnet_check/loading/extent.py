@@ -1,4 +1,4 @@
-"""The memory for an exploration, whether an instance fits into it, and the description of what a search explores.
+"""Limits on the size of instances and the memory of explorations, and their description in words.
 
 Sizes come from a command line, so they may be any numbers. They are refused in two steps: by the numbers alone before
 an instance is built, and by the number of facts in a state before it is explored.
@@ -279,7 +279,7 @@ def _describe_relation(symbol: Symbol, instance: Instance) -> str:
         return " < ".join(line) if len(line) <= MOST_ROWS else f"{line[0]} < … < {line[-1]}, {len(line):,} in line"
     if len(rows) == math.prod(map(len, elements)):
         return "all"
-    return _shown_rows([_row(row) for row in sorted(rows)]) or ("nobody" if len(symbol.domain) == 1 else "none")
+    return _shown_rows([_row(row) for row in sorted(rows)]) or "none"
 
 
 def _in_line(rows: Collection[Row], elements: list[Row]) -> Row:

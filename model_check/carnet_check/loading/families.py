@@ -1,4 +1,4 @@
-"""From a reference to a protocol, as a user writes it, to the family.
+"""Loading a family by reference: a registered id, a file or a module.
 
 PROTOCOL is a registered id, ``path.py[:name]`` or ``module:name``. It names a family, a draft, or a function that
 returns one of these, so a first file can be checked without being registered.

@@ -1,4 +1,4 @@
-"""The scope of an explorer's verdict: the instances that are explored for it, and what they leave out.
+"""The scope of an explorer's verdict: which instances are explored, and what they leave out.
 
 An instance that a family gives is one choice among many, so the verdict says what the instance fixes. A claim that may
 read a variable before it is written is explored for every first value. Where the family gives no instance, every

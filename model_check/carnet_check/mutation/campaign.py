@@ -227,7 +227,7 @@ class _Campaign:
         waiting = [part for part in parts if ("original", part.key) not in self.record]
         for part, answer in self.pool.results(_unproved, waiting, only):
             if isinstance(answer, Lost):
-                raise EngineError(f"{part.key}: nobody could ask whether all is proved of it ({answer.reason})")
+                raise EngineError(f"{part.key}: whether its claims are proved could not be checked ({answer.reason})")
             if answer:
                 raise InvalidSpecificationError(
                     f"{part.key}: {answer}; its mutants are judged by what is proved of it, so prove it first"

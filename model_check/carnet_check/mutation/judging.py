@@ -241,7 +241,7 @@ class Judge:
             claims = [claim for claim in mutated.claims if claim.invariant and place.threat in claim.under]
             found = explore_place(self.source, mutated, place, claims, (), MOST_STATES, stop_at_first=True)
             for name, trace in found.violations.items():
-                told = f"{name} falls in {counted(len(trace.steps), 'step')}, in {place.words}"
+                told = f"{name} is violated in {counted(len(trace.steps), 'step')}, in {place.words}"
                 return Judgement(mutant.key, MutantStatus.KILLED, KilledBy.ATTACK, told)
         return None
 
@@ -255,7 +255,7 @@ def _first_lost(
 ) -> Judgement:
     """Return the judgement for the first loss, established or possible; the earlier judgement if there is none."""
     unsure = [earlier.evidence] if earlier.fate is MutantStatus.UNKNOWN else []
-    unsure += [f"nobody could look at {where}" for where in missing]
+    unsure += [f"{where} could not be explored" for where in missing]
     for what, established in losses:
         if established:
             return Judgement(earlier.key, MutantStatus.KILLED, by, f"lost: {what}")

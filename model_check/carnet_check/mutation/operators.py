@@ -1,4 +1,4 @@
-"""All mutants of a protocol, in order: each part dropped, negated, weakened, replaced or swapped with its neighbour.
+"""The mutation operators: each part of a protocol is dropped, negated, weakened, replaced or swapped.
 
 A part is a guard, an update or an axiom. A mutant that differs from the original, or from another mutant, only in an
 order without meaning is left out. Only updates of the same symbol are swapped: all other updates have no order. Fresh

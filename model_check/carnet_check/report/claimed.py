@@ -1,4 +1,4 @@
-"""What is claimed of a protocol, against whom, whether it holds and what has to be believed: one page, as plain values.
+"""The page "What is claimed, and what holds" of a protocol, as plain values for the report and the documentation.
 
 The words come from the specification and are kept with a run; the verdicts are those of the run. The documentation and
 the report show the same values, each in its own markup.
@@ -20,11 +20,11 @@ NOT_CLAIMED = "–"
 MEANINGS: Mapping[Verdict, str] = {
     Verdict.PROVED: "proved for any number of everything",
     Verdict.EXHAUSTED: "holds in every state of the explored instances",
-    Verdict.HOLDS_TO: "holds up to some moves of the adversary",
-    Verdict.SAMPLED: "holds in random walks alone",
-    Verdict.VIOLATED: "violated, as expected unless it says otherwise",
+    Verdict.HOLDS_TO: "holds up to a bound on the adversary's moves",
+    Verdict.SAMPLED: "not violated in random walks",
+    Verdict.VIOLATED: "violated (as expected, unless marked)",
     Verdict.UNKNOWN: "unknown",
-    Verdict.VACUOUS: "says nothing",
+    Verdict.VACUOUS: "vacuous",
     Verdict.ERROR: "error",
 }
 """What the legend says of the mark of a verdict."""
@@ -36,7 +36,7 @@ FEW = 4
 
 
 def words_of(family: Family, variants: Sequence[str]) -> dict[str, Any]:
-    """Return everything that the page says of some variants of a family, but for verdicts, as JSON values."""
+    """Return the words of the page for some variants of a family, as JSON values; the verdicts are not among them."""
     built = {name: family.protocol(name) for name in variants}
     drafts = [family.drafted(name).whole() for name in variants]
     bases = [name for name in variants if family.variants[name].over not in variants]
@@ -91,7 +91,7 @@ def _assumptions(family: Family, protocols: Sequence[Protocol]) -> Iterator[dict
 
 
 class Claimed(NamedTuple):
-    """A claim in words, a variant in which it is judged, and a mark for each verdict under each threat model."""
+    """A claim in words, the variant in which it is checked, and under each threat model a mark per verdict."""
 
     name: str
     variant: str
@@ -100,7 +100,7 @@ class Claimed(NamedTuple):
 
 
 class ClaimTable(NamedTuple):
-    """The claims of designs whose verdicts are equal."""
+    """The table of the claims of designs that have equal verdicts."""
 
     designs: list[Values]
     threats: Sequence[str]
@@ -108,7 +108,7 @@ class ClaimTable(NamedTuple):
 
 
 class Assumed(NamedTuple):
-    """An assumption, its title, its sentence, and which verdicts rest on it."""
+    """An assumption with its title and sentence, and the words for the verdicts that rest on it."""
 
     id: str
     short: str
@@ -117,7 +117,7 @@ class Assumed(NamedTuple):
 
 
 def legend(rows: Sequence[Values]) -> str:
-    """Return what the marks of a run mean."""
+    """Return the meaning of the marks that occur in ``rows``."""
     used = {Verdict(row["verdict"]) for row in rows}
     said = [f"{MARKS[verdict]} {meaning}" for verdict, meaning in MEANINGS.items() if verdict in used]
     return " · ".join([*said, f"{NOT_CLAIMED} not claimed"]) + "."
@@ -156,14 +156,14 @@ def threats_of(words: Values) -> dict[str, str]:
 
 
 def in_the_end(words: Values, rows: Sequence[Values]) -> list[tuple[str, str]]:
-    """Return what happens in the end, each with its verdict."""
+    """Return each liveness property as a sentence, with its verdict."""
     lively = [row for row in rows if row.get("kind") == "liveness"]
     found = dict.fromkeys((row["claim"], str(row["verdict"])) for row in lively)
     return [(words["liveness"].get(claim, claim), verdict) for claim, verdict in found]
 
 
 def of_no_step(words: Values, rows: Sequence[Values]) -> list[tuple[str, list[str]]]:
-    """Return the claims that speak of no step, each with what every means found."""
+    """Return each lemma claim as a sentence, with the verdict and detail of each engine."""
     found: dict[str, dict[str, None]] = {}
     for row in (row for row in rows if row.get("kind") == "lemma-claim"):
         found.setdefault(row["claim"], {})[f"{row['verdict']} by {row['engine']}: {row['detail']}"] = None
@@ -171,7 +171,7 @@ def of_no_step(words: Values, rows: Sequence[Values]) -> list[tuple[str, list[st
 
 
 def violated(words: Values, rows: Sequence[Values]) -> list[tuple[str, list[str]]]:
-    """Return what is violated in the designs of the run, each with the threat models under which it is."""
+    """Return each violated claim as a sentence, with the threat models under which it is violated."""
     found: dict[str, dict[str, None]] = {}
     for row in (row for row in rows if row["verdict"] == "VIOLATED"):
         found.setdefault(row["claim"], {})[row["threat"]] = None
@@ -180,7 +180,7 @@ def violated(words: Values, rows: Sequence[Values]) -> list[tuple[str, list[str]
 
 
 def assumed(words: Values, rows: Sequence[Values]) -> list[Assumed]:
-    """Return what the verdicts of a run rest on, in words."""
+    """Return the assumptions that the verdicts rest on, numbered ones first."""
     proofs: dict[str, set[str]] = {}
     for row in (row for row in rows if row["verdict"] == "PROVED"):
         proofs.setdefault(row["claim"], set()).update(row["assumptions"])
@@ -213,7 +213,7 @@ def _used_by(id: str, proofs: Mapping[str, set[str]]) -> str:
 
 
 def simulated(words: Values) -> str:
-    """Say what a run of the reference implementation simulates; the services follow, where there are any."""
+    """Return the sentence about what runs of the reference implementation simulate."""
     if not words["carried_out"]:
         return "Verdicts rest on the text of the specification alone: nothing was carried out."
     services = " with these services" if words["services"] else ""

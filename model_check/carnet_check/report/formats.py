@@ -1,4 +1,4 @@
-"""A run in the formats of other tools: JUnit XML as the xUnit plugin of Jenkins accepts it, SARIF, and Markdown.
+"""Formats for other tools: a run as JUnit XML (as the xUnit plugin of Jenkins accepts it), SARIF and Markdown.
 
 In JUnit, a row is a test case, and a variant is a suite.
 """
@@ -165,9 +165,9 @@ def _sarif_rules(run: Run, failed: Sequence[Values]) -> list[dict[str, Any]]:
         rules[id] = _sarif_rule(id, claim["name"], claim["requirement_sentence"] or claim["sentence"], claim["rerun"])
     for row in failed:
         id = _rule_id(run, row)
-        sentence = f"The {row['kind']} {row['claim']} has to matter, or every pass would be worthless."
+        sentence = f"Without the {row['kind']} {row['claim']}, claims could hold vacuously."
         if row["kind"] == "liveness":
-            sentence = f"What {row['claim']} waits for comes in the end."
+            sentence = f"The response of {row['claim']} eventually follows its trigger."
         rules.setdefault(id, _sarif_rule(id, row["claim"], sentence, run.run["run"]["rerun"]))
     return list(rules.values())
 
@@ -250,7 +250,7 @@ NOT_CLAIMED = "–"
 
 
 def markdown(run: Run) -> str:
-    """Return the summary of a run."""
+    """Return the summary of a run in Markdown, for GitHub."""
     closing = run.run["run"]
     counts = " · ".join(f"{word} {count}" for word, count in closing["verdicts"].items())
     lines = [f"## {_plain(run.spec['title'])}: {closing['outcome']}", "", counts, ""]

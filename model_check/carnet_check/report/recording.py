@@ -1,4 +1,4 @@
-"""From the outcome of a verification run to the content of its folder."""
+"""Recording a verification run: the content of its folder, computed from its outcome."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ class Interpreter:
 def _require_rigid(what: str, term: Term) -> None:
     changing = sorted(symbol.name for symbol in symbols_of(term) if symbol.mutable)
     if changing:
-        raise SpecificationError(f"{what} reads {', '.join(changing)}, which changes")
+        raise SpecificationError(f"{what} reads {', '.join(changing)}, which is mutable")
 
 
 # -- Firing: the enabled steps of an action in a state, and the state after a step -----------------

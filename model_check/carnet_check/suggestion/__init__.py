@@ -1,4 +1,4 @@
-"""Lemmas that are suggested where an induction fails: read off the protocol, filtered, proved, and written as source.
+"""Suggested lemmas where an induction fails: candidates are read off the protocol, filtered, proved, and printed.
 
 :mod:`.facts` reads what holds where a fact is written, :mod:`.shapes` makes candidates of that, and :mod:`.guesses`
 looks for states that falsify them. An engine finds out which of the rest prove a claim.

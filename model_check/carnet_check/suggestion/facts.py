@@ -1,4 +1,4 @@
-"""What holds after a step that makes a fact true: the step's guards and other updates, and what follows from them.
+"""Facts that hold after a step which inserts a fact: the step's guards and other updates, and their consequences.
 
 All of it is read off the actions, the claims and the lemmas; no name is looked at.
 """
@@ -61,7 +61,7 @@ class Rule:
 
 
 def rules_of(formula: Term, premises: tuple[Term, ...] = ()) -> Iterator[Rule]:
-    """Yield the clauses of a formula, each conclusion by itself."""
+    """Yield the clauses of a formula, one for each conclusion."""
     match formula:
         case Forall(_, body):
             yield from rules_of(body, premises)
@@ -85,7 +85,7 @@ def rules_in(protocol: Protocol) -> tuple[Rule, ...]:
 
 
 def writes_of(protocol: Protocol, rules: Sequence[Rule]) -> Iterator[Write]:
-    """Yield a write for each update that inserts into a relation or assigns a value to a function.
+    """Yield a :class:`Write` for each update that inserts into a relation or assigns a value to a function.
 
     What follows by the rules from what holds after the step is said of it, too.
     """
@@ -240,7 +240,10 @@ def _replaceable(facts: Iterable[Term], kept: frozenset[Term]) -> Iterator[tuple
 
 
 def closed(facts: Sequence[Term], rules: Sequence[Rule]) -> Iterator[Term]:
-    """Yield the facts, and what the rules make of them; what holds for all elements is a rule, too."""
+    """Yield the facts, and everything that the rules derive from them.
+
+    Universally quantified facts are used as rules, too.
+    """
     known = dict.fromkeys(part for fact in facts for part in conjuncts(fact))
     for _ in range(ROUNDS):
         local = [rule for fact in known if isinstance(fact, Forall) for rule in rules_of(fact) if rule.premises]
@@ -264,7 +267,7 @@ def _by_head(facts: Iterable[Term]) -> Mapping[Head, list[Term]]:
 
 
 def consequences(rule: Rule, facts: Mapping[Head, Sequence[Term]]) -> Iterator[Term]:
-    """Yield the conclusion for each choice of facts, by their heads, that are the premises."""
+    """Yield the rule's conclusion for each choice of facts that match its premises; ``facts`` are indexed by head."""
     if all(head(premise) in facts for premise in rule.premises):
         for values in _matches(rule.premises, facts, {}):
             if free_variables(rule.conclusion) <= values.keys():
@@ -284,7 +287,7 @@ def _matches(
 
 
 def head(term: Term) -> Head:
-    """Return the kind of a term, and its symbol, member or number of parts; of a negation, those of what it denies."""
+    """Return the kind of a term, with its symbol, member or number of parts. A negation has those of its operand."""
     match term:
         case Apply(symbol, _):
             return Apply, symbol
@@ -299,7 +302,7 @@ def head(term: Term) -> Head:
 
 
 def matched(pattern: Term, term: Term, values: Mapping[Var, Term]) -> dict[Var, Term] | None:
-    """Return values of the pattern's variables, those given included, that make it the term; nothing if none do."""
+    """Return the substitution that extends ``values`` and turns ``pattern`` into ``term``, or None if there is none."""
     match pattern:
         case Var():
             if sort_of(pattern) != sort_of(term) or values.get(pattern, term) != term:

@@ -1,4 +1,4 @@
-"""Guesses that an engine may ask for, and which of them no visited state falsifies."""
+"""Guessed lemmas that an engine may try, without those that a visited state falsifies."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """States that are visited to find out which guesses are false: by which engine, and of which instance."""
+    """A search whose states test guesses: the engine and the instance."""
 
     explorer: Explores
     instance: Instance
 
 
 class ReadGuesses(Guesses):
-    """Guesses that are read off a protocol, and looked for in the states of some visits."""
+    """Guesses that are read off a protocol and tested in the states of some searches."""
 
     def __init__(self, protocol: Protocol, visits: Sequence[Visit]) -> None:
         self._protocol = protocol
@@ -50,7 +50,7 @@ class ReadGuesses(Guesses):
         return reader
 
     def about(self, symbols: Collection[Symbol]) -> Sequence[Invariant]:
-        """Return guesses about some symbols, the simplest first."""
+        """Return the guesses about ``symbols``, the simplest first."""
         found: list[tuple[tuple[int, int, int], Invariant]] = []
         for symbol in sorted(symbols, key=lambda each: each.name):
             if symbol not in self._about:

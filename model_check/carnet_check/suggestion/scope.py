@@ -1,4 +1,4 @@
-"""What Python names stand for at the place where an author states the claims: the module's names and the function's."""
+"""The Python names that are in scope where an author states the claims: those of the module and of the function."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from carnet_spec.language.tracing import SourceLocation
 
 
 def scope_of_claims(source: Source, variant: str) -> Mapping[str, object]:
-    """Return the values of the names that a lemma beside the claims of a variant can use.
+    """Return the names in scope where the claims of a variant are stated, with their values.
 
     If a function states the claims, it is called again, and its local names are among them. If the variant is a draft
     that it returned once, its module is imported again instead, unless that is part of a package.
@@ -101,7 +101,7 @@ def _imported_again(file: Path) -> ModuleType:
 
 
 def bound_to(scope: Mapping[str, object], fits: Callable[[object], bool]) -> Iterator[str]:
-    """Yield the ways to write a value: the names that stand for it, and then those inside modules that have a name."""
+    """Yield the expressions for a value that ``fits``: first names in ``scope``, then attributes of modules in it."""
     yield from (name for name, value in scope.items() if fits(value))
     for name, value in scope.items():
         if isinstance(value, ModuleType):

@@ -1,4 +1,4 @@
-"""Candidates for lemmas, by shape: read off the steps, the claims and the lemmas of a protocol, never off names.
+"""Candidates for lemmas, by shape: they are read off the steps, claims and lemmas of a protocol, never off names.
 
 A candidate is a guess. Nothing is claimed of it before an engine has proved it.
 """
@@ -47,7 +47,7 @@ OFTEN = 4
 
 
 class Shape(StrEnum):
-    """What a candidate was read off."""
+    """The pattern by which a candidate was found."""
 
     WRITTEN = "what holds where it is written"
     OWNER = "who has it is its owner"
@@ -58,7 +58,7 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A formula that may be a lemma, and the shape that it was read off."""
+    """A formula that may be a lemma, and the pattern by which it was found."""
 
     invariant: Invariant
     shape: Shape
@@ -72,7 +72,7 @@ class _Clause:
 
 
 class Reader:
-    """Reads candidates off one protocol, and names equal formulas alike.
+    """Reads candidates off one protocol; equal formulas get equal names.
 
     Args:
         protocol: what is read.
@@ -102,11 +102,11 @@ class Reader:
         return frozenset(self.renamed(rule.premises, rule.conclusion)[1] for rule in self._stated)
 
     def about(self, symbol: Symbol) -> list[Candidate]:
-        """Return what may be guessed of a relation or function that changes, each formula once."""
+        """Return the candidates about a mutable relation or function, each formula once."""
         return self._candidates(self._clauses(symbol))
 
     def plain(self) -> list[Candidate]:
-        """Return what follows from the steps alone: each fact implies what holds after every step that writes it."""
+        """Return the candidates from steps alone: a fact implies what holds after every step that inserts it."""
         writes = (write for symbol, writes in self._writes.items() if symbol.is_relation for write in writes)
         return self._candidates(
             _Clause(Shape.WRITTEN, (write.subject,), fact) for write in writes for fact in _near(write)
@@ -361,7 +361,7 @@ class Reader:
         return None if len(params) > MOST_PARAMETERS else (params, body)
 
     def renamed(self, premises: tuple[Term, ...], conclusion: Term) -> tuple[tuple[Var, ...], Term]:
-        """Return parameters and a formula that do not depend on what variables were called."""
+        """Return parameters and a formula that do not depend on the names of the variables."""
         ordered = tuple(sorted(premises, key=_weight))
         body = Implies(conjunction(ordered), conclusion) if ordered else conclusion
         free = free_variables(body)

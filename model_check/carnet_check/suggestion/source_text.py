@@ -1,4 +1,4 @@
-"""Lemmas as the source text that authors write: a function for each, with its parameters and what it returns."""
+"""Lemmas as Python source text in the style of authors: a decorated function for each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WORDS = frozenset(("Formula", "exists", "false", "forall", "implies", "true", "u
 
 @dataclass(frozen=True, slots=True)
 class AuthorNames:
-    """What an author calls things in Python.
+    """The Python names that an author uses for symbols, sorts and words of the language.
 
     Attributes:
         draft: the draft that lemmas are stated of.
@@ -63,19 +63,19 @@ class AuthorNames:
 
     @property
     def taken(self) -> Collection[str]:
-        """The names that mean something beside the claims, or in the text of a lemma."""
+        """The names that are in use beside the claims or in the text of a lemma."""
         return {self.draft, *self.scope, *WORDS, *keyword.kwlist}
 
     def of(self, symbol: Symbol) -> str:
-        """Return what a symbol is called; its own name, if nothing is bound to it."""
+        """Return the Python name of a symbol, or the symbol's own name if none is bound to it."""
         return self._called(symbol.name, lambda value: _symbol(value) == symbol)
 
     def of_sort(self, sort: Sort) -> str:
-        """Return what the class of a sort is called; the sort's own name, if nothing is bound to it."""
+        """Return the Python name of a sort's class, or the sort's own name if none is bound to it."""
         return self._called(sort.name, lambda value: _sort(value) == sort)
 
     def of_word(self, word: str) -> str:
-        """Return what a word of the language is called, or is to be called when it is imported."""
+        """Return the Python name of a word of the language, as bound or as it is to be imported."""
         return self._called(unused_name(word, self.scope), lambda value: value is getattr(language, word))
 
     def _called(self, own: str, fits: Callable[[object], bool]) -> str:
@@ -83,7 +83,7 @@ class AuthorNames:
         return own if own in names or not names else names[0]
 
     def import_line(self, sources: Iterable[str]) -> str:
-        """Return the line that imports what some source texts use of the language and lack, or nothing."""
+        """Return the line that imports the missing words of the language for ``sources``; empty if none is missing."""
         used = {node.id for text in sources for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
         called = {word: self.of_word(word) for word in sorted(WORDS)}
         lacking = [(word, name) for word, name in called.items() if name in used - self.scope.keys()]
@@ -172,7 +172,7 @@ def _applied(symbol: Symbol, args: list[str], names: AuthorNames) -> str:
 
 
 def reads_back(lemma: Invariant, names: AuthorNames) -> bool:
-    """Whether the source text of a lemma, beside the claims of the author, is a lemma that says the same."""
+    """Whether the source text of a lemma, evaluated beside the author's claims, gives an equal lemma."""
     source = lemma_source(lemma, names)
     scope: dict[str, object] = {**names.scope, names.draft: Draft("again", "The lemma, read again")}
     try:
@@ -203,7 +203,7 @@ def _numbered(term: Term, depth: int = 0) -> Term:
 
 
 def with_free_parameters(lemma: Invariant, names: AuthorNames) -> Invariant:
-    """Return a lemma whose parameters have names that mean nothing else beside the claims."""
+    """Return a lemma whose parameter names are not in use beside the claims."""
     taken = {*names.taken, *(symbol.name for symbol in _symbols_in_order(lemma.body))}
     values: dict[Var, Var] = {}
     for var in lemma.params:
@@ -213,7 +213,7 @@ def with_free_parameters(lemma: Invariant, names: AuthorNames) -> Invariant:
 
 
 def lemma_name(lemma: Invariant, protocol: Protocol, taken: Iterable[str]) -> str:
-    """Return a name for a lemma that nothing else has: what its premise is about, and what follows or does not."""
+    """Return an unused name for a lemma, made of the subjects of its premise and of its conclusion, denied or not."""
     spoken = [*_symbols_in_order(lemma.body)]
     first = spoken[0].name if spoken else "all"
     conclusion = lemma.body.conclusion if isinstance(lemma.body, Implies) else lemma.body

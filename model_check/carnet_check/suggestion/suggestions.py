@@ -1,4 +1,4 @@
-"""Lemmas to suggest for the claims of a run that lack a proof, as text that an author can paste."""
+"""Suggestions of lemmas for claims of a run that lack a proof, as text that an author can paste."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNWRITTEN = "the names beside the claims cannot say"
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What is suggested for the claims of one variant that have no proof under a threat model.
+    """The suggested lemmas for the claims of one variant that have no proof under a threat model.
 
     Attributes:
         variant: the design.
@@ -85,7 +85,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """All that a run suggests; a lemma that several variants lack has the same name in each, and is printed once."""
+    """All suggestions of a run; a lemma that several variants lack has one name, and is printed once."""
 
     each: Sequence[Suggestion]
 
@@ -123,7 +123,7 @@ class Suggestions:
         return list(dict.fromkeys(other.variant for other in self.each if lemma in other.lemmas))
 
     def lines(self) -> Iterator[str]:
-        """Yield what is printed: source text, each lemma once, with the claims and the variants that it is for."""
+        """Yield the printed lines: the source text of each lemma, with the claims and variants that need it."""
         printed: set[Invariant] = set()
         for suggestion in self.each:
             yield from self._heading(suggestion, printed)
@@ -180,10 +180,10 @@ def _without_lemmas(of: Suggestion) -> Iterator[str]:
 
 
 def require_strengthening(engines: Iterable[object]) -> None:
-    """Refuse a run that no engine takes part in which can try lemmas.
+    """Refuse a run without an engine that can try lemmas.
 
     Raises:
-        UsageError: none does.
+        UsageError: no engine can.
     """
     if not any(isinstance(each, Strengthens) for each in engines):
         able = ", ".join(each.name for each in registry.all_able(Strengthens))
@@ -193,7 +193,7 @@ def require_strengthening(engines: Iterable[object]) -> None:
 
 
 def suggestions_for(outcome: CampaignOutcome, listener: Listener) -> Suggestions:
-    """Look for lemmas that prove each claim of a run which was expected to be proved, was not, and was not refuted."""
+    """Look for lemmas for the claims of a run that should be proved, and are neither proved nor refuted."""
     engine = next(each for each in outcome.campaign.engines if isinstance(each, Strengthens))
     found: list[Suggestion] = []
     for plan in outcome.campaign.plans:
@@ -218,7 +218,7 @@ def suggest(
     listener: Listener,
     earlier: Sequence[Suggestion] = (),
 ) -> Iterator[Suggestion]:
-    """Yield what to add to one variant: for what is claimed under every threat model, then for each threat model.
+    """Yield the suggestions for one variant: first for claims under every threat model, then for each threat model.
 
     What was suggested ``earlier``, for other variants, keeps its name, and no other lemma gets it.
     """

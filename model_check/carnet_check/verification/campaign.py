@@ -1,4 +1,4 @@
-"""A verification run: all engines answer, and the result is checked for vacuity.
+"""Running a verification: all engines answer, and the results are checked for vacuity.
 
 For every variant, each claim is judged under each threat model that it names. An expected violation has to be found.
 Vacuity (a goal that is never reached, an action that is never taken, a premise that cannot hold) becomes a row of its
@@ -43,7 +43,7 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
     began = time.monotonic()
     with _begun(campaign) as engines:
         answers, settled = _run_engines(campaign, engines, listener)
-    listener.status("looking for vacuous premises, unreached goals and steps nobody takes")
+    listener.status("looking for vacuous premises, unreached goals and steps that no run takes")
     found = CheckedRows(tuple(rows_of(answers)), notes=campaign.notes)
     bases = {key: basis for answer in answers for key, basis in answer.bases.items()}
     for plan in campaign.plans:
@@ -111,7 +111,7 @@ def _not_explored(settled: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     """Yield notes about the liveness properties that an engine did not explore because they are proved."""
     for (engine, variant), group in groupby(sorted(settled), key=itemgetter(0, 1)):
         names = ", ".join(name for _, _, name in group)
-        told = f"proved for any size, so no instance was explored for it (--engine {engine} does that): {names}"
+        told = f"proved for any size, and therefore not explored (--engine {engine} does that): {names}"
         yield f"{variant}: {told}"
 
 
@@ -203,7 +203,7 @@ def _has_trace(answer: EngineResult, row: Result) -> bool:
 def _with_expectation(campaign: Campaign, engine: Engine, plan: Plan, row: Result) -> Result:
     if isinstance(engine, JudgesLemmaClaims):
         return replace(row, expected=engine.expected_of(_lemma_claims(engine, plan)[row.claim, row.threat]))
-    falls = row.kind is Kind.CLAIM and plan.falls(row.claim, row.threat)
+    falls = row.kind is Kind.CLAIM and plan.expects_violation(row.claim, row.threat)
     return replace(row, expected=Verdict.VIOLATED if falls else engine.expected(campaign.profile))
 
 
@@ -214,7 +214,7 @@ def _missing(
     asked = [
         (Kind.CLAIM, claim.name, threat.id)
         for claim, threat in plan.pairs
-        if engine.refutes or not plan.falls(claim.name, threat.id)
+        if engine.refutes or not plan.expects_violation(claim.name, threat.id)
     ]
     if isinstance(engine, JudgesLemmaClaims):
         asked = [(Kind.LEMMA_CLAIM, *pair) for pair in _lemma_claims(engine, plan)]

@@ -37,7 +37,7 @@ ESTABLISHES = frozenset({Verdict.PROVED, Verdict.EXHAUSTED})
 
 def shortcomings(outcome: CampaignOutcome) -> list[str]:
     """Return the shortcomings of a run whose rows are all as expected, in the order of its rows."""
-    return [*_alone(outcome), *(f"{each}: declared, and not stated yet" for each in outcome.campaign.declared)]
+    return [*_alone(outcome), *(f"{each}: declared, without a formula yet" for each in outcome.campaign.declared)]
 
 
 def _alone(outcome: CampaignOutcome) -> Iterator[str]:
@@ -178,7 +178,7 @@ def check_plan(campaign: Campaign, plan: interface.Plan, evidence: Evidence, fou
     if plan.protocol.lemma_claims and not plan.protocol.actions:  # lemma claims alone: there are no steps and no goals
         return replace(found, rows=tuple(marked), notes=(*found.notes, *check.notes))
     if check.is_unsure:
-        check.note("no solver was asked, so premises that never hold were not looked for")
+        check.note("no solver was used, so the run did not look for premises that never hold")
     if not evidence.searches:
         check.note("not explored, so unreachable goals and steps that no run takes were not looked for")
     elif campaign.request.claims:
@@ -189,7 +189,7 @@ def check_plan(campaign: Campaign, plan: interface.Plan, evidence: Evidence, fou
         marked += [*check.goals(), *check.actions(), *check.threats()]
     rows = tuple(disagreements((*check.with_triggers_checked(marked), *check.liveness()), plan))
     for note in check.remembered:
-        check.note(f"what may ever happen: {note}")
+        check.note(f"reachability in any instance: {note}")
     goals, notes = (*found.goals, *check.reached), (*found.notes, *check.notes)
     return CheckedRows(rows, goals, notes, found.asides | check.asides)
 
@@ -255,7 +255,7 @@ class _Check:
             spoken = row.verdict in (Verdict.VIOLATED, Verdict.ERROR)
             why = vacuous.get(row.claim, "")
             if row.threat in impossible:
-                why = f"what is assumed under {row.threat} contradicts itself, so anything follows"
+                why = f"the assumptions under {row.threat} contradict each other, so anything follows"
             if mine and not spoken and why:
                 yield replace(row, verdict=Verdict.VACUOUS, bound=None, detail=why)
             elif mine and row.verdict in (Verdict.PROVED, Verdict.HOLDS_TO) and row.threat in unmet:
@@ -276,14 +276,14 @@ class _Check:
         if able_under := [threat for threat in threats if self._may_happen(premise, threat)]:
             if not self.is_unsure and not any(self._asked(threat).answered(premise) for threat in able_under):
                 seen = (
-                    f"{called} of {claim.name} is met in no state of this profile, and " if self.evidence.broad else ""
+                    f"{called} of {claim.name} holds in no state of this profile, and " if self.evidence.broad else ""
                 )
                 what = "it" if seen else f"{called} of {claim.name}"
-                self.note(f"{seen}it is unknown whether {what} can ever be met: the solver does not answer")
+                self.note(f"{seen}it is unknown whether {what} can be satisfied: no answer by the solver")
             elif self.evidence.broad:
-                self.note(f"{called} of {claim.name} is met in no state of this profile, though it can be")
+                self.note(f"{called} of {claim.name} holds in no state of this profile (it may in a larger instance)")
             return ""
-        return f"{called} never holds, so the claim says nothing"
+        return f"{called} never holds, so the claim is vacuous"
 
     def _may_happen(self, what: Goal, threat: Threat | None) -> bool:
         """Whether some instance, of any size, may reach ``what``; False is established, True is not."""
@@ -322,7 +322,7 @@ class _Check:
     def goals(self) -> Iterator[Result]:
         """Record which goals were reached, and yield a row for each that was not."""
         if not self.protocol.goals:
-            self.note("no goal is stated, so the claims may hold because nothing ever happens")
+            self.note("no goal is stated, so the claims may hold only because nothing ever happens")
         for goal in self.protocol.goals:
             found = self.evidence.reached(goal.name)
             self.reached.append(self._goal_outcome(goal, found))
@@ -390,9 +390,9 @@ class _Check:
         if not able_under:
             return False
         if not self.is_unsure and not any(self._asked(threat).answered(trigger) for threat in able_under):
-            self.note(f"it is unknown whether anything waits for {live.name}: the solver does not answer")
+            self.note(f"it is unknown whether the trigger of {live.name} is reachable: the solver gives no answer")
         elif self.evidence.decides(live.name):
-            self.note(f"{live.name} waits for nothing in any state of this profile, though it may")
+            self.note(f"the trigger of {live.name} holds in no state of this profile (it may in a larger instance)")
         return True
 
     def _lively(self, prover: interface.ProvesLiveness, live: Eventually) -> Result:
@@ -442,7 +442,7 @@ class _Check:
                     stopped.append(action.name)
         layer = self.family.variants[self.protocol.variant].over
         if stopped and not layer:  # a layer omits actions that its claims do not need; the variant below has them
-            said = f"adversary steps that no explored run takes, though larger instances may: {', '.join(stopped)}"
+            said = f"adversary steps that no explored run takes (larger instances may take them): {', '.join(stopped)}"
             self.asides.add(self.note(said))
 
     def _hopeless(self, action: Action) -> str:
@@ -451,7 +451,7 @@ class _Check:
             return "its guards contradict one another"
         nothing_to_remove = not self.protocol.defences and len(self.family.variants) == 1
         if nothing_to_remove and self.evidence.exhaustive:
-            return "no run takes it, and there is no defence that could be what stops it"
+            return "no run takes it, and there is no defence that could prevent it"
         return ""
 
     def threats(self) -> Iterator[Result]:
@@ -494,10 +494,10 @@ class _Check:
 # --------------------------------------------------------------------------------------------------
 # Whether the axioms, with those of a threat model, have a model: otherwise a proof is vacuous.
 
-NO_MODEL = "no small structure was found in which what is assumed under {} holds, so the proof may be about nothing: {}"
+NO_MODEL = "no small structure that satisfies the assumptions under {} was found, so the proof may be vacuous: {}"
 """The reason why a proof is no verdict if no model of the axioms is known."""
 ASK = "ask a solver, as `--engine {}` does"
-NO_SOLVER_ANSWER = "the solver does not answer whether there is any"
+NO_SOLVER_ANSWER = "the solver gives no answer whether one exists"
 ANYTHING = Goal("anything", (), TRUE, "")
 
 

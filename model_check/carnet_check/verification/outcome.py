@@ -238,11 +238,11 @@ class CampaignOutcome:
         """Yield why explorations are incomplete: requested limits, or interpretations that were drawn at random."""
         limits = self.campaign.request.limits
         if limits.states is not None:
-            yield f"asked for: {limits.states:,} states to an exploration"
+            yield f"asked for: {limits.states:,} states per exploration"
         elif any(found.scope and found.scope.explored.shortfall for found in self.searches):
             yield f"{MOST_STATES_DRAWN:,} states where interpretations are drawn"
         if limits.seconds is not None:
-            yield f"asked for: {limits.seconds:,.0f} s to an exploration"
+            yield f"asked for: {limits.seconds:,.0f} s per exploration"
 
     def instance_of(self, row: Result) -> Instance:
         """Return the instance in which the violation of a row was found."""

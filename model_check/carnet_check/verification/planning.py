@@ -1,4 +1,4 @@
-"""The request of a verification run, checked and expanded before anything runs."""
+"""The request of a verification run: its options are checked and expanded before anything runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from carnet_spec.language import Profile, Protocol, TwoRuns
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The request of a run; empty selections mean everything."""
+    """The options of a run; an empty selection means everything."""
 
     source: Source
     variants: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Campaign:
 
     @property
     def declared(self) -> list[str]:
-        """Claims that are declared and not stated yet."""
+        """The claims that are declared without a formula."""
         found = (claim.name for plan in self.plans for claim in plan.protocol.claims if claim.declared)
         return list(dict.fromkeys(found))
 
@@ -260,7 +260,7 @@ def _refuse_empty(campaign: Campaign) -> None:
     if not pairs:
         raise UsageError(f"'{request.source.family.id}' states no claim, so there is nothing to check")
     refuted = any(engine.refutes for engine in campaign.engines)
-    if not refuted and all(plan.falls(claim, threat) for claim, threat, plan in pairs):
+    if not refuted and all(plan.expects_violation(claim, threat) for claim, threat, plan in pairs):
         asked = " and ".join(engine.name for engine in campaign.engines)
         judges = (each for each in registry.registered() if not isinstance(each, interface.JudgesLemmaClaims))
         able = " or ".join(engine.name for engine in judges if engine.refutes)

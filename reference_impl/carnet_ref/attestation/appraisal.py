@@ -40,7 +40,7 @@ from carnet_ref.wire import MalformedError
 
 
 class AnchorRole(StrEnum):
-    """What a trust anchor vouches for."""
+    """The purpose for which a trust anchor is trusted."""
 
     NVIDIA_DEVICE = "nvidia-device-identity"
     NVIDIA_RIM = "nvidia-rim"
@@ -53,12 +53,12 @@ class AnchorRole(StrEnum):
 
 
 class Anchors(NamedTuple):
-    """The certificates that are trusted, by what each vouches for."""
+    """The trusted certificates, by role."""
 
     by_role: Mapping[AnchorRole, tuple[x509.Certificate, ...]]
 
     def of(self, role: AnchorRole) -> tuple[x509.Certificate, ...]:
-        """Return the certificates that vouch for ``role``."""
+        """Return the trusted certificates for ``role``."""
         return self.by_role.get(role, ())
 
 
@@ -153,7 +153,7 @@ POLICY: Final = "policy"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that was found otherwise than expected, so that whoever mends it knows what it is and what it lacks.
+    """A difference between found and expected values, as a reason for a refusal.
 
     Attributes:
         what: the thing, such as ``measurement 9`` or ``SGX TCB component 3``.
@@ -176,19 +176,19 @@ class Difference:
 
 
 def of_certificate(certificate: x509.Certificate, found: str, *expected: str) -> Difference:
-    """Return what is wrong with a certificate, which is named by its subject and fingerprint."""
+    """Return a difference about a certificate, which is named by subject and fingerprint."""
     named = {"subject": name_of(certificate.subject), "sha256": fingerprint(certificate)}
     return Difference(f"certificate {name(certificate)}", found, expected, "", named)
 
 
 def of_path(error: Exception) -> tuple[Difference, ...]:
-    """Return the certificate that an error about a path blames, if it does."""
+    """Return a difference about the certificate that a path error names, if it names one."""
     certificate = error.certificate if isinstance(error, PathError) else None
     return () if certificate is None else (of_certificate(certificate, str(error)),)
 
 
 def out_of_time(certificates: Sequence[x509.Certificate], at: datetime) -> tuple[Difference, ...]:
-    """Return each certificate that is not valid at a time."""
+    """Return a difference for each certificate that is not valid at ``at``."""
     periods = [(each, *validity([each])) for each in certificates]
     return tuple(
         of_certificate(each, f"valid from {start:{TIME}} to {end:{TIME}}", f"valid at {at:{TIME}}")
@@ -199,7 +199,7 @@ def out_of_time(certificates: Sequence[x509.Certificate], at: datetime) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class AppraisalStep:
-    """One step of an appraisal: its id, whether it held (``None``: not requested), why, and who asks for it.
+    """A step of an appraisal: its id, result (None: not requested), reason and source.
 
     ``lacking`` is what an acceptance does not say because the step was not taken, in a few words. ``without`` are
     the options that may bring a step to another end if they, or more of them, are given: it was not taken for lack of
@@ -217,14 +217,14 @@ class AppraisalStep:
 
 
 class UnappraisedPart(NamedTuple):
-    """A part of a document that is not appraised: what it is, and what an acceptance lacks for it."""
+    """A part of a document that is not appraised: its name, and what an acceptance lacks without it."""
 
     part: str
     lacking: str
 
 
 class Requirement(StrEnum):
-    """What a relying party can require of an acceptance of evidence of any kind."""
+    """A requirement of a relying party on acceptances of any kind of evidence."""
 
     FRESH = "fresh"
     COMPARED = "compared"
@@ -232,7 +232,7 @@ class Requirement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Appraisal:
-    """What came of appraising evidence: the steps in order and, if all held, the claims that may be relied on.
+    """The result of an appraisal: its steps in order and, if all held, the claims to rely on.
 
     ``layers`` say what the evidence is and what it lay in, from the outermost to the innermost.
     """
@@ -250,12 +250,12 @@ class Appraisal:
 
     @property
     def accepted(self) -> bool:
-        """Whether some step was checked and none refused."""
+        """Whether at least one step held and none refused."""
         return self.failed_step is None and any(step.ok for step in self.steps)
 
     @property
     def not_compared(self) -> tuple[str, ...]:
-        """What an acceptance does not say, because nobody asked for the step or nothing was given for it.
+        """What an acceptance leaves open, because a step was not requested or had no input.
 
         Each is a few words, such as ``not fresh``; steps that lack the same have one between them. That it is an
         inventory comes first.
@@ -265,12 +265,12 @@ class Appraisal:
 
     @property
     def fresh(self) -> bool:
-        """Whether it is accepted, and answers what the relying party asked with."""
+        """Whether the evidence is accepted and contains the relying party's nonce."""
         return self._shown_by(FRESHNESS_STEPS) and NOT_FRESH not in self.not_compared
 
     @property
     def compared(self) -> bool:
-        """Whether it is accepted, what runs was compared with reference values, and nothing else was left open.
+        """Whether the evidence is accepted, what runs was compared with reference values, and nothing is left open.
 
         Freshness is not counted here.
         """
@@ -281,7 +281,7 @@ class Appraisal:
 
     @property
     def missing(self) -> Mapping[str, tuple[str, ...]]:
-        """The options that were not given, each with the steps that it brings or brings further.
+        """The options that were not given, each with the steps that would use it.
 
         Where the evidence was refused, only what may bring the step that refused it to another end.
         """
@@ -291,7 +291,7 @@ class Appraisal:
         return {option: tuple(step.id for step in waiting if option in step.without) for option in options}
 
     def requiring(self, requirements: Set[Requirement]) -> Appraisal:
-        """Return this appraisal with a step that refuses it unless it meets the requirements, where there are any."""
+        """Return this appraisal with a further step that refuses it unless it meets all requirements."""
         if not requirements or not self.accepted:
             return self
         met = {Requirement.FRESH: self.fresh, Requirement.COMPARED: self.compared}
@@ -302,14 +302,14 @@ class Appraisal:
         return replace(self, steps=(*self.steps, step), claims={} if unmet else self.claims)
 
     def leaving_out(self, messages: int) -> Appraisal:
-        """Return this appraisal with a step before its own that says how many other messages of a wrapper it left."""
+        """Return this appraisal with a first step about the other messages of a wrapper that were left out."""
         if not messages:
             return self
         detail = f"other messages of the wrapper: {messages}, not read"
         return replace(self, steps=(AppraisalStep("unwrapped", None, detail, "", OTHER_MESSAGES), *self.steps))
 
     def found_in(self, document: str | None, *unread: UnappraisedPart) -> Appraisal:
-        """Return this appraisal with steps before its own that name the document which the evidence lay in.
+        """Return this appraisal with first steps that name the document around the evidence.
 
         ``document`` is ``None`` where the evidence came alone; each ``unread`` part of the document counts for nothing
         here.
@@ -322,7 +322,7 @@ class Appraisal:
 
 
 class RefusedError(Exception):
-    """Evidence was refused at a step.
+    """Evidence is refused at a step.
 
     Attributes:
         step: the step, with the reason.
@@ -334,7 +334,7 @@ class RefusedError(Exception):
 
 
 class Checklist:
-    """The steps of an appraisal in the making."""
+    """The steps of an appraisal in progress."""
 
     __slots__ = ("_steps",)
 
@@ -343,21 +343,21 @@ class Checklist:
 
     @property
     def held(self) -> frozenset[str]:
-        """The ids of the steps that held so far."""
+        """The ids of the steps that have held so far."""
         return frozenset(step.id for step in self._steps if step.ok)
 
     def passed(self, step: str, detail: str, source: str = "", *, without: tuple[str, ...] = ()) -> None:
-        """Record that ``step`` held, as far as that is told ``without`` some options, or more of them."""
+        """Record that ``step`` held; more could be checked with the options ``without``."""
         self._steps.append(AppraisalStep(step, True, detail, source, "", without))
 
     def not_requested(self, step: str, without: str, source: str = "", *, lacking: str) -> None:
-        """Record that nobody asked for ``step`` by an option, and what an acceptance then lacks."""
+        """Record that ``step`` was not requested: its option ``without`` is missing."""
         self._steps.append(AppraisalStep(step, None, "not requested", source, lacking, (without,)))
 
     def left_out(
         self, step: str, why: str, source: str = "", *, lacking: str = "", without: tuple[str, ...] = ()
     ) -> None:
-        """Record that ``step`` could not be taken, which a policy may mind.
+        """Record that ``step`` could not be taken, which a policy may refuse.
 
         The evidence has nothing for it, or it is ``without`` an option; ``lacking`` says what an acceptance lacks for
         it, if anything.
@@ -365,7 +365,7 @@ class Checklist:
         self._steps.append(AppraisalStep(step, None, why, source, lacking, without))
 
     def adopt(self, appraisal: Appraisal, prefix: str) -> None:
-        """List the steps of another appraisal, with ``prefix`` and a dot before their ids, and refuse if it refused.
+        """Add the steps of another appraisal, their ids prefixed by ``prefix`` and a dot, and refuse if it refused.
 
         Raises RefusedError if the other appraisal refused.
         """
@@ -384,7 +384,7 @@ class Checklist:
         without: tuple[str, ...] = (),
         differences: Sequence[Difference] = (),
     ) -> NoReturn:
-        """Record that ``step`` failed, perhaps because it is ``without`` an option, and end the appraisal.
+        """Record that ``step`` failed, and end the appraisal.
 
         Raises:
             RefusedError: always.
@@ -401,7 +401,7 @@ class Checklist:
         *,
         without: tuple[str, ...] = (),
     ) -> Iterator[None]:
-        """Refuse at ``step`` if one of ``errors`` is raised here; an error about a path says which certificate it is.
+        """Refuse at ``step`` if the body raises one of ``errors``.
 
         Raises RefusedError in its place.
         """
@@ -413,7 +413,7 @@ class Checklist:
     def require_taken(
         self, policy: AppraisalPolicy, also: Set[str] = frozenset(), *, without: tuple[str, ...] = ()
     ) -> None:
-        """Insist that every step was taken that a policy asks for, and that it asks for one; the step is ``policy``.
+        """Refuse unless every step that the policy requires was taken, and it requires one; the step is ``policy``.
 
         Other steps are asked for ``also`` because of what was given; ``without`` an option, fewer than with it. An
         acceptance by an inventory says that it is one, before everything else that it lacks.
@@ -431,7 +431,7 @@ class Checklist:
         self.passed("policy", f"every step asked for was taken: {', '.join(sorted(asked))}", without=without)
 
     def require(self, condition: bool, step: str, detail: str, otherwise: str, source: str = "") -> None:
-        """Record that ``step`` held, for the reason ``detail``, or refuse with the reason ``otherwise``."""
+        """Record that ``step`` held, with the reason ``detail``, or refuse with the reason ``otherwise``."""
         if not condition:
             self.refuse(step, otherwise, source)
         self.passed(step, detail, source)
@@ -439,7 +439,7 @@ class Checklist:
     def require_valid(
         self, certificates: Sequence[x509.Certificate], at: datetime, *, without: tuple[str, ...] = ()
     ) -> None:
-        """Record that certificates are valid together at a time, or refuse; the step is ``validity``."""
+        """Record that all certificates are valid at ``at``, or refuse; the step is ``validity``."""
         start, end = validity(certificates)
         period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
         if not start <= at <= end:
@@ -448,7 +448,7 @@ class Checklist:
         self.passed("validity", period, X509_TIME, without=without)
 
     def concluded(self, claims: Mapping[str, object], appraised_by: str | None = None) -> Appraisal:
-        """Return the appraisal, which is somebody else's if ``appraised_by`` says so; refused claims are dropped."""
+        """Return the appraisal, with claims only if it accepted; ``appraised_by`` names another appraiser."""
         refused = any(step.ok is False for step in self._steps)
         return Appraisal(tuple(self._steps), {} if refused else dict(claims), appraised_by)
 
@@ -460,7 +460,7 @@ def _with_need(step: str, without: tuple[str, ...]) -> str:
 
 
 def unparsable(detail: str) -> Appraisal:
-    """Return the appraisal of evidence that could be read but not parsed."""
+    """Return the refusal of evidence that could be read but not parsed."""
     steps = Checklist()
     try:
         steps.refuse("parse", detail)

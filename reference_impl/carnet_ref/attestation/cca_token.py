@@ -72,7 +72,7 @@ class Lifecycle(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Something of the platform's software: its measurement and by which hash, its signer, and what it is called."""
+    """A component of the platform's software: its measurement and hash algorithm, its signer, and its name."""
 
     hash_name: str
     measurement: bytes
@@ -83,7 +83,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class PlatformToken:
-    """What a platform says of itself, and the challenge by which it vouches for a realm's key."""
+    """The claims of a platform, with the challenge that binds a realm's key."""
 
     signed: Sign1
     profile: str
@@ -99,7 +99,7 @@ class PlatformToken:
 
 @dataclass(frozen=True, slots=True)
 class RealmToken:
-    """What the realm management monitor says of a realm, and the key that it signs with, also as it was encoded."""
+    """The claims about a realm, with its key, parsed and as encoded."""
 
     signed: Sign1
     profile: str | None
@@ -116,7 +116,7 @@ class RealmToken:
 
 @dataclass(frozen=True, slots=True)
 class CcaToken:
-    """The token of a platform, and that of a realm on it."""
+    """The tokens of a platform and of a realm on it."""
 
     platform: PlatformToken
     realm: RealmToken

@@ -45,7 +45,7 @@ SOURCE: Final = "RFC 9266; Sardar et al., Identity Crisis"
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a TD commits to when it asks for a quote.
+    """The values that a TD commits to in its quote.
 
     Attributes:
         role: what the TD is in the protocol, such as ``orchestrator``.
@@ -66,12 +66,12 @@ class Binding:
     instance: bytes
 
     def encode(self) -> bytes:
-        """Return the one encoding of this binding: each field with its length before it, big-endian."""
+        """Return the only encoding of this binding: each field preceded by its length, big-endian."""
         fields = (self.role.encode(), self.exporter, self.gpu_report_digest, self.nonce, self.manifest, self.instance)
         return _BINDING + self.epoch.to_bytes(8, "big") + b"".join(_with_length(field) for field in fields)
 
     def report_data(self) -> bytes:
-        """Return the 64 bytes that the TD asks for its quote with: the SHA-512 of the encoding."""
+        """Return the quote's 64 bytes of report data: the SHA-512 of the encoding."""
         context = hashes.Hash(hashes.SHA512())
         context.update(self.encode())
         return context.finalize()
@@ -136,7 +136,7 @@ def _part(reader: Reader, name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the verifier knows by itself, as in `Binding`; never taken out of the evidence."""
+    """The verifier's own values for a `Binding`, none of which come from the evidence."""
 
     role: str
     exporter: bytes
@@ -147,7 +147,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """Whom a verifier trusts and what it asks: anchors, policies, and what it holds about platform and GPU.
+    """The verifier's trust anchors and policies, with collateral for the platform and the GPU.
 
     ``collateral`` is about the TD's platform; ``rims`` and ``ocsp`` are about the GPU, as for `appraise_gpu`. Without a
     ``gpu_policy`` the verifier leaves the GPU to the TD, which took the report inside its own session.
@@ -168,7 +168,7 @@ def appraise_composite(
     *,
     at: datetime,
 ) -> Appraisal:
-    """Appraise composite evidence that came inside the channel that it should be bound to.
+    """Appraise composite evidence from the channel to which it should be bound.
 
     Steps of the quote's and of the report's own appraisal are listed with ``quote.`` and ``gpu.`` before their ids.
 
@@ -242,7 +242,7 @@ def _appraise_report(
 
 
 def nonce_in_session(session: GpuSession, nonce: bytes) -> bytes:
-    """Return the 32 bytes to ask for a report with, inside a session.
+    """Return the 32-byte nonce for requesting a report inside a session.
 
     They commit to the session's transcript, so that a report which the same device made elsewhere does not fit.
     """

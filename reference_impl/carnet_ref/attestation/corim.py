@@ -39,7 +39,7 @@ LAST_SECOND: Final = 253402300799
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a record is about: the id of its class, and of a single instance of it, where it names one."""
+    """The subject of a record: the id of its class and, for a single instance, the instance's id."""
 
     class_id: bytes
     instance: bytes | None
@@ -47,7 +47,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceValue:
-    """What a measurement should be.
+    """An expected measurement.
 
     ``raw`` is a value with the mask of the bits of it that count; ``keys`` are what the measured element names as its
     signers.
@@ -63,7 +63,7 @@ class ReferenceValue:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRecord:
-    """All that one record says of an environment."""
+    """The reference values for an environment."""
 
     environment: Environment
     values: tuple[ReferenceValue, ...]
@@ -71,7 +71,7 @@ class ReferenceRecord:
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """The key that evidence of an environment is signed with."""
+    """The key that signs evidence of an environment."""
 
     environment: Environment
     key: PublicKey
@@ -79,7 +79,7 @@ class KeyRecord:
 
 @dataclass(frozen=True, slots=True)
 class Corim:
-    """A manifest: how it was signed, if it was; its profile; from when until when it counts; and its records."""
+    """A manifest: its signature (if any), profile, validity period and records."""
 
     signed: Sign1 | None
     profile: str
@@ -89,12 +89,12 @@ class Corim:
     keys: tuple[KeyRecord, ...]
 
     def counts(self, at: datetime) -> bool:
-        """Return whether it counts at a time."""
+        """Return whether the manifest is valid at ``at``."""
         return (self.not_before is None or self.not_before <= at) and (self.not_after is None or at <= self.not_after)
 
     @property
     def period(self) -> str:
-        """From when until when it counts, in words."""
+        """The validity period, in words."""
         start, end = ("any time" if each is None else f"{each:{TIME}}" for each in (self.not_before, self.not_after))
         return f"{start} to {end}"
 

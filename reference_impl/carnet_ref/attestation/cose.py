@@ -126,7 +126,7 @@ class ClaimMap:
     __slots__ = ("_claims", "_what")
 
     def __init__(self, value: object, what: str) -> None:
-        """Take a value as a map; ``what`` names it in errors. Raises MalformedError if it is none."""
+        """Take a value as a map; ``what`` names it in errors. Raises MalformedError if it is no map."""
         if not isinstance(value, Mapping):
             raise MalformedError(what, "a map", type(value).__name__)
         if not all(isinstance(key, str) or type(key) is int for key in value):
@@ -139,17 +139,17 @@ class ClaimMap:
         return tuple(self._claims)
 
     def has(self, name: object) -> bool:
-        """Return whether there is a claim ``name`` that is not null."""
+        """Return whether the claim ``name`` exists and is not null."""
         return self._claims.get(name) is not None
 
     def require_known(self, names: frozenset[object] | frozenset[int] | frozenset[str]) -> None:
-        """Insist that every claim is one of ``names``."""
+        """Raise MalformedError unless every claim is in ``names``."""
         other = next((name for name in self._claims if name not in names), None)
         if other is not None:
             raise MalformedError(self._what, "claims that are known", ascii(other)[:_SHOWN])
 
     def octets(self, name: object, sizes: range | frozenset[int]) -> bytes:
-        """Return a byte string of one of these sizes."""
+        """Return a byte string whose size is in ``sizes``."""
         value = self._claim(name, bytes, "a byte string")
         if len(value) not in sizes:
             shown = f"{min(sizes)} to {max(sizes)}" if isinstance(sizes, range) else ", ".join(map(str, sorted(sizes)))
@@ -157,26 +157,26 @@ class ClaimMap:
         return value
 
     def text(self, name: object) -> str:
-        """Return a text."""
+        """Return a claim that is a text."""
         return self._claim(name, str, "a text")
 
     def number(self, name: object) -> int:
-        """Return a whole number that is not negative."""
+        """Return a claim that is a non-negative integer."""
         value = self._claim(name, int, "a whole number")
         if value < 0:
             raise self._malformed(name, "a whole number from 0", f"{value}")
         return value
 
     def values(self, name: object) -> tuple[object, ...]:
-        """Return the elements of an array."""
+        """Return the elements of a claim that is an array."""
         return tuple(self._claim(name, list, "an array"))
 
     def map(self, name: object) -> ClaimMap:
-        """Return a map."""
+        """Return a claim that is a map."""
         return ClaimMap(self.value(name), f"{self._what}: {name}")
 
     def value(self, name: object) -> object:
-        """Return a claim of any type, ``None`` where there is none."""
+        """Return a claim of any type, or None if it does not exist."""
         return self._claims.get(name)
 
     def _claim(self, name: object, kind: type[_Kind], expected: str) -> _Kind:
@@ -210,7 +210,7 @@ class Sign1:
         return _NAMES[self.algorithm]
 
     def signed(self) -> bytes:
-        """Return the bytes that the signature is over. Source: RFC 9052, section 4.4."""
+        """Return the bytes that the signature covers. Source: RFC 9052, section 4.4."""
         import cbor2
 
         encoded: bytes = cbor2.dumps(["Signature1", self.protected, b"", self.payload])
@@ -218,7 +218,7 @@ class Sign1:
 
 
 def parse_sign1(value: object, what: str, *, further: frozenset[int] = frozenset()) -> Sign1:
-    """Return the COSE_Sign1 that a value of CBOR is, with its tag or without.
+    """Return the COSE_Sign1 in a CBOR value, tagged or not.
 
     ``further`` parameters may be in the protected header; whoever reads them knows what they mean.
 

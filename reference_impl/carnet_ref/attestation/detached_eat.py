@@ -33,9 +33,9 @@ PYTHON_TOKEN: Final = "the token of NVIDIA's Python SDK, whose own signature any
 
 @dataclass(frozen=True, slots=True)
 class ServiceResult:
-    """The token of a service, with those about single devices by their names, where they came with it.
+    """The token of a service, with its tokens about single devices, by name, if there are any.
 
-    ``found_in`` says what they lay in; nothing where they came alone.
+    ``found_in`` names the file or output that held them. It is None if they came alone.
     """
 
     token: Token
@@ -44,14 +44,14 @@ class ServiceResult:
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """Every token, the one about all first."""
+        """All tokens, the overall one first."""
         return (self.token, *self.devices.values())
 
 
 def parse_result(data: bytes) -> ServiceResult:
-    """Read a token or a bundle, alone or in what NVIDIA's tools write around it.
+    """Parse a token or a bundle, alone or in what NVIDIA's tools write around it.
 
-    Raises MalformedError if it is something else.
+    Raises MalformedError if it is neither.
     """
     if data.lstrip()[:1] not in (b"[", b"{"):
         return ServiceResult(parse_token(data), {})
@@ -90,7 +90,7 @@ def parse_claims(token: Token) -> dict[str, object]:
 
 
 def check_digests(claims: Mapping[str, object], devices: Mapping[str, Token]) -> None:
-    """Insist that the overall token names exactly these devices, each by the digest of its token.
+    """Check that the overall token names exactly these devices, each with its token's digest.
 
     Raises MalformedError if it does not.
     """

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 class Inputs(Protocol):
-    """What was given with evidence, before it is known which formats read it."""
+    """The options and policies for each format, before it is known which formats read the evidence."""
 
     def of(self, name: str) -> tuple[OptionValues, AppraisalContext[Any]]:
-        """Return what the format called ``name`` is given, of options that it has."""
+        """Return the options and context for the format called ``name``."""
 
 
 def formats_for(document: Identified, inputs: Inputs) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ def formats_for(document: Identified, inputs: Inputs) -> tuple[str, ...]:
 
 
 def reader_groups(document: Identified) -> Mapping[str, tuple[str, ...]]:
-    """Return, for each kind of evidence in a document that formats read, the names of these formats."""
+    """Return the names of the formats that read each kind of evidence in a document."""
     groups: dict[str, tuple[str, ...]] = {}
     for kind in document.kinds:
         names = readers(kind)
@@ -141,7 +141,7 @@ HELP: Final = "carnet attest --help lists what is read"
 
 
 def unread(document: Identified) -> str:
-    """Return what a document is that no format reads, and what it goes with."""
+    """Return the kind of a document that no format reads, and how it can be used."""
     what = document.kinds[0] if document.kinds else kind_of(document.data)
     advice = next(filter(None, map(advice_on, document.kinds)), HELP)
     return f"this is {what}: {advice}"

@@ -50,7 +50,7 @@ def decode(data: bytes, what: str, *, padded: bool = True) -> bytes:
 
 
 def text_encoding(data: bytes) -> str | None:
-    """Return how printable text writes bytes, in words; nothing where it is text of another kind."""
+    """Return the name of the encoding in which printable text represents bytes; empty for other text."""
     text = data.translate(None, string.whitespace.encode())
     try:
         from_hexadecimal(text.decode())
@@ -113,20 +113,20 @@ class Document:
         return cls(value, what)
 
     def has(self, name: str) -> bool:
-        """Return whether the object has a field ``name``."""
+        """Return whether the object has the field ``name``."""
         return name in self._fields
 
     def states(self, name: str) -> bool:
-        """Return whether the object has a field ``name`` that is not null."""
+        """Return whether the object has the field ``name`` and it is not null."""
         return self._fields.get(name) is not None
 
     def holds_object(self, name: str) -> bool:
-        """Return whether the object has a field ``name`` that is an object."""
+        """Return whether the field ``name`` is an object."""
         return isinstance(self._fields.get(name), dict)
 
     @property
     def fields(self) -> Mapping[str, object]:
-        """The fields as they were read, for a reader of another form."""
+        """The parsed fields."""
         return self._fields
 
     def names(self) -> tuple[str, ...]:
@@ -134,14 +134,14 @@ class Document:
         return tuple(self._fields)
 
     def flag(self, name: str, *, default: bool | None = None) -> bool:
-        """Return true or false: ``default``, if there is one and the object has no such field."""
+        """Return a Boolean field, or ``default`` if it is missing."""
         value = self._field(name) if default is None else self._fields.get(name, default)
         if not isinstance(value, bool):
             raise self._malformed(name, "true or false", value)
         return value
 
     def text(self, name: str) -> str:
-        """Return a string of characters; JSON's escapes can also spell halves of one, which are refused."""
+        """Return a string field without lone surrogates."""
         value = self._field(name)
         if not isinstance(value, str):
             raise self._malformed(name, "a string", value)
@@ -152,18 +152,18 @@ class Document:
         return value
 
     def number(self, name: str) -> int:
-        """Return a whole number that is not negative."""
+        """Return a field that is a non-negative integer."""
         value = self._field(name)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise self._malformed(name, "a whole number", value)
         return value
 
     def number_or_none(self, name: str) -> int | None:
-        """Return a whole number that is not negative, or nothing where the field is null or missing."""
+        """Return a field that is a non-negative integer, or None if it is null or missing."""
         return self.number(name) if self.states(name) else None
 
     def byte_list(self, name: str, size: int | None = None) -> bytes:
-        """Return bytes written as a list of numbers: ``size`` of them, if that is given."""
+        """Return the bytes of a field that is a list of numbers, ``size`` of them if given."""
         value = self._field(name)
         if not isinstance(value, list) or not all(type(byte) is int and 0 <= byte <= 0xFF for byte in value):
             raise self._malformed(name, "a list of bytes", value)
@@ -172,7 +172,7 @@ class Document:
         return bytes(value)
 
     def octets(self, name: str, size: int | None = None) -> bytes:
-        """Return bytes written in hexadecimal: ``size`` of them, if that is given."""
+        """Return the bytes of a field in hexadecimal, ``size`` of them if given."""
         text = self.text(name)
         try:
             value = bytes.fromhex(text)
@@ -183,7 +183,7 @@ class Document:
         return value
 
     def time(self, name: str) -> datetime:
-        """Return a moment written as ``2026-01-31T12:00:00Z``."""
+        """Return the time in a field, written as ``2026-01-31T12:00:00Z``."""
         text = self.text(name)
         try:
             moment = datetime.fromisoformat(text) if MOMENT.fullmatch(text) else None
@@ -194,21 +194,21 @@ class Document:
         return moment
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of strings, empty where the object has none."""
+        """Return a field that is a list of strings; empty if it is missing."""
         value = self._fields.get(name, [])
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             raise self._malformed(name, "a list of strings", value)
         return tuple(value)
 
     def document(self, name: str) -> Document:
-        """Return an object."""
+        """Return a field that is an object."""
         value = self._field(name)
         if not isinstance(value, dict):
             raise self._malformed(name, "an object", value)
         return Document(value, f"{self._what}: {name}")
 
     def documents(self, name: str) -> tuple[Document, ...]:
-        """Return a list of objects, empty where the object has none."""
+        """Return a field that is a list of objects; empty if it is missing."""
         value = self._fields.get(name, [])
         if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
             raise self._malformed(name, "a list of objects", value)
@@ -224,7 +224,7 @@ class Document:
 
 
 def at_pointer(document: Mapping[str, object], pointer: str) -> object:
-    """Return what is at a JSON pointer. Raises LookupError if there is none.
+    """Return the value at a JSON pointer. Raises LookupError if there is none.
 
     Source: RFC 6901, section 4.
     """

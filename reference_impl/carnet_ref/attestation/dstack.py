@@ -36,7 +36,7 @@ _Item = TypeVar("_Item")
 
 
 class Platform(StrEnum):
-    """Whose evidence an envelope has, as version 1 calls it."""
+    """The platforms of envelopes, by their names in version 1."""
 
     TDX = "tdx"
     GCP_TDX = "gcp-tdx"
@@ -65,7 +65,7 @@ EVIDENCE_NAMES: Final[Mapping[Platform, str]] = {
 
 
 class Envelope(NamedTuple):
-    """What is in an envelope.
+    """The content of an envelope.
 
     Attributes:
         version: of the envelope.
@@ -83,7 +83,7 @@ class Envelope(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The envelope in a few words."""
+        """A short description of the envelope."""
         return f"an attestation answer of dstack, version {self.version}"
 
     def evidence_of(self, platforms: Collection[Platform], expected: str) -> bytes:

@@ -51,7 +51,7 @@ NONCE_CHARACTERS: Final = range(8, 89)
 
 @dataclass(frozen=True, slots=True)
 class Submodule:
-    """The result about one attester, by the name that the verifier calls it.
+    """The result about one attester, with its name in the token.
 
     ``nonce`` is the one in the evidence, as it is written; ``policies`` are the ids of the policies.
     """
@@ -70,7 +70,7 @@ class Submodule:
 
 @dataclass(frozen=True, slots=True)
 class AttestationResult:
-    """A result about at least one attester, read but believed only once its signature is verified.
+    """A parsed, unverified result about at least one attester.
 
     It counts from ``issued``, or from ``begins`` if that is later, until ``expires``; ``verifier`` made it, with a
     build. ``stated`` is the overall tier, where it has one, and ``nonce`` what the relying party asked with, as it is
@@ -88,7 +88,7 @@ class AttestationResult:
 
     @property
     def tier(self) -> results.Tier:
-        """The overall tier, or else the worst of all attesters."""
+        """The stated overall tier, or else the worst tier of all attesters."""
         return results.worst(each.tier for each in self.submodules) if self.stated is None else self.stated
 
 
@@ -227,14 +227,14 @@ TRUSTED: Final = (results.Tier.AFFIRMING, results.Tier.WARNING)
 
 @dataclass(frozen=True, slots=True)
 class SignedResult:
-    """A token, and the keys one of which should have signed it."""
+    """A token, and the keys of which one must have signed it."""
 
     token: Token
     keys: tuple[VerificationKey, ...]
 
 
 def recognise(data: bytes, given: OptionValues) -> SignedResult:
-    """Return the token and the keys.
+    """Return the parsed token and the keys.
 
     Raises MalformedError if ``data`` is no token; UsageError if no key was given, or none that tokens are signed by.
     """
@@ -254,12 +254,12 @@ def _keys(data: bytes) -> tuple[VerificationKey, ...]:
 
 
 def describe(signed: SignedResult) -> Iterator[Layer]:
-    """Yield who says to have made the result; its signature is not looked at here."""
+    """Yield the claimed verifier, unverified."""
     yield Layer(LayerRole.PRODUCT, parse_claims(signed.token.payload).verifier)
 
 
 def appraise(signed: SignedResult, given: OptionValues, against: AppraisalContext[None]) -> Appraisal:
-    """Check the token, then what it says."""
+    """Verify the token's signature, then appraise its claims."""
     steps = Checklist()
     steps.passed("parse", f"a token of {len(signed.token.compact)} characters", JWS)
     try:

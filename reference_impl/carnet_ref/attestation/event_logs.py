@@ -21,7 +21,7 @@ UNWRITTEN: Final = (b"\0", b"\xff")
 
 
 class LoggedEvent(NamedTuple):
-    """Something measured: into which register, of which type, its digests by algorithm, and its data."""
+    """A measured event: its register, type, digests by algorithm, and data."""
 
     register: int
     type: int
@@ -30,14 +30,14 @@ class LoggedEvent(NamedTuple):
 
 
 class EventLog(NamedTuple):
-    """A log: the sizes of digests by algorithm, as its first event says, and the events after it."""
+    """A parsed log: the digest sizes by algorithm, and the events after the first one."""
 
     algorithms: Mapping[int, int]
     events: tuple[LoggedEvent, ...]
 
 
 def parse_agile_log(data: bytes, registers: int) -> EventLog:
-    """Read a log of so many registers; it ends where its buffer is unwritten: all zeros or all ones.
+    """Parse a log for ``registers`` registers, up to the unwritten end of its buffer (all zeros or all ones).
 
     Raises MalformedError if it is something else.
     """

@@ -29,7 +29,7 @@ Value = bytes | int | str | tuple[bytes, ...] | None
 
 
 class OptionKind(Enum):
-    """What follows an option on the command line."""
+    """The kind of value of a command-line option."""
 
     FILE = "a file"
     FILES = "a file, or a folder of files; the option may be repeated"
@@ -39,7 +39,7 @@ class OptionKind(Enum):
 
 
 class Option(NamedTuple):
-    """One option of a format; ``length`` is how many bytes hexadecimal digits have to stand for, if it is no 0."""
+    """An option of a format; ``length`` is the number of bytes of a hexadecimal value, 0 for any."""
 
     name: str
     kind: OptionKind
@@ -48,12 +48,12 @@ class Option(NamedTuple):
 
     @property
     def flag(self) -> str:
-        """The option as it is typed."""
+        """The option's flag on the command line."""
         return f"--{self.name}"
 
 
 class OptionValues(NamedTuple):
-    """What was given with the evidence, by the names of options: files as their contents, an option left out as none.
+    """The values of options, by name: files as contents; an option that is not given is None or empty.
 
     A format asks for each by the type it declared.
     """
@@ -61,7 +61,7 @@ class OptionValues(NamedTuple):
     values: Mapping[str, Value]
 
     def octets(self, name: str) -> bytes | None:
-        """Return the contents of a file, or the bytes that hexadecimal digits stand for."""
+        """Return the contents of a file, or the bytes of a hexadecimal value."""
         value = self.values[name]
         assert value is None or isinstance(value, bytes), name
         return value
@@ -73,20 +73,20 @@ class OptionValues(NamedTuple):
         return value
 
     def text(self, name: str) -> str | None:
-        """Return text."""
+        """Return the text that an option was given, or None if it was not given."""
         value = self.values[name]
         assert value is None or isinstance(value, str), name
         return value
 
     def number(self, name: str) -> int | None:
-        """Return a number."""
+        """Return the number that an option was given, or None if it was not given."""
         value = self.values[name]
         assert value is None or isinstance(value, int), name
         return value
 
 
 class AppraisalContext(NamedTuple, Generic[Policy]):
-    """What evidence is appraised against: a time, a policy, and the anchors that are trusted."""
+    """The context of an appraisal: the time, the policy, and the trust anchors."""
 
     at: datetime
     policy: Policy
@@ -94,7 +94,7 @@ class AppraisalContext(NamedTuple, Generic[Policy]):
 
 
 class NeedsOptionError(UsageError):
-    """Evidence cannot be appraised at all without an option that was not given.
+    """Evidence cannot be appraised without an option that is missing.
 
     Attributes:
         option: its name, without the dashes.
@@ -140,12 +140,12 @@ class Format(NamedTuple, Generic[_Parsed, Policy]):
 
     @property
     def default_policy(self) -> Policy | None:
-        """The policy without ``--policy``; ``None`` where evidence is appraised by none."""
+        """The default policy, or None if the format has no policies."""
         return None if self.policy is None else self.policy.default_policy
 
 
 def appraise_files(name: str, files: Sequence[bytes], given: OptionValues, against: AppraisalContext[Any]) -> Appraisal:
-    """Appraise evidence of the format called ``name``, of several files only where the format combines them.
+    """Appraise evidence in the format called ``name``; several files only if the format combines them.
 
     What cannot be parsed is refused. If that is because it is of a kind that another format reads, or that none does,
     the reason says so.
@@ -201,18 +201,18 @@ def _with_advice(name: str, parts: Sequence[Part], detail: str) -> str:
 
 
 def readers(kind: str) -> tuple[str, ...]:
-    """Return the names of the formats that read evidence of a kind, in the order in which they are tried."""
+    """Return the names of the formats that read a kind of evidence, in the order in which they are tried."""
     return tuple(name for name, registered in FORMATS.items() if kind in registered.kinds)
 
 
 def advice_on(kind: str) -> str:
-    """Return which command reads evidence of a kind, or else what it goes with; nothing where that is not known."""
+    """Return the command that reads a kind of evidence, or how it can be used; empty if unknown."""
     names = readers(kind)
     return f"carnet attest {names[0]} FILE" if names else kinds.COMPANIONS.get(kind, "")
 
 
 class RegisteredFormat(NamedTuple):
-    """Where a format is, as ``module:name``; what its subcommand does, in one line; which kinds of evidence it reads.
+    """A format's location as ``module:name``, a one-line description, and the kinds of evidence that it reads.
 
     The kinds are words of `carnet_ref.attestation.kinds`. Of several formats that read a kind, the first counts to
     which nothing is missing.

@@ -41,7 +41,7 @@ CURVES: Final = "an elliptic curve key on P-256 or P-384"
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """What signs tokens: a key on P-256 or P-384, and the algorithm by which it signs."""
+    """A key for signing tokens, on P-256 or P-384, with its algorithm."""
 
     key: ec.EllipticCurvePrivateKey
     algorithm: str
@@ -49,7 +49,7 @@ class SigningKey:
 
 @dataclass(frozen=True, slots=True)
 class VerificationKey:
-    """What tokens are verified with: a key, and the only algorithms that it is used for.
+    """A key for verifying tokens, with the algorithms it may be used for.
 
     ``name`` is the key's id and ``chain`` its certificates, the key's own first, where it came with them.
     """
@@ -61,7 +61,7 @@ class VerificationKey:
 
 
 def signing_key(pem: bytes) -> SigningKey:
-    """Return the private key in PEM. Raises UsageError if it is none, is encrypted, or is of another kind."""
+    """Return the private key in PEM. Raises UsageError if it is malformed, encrypted or of another kind."""
     try:
         key = load_pem_private_key(pem, password=None)
     except TypeError:
@@ -74,7 +74,7 @@ def signing_key(pem: bytes) -> SigningKey:
 
 
 def verification_key(pem: bytes) -> VerificationKey:
-    """Return the public key in PEM. Raises UsageError if it is none, or is not on P-256 or P-384."""
+    """Return the public key in PEM. Raises UsageError if it is malformed or not on P-256 or P-384."""
     try:
         key = load_pem_public_key(pem)
     except (ValueError, UnsupportedAlgorithm):
@@ -156,7 +156,7 @@ def _key_of_set(value: object) -> VerificationKey | None:
 
 
 def key_of_certificates(chain: Sequence[x509.Certificate]) -> VerificationKey:
-    """Return the key that the first certificate is about. Raises SignatureError if there is none that signs tokens."""
+    """Return the public key of the first certificate. Raises SignatureError if it cannot sign tokens."""
     if not chain:
         raise SignatureError("no key is given, and the token brings no certificates (x5c)")
     key = chain[0].public_key()
@@ -213,12 +213,12 @@ HINTS: Final = ("cty", "jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256")
 
 
 class SignatureError(Exception):
-    """A token is not signed by the key, or not by the algorithm of the key."""
+    """A token's signature does not verify with the key, or its algorithm is not the key's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, read but not yet believed: its text, what its header says, and the JSON that is signed."""
+    """A parsed, unverified token: its text, its header, and the signed JSON."""
 
     compact: str
     header: Mapping[str, object]
@@ -230,7 +230,7 @@ class Token:
         return str(self.header.get("alg"))
 
     def says(self, name: str) -> str | None:
-        """Return what the header says in text, if it does."""
+        """Return a text in the header, or None."""
         value = self.header.get(name)
         return value if isinstance(value, str) else None
 
@@ -267,7 +267,7 @@ def _decoded(part: str, name: str) -> bytes:
 
 
 def encoded(data: bytes) -> str:
-    """Return base64 of the alphabet for URLs, without padding."""
+    """Return base64url without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
@@ -294,7 +294,7 @@ LATEST: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp())
 
 
 def nested_json(payload: bytes, what: str) -> object:
-    """Return the value of what a token says. Raises MalformedError if it is no JSON, or nested too deeply."""
+    """Return the JSON value of a token's payload. Raises MalformedError if it is no JSON, or nested too deeply."""
     value = bounded_json(payload, what, LARGEST_TOKEN)
     level: list[object] = [value]
     for _ in range(DEEPEST):
@@ -311,7 +311,7 @@ def _inside(value: object) -> Iterable[object]:
 
 
 def numeric_date(value: object, where: str, *, fractions: bool = False) -> datetime:
-    """Return a moment in whole seconds, or the second of one with a fraction where those are allowed.
+    """Return the time of a NumericDate in whole seconds; fractions are truncated if they are allowed.
 
     Raises MalformedError if it is something else.
 
@@ -326,9 +326,9 @@ def numeric_date(value: object, where: str, *, fractions: bool = False) -> datet
 
 
 def verify(token: Token, key: VerificationKey) -> None:
-    """Insist that the key signed the token by its own algorithm.
+    """Verify the token's signature with the key and its own algorithm.
 
-    Raises SignatureError if it did not; UsageError if the library for tokens is not installed.
+    Raises SignatureError if it is not valid; UsageError if the library for tokens is not installed.
     """
     if token.algorithm not in key.algorithms:
         named, own = ascii(token.algorithm)[:40], " or ".join(key.algorithms)
@@ -345,7 +345,7 @@ def verify(token: Token, key: VerificationKey) -> None:
 
 
 def verify_by_one(token: Token, keys: Sequence[VerificationKey]) -> VerificationKey:
-    """Return the key among some that signed the token; where the header names one, no other is asked.
+    """Return the one of ``keys`` that verifies the token; if the header names a key, only that one is tried.
 
     Raises SignatureError if none did; UsageError if the library for tokens is not installed.
     """
@@ -363,7 +363,7 @@ def verify_by_one(token: Token, keys: Sequence[VerificationKey]) -> Verification
 
 
 def signed_token(claims: Mapping[str, object], key: SigningKey, kind: str = TYPE) -> str:
-    """Return the token with these claims, whose header says that it is of a ``kind``.
+    """Return a signed token with these claims; ``kind`` is the type in its header.
 
     Raises UsageError if they are too many for a token, or the library for tokens is not installed.
     """

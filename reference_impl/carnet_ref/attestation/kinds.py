@@ -157,7 +157,7 @@ _JSON_KINDS: Final = (
 
 
 class LayerRole(StrEnum):
-    """What a layer of a file is, from the outermost to the innermost."""
+    """The role of a layer in a file, from the outermost to the innermost."""
 
     WRAPPER = "wrapper"
     ENCODING = "encoding"
@@ -168,14 +168,14 @@ class LayerRole(StrEnum):
 
 
 class Layer(NamedTuple):
-    """One layer of a file: what it is, in a few words, which the file itself may have had a word in."""
+    """One layer of a file, described in a few words that may contain untrusted text."""
 
     role: LayerRole
     name: str
 
 
 class Identified(NamedTuple):
-    """What some bytes seem to be: their layers as far as can be told without reading a format, and their kinds.
+    """The recognised layers and kinds of some bytes, as far as can be told without parsing.
 
     ``data`` is what a format is given; of several kinds, the first is the most telling.
     """
@@ -186,7 +186,7 @@ class Identified(NamedTuple):
 
 
 def identified(data: bytes) -> Identified:
-    """Return what ``data`` seems to be."""
+    """Return the recognised layers and kinds of ``data``."""
     found = kinds_of(data)
     what = found[0] if found else kind_of(data)
     return Identified(data, (Layer(LayerRole.ENCODING, _encoding(data)), Layer(LayerRole.FORMAT, what)), found)
@@ -209,17 +209,17 @@ def _encoding(data: bytes) -> str:
 
 
 def kind_of(data: bytes) -> str:
-    """Return what ``data`` seems to be, as words that fit behind "found"."""
+    """Return the kind of ``data`` in words that fit after "found"."""
     return known_kind(data) or (f"{len(data)} bytes of no known kind" if data else "nothing")
 
 
 def known_kind(data: bytes) -> str | None:
-    """Return what ``data`` seems to be first of all, or nothing where it is of no known kind."""
+    """Return the most specific kind of ``data``, or None if it is unknown."""
     return next(iter(kinds_of(data)), None)
 
 
 def kinds_of(data: bytes) -> tuple[str, ...]:
-    """Return what ``data`` seems to be, the most telling first: of several kinds is only a JSON document."""
+    """Return the kinds of ``data``, the most specific first; only a JSON document has several."""
     start = data.lstrip()[:1]
     if start in (b"{", b"["):
         try:
@@ -266,7 +266,7 @@ _TOKEN_KINDS: Final = (
 
 
 def is_sgx_quote(data: bytes) -> bool:
-    """Return whether ``data`` begins like a quote of an SGX enclave: with Intel's vendor id and no TEE type."""
+    """Return whether ``data`` begins with the header of an SGX quote: Intel's vendor id and no TEE type."""
     return data[:2] in (b"\3\0", b"\4\0", b"\5\0") and data[4:8] == bytes(4) and data[12:28] == INTEL_QE_VENDOR
 
 
@@ -327,12 +327,12 @@ def _is_nitro(data: bytes) -> bool:
 
 
 def kind_of_value(value: object) -> str:
-    """Return what a value out of JSON seems to be, as words that fit behind "found"."""
+    """Return the kind of a JSON value in words that fit after "found"."""
     return kinds_of_value(value)[0]
 
 
 def kinds_of_value(value: object) -> tuple[str, ...]:
-    """Return what a value out of JSON seems to be, the most telling first; there is at least one."""
+    """Return the kinds of a JSON value, the most specific first; there is at least one."""
     match value:
         case [["JWT", *_], *_]:
             return (NRAS_TOKEN,)

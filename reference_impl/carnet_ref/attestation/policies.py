@@ -45,29 +45,29 @@ PRESET_MEANING: Final = "the preset that is inherited from"
 
 
 class ValueKind(Protocol):
-    """What values a key may have: how they are read from JSON and written to it, and what JSON Schema says of them."""
+    """A kind of values of a policy's keys: how they are read from JSON and written to it, and their JSON Schema."""
 
     def read(self, value: object, where: str) -> Any:
-        """Return the value that JSON stands for. Raises MalformedError if it is of another kind."""
+        """Parse a JSON value. Raises MalformedError if it is of another kind."""
 
     def written(self, value: Any) -> object:
-        """Return JSON that stands for the value."""
+        """Return the value as JSON."""
 
     def schema(self) -> dict[str, object]:
         """Return the JSON Schema of the values."""
 
 
 class Flag(ValueKind):
-    """True or false."""
+    """The kind of value that is true or false."""
 
     def read(self, value: object, where: str) -> bool:
-        """Return it."""
+        """Return the flag. Raises MalformedError if the value is no boolean."""
         if not isinstance(value, bool):
             raise _malformed(where, "true or false", value)
         return value
 
     def written(self, value: bool) -> bool:
-        """Return it."""
+        """Return the flag as it is."""
         return value
 
     def schema(self) -> dict[str, object]:
@@ -82,7 +82,7 @@ class Number(NamedTuple):
     most: int | None = None
 
     def read(self, value: object, where: str) -> int:
-        """Return the number."""
+        """Return the number. Raises MalformedError if it is no whole number within the limits."""
         if (
             isinstance(value, int)
             and not isinstance(value, bool)
@@ -93,7 +93,7 @@ class Number(NamedTuple):
         raise _malformed(where, f"a whole number from {self.least}{limit}", value)
 
     def written(self, value: int) -> int:
-        """Return it."""
+        """Return the number as it is."""
         return value
 
     def schema(self) -> dict[str, object]:
@@ -109,13 +109,13 @@ class Text(NamedTuple):
     form: str
 
     def read(self, value: object, where: str) -> str:
-        """Return the text."""
+        """Return the text. Raises MalformedError if it does not match the pattern."""
         if not isinstance(value, str) or not re.fullmatch(self.pattern, value):
             raise _malformed(where, self.form, value)
         return value
 
     def written(self, value: str) -> str:
-        """Return it."""
+        """Return the text as it is."""
         return value
 
     def schema(self) -> dict[str, object]:
@@ -127,7 +127,7 @@ class Day(ValueKind):
     """A day, such as ``2026-01-31``, which stands for its first moment in UTC."""
 
     def read(self, value: object, where: str) -> datetime:
-        """Return the moment."""
+        """Return the first moment of a day in UTC. Raises MalformedError if the value is no day."""
         try:
             if not isinstance(value, str) or not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
                 raise ValueError(value)
@@ -136,7 +136,7 @@ class Day(ValueKind):
             raise _malformed(where, "a day such as 2026-01-31", value) from None
 
     def written(self, value: datetime) -> str:
-        """Return the day."""
+        """Return the day in ISO 8601."""
         return value.date().isoformat()
 
     def schema(self) -> dict[str, object]:
@@ -152,7 +152,7 @@ class Texts(ValueKind):
         return frozenset(_texts(value, where))
 
     def written(self, value: Iterable[str]) -> list[str]:
-        """Return them in order."""
+        """Return the sorted texts."""
         return sorted(value)
 
     def schema(self) -> dict[str, object]:
@@ -173,7 +173,7 @@ class Words(NamedTuple):
         return frozenset(known[text] for text in texts)
 
     def written(self, value: Iterable[str]) -> list[str]:
-        """Return them in their order."""
+        """Return the words in the order of ``allowed``."""
         return [str(word) for word in self.allowed if word in value]
 
     def schema(self) -> dict[str, object]:
@@ -199,7 +199,7 @@ class Octets(NamedTuple):
         return octets
 
     def written(self, value: Iterable[bytes]) -> list[str]:
-        """Return them in hexadecimal, in order."""
+        """Return the values in hexadecimal, sorted."""
         return sorted(octets.hex() for octets in value)
 
     def schema(self) -> dict[str, object]:
@@ -215,7 +215,7 @@ class Named(NamedTuple):
     build: Callable[[dict[str, Any]], Any] = dict
 
     def read(self, value: object, where: str) -> Any:
-        """Return what is built of the values by their names."""
+        """Return the result of ``build`` for the values by name."""
         if not isinstance(value, dict):
             raise _malformed(where, "an object", value)
         known = {str(name): (name, kind) for name, kind in self.parts.items()}
@@ -224,7 +224,7 @@ class Named(NamedTuple):
         return self.build(read)
 
     def written(self, value: Any) -> dict[str, object]:
-        """Return the object."""
+        """Return the JSON object."""
         return {str(name): self.parts[name].written(each) for name, each in dict(value).items()}
 
     def schema(self) -> dict[str, object]:
@@ -240,7 +240,7 @@ class PointedValues(NamedTuple):
     """
 
     def read(self, value: object, where: str) -> dict[str, tuple[object, ...]]:
-        """Return the values by pointer."""
+        """Return the accepted values by JSON pointer."""
         if not isinstance(value, dict):
             raise _malformed(where, "an object", value)
         for pointer, accepted in value.items():
@@ -251,7 +251,7 @@ class PointedValues(NamedTuple):
         return {pointer: tuple(accepted) for pointer, accepted in value.items()}
 
     def written(self, value: Mapping[str, Sequence[object]]) -> dict[str, object]:
-        """Return the object."""
+        """Return the JSON object."""
         return {pointer: list(accepted) for pointer, accepted in value.items()}
 
     def schema(self) -> dict[str, object]:
@@ -302,13 +302,13 @@ class PolicyKey(NamedTuple):
     meaning: str
 
     def read(self, value: object) -> Any:
-        """Return the value that JSON stands for. Raises MalformedError if it is of another kind."""
+        """Parse a JSON value. Raises MalformedError if it is of another kind."""
         if value is None and self.default is None:
             return None
         return self.kind.read(value, f"{WHAT}: {self.name}")
 
     def written(self, value: Any) -> object:
-        """Return JSON that stands for the value."""
+        """Return the value as JSON."""
         return None if value is None else self.kind.written(value)
 
     def schema(self) -> dict[str, object]:
@@ -396,7 +396,7 @@ class PolicyForm(Generic[Policy]):
         return self.preset(Preset.DEFAULT).policy
 
     def parse(self, data: bytes) -> Policy:
-        """Read a policy. Raises MalformedError if ``data`` is something else."""
+        """Parse a policy. Raises MalformedError if ``data`` is no policy."""
         return self.effective(policy_object(data)).policy
 
     def effective(self, given: Mapping[str, object]) -> EffectivePolicy[Policy]:

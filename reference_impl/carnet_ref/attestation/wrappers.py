@@ -64,7 +64,7 @@ PURPOSES: Final = range(1, sum(Purpose) + 1)
 
 
 class Message(NamedTuple):
-    """One message: its bytes, what it was meant as, and what it lay in, from the outermost wrapper to the innermost."""
+    """A message in a wrapper: its bytes, its intended meaning, and the wrappers around it, outermost first."""
 
     data: bytes
     purpose: Purpose | None
@@ -128,7 +128,7 @@ class NoWrapperError(Exception):
 
 
 def _messages(data: bytes, outside: tuple[str, ...]) -> Iterator[Message]:
-    """Yield the messages in bytes that are a wrapper. Raises NoWrapperError if they are none."""
+    """Yield the messages in bytes that are a wrapper. Raises NoWrapperError if they are no wrapper."""
     start = data.lstrip()[:1]
     if start in (b"[", b"{"):
         if not _JSON_START.match(data):

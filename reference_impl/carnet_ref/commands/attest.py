@@ -89,7 +89,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def parameter(option: Option) -> str:
-    """Return the name of click's parameter for an option; it is unique among options."""
+    """Return the name of click's parameter for an option of a format; different options have different names."""
     return f"given_{option.name.replace('-', '_')}"
 
 
@@ -154,7 +154,7 @@ def preset_named(path: Path) -> Preset | None:
 
 
 def said(words: Mapping[Option, Any]) -> tuple[list[tuple[str, object]], list[tuple[str, object]]]:
-    """Return each given option with its word: first options with one value, then those with several files."""
+    """Return the given options with their words, those with one value first: for the rerun command."""
     single = [(option.flag, word) for option, word in words.items() if option.kind is not OptionKind.FILES]
     several = [
         (option.flag, each) for option, word in words.items() if option.kind is OptionKind.FILES for each in word
@@ -226,7 +226,7 @@ def policy_id(kind: str, path: Path | None) -> str:
 
 
 def contents(path: Path) -> bytes:
-    """Return the bytes of a file. Raises UsageError if it cannot be read, or is larger than any evidence."""
+    """Return the bytes of a file. Raises UsageError if it cannot be read, or is larger than evidence may be."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -450,7 +450,7 @@ def _written(value: object) -> str:
 
 
 def requirements(text: str) -> frozenset[Requirement]:
-    """Return what an acceptance must be. Raises UsageError if ``text`` has another word than these, and commas."""
+    """Return the requirements that ``text``, a comma-separated list, names. Raises UsageError for an unknown word."""
     from carnet_ref.attestation.appraisal import Requirement
 
     words = text.split(",") if text else []
@@ -509,9 +509,9 @@ class Formats(click.Group):
 def attest() -> None:
     """Appraise a GPU's report, all devices of a node, reference values, or a virtual machine's quote or report.
 
-    With a FILE, tell what it is, layer by layer, appraise it by the format that reads it, whose options may follow,
-    and tell what is missing for more. Several files, or a folder of them, are appraised each by itself, a line for
-    each. A COMMAND appraises as its format alone. A name that is both is the command's; write ./NAME for the file.
+    With a FILE, identify it layer by layer, appraise it as the format that reads it, whose options may follow, and
+    list the inputs that further steps need. Several files, or a folder of them, are appraised separately, one line
+    each. A COMMAND appraises only its own format. A name that is both is the command's; write ./NAME for the file.
 
     Exit codes: 0 accepted, 1 refused (what cannot be parsed is refused), 2 usage, 3 no evidence on this machine.
     """

@@ -130,7 +130,7 @@ class CommandInputs:
         return self._commands[name]
 
     def unknown(self, names: Iterable[str]) -> list[str]:
-        """Return the options that none of some formats has."""
+        """Return the given options that none of the named formats has."""
         known = {each for name in names for parameter in self.command(name).params for each in parameter.opts}
         return sorted(self._words.flags() - known - SHARED)
 
@@ -163,10 +163,10 @@ class CommandInputs:
 
 
 class Unparsed(click.Command):
-    """A command that tells its words apart itself, and so has them as they were typed, ``--`` among them."""
+    """A click command without parsed options: it gets every word of its command line, ``--`` included."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take every word for an argument."""
+        """Treat every word as an argument."""
         return super().parse_args(ctx, ["--", *args])
 
 
@@ -174,7 +174,7 @@ class Unparsed(click.Command):
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def any_files(ctx: click.Context, words: tuple[str, ...]) -> int:
-    """Appraise files of any kind."""
+    """Appraise files of any kind, given by the words of the command line; return the exit code."""
     assert ctx.parent is not None, "this is a subcommand"
     given = Words.split(words)
     if given.flags() & set(ctx.help_option_names):

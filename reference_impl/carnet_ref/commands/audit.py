@@ -28,8 +28,8 @@ FOLDER = click.Path(path_type=Path)
 def audit(run: Path, claims_path: Path, plot_file: Path | None, as_json: bool) -> int:
     """Check the graph in the folder RUN, which `carnet run --graph` wrote, against claims.
 
-    The graph is accepted if every statement is attested, in its place, and as claimed; else the fault is named, and
-    who is held responsible. A picture has a lane for each exclave; the statement that is refused is red.
+    The graph is accepted if every statement is attested, in its place, and as claimed. Otherwise the command names
+    the fault and the party that is responsible. A picture has a lane for each exclave; a refused statement is red.
     """
     from carnet_ref.systems.verifiable_fl.recording import audit_folder
 

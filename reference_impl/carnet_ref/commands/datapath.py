@@ -59,11 +59,11 @@ DEMANDED = {
 def datapath(
     table: str, plot_file: Path | None, samples: int, seed: int, as_json: bool, **demanded: str | int | None
 ) -> None:
-    """Print a published table beside what the timed data path makes of it.
+    """Compare a published table with the figures of the timed data path.
 
-    Which figures were fitted and which predicted stands beside each. `--table capacity` plans an epoch instead; sizes
-    are in MiB, MB or Mbit, rates in these per second, and a bare M is refused. `--table keys` says what the keys of a
-    session carry before it is renewed. `--table throughput` measures the link on this machine against a bare loop of
+    Each row says whether it was fitted or predicted. `--table capacity` plans an epoch instead; sizes are in MiB, MB or
+    Mbit, rates in these per second, and a bare M is refused. `--table keys` says how much data the keys of a session
+    may protect before it is renewed. `--table throughput` compares the link on this machine with a bare loop of
     AES-256-GCM.
     """
     from carnet_ref.datapath.tables.model import check_samples

@@ -81,7 +81,7 @@ def _design(
 
 
 def lines(told: dict[str, Any]) -> Iterator[str]:
-    """Yield the fields as lines of text."""
+    """Yield the lines of text for the command's JSON object."""
     demand = told["demand"]
     parts = ", ".join(f"{name} {value}" for name, value in demand.items() if name != "advantage")
     yield from hanging(f"Key budget: {parts}, advantage 2^-{demand['advantage']}")

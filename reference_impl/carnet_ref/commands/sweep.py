@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write every outcome, as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as_json: bool) -> None:
-    """Draw configurations of sizes, chunks, links and costs, and time each one every way.
+    """Draw random configurations of sizes, chunks, links and costs, and time each of them on every data path.
 
     Each is timed for sending the data, for GPU Travelling, for the H100's own path and for Fastrack.
     """

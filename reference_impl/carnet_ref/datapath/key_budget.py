@@ -1,4 +1,4 @@
-"""What a session's keys can protect before it has to be renewed, and what an attacker gains until then.
+"""The data that a session's keys can protect before renewal, and the attacker's advantage until then.
 
 A session ends its use at the first of these: a holder's key, the orchestrator's key, or the session's own keys have no
 room for another hand-over; or its keys together would give an attacker more than was asked for. Channel counters (64
@@ -44,7 +44,7 @@ class Schedule(StrEnum):
 
 
 class Target(StrEnum):
-    """What keeps a session's keys within bounds."""
+    """What limits the use of a session's keys."""
 
     DRIVER = "each key"
     SESSION = "a session's keys together"
@@ -53,7 +53,7 @@ class Target(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyDemand:
-    """What is to be trained on.
+    """A training job, for which keys are needed.
 
     Attributes:
         dataset: all data of all holders.
@@ -85,34 +85,34 @@ class KeyDemand:
 
     @property
     def limits(self) -> UsageLimits:
-        """The driver's limits of one key."""
+        """The driver's limits for one key."""
         return UsageLimits.for_advantage(self.exponent)
 
     @property
     def visit(self) -> int:
-        """Work units of one buffer."""
+        """The work units of one full buffer."""
         return _units(self.buffer)
 
     @property
     def carried_model(self) -> int:
-        """Work units of the model, one way."""
+        """The work units of moving the model one way."""
         return _units(self.model)
 
     @property
     def bytes_under_one_key(self) -> int:
-        """What one key protects up to the driver's limit, in messages of 1 MiB."""
+        """The bytes that one key may protect under the driver's limit, in messages of 1 MiB."""
         return self.limits.upper // FULL * CHUNK_BYTES
 
     @property
     def hand_overs(self) -> int:
-        """Visits that the dataset takes: each holder's share, buffer by buffer."""
+        """The number of visits for the dataset: each holder's share, divided into buffers."""
         share = -(-self.dataset.octets // self.holders)
         return self.holders * -(-share // self.buffer.octets)
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a session carries.
+    """How much data a session can carry.
 
     Attributes:
         hand_overs: how many before the session is renewed.
@@ -134,7 +134,7 @@ class Capacity:
 
 
 def capacity(demand: KeyDemand, schedule: Schedule, target: Target) -> Capacity | None:
-    """Return what a session carries, or nothing if not even one hand-over stays within the target.
+    """Return the capacity of a session, or None if not even one hand-over is within the target.
 
     Raises:
         QuantityError: there are more holders than engines, and the schedule gives each its own; or too many hand-overs.
@@ -167,12 +167,12 @@ def _most(allowed: Callable[[int], bool], total: int, most: int) -> int:
 
 
 def set_up_load() -> Load:
-    """Return what the two keys of the SPDM session protect at most; a session has them for its set-up."""
+    """Return the load of the two keys of the SPDM session at its set-up, as an upper bound."""
     return Load(2 * RECORDS * RECORD, 2, RECORD, RECORDS * RECORD)
 
 
 def session_load(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> Load:
-    """Return what the keys of one session protect, its own included."""
+    """Return the load of all keys of one session with ``hand_overs`` hand-overs."""
     returns = 1 if schedule is Schedule.SEALED_UNDER_MASTER else hand_overs
     visits = 1 if schedule is Schedule.SEALED_UNDER_MASTER else -(-hand_overs // demand.holders)
     data, home = demand.visit * visits, demand.carried_model + returns * FULL
@@ -183,7 +183,7 @@ def session_load(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> Load
 
 
 def job_load(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> Load:
-    """Return what the keys of all sessions protect, if each has so many hand-overs."""
+    """Return the load of the keys of all sessions with ``hand_overs`` hand-overs each."""
     sessions = -(-demand.hand_overs // hand_overs)
     one = session_load(demand, schedule, hand_overs)
     return Load(one.blocks * sessions, one.attempts * sessions, LONGEST, one.most)
@@ -202,7 +202,7 @@ def _allowed(demand: KeyDemand, schedule: Schedule, target: Target) -> Callable[
 
 
 def room(demand: KeyDemand, schedule: Schedule) -> dict[str, int]:
-    """Return how many hand-overs each kind of key has room for; a key that is due gets no other.
+    """Return the number of hand-overs for which each kind of key has room; a key that is due gets no other.
 
     Raises QuantityError if there are more holders than engines, and the schedule gives each its own.
     """

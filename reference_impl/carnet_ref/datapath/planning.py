@@ -32,7 +32,7 @@ _Seconds = Callable[["Demand", Edge], Seconds]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is to be trained on, and with what.
+    """A training job, and the network and lease with which it has to be done.
 
     Attributes:
         dataset: all data of all holders, visited once in an epoch.
@@ -70,28 +70,28 @@ class Demand:
 
     @property
     def hand_overs(self) -> int:
-        """How many visits an epoch takes: each holder's share, buffer by buffer."""
+        """The number of visits in an epoch: each holder's share, divided into buffers."""
         share = -(-self.dataset.octets // self.holders)
         return self.holders * -(-share // self.buffer.octets)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time at its cheapest, nominal and dearest."""
+    """A duration as three values: the cheapest, the nominal and the dearest."""
 
     low: Duration
     nominal: Duration
     high: Duration
 
     def times(self, count: int, what: str) -> Span:
-        """Return the time of ``count`` repetitions, which are ``what``.
+        """Return the duration of ``count`` repetitions; ``what`` names them in errors.
 
         Raises QuantityError if that is longer than any duration may be.
         """
         return Span.of((each * count for each in self._seconds), what)
 
     def and_then(self, other: Span, what: str) -> Span:
-        """Return the time of one after the other, which are ``what``.
+        """Return the sum of two durations; ``what`` names it in errors.
 
         Raises QuantityError if that is longer than any duration may be.
         """
@@ -99,7 +99,7 @@ class Span:
 
     @classmethod
     def of(cls, seconds: Iterable[Seconds], what: str) -> Span:
-        """Return the time of ``what`` at its cheapest, nominal and dearest.
+        """Return the span of three durations; ``what`` names it in errors.
 
         Raises QuantityError if it is longer than any duration may be.
         """
@@ -115,7 +115,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class TransferPlan:
-    """What an epoch takes.
+    """The cost of an epoch, for each way of moving data.
 
     Attributes:
         hand_overs: visits of the GPU.

@@ -1,4 +1,4 @@
-"""Tables as lines of text, as JSON, and as a picture; all say the same.
+"""Tables of figures as lines of text, as JSON, and as a picture, all with the same content.
 
 A picture shows published beside reproduced, as SVG that is the same bytes for the same table.
 """
@@ -25,7 +25,7 @@ NOTE = 6
 
 
 def quantity(value: float, unit: str) -> str:
-    """Return a value with its unit, as a reader wants it."""
+    """Return a value with its unit as text, in a readable scale."""
     match unit:
         case "B":
             return str(Size(round(value)))

@@ -25,7 +25,7 @@ from carnet_ref.datapath.quantities import NO_BYTES, NO_TIME, Duration, Quantity
 
 
 class Stage(StrEnum):
-    """What a task does to bytes, or what it makes them wait for."""
+    """What a task does to bytes, or what bytes wait for."""
 
     HOLDER_ENCRYPT = "holder encrypt"
     CPU_DECRYPT = "CPU decrypt"
@@ -49,7 +49,7 @@ class Stage(StrEnum):
 
 
 class Task(NamedTuple):
-    """One use of one resource: a plain tuple, of which a schedule has thousands."""
+    """One use of a resource; a schedule has thousands of tasks, so it is a plain tuple."""
 
     stage: Stage
     """What is done."""
@@ -87,7 +87,7 @@ class Schedule:
                 raise QuantityError(f"task {position} ({task.stage}) waits for {task.after}, not all of them before it")
 
     def carried(self, stage: Stage) -> dict[int, int]:
-        """Return how many bytes of each chunk pass ``stage``, summed over all its tasks."""
+        """Return the bytes that pass ``stage``, by the number of the chunk."""
         octets: dict[int, int] = {}
         for task in self.tasks:
             if task.stage is stage and task.chunk is not None:
@@ -109,7 +109,7 @@ class Timing:
 
 
 class ScheduleBuilder:
-    """A schedule in the making: each call adds a task and returns its position, for others to wait for."""
+    """Builds a schedule: each call adds a task and returns its position, which later tasks can wait for."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -125,19 +125,19 @@ class ScheduleBuilder:
         channel: str = "",
         size: Size = NO_BYTES,
     ) -> int:
-        """Add a task and return its position."""
+        """Add a task and return its position; ``after`` has the positions of the tasks that it waits for."""
         self._tasks.append(Task(stage, resource, seconds, tuple(after), chunk, channel, size))
         return len(self._tasks) - 1
 
     def in_series(self, steps: Sequence[tuple[Stage, str, Seconds]], after: Iterable[int] = ()) -> tuple[int, ...]:
-        """Add steps of (stage, resource, seconds), each after the one before, and return what to wait for."""
+        """Add tasks (stage, resource, seconds) in series; return the positions that a next task has to wait for."""
         last = tuple(after)
         for stage, resource, seconds in steps:
             last = (self.add(stage, resource, seconds, last),)
         return last
 
     def done(self) -> Schedule:
-        """Return the schedule."""
+        """Return the finished schedule."""
         return Schedule(self._name, tuple(self._tasks))
 
 
@@ -187,7 +187,7 @@ class Costs:
         object.__setattr__(self, "stages", MappingProxyType(dict(self.stages)))
 
     def seconds(self, stage: Stage, size: Size = NO_BYTES) -> Seconds:
-        """Return how many seconds ``stage`` takes on ``size``. Raises QuantityError if these costs do not say."""
+        """Return the seconds that ``stage`` takes on ``size``. Raises QuantityError if these costs lack the stage."""
         if stage not in self.stages:
             raise QuantityError(f"no cost is given for stage '{stage}'")
         return self.stages[stage].seconds(size)
@@ -280,7 +280,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """A stage of a path: what is done, by which resource, on which sealed channel."""
+    """A stage of a path, with the resource that performs it and its sealed channel."""
 
     stage: Stage
     resource: str

@@ -1,4 +1,4 @@
-"""Sweeping configurations: many points of sizes, links and costs, each timed under every way to move data."""
+"""Timing many configurations of sizes, links and costs, each for every way to move data."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How long one configuration takes each way."""
+    """The time of one configuration for each way to move data."""
 
     configuration: Configuration
     conventional: Seconds
@@ -67,7 +67,7 @@ def configurations(count: int, seed: int) -> Iterator[Configuration]:
 
 
 def evaluate(configuration: Configuration) -> Outcome:
-    """Return how long ``configuration`` takes each way."""
+    """Return the time of ``configuration`` for each way to move data."""
     values = dict(configuration.values)
     total, chunks = Size(round(values["total, B"])), round(values["chunks"])
     transfer = Transfer(total, Size(-(-total.octets // chunks)), buffers=round(values["buffers"]))
@@ -95,7 +95,7 @@ def _costs(values: dict[str, float]) -> Costs:
 
 
 def check_extent(count: int, jobs: int) -> None:
-    """Insist that a sweep has a sane number of configurations and of processes. Raises QuantityError if it has not."""
+    """Raise QuantityError unless a sweep has a permitted number of configurations and of processes."""
     if not 1 <= count <= MOST_SAMPLES:
         raise QuantityError(f"expected from 1 to {MOST_SAMPLES:,} configurations, not {count}")
     if not 1 <= jobs <= MOST_JOBS:

@@ -1,4 +1,4 @@
-"""How fast the link really is: chunked, pipelined AES-256-GCM against a bare loop over the same buffers.
+"""A benchmark of the link: chunked, pipelined AES-256-GCM against a bare loop over the same buffers.
 
 Every thread has a lane of its own, with its own key and counter, as each logical copy engine of an H100 has; lanes take
 chunks in turn, so that one seals while another opens. The bare loop calls `encrypt_into` and `decrypt_into` on the same
@@ -28,7 +28,7 @@ OPENSSL_RATE = "+F:"
 
 
 class Buffers:
-    """The buffers that a run goes through: the plaintext, one bounce buffer for each chunk in flight, the result.
+    """The buffers of a run: the plaintext, one bounce buffer per chunk in flight, and the result.
 
     Raises QuantityError if the plaintext is no whole number of chunks.
     """
@@ -45,7 +45,7 @@ class Buffers:
 
     @property
     def octets(self) -> int:
-        """How many bytes go through."""
+        """The number of plaintext bytes."""
         return len(self.plain) * self.chunk.octets
 
     def of_lane(self, first: int, lanes: int) -> Iterator[tuple[memoryview, bytearray, memoryview]]:
@@ -54,7 +54,7 @@ class Buffers:
             yield self.plain[index], self.slots[index % len(self.slots)], self.opened[index]
 
     def check(self) -> None:
-        """Insist that what came out is what went in, and forget it. Raises RuntimeError if it is not."""
+        """Compare the result with the plaintext, and clear it. Raises RuntimeError if they differ."""
         if any(opened != plain for opened, plain in zip(self.opened, self.plain, strict=True)):
             raise RuntimeError("the link delivered other bytes than it was given")
         for opened in self.opened:
@@ -66,7 +66,7 @@ def _pieces(view: memoryview, chunk: Size) -> list[memoryview]:
 
 
 def link_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -> Seconds:
-    """Return how long all chunks take through a link of 1 or 2 lanes.
+    """Return the seconds for all chunks through a link of 1 or 2 lanes.
 
     Raises QuantityError if another number of lanes.
     """
@@ -85,7 +85,7 @@ def link_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -
 
 
 def bare_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -> Seconds:
-    """Return how long the bare loop takes over the same buffers with as many threads.
+    """Return the seconds of the bare loop over the same buffers with as many threads.
 
     Raises QuantityError if there are neither 1 nor 2.
     """
@@ -153,7 +153,7 @@ def measure(volume: Size, chunk: Size, threads: int, rounds: int, random: Random
 
 
 def openssl_speed(chunk: Size, decrypt: bool) -> Rate | None:
-    """Return what ``openssl speed`` says of AES-256-GCM on one core, or ``None`` where there is no such command."""
+    """Return the rate that ``openssl speed`` reports for AES-256-GCM on one core, or None if it is not installed."""
     command = shutil.which("openssl")
     if command is None:
         return None

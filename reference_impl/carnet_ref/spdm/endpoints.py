@@ -1,4 +1,4 @@
-"""The two ends of a session as objects: each holds the state of its machine, and nothing else decides anything.
+"""The two ends of an SPDM session, as objects that each hold the state of their state machine.
 
 `handle` is the machine itself. The other methods are for callers that take turns: they say what the caller expects to
 happen, and raise if something else does.
@@ -32,16 +32,16 @@ class Endpoint:
 
     @property
     def established(self) -> bool:
-        """Whether the session was opened."""
+        """Whether the session has been opened."""
         return self.session is not None
 
     @property
     def label(self) -> str:
-        """A name of the session that both ends know; empty before it was opened."""
+        """A name of the session that is equal at both ends; empty before it is opened."""
         return "" if self.session is None else self.session.label
 
     def handle(self, event: machine.SessionEvent) -> tuple[machine.SessionEffect, ...]:
-        """Return what to do about an event.
+        """Return the effects of an event: messages to send, and results for the application.
 
         Raises SpdmError if the event is a call that does not fit the state; nothing changed.
         """
@@ -54,7 +54,7 @@ class Endpoint:
         return effects
 
     def exported_master_secret(self) -> bytes:
-        """Return the session's exported secret, the first time.
+        """Return the session's exported secret; this works only once.
 
         Raises SecretTakenError if there is no session, it is over, or the secret was taken.
         """
@@ -63,7 +63,7 @@ class Endpoint:
         return self._secret.take()
 
     def receive(self, message: bytes) -> list[bytes]:
-        """Take a message and return those that answer it.
+        """Process a message of the peer, and return the messages that answer it.
 
         Raises:
             SpdmError, CryptoError, MalformedError: the message ended the session, or holds what the caller did not
@@ -76,7 +76,7 @@ class Endpoint:
         return _sent(effects)
 
     def seal(self, payload: bytes) -> bytes:
-        """Return the application's bytes as a record of the session.
+        """Return application data as a record of the session.
 
         Raises SpdmError if they are too many for one record, or the session is not open.
         """
@@ -84,7 +84,7 @@ class Endpoint:
         return message
 
     def open(self, message: bytes) -> bytes:
-        """Return the application's bytes that came in a record.
+        """Return the application data in a record.
 
         Raises SpdmError or CryptoError or MalformedError if the record ended the session, or holds something else.
         """
@@ -118,16 +118,16 @@ class Requester(Endpoint):
         super().__init__(AwaitBegin.first(config))
 
     def begin(self) -> list[bytes]:
-        """Return the first messages."""
+        """Return the first messages of the handshake."""
         return _sent(self.handle(machine.Begin()))
 
     def ask_report(self, nonce: bytes) -> bytes:
-        """Return the request, inside the session, for a report on ``nonce``."""
+        """Return the request for a measurement report on ``nonce``, as a record of the session."""
         (message,) = _sent(self.handle(machine.Measure(nonce)))
         return message
 
     def take_report(self, message: bytes) -> SessionReport:
-        """Return the report that answers the request, as it came inside the session.
+        """Return the measurement report in the record that answers the request.
 
         Raises SpdmError or CryptoError or MalformedError if the message ended the session, or holds something else.
         """
@@ -140,7 +140,7 @@ class Requester(Endpoint):
 
 
 class Responder(Endpoint):
-    """The device's end; requests for reports are answered by `receive`."""
+    """The device's end, which answers requests for reports in `receive`."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Why an SPDM session ends. What the peer sent is never the reason for any other exception than these.
+"""The errors of an SPDM session; a malicious peer can cause these and no other exceptions.
 
 A message that cannot be read is a `carnet_ref.wire.MalformedError`; a signature, a verify data or a share that
 is wrong is a `carnet_ref.crypto.primitives.CryptoError`.
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 
 class SpdmError(Exception):
-    """Something that ends a session.
+    """An error that ends a session.
 
     Attributes:
         kind: a stable id of the reason.
@@ -20,7 +20,7 @@ class SpdmError(Exception):
 
 
 class UnexpectedMessageError(SpdmError):
-    """A message, or a call, that does not belong where it came.
+    """A message or a call that is not allowed in the present state.
 
     Attributes:
         expected: what was awaited.
@@ -42,7 +42,7 @@ class DowngradeError(SpdmError):
 
 
 class PskRefusedError(SpdmError):
-    """The peer wants, or is able to open, a session by pre-shared key.
+    """The peer asks for, or offers, a session by pre-shared key.
 
     Source: Cremers, Dax, Naska, ePrint 2024/2047, and CVE-2023-31127: the modes of SPDM can be confused for each other.
     """
@@ -65,19 +65,19 @@ class PeerError(SpdmError):
 
 
 class UntrustedChainError(SpdmError):
-    """The responder's certificate chain is refused."""
+    """The responder's certificate chain is not accepted."""
 
     kind = "untrusted-chain"
 
 
 class TransferError(SpdmError):
-    """A message that does not fit, or comes in pieces that do not; or a peer that puts this end off without end."""
+    """A message that is too large, chunks that do not fit together, or a peer that defers an answer too often."""
 
     kind = "transfer"
 
 
 class RequestRefusedError(SpdmError):
-    """A request inside a session that cannot be met and changes nothing: it is answered, and the session goes on.
+    """A request inside a session that is refused without ending the session.
 
     Attributes:
         code: the error code of the answer.
@@ -91,7 +91,7 @@ class RequestRefusedError(SpdmError):
 
 
 class PutOffError(SpdmError):
-    """A request that has to wait; whatever makes answers raises one of its kinds.
+    """A request that has to wait; code that makes answers raises one of the subclasses.
 
     It never leaves the responder: the requester is told, and asks again.
     """
@@ -100,13 +100,13 @@ class PutOffError(SpdmError):
 
 
 class BusyError(PutOffError):
-    """Nothing can be answered now; the request has to be sent again."""
+    """The responder is busy; the request has to be sent again."""
 
     kind = "busy"
 
 
 class NotReadyError(PutOffError):
-    """The answer is being made, which takes about ``2 ** exponent`` microseconds."""
+    """The answer is not ready; it takes about ``2 ** exponent`` microseconds."""
 
     kind = "not-ready"
 
@@ -116,18 +116,18 @@ class NotReadyError(PutOffError):
 
 
 class RecordError(SpdmError):
-    """A record that is of another session, too long, or does not authenticate."""
+    """A record that belongs to another session, is too long, or does not authenticate."""
 
     kind = "record"
 
 
 class SequenceError(SpdmError):
-    """A record that was replayed or reordered, or that follows one that was lost; or there is no number left."""
+    """A record that was replayed or reordered, or that follows a lost one; or the sequence numbers are used up."""
 
     kind = "sequence"
 
 
 class SessionOverError(SpdmError):
-    """A session that ended is used again."""
+    """A session is used after its end."""
 
     kind = "session-over"

@@ -1,4 +1,4 @@
-"""How SPDM messages are laid out: a version, a code, two parameters and a body.
+"""The layout of SPDM messages: a version, a code, two parameters and a body.
 
 The annotations of a message's class say how each attribute is laid out, in the order of the body. A message whose
 layout depends on its own attributes reads and writes itself.
@@ -27,7 +27,7 @@ CONTEXT_BYTES: Final = 8
 
 
 class Version(IntEnum):
-    """SPDM versions as they stand in a message's first byte."""
+    """SPDM versions, by the number in a message's first byte."""
 
     V1_0 = 0x10
     """Only GET_VERSION and VERSION carry it."""
@@ -44,7 +44,7 @@ class Version(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a message's bytes depend on, and do not say themselves.
+    """The circumstances that a message's layout depends on and that the message does not contain.
 
     ``summary``: a measurement summary hash was requested. ``signed``: a signature was requested (MEASUREMENTS) or is
     there (FINISH). ``clear``: the handshake is in the clear. ``multi_key``: slots have key-pair descriptions (1.3).
@@ -69,7 +69,7 @@ def u32(value: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """Param1 (0) or Param2 (1), made a value by ``kind``, which raises ``ValueError`` where it is not ``expected``."""
+    """Param1 (0) or Param2 (1), converted by ``kind``; a ValueError of ``kind`` means that it is not ``expected``."""
 
     index: int
     kind: Callable[[int], int] = int
@@ -78,14 +78,14 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """How an attribute is laid out in the body: how it is read in a version and a layout, and written in a version."""
+    """The layout of one attribute: how to read it in a version and a layout, and how to write it in a version."""
 
     read: Callable[[Reader, Version, Layout], Any]
     write: Callable[[Any, Version], bytes]
 
 
 def number(width: int, name: str, *, before: int = 0, after: int = 0, since: Version = Version.V1_0) -> Part:
-    """A number with reserved bytes before and after it, which mean nothing; 0 where a version has none."""
+    """Return the part for a number with reserved bytes before and after it; 0 in versions without it."""
 
     def read(reader: Reader, version: Version, _: Layout) -> int:
         if version < since:
@@ -106,7 +106,7 @@ def number(width: int, name: str, *, before: int = 0, after: int = 0, since: Ver
 def octets(
     size: int, name: str, when: Callable[[Layout], bool] = lambda _: True, since: Version = Version.V1_0
 ) -> Part:
-    """Bytes of a known number, from a version on and under a condition of the layout; without these there are none."""
+    """Return the part for a fixed number of bytes, in versions ``since`` one and under a condition."""
     return Part(
         lambda reader, version, layout: reader.take(size, name) if version >= since and when(layout) else b"",
         lambda value, _: bytes(value),
@@ -114,7 +114,7 @@ def octets(
 
 
 def sized(name: str, since: Version = Version.V1_0, width: int = 2, size_name: str = "") -> Part:
-    """Bytes after their size; there are none before the version ``since``."""
+    """Return the part for bytes preceded by their size, in versions ``since`` one."""
 
     def read(reader: Reader, version: Version, _: Layout) -> bytes:
         return reader.take(reader.number(width, size_name or f"{name} size"), name) if version >= since else b""
@@ -123,7 +123,7 @@ def sized(name: str, since: Version = Version.V1_0, width: int = 2, size_name: s
 
 
 def rest(most: int | None = None, needed: str = "") -> Part:
-    """All that is left: ``most`` bytes at most, and some if ``needed`` says what."""
+    """Return the part for all remaining bytes: at most ``most``, and at least one if ``needed`` names them."""
 
     def read(reader: Reader, *_: object) -> bytes:
         if most is not None and reader.remaining > most:
@@ -137,7 +137,7 @@ def rest(most: int | None = None, needed: str = "") -> Part:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One SPDM message, as a typed value; without attributes of its own, its parameters mean nothing."""
+    """Base class of SPDM messages; without attributes of its own, a message's parameters have no meaning."""
 
     CODE: ClassVar[int]
     PARTS: ClassVar[Mapping[str, Param | Part]]
@@ -147,12 +147,12 @@ class Message:
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header. Raises MalformedError if it is something else."""
+        """Read parameters and body of the message. Raises MalformedError if they are malformed."""
         return cls(version, **cls.values(reader, version, params, layout))
 
     @classmethod
     def values(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> dict[str, Any]:
-        """Read the attributes whose layout their annotations say."""
+        """Read the attributes by the layouts in their annotations."""
         found: dict[str, Any] = {}
         for name, part in cls.PARTS.items():
             if isinstance(part, Part):
@@ -171,7 +171,7 @@ class Message:
         return found.get(0, 0), found.get(1, 0)
 
     def body(self) -> bytes:
-        """Return what follows the header."""
+        """Return the body of the message."""
         parts = [(getattr(self, name), part) for name, part in self.PARTS.items()]
         return b"".join(part.write(value, self.version) for value, part in parts if isinstance(part, Part))
 
@@ -187,7 +187,7 @@ _Kind = TypeVar("_Kind", bound=Message)
 
 @dataclass_transform(frozen_default=True)
 def message(code: int) -> Callable[[type[_Kind]], type[_Kind]]:
-    """Make a class the kind of messages with a code."""
+    """Return a decorator that registers a class for the messages with ``code``."""
 
     def register(kind: type[_Kind]) -> type[_Kind]:
         made = dataclass(frozen=True, slots=True)(kind)

@@ -1,4 +1,4 @@
-"""What drives both ends' state machines, what these ask for, and what their states share.
+"""The state machine of both ends: the events that drive it, the effects that it asks for, and what states share.
 
 Neither end does any input or output itself. A state is a value. It is named by what it awaits, and handling an event
 returns the next state and what to do; the state that handled it is as it was. What the peer sends ends the session with
@@ -23,50 +23,50 @@ from carnet_ref.wire import MalformedError
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Open a session."""
+    """Event: open a session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Bytes came from the peer: one message."""
+    """Event: one message came from the peer, as bytes."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """Open a session with the device whose certificates were checked."""
+    """Event: open a session with the device whose certificates were checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Ask for a report on a nonce of 32 bytes, inside the session or, where there is none yet, outside of it."""
+    """Event: ask for a report on a nonce of 32 bytes, inside the session if it is open, otherwise outside."""
 
     nonce: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class SendApplication:
-    """Send bytes of the application's own inside the session."""
+    """Event: send application data inside the session."""
 
     payload: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """Tell the peer that this end is alive."""
+    """Event: tell the peer that this end is alive."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateKeys:
-    """Move both directions, or the requester's alone, to the keys that follow; no fresh entropy enters."""
+    """Event: derive and use the next keys of both directions, or of the requester's; no fresh entropy is added."""
 
     both: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """End the session."""
+    """Event: end the session."""
 
 
 SessionEvent = Begin | OpenSession | Received | Measure | SendApplication | Beat | UpdateKeys | End
@@ -74,7 +74,7 @@ SessionEvent = Begin | OpenSession | Received | Measure | SendApplication | Beat
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send one message to the peer, after a while if the peer asked for one."""
+    """Effect: send one message to the peer, after a delay if the peer asked for one."""
 
     data: bytes
     after: int = 0
@@ -83,7 +83,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Identified:
-    """The device's certificates are trusted; if it was challenged, it has their key now."""
+    """Effect: the device's certificates are trusted and, if it was challenged, it has their key now."""
 
     responder: Chain
     challenged: bool
@@ -93,7 +93,7 @@ class Identified:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The session is open; its secret can be exported once."""
+    """Effect: the session is open; its secret can be exported once."""
 
     session: GpuSession
     secret: OneTimeSecret
@@ -101,33 +101,33 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The report that was asked for came inside the session."""
+    """Effect: the requested report came inside the session."""
 
     report: SessionReport
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredOutside:
-    """The report that was asked for came outside a session; its signature was checked."""
+    """Effect: the requested report came outside a session, and its signature was checked."""
 
     report: DeviceReport
 
 
 @dataclass(frozen=True, slots=True)
 class ApplicationData:
-    """Bytes of the application's own came inside the session."""
+    """Effect: application data came inside the session."""
 
     payload: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class KeysUpdated:
-    """The directions that were to be updated use the keys that followed."""
+    """Effect: the directions that were to be updated use their next keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The session is over: as agreed, or because of an error."""
+    """Effect: the session is over, as agreed or because of an error."""
 
     error: Exception | None
 
@@ -146,12 +146,12 @@ SessionStep = tuple["SessionState", tuple[SessionEffect, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """One state of an end of a session."""
+    """Base class of the states of an end of a session."""
 
     awaits: ClassVar[str]
 
     def handle(self, event: SessionEvent) -> SessionStep:
-        """Return the next state, and what to do.
+        """Return the next state and the effects of an event.
 
         Raises SpdmError if the event is a call that does not fit this state.
         """
@@ -163,43 +163,43 @@ class SessionState:
             return Ended(), (*self.refusal(error), Closed(error))
 
     def call(self, event: SessionEvent) -> SessionStep:
-        """Do what this end's owner asks for."""
+        """Handle an event from this end's owner."""
         raise UnexpectedMessageError(self.awaits, type(event).__name__)
 
     def receive(self, data: bytes) -> SessionStep:
-        """Take a message of the peer; a state that takes none has its own ``handle``."""
+        """Handle a message of the peer; a state that accepts none overrides ``handle``."""
         raise NotImplementedError  # no default would be right for a state that takes messages
 
     def refusal(self, error: Exception) -> tuple[SessionEffect, ...]:
-        """Return what to tell the peer about an error: nothing, unless a state says otherwise."""
+        """Return the effects that report an error to the peer; by default none."""
         del error
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ended(SessionState):
-    """The session is over, for good."""
+    """State: the session is over, for good."""
 
     awaits: ClassVar[str] = "nothing: the session is over"
 
     def handle(self, event: SessionEvent) -> SessionStep:
-        """Refuse everything."""
+        """Refuse every event."""
         raise SessionOverError(f"{type(event).__name__} in a session that is over")
 
 
 @dataclass(frozen=True, slots=True)
 class MessageState(SessionState):
-    """A state in which messages cross: whole ones are the state's business, the rest is that of ``transfer``."""
+    """Base class of states that exchange messages: they handle whole messages, ``transfer`` handles chunks."""
 
     layout: Layout
     transfer: RequesterTransfer | ResponderTransfer
 
     def receive(self, data: bytes) -> SessionStep:
-        """Take a message of the peer, or a part of one."""
+        """Handle a message of the peer, or a chunk of one."""
         return self.crossed(self.transfer.take(self.unwrap(data)))
 
     def crossed(self, crossing: TransferStep[RequesterTransfer | ResponderTransfer]) -> SessionStep:
-        """Go on after a message, or a part of one, crossed."""
+        """Continue after a message or a chunk was transferred."""
         state = replace(self, transfer=crossing.transfer)
         if crossing.whole is not None:
             return state.take(crossing.whole)
@@ -207,21 +207,21 @@ class MessageState(SessionState):
         return state.wrapped(crossing.send, crossing.after)
 
     def say(self, message: bytes) -> SessionStep:
-        """Return this state after sending a message, and what to send."""
+        """Return this state after sending a message, and the effect that sends it."""
         return self.crossed(self.transfer.put(message))
 
     def take(self, raw: bytes) -> SessionStep:
-        """Take a whole message of the peer."""
+        """Handle a whole message of the peer, as bytes."""
         return self.message(parse_message(raw, self.layout), raw)
 
     def message(self, message: Message, raw: bytes) -> SessionStep:
-        """Take a whole message of the peer, with its bytes."""
+        """Handle a whole message of the peer, parsed and as bytes."""
         raise NotImplementedError  # a state without its own could only lose the message
 
     def unwrap(self, data: bytes) -> bytes:
-        """Return the message that came in the clear.
+        """Return the message in unprotected bytes.
 
-        Raises MalformedError if it is none; UnexpectedMessageError if it belongs inside a session.
+        Raises MalformedError if it is no message of SPDM; UnexpectedMessageError if it belongs inside a session.
         """
         if data[:1] == bytes([SECURED]):
             raise UnexpectedMessageError(self.awaits, "a secured record")
@@ -230,12 +230,12 @@ class MessageState(SessionState):
         return data[1:]
 
     def wrapped(self, message: bytes, after: int = 0) -> SessionStep:
-        """Return this state after a message went out in the clear, and what to send."""
+        """Return this state after sending an unprotected message, and the effect that sends it."""
         return self, (Send(bytes([SPDM]) + message, after),)
 
 
 def expect(kind: type[_Expected], message: Message) -> _Expected:
-    """Return the message if it is of the kind that was awaited.
+    """Return ``message`` if it is of the expected kind.
 
     Raises:
         PeerError: it is an ERROR.
@@ -253,7 +253,7 @@ def expect(kind: type[_Expected], message: Message) -> _Expected:
 
 @dataclass(frozen=True, slots=True)
 class SecuredState(MessageState):
-    """A state inside a session: both directions of records, and what every such state does alike."""
+    """Base class of states inside a session, with the records of both directions."""
 
     carries_applications: ClassVar[bool] = True
     """Whether the application may send and receive in this state."""
@@ -263,7 +263,7 @@ class SecuredState(MessageState):
     random: Random
 
     def receive(self, data: bytes) -> SessionStep:
-        """Open the record that has to come next; the application's own messages are passed on."""
+        """Open the next record; application data is passed on."""
         if data[:1] != bytes([SECURED]):
             raise UnexpectedMessageError("a secured record", "a message outside the session")
         receiving, kind, payload = self.receiving.open(SecuredRecord.parse(data))
@@ -275,26 +275,26 @@ class SecuredState(MessageState):
         return opened.opened(payload)
 
     def opened(self, raw: bytes) -> SessionStep:
-        """Take an SPDM message, or a part of one, whose record authenticated."""
+        """Handle an SPDM message, or a chunk of one, from an authenticated record."""
         return self.crossed(self.transfer.take(raw))
 
     def call(self, event: SessionEvent) -> SessionStep:
-        """Send bytes of the application's own."""
+        """Handle an event from this end's owner: send application data."""
         if isinstance(event, SendApplication) and self.carries_applications:
             return self.sealed(VENDOR, event.payload)
         raise UnexpectedMessageError(self.awaits, type(event).__name__)
 
     @property
     def takes_applications(self) -> bool:
-        """Whether the application may receive in this state; what the peer sent before it knew may be under way."""
+        """Whether application data may arrive in this state; the peer may have sent it before it knew."""
         return self.carries_applications
 
     def wrapped(self, message: bytes, after: int = 0) -> SessionStep:
-        """Return this state after a message went out inside the session, and what to send."""
+        """Return this state after sending a message inside the session, and the effect that sends it."""
         return self.sealed(SPDM, message, after)
 
     def sealed(self, kind: int, payload: bytes, after: int = 0) -> SessionStep:
-        """Return this state after sending, and the record to send."""
+        """Return this state after sending a record, and the effect that sends it."""
         sending, record = self.sending.seal(kind, payload, self.padding())
         return replace(self, sending=sending), (Send(record, after),)
 
@@ -307,6 +307,6 @@ class SecuredState(MessageState):
 
 
 def next_state(kind: type[_State], state: SessionState, **changes: object) -> _State:
-    """Return a state of another kind that keeps what both kinds have, but for ``changes``."""
+    """Return a state of class ``kind`` with the shared attributes of ``state``, except for ``changes``."""
     kept = {each.name: getattr(state, each.name) for each in fields(kind) if hasattr(state, each.name)}
     return kind(**{**kept, **changes})

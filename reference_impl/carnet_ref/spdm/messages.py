@@ -71,7 +71,7 @@ _CHUNK_NUMBER: Final = Part(
 
 @message(0x84)
 class GetVersion(Message):
-    """GET_VERSION."""
+    """The GET_VERSION message."""
 
 
 @message(0x04)
@@ -82,14 +82,14 @@ class VersionList(Message):
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header."""
+        """Read parameters and body of the message."""
         del params, layout
         reader.number(1, "reserved")
         count = reader.number(1, "version count")
         return cls(version, tuple(reader.number(2, "version") for _ in range(count)))
 
     def body(self) -> bytes:
-        """Return what follows the header."""
+        """Return the body of the message."""
         return bytes([0, len(self.entries)]) + b"".join(map(u16, self.entries))
 
     def offers(self, version: Version) -> bool:
@@ -109,12 +109,12 @@ class _Capabilities(Message):
 
 @message(0xE1)
 class GetCapabilities(_Capabilities):
-    """GET_CAPABILITIES."""
+    """The GET_CAPABILITIES message."""
 
 
 @message(0x61)
 class Capabilities(_Capabilities):
-    """CAPABILITIES."""
+    """The CAPABILITIES message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class _AlgorithmTables(Message):
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header."""
+        """Read parameters and body of the message."""
         whole = reader.position + reader.remaining
         if (length := reader.number(2, "length")) != whole:
             raise reader.malformed(f"a length of {whole}", str(length))
@@ -159,7 +159,7 @@ class _AlgorithmTables(Message):
         return len(self.tables), 0
 
     def body(self) -> bytes:
-        """Return what follows the header."""
+        """Return the body of the message."""
         # Message.body by name: a slotted dataclass has no cell for super() without arguments.
         fixed = Message.body(self) + b"".join(table.encode() for table in self.tables)
         return u16(4 + 2 + len(fixed)) + fixed
@@ -233,7 +233,7 @@ class Summary(IntEnum):
 
 @message(0x81)
 class GetDigests(Message):
-    """GET_DIGESTS."""
+    """The GET_DIGESTS message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ class Digests(Message):
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header."""
+        """Read parameters and body of the message."""
         supported, slots = params
         count = slots.bit_count()
         digests = tuple(reader.take(HASH_BYTES, "digest") for _ in range(count))
@@ -267,7 +267,7 @@ class Digests(Message):
         return cls(version, supported, slots, digests, tuple(map(SlotKey, pairs, kinds, usages)))
 
     def body(self) -> bytes:
-        """Return what follows the header."""
+        """Return the body of the message."""
         pairs, kinds = bytes(key.key_pair for key in self.keys), bytes(key.certificate for key in self.keys)
         return b"".join(self.digests) + pairs + kinds + b"".join(u16(key.usage) for key in self.keys)
 
@@ -292,19 +292,19 @@ class Certificate(Message):
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header."""
+        """Read parameters and body of the message."""
         del layout
         length, remainder = reader.number(2, "portion size"), reader.number(2, "remainder size")
         return cls(version, params[0], reader.take(length, "portion"), remainder, params[1])
 
     def body(self) -> bytes:
-        """Return what follows the header."""
+        """Return the body of the message."""
         return u16(len(self.portion)) + u16(self.remainder) + self.portion
 
 
 @message(0x83)
 class Challenge(Message):
-    """CHALLENGE."""
+    """The CHALLENGE message."""
 
     slot: Param1
     summary: Param2
@@ -314,7 +314,7 @@ class Challenge(Message):
 
 @message(0x03)
 class ChallengeAuth(Message):
-    """CHALLENGE_AUTH."""
+    """The CHALLENGE_AUTH message."""
 
     slot: Param1
     slots: Param2
@@ -338,14 +338,14 @@ class GetMeasurements(Message):
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header."""
+        """Read parameters and body of the message."""
         nonce, slot = b"", 0
         if params[0] & SIGNATURE_REQUESTED:
             nonce, slot = reader.take(RANDOM_BYTES, "nonce"), reader.number(1, "slot")
         return cls(version, *params, nonce, slot, _CONTEXT.read(reader, version, layout))
 
     def body(self) -> bytes:
-        """Return what follows the header."""
+        """Return the body of the message."""
         slot = bytes([self.slot]) if self.attributes & SIGNATURE_REQUESTED else b""
         return self.nonce + slot + self.context
 
@@ -369,7 +369,7 @@ class Measurements(Message):
 
 @message(0xE4)
 class KeyExchange(Message):
-    """KEY_EXCHANGE."""
+    """The KEY_EXCHANGE message."""
 
     summary: Param1
     slot: Param2
@@ -418,7 +418,7 @@ class Finish(Message):
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header."""
+        """Read parameters and body of the message."""
         opaque = _FINISH_OPAQUE.read(reader, version, layout)
         signature = reader.take(REQUESTER_SIGNATURE_BYTES, "signature") if params[0] & 1 else b""
         return cls(version, params[1], signature, reader.take(HASH_BYTES, "verify data"), opaque)
@@ -432,7 +432,7 @@ class Finish(Message):
         return self.encode()[: -HASH_BYTES - len(self.signature)]
 
     def body(self) -> bytes:
-        """Return what follows the header."""
+        """Return the body of the message."""
         return _FINISH_OPAQUE.write(self.opaque, self.version) + self.signature + self.verify_data
 
 
@@ -457,7 +457,7 @@ class PskExchange(Message):
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header."""
+        """Read parameters and body of the message."""
         del layout
         session = reader.number(2, "requester session id")
         hint, context, opaque = (reader.number(2, f"{name} size") for name in ("hint", "context", "opaque data"))
@@ -465,14 +465,14 @@ class PskExchange(Message):
         return cls(version, params[0], session, *parts, policy=params[1])
 
     def body(self) -> bytes:
-        """Return what follows the header."""
+        """Return the body of the message."""
         parts = self.hint, self.context, self.opaque
         return u16(self.session) + b"".join(u16(len(part)) for part in parts) + b"".join(parts)
 
 
 @message(0x66)
 class PskExchangeRsp(Message):
-    """PSK_EXCHANGE_RSP."""
+    """The PSK_EXCHANGE_RSP message."""
 
     heartbeat: Param1
     session: int
@@ -483,7 +483,7 @@ class PskExchangeRsp(Message):
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header."""
+        """Read parameters and body of the message."""
         session = reader.number(2, "responder session id")
         reader.number(2, "reserved")
         context, opaque = reader.number(2, "context size"), reader.number(2, "opaque data size")
@@ -498,14 +498,14 @@ class PskExchangeRsp(Message):
         )
 
     def body(self) -> bytes:
-        """Return what follows the header."""
+        """Return the body of the message."""
         sizes = u16(self.session) + bytes(2) + u16(len(self.context)) + u16(len(self.opaque))
         return sizes + self.summary + self.context + self.opaque + self.verify_data
 
 
 @message(0xE7)
 class PskFinish(Message):
-    """PSK_FINISH."""
+    """The PSK_FINISH message."""
 
     opaque: Annotated[bytes, _FINISH_OPAQUE] = b""
     verify_data: Annotated[bytes, octets(HASH_BYTES, "verify data")] = b""
@@ -513,19 +513,19 @@ class PskFinish(Message):
 
 @message(0x67)
 class PskFinishRsp(Message):
-    """PSK_FINISH_RSP."""
+    """The PSK_FINISH_RSP message."""
 
     opaque: Annotated[bytes, _FINISH_OPAQUE] = b""
 
 
 @message(0xE8)
 class Heartbeat(Message):
-    """HEARTBEAT."""
+    """The HEARTBEAT message."""
 
 
 @message(0x68)
 class HeartbeatAck(Message):
-    """HEARTBEAT_ACK."""
+    """The HEARTBEAT_ACK message."""
 
 
 class UpdateOperation(IntEnum):
@@ -546,12 +546,12 @@ class _Update(Message):
 
 @message(0xE9)
 class KeyUpdate(_Update):
-    """KEY_UPDATE."""
+    """The KEY_UPDATE message."""
 
 
 @message(0x69)
 class KeyUpdateAck(_Update):
-    """KEY_UPDATE_ACK."""
+    """The KEY_UPDATE_ACK message."""
 
 
 @message(0xEC)
@@ -563,7 +563,7 @@ class EndSession(Message):
 
 @message(0x6C)
 class EndSessionAck(Message):
-    """END_SESSION_ACK."""
+    """The END_SESSION_ACK message."""
 
 
 # -- requests of the responder, which travel inside the requester's ---------------------------------------
@@ -611,7 +611,7 @@ class EncapsulatedResponseAck(Message):
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header."""
+        """Read parameters and body of the message."""
         ack = cls(version, **cls.values(reader, version, params, layout))
         if (ack.kind is Payload.ABSENT and ack.payload) or (ack.kind is Payload.SLOT and len(ack.payload) != 1):
             raise reader.malformed("a payload of its kind", f"{len(ack.payload)} bytes of {ack.kind.name}")
@@ -633,7 +633,7 @@ class _Piece(Message):
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header."""
+        """Read parameters and body of the message."""
         sequence = _CHUNK_NUMBER.read(reader, version, layout)
         if version < Version.V1_4:
             reader.number(2, "reserved")
@@ -642,7 +642,7 @@ class _Piece(Message):
         return cls(version, params[1], sequence, bool(params[0] & 1), reader.take(size, "chunk"), whole_size)
 
     def body(self) -> bytes:
-        """Return what follows the header."""
+        """Return the body of the message."""
         reserved = b"" if self.version >= Version.V1_4 else bytes(2)
         whole = b"" if self.whole_size is None else u32(self.whole_size)
         number = _CHUNK_NUMBER.write(self.sequence, self.version)
@@ -696,7 +696,7 @@ class ErrorCode(IntEnum):
 
 @message(0x7F)
 class Error(Message):
-    """ERROR."""
+    """The ERROR message."""
 
     code: Param1
     data: Param2 = 0

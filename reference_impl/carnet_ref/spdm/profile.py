@@ -1,4 +1,4 @@
-"""What an end insists on: versions, capabilities and algorithms; a peer with less is refused, never obliged.
+"""The versions, capabilities and algorithms that an end requires; a peer that offers less is refused.
 
 Source: NVIDIA open-gpu-kernel-modules 595.45.04, spdm.c and spdm_gh100.c (82-86): SPDM 1.1 or 1.2, ECDSA P-384,
 SHA-384, ECDHE secp384r1, AES-256-GCM, one ECDHE session, no PSK session, no measurement summary in the key exchange.
@@ -67,7 +67,7 @@ _OFFERED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What an end speaks: the versions it accepts, and nothing but one suite of algorithms.
+    """The versions that an end accepts, its capabilities, and its only suite of algorithms.
 
     ``abilities`` is what it is able to do besides: to answer a challenge, and to take messages in pieces. It takes
     ``transfer`` bytes at once, and ``message`` in pieces.
@@ -103,14 +103,14 @@ class Profile:
         return messages.GetCapabilities(version, 0, flags, *self._sizes(version))
 
     def capabilities(self, version: Version, *, mutual: bool = False) -> messages.Capabilities:
-        """Return what a responder says of itself; ``mutual``: it insists on knowing its requester."""
+        """Return the capabilities of a responder; with ``mutual`` it requires mutual authentication."""
         flags = _SESSION | _MEASURING | self._pieces(version) | self.abilities & Capability.CHAL
         return messages.Capabilities(version, 0, flags | (_MUTUAL if mutual else 0), *self._sizes(version))
 
     def check_capabilities(
         self, found: messages.GetCapabilities | messages.Capabilities, *, mutual: bool = False, challenge: bool = False
     ) -> Sizes:
-        """Check what the peer is able to do, and return what it takes.
+        """Check the peer's capabilities, and return its size limits for messages.
 
         Raises:
             DowngradeError: something needed is missing; ``mutual`` and ``challenge`` say what is needed besides.
@@ -131,11 +131,11 @@ class Profile:
         return Sizes(pieces, found.transfer_size, found.message_size, self.message)
 
     def negotiate(self, version: Version) -> messages.NegotiateAlgorithms:
-        """Return what a requester offers: one suite."""
+        """Return the requester's offer of algorithms: one suite."""
         return messages.NegotiateAlgorithms(version, _OFFERED, _DMTF, self._opaque_format(version), _P384, _SHA384)
 
     def answer(self, offered: messages.NegotiateAlgorithms, *, mutual: bool = False) -> messages.Algorithms:
-        """Return what a responder chooses: its suite; ``mutual``: with an algorithm of the requester's.
+        """Return the responder's choice of algorithms; with ``mutual`` it includes one for the requester's key.
 
         Raises DowngradeError if the requester does not offer it.
         """

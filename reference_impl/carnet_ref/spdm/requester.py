@@ -1,4 +1,4 @@
-"""The requester: the end that finds out who the device is, opens the session, and decides whether to trust it.
+"""The requester: it identifies the device, opens the session, and decides whether to trust the device.
 
 Source: DMTF DSP0274 1.3.2, "SPDM messages" in the order of a session by key exchange, "Session-based mutual
 authentication" and "Transcript hash calculation rules"; DSP0277 1.2.0.
@@ -43,14 +43,14 @@ from carnet_ref.spdm.transfer import RequesterTransfer, portion_of
 
 @dataclass(frozen=True, slots=True)
 class RequesterIdentity:
-    """Who the requester is: its certificates, root first, and the key of the last. It has one, in slot 0."""
+    """The requester's certificates, root first, and the key of the last one; it is in slot 0."""
 
     certificates: tuple[x509.Certificate, ...]
     key: rsa.RSAPrivateKey = field(repr=False)
 
     @property
     def chain(self) -> bytes:
-        """The chain as SPDM carries it."""
+        """The certificate chain in SPDM's format."""
         return encode_chain(self.certificates)
 
     @property
@@ -61,7 +61,7 @@ class RequesterIdentity:
 
 @dataclass(frozen=True, slots=True)
 class RequesterConfig:
-    """What a requester is given: whom it trusts, where randomness comes from, its profile and the device's slot.
+    """The settings of a requester: trust anchors, randomness, profile, and the device's slot.
 
     ``challenge``: the device has to prove that it has its key before anything else. ``session``: a session is opened
     at once; without it, the requester waits to be told. ``summary``: which measurements the device has to sum up.
@@ -79,7 +79,7 @@ class RequesterConfig:
 
 
 def measure(version: Version, nonce: bytes, slot: int) -> messages.GetMeasurements:
-    """Return the request for a signed report of everything. Raises SpdmError if the nonce has another size."""
+    """Return the request for a signed report of all measurements. Raises SpdmError if the nonce has another size."""
     if len(nonce) != RANDOM_BYTES:
         raise errors.SpdmError(f"a measurement nonce of {len(nonce)} bytes, not {RANDOM_BYTES}")
     context = bytes(CONTEXT_BYTES) if version >= Version.V1_3 else b""
@@ -111,12 +111,12 @@ class _InSession(machine.SecuredState):
 
 @dataclass(frozen=True, slots=True)
 class Established(_InSession):
-    """The session is open and nothing was asked."""
+    """State: The session is open and nothing was asked."""
 
     awaits: ClassVar[str] = "a call"
 
     def call(self, event: machine.SessionEvent) -> machine.SessionStep:
-        """Ask for a report, update keys, send, or end."""
+        """Ask for a report, update keys, send application data, or end the session."""
         version = self.layout.version
         match event:
             case machine.Measure(nonce):
@@ -138,7 +138,7 @@ class Established(_InSession):
         return state.after_sending(), effects
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Refuse: nothing was asked."""
+        """Refuse the message: no request is pending."""
         raise errors.UnexpectedMessageError(self.awaits, type(message).__name__)
 
 
@@ -159,12 +159,12 @@ class _AwaitAnswer(_InSession):
 
 @dataclass(frozen=True, slots=True)
 class AwaitMeasurements(_AwaitAnswer):
-    """GET_MEASUREMENTS was sent."""
+    """State: GET_MEASUREMENTS was sent."""
 
     awaits: ClassVar[str] = "MEASUREMENTS"
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Hand out the report, marked with the session it came in."""
+        """Check the report, and return it with its session."""
         request = self.request
         assert isinstance(request, messages.GetMeasurements)
         check_measurements(machine.expect(messages.Measurements, message), request)
@@ -176,19 +176,19 @@ class AwaitMeasurements(_AwaitAnswer):
 
 @dataclass(frozen=True, slots=True)
 class AwaitHeartbeatAck(_AwaitAnswer):
-    """HEARTBEAT was sent."""
+    """State: HEARTBEAT was sent."""
 
     awaits: ClassVar[str] = "HEARTBEAT_ACK"
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """The peer is alive."""
+        """Accept: the peer is alive."""
         machine.expect(messages.HeartbeatAck, message)
         return self.answered()
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitKeyUpdateAck(_AwaitAnswer):
-    """KEY_UPDATE was sent; if it was for both directions, it is acknowledged under the responder's next key.
+    """State: KEY_UPDATE was sent; if it was for both directions, it is acknowledged under the responder's next key.
 
     Then what the responder's application sent before it saw the request still comes under ``before``.
     """
@@ -235,14 +235,14 @@ class AwaitKeyUpdateAck(_AwaitAnswer):
 
 @dataclass(frozen=True, slots=True)
 class AwaitNewKeyAck(_AwaitAnswer):
-    """The requester's next key was used."""
+    """State: The requester's next key was used."""
 
     awaits: ClassVar[str] = "KEY_UPDATE_ACK for the new key"
     carries_applications: ClassVar[bool] = False
     """Between keys nothing but the update is carried."""
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """The update is over."""
+        """Complete the key update."""
         _check_update(machine.expect(messages.KeyUpdateAck, message), self.request)
         return self.answered(machine.KeysUpdated())
 
@@ -258,12 +258,12 @@ def _check_update(found: messages.KeyUpdateAck, request: Message) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AwaitEndSessionAck(_AwaitAnswer):
-    """END_SESSION was sent."""
+    """State: END_SESSION was sent."""
 
     awaits: ClassVar[str] = "END_SESSION_ACK"
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """The session is over."""
+        """Close the session."""
         machine.expect(messages.EndSessionAck, message)
         return machine.Ended(), (machine.Closed(None),)
 
@@ -277,7 +277,7 @@ _MOST_REQUESTS: Final = 256
 
 
 def key_exchange(state: machine.MessageState, config: RequesterConfig, vca: bytes, chain: Chain) -> machine.SessionStep:
-    """Send KEY_EXCHANGE."""
+    """Return the state and effect of sending KEY_EXCHANGE."""
     draw, version = config.random, state.layout.version
     share, session = P384Share(draw), int.from_bytes(draw(2), "little")
     request = messages.KeyExchange(
@@ -299,7 +299,7 @@ def key_exchange(state: machine.MessageState, config: RequesterConfig, vca: byte
 
 @dataclass(frozen=True, slots=True)
 class AwaitKeyExchangeRsp(machine.MessageState):
-    """KEY_EXCHANGE was sent."""
+    """State: KEY_EXCHANGE was sent."""
 
     awaits: ClassVar[str] = "KEY_EXCHANGE_RSP"
 
@@ -311,7 +311,7 @@ class AwaitKeyExchangeRsp(machine.MessageState):
     requester_id: int
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Check the device's signature and verify data over all that was said; finish, or say who this end is."""
+        """Check the device's signature and verify data over the transcript; then finish, or authenticate this end."""
         response = machine.expect(messages.KeyExchangeRsp, message)
         signed = self.transcript + raw[: -HASH_BYTES - SIGNATURE_BYTES]
         key = self.chain.device_key()
@@ -399,7 +399,7 @@ class _Finishing(machine.SecuredState):
 
 @dataclass(frozen=True, slots=True)
 class AwaitEncapsulatedRequest(_Finishing):
-    """GET_ENCAPSULATED_REQUEST was sent."""
+    """State: GET_ENCAPSULATED_REQUEST was sent."""
 
     awaits: ClassVar[str] = "ENCAPSULATED_REQUEST"
 
@@ -411,7 +411,7 @@ class AwaitEncapsulatedRequest(_Finishing):
 
 @dataclass(frozen=True, slots=True)
 class AwaitEncapsulatedAck(_Finishing):
-    """DELIVER_ENCAPSULATED_RESPONSE was sent: the response to the request of that number."""
+    """State: DELIVER_ENCAPSULATED_RESPONSE was sent: the response to the request of that number."""
 
     awaits: ClassVar[str] = "ENCAPSULATED_RESPONSE_ACK"
 
@@ -463,7 +463,7 @@ class AwaitEncapsulatedAck(_Finishing):
 
 @dataclass(frozen=True, slots=True)
 class AwaitFinishRsp(_Finishing):
-    """FINISH was sent, inside the session."""
+    """State: FINISH was sent, inside the session."""
 
     awaits: ClassVar[str] = "FINISH_RSP"
 
@@ -504,17 +504,17 @@ class _Handshake(machine.MessageState):
 
 @dataclass(frozen=True, slots=True)
 class AwaitBegin(_Handshake):
-    """Nothing was said."""
+    """State: Nothing was said."""
 
     awaits: ClassVar[str] = "Begin"
 
     @classmethod
     def first(cls, config: RequesterConfig) -> AwaitBegin:
-        """Return the state that a requester begins in."""
+        """Return the initial state of a requester."""
         return cls(Layout(), RequesterTransfer(), config, b"")
 
     def call(self, event: machine.SessionEvent) -> machine.SessionStep:
-        """Begin by asking for versions."""
+        """Begin with GET_VERSION."""
         if not isinstance(event, machine.Begin):
             raise errors.UnexpectedMessageError(self.awaits, type(event).__name__)
         return machine.next_state(AwaitVersion, self).ask(messages.GetVersion(Version.V1_0))
@@ -526,12 +526,12 @@ class AwaitBegin(_Handshake):
 
 @dataclass(frozen=True, slots=True)
 class AwaitVersion(_Handshake):
-    """GET_VERSION was sent."""
+    """State: GET_VERSION was sent."""
 
     awaits: ClassVar[str] = "VERSION"
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Choose the newest version of both."""
+        """Choose the newest version that both ends have."""
         profile, mutual = self.config.profile, self.config.identity is not None
         version = profile.choose(machine.expect(messages.VersionList, message))
         transfer = self.transfer.agreed(version)
@@ -543,12 +543,12 @@ class AwaitVersion(_Handshake):
 
 @dataclass(frozen=True, slots=True)
 class AwaitCapabilities(_Handshake):
-    """GET_CAPABILITIES was sent."""
+    """State: GET_CAPABILITIES was sent."""
 
     awaits: ClassVar[str] = "CAPABILITIES"
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Check what the device is able to do, and offer one suite."""
+        """Check the device's capabilities, and offer one suite of algorithms."""
         profile, version = self.config.profile, self.layout.version
         sizes = profile.check_capabilities(
             machine.expect(messages.Capabilities, message),
@@ -562,12 +562,12 @@ class AwaitCapabilities(_Handshake):
 
 @dataclass(frozen=True, slots=True)
 class AwaitAlgorithms(_Handshake):
-    """NEGOTIATE_ALGORITHMS was sent."""
+    """State: NEGOTIATE_ALGORITHMS was sent."""
 
     awaits: ClassVar[str] = "ALGORITHMS"
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Check that it is the suite; what was said up to here is signed later."""
+        """Check that the device chose that suite; the negotiation is signed later."""
         self.config.profile.check_algorithms(
             machine.expect(messages.Algorithms, message), mutual=self.config.identity is not None
         )
@@ -590,12 +590,12 @@ class _Identifying(_Handshake):
 
 @dataclass(frozen=True, slots=True)
 class AwaitDigests(_Identifying):
-    """GET_DIGESTS was sent."""
+    """State: GET_DIGESTS was sent."""
 
     awaits: ClassVar[str] = "DIGESTS"
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Remember the digest of the slot's chain and ask for the chain."""
+        """Store the digest of the slot's chain, and request the chain."""
         digests, slot, version = machine.expect(messages.Digests, message), self.config.slot, self.layout.version
         if version >= Version.V1_3 and digests.slots & ~digests.supported:
             raise errors.UntrustedChainError(
@@ -610,7 +610,7 @@ class AwaitDigests(_Identifying):
 
 @dataclass(frozen=True, slots=True)
 class AwaitCertificate(_Identifying):
-    """GET_CERTIFICATE was sent, and ``portions`` came so far."""
+    """State: GET_CERTIFICATE was sent, and ``portions`` came so far."""
 
     awaits: ClassVar[str] = "CERTIFICATE"
 
@@ -619,7 +619,7 @@ class AwaitCertificate(_Identifying):
     portions: bytes = b""
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Collect the chain; whole, it has to be trusted."""
+        """Collect the chain, and check that it is trusted once it is complete."""
         part = machine.expect(messages.Certificate, message)
         chain = self.portions + part.portion
         if part.slot != self.config.slot or not 0 < len(part.portion) <= _PORTION:
@@ -646,7 +646,7 @@ class AwaitCertificate(_Identifying):
 
 @dataclass(frozen=True, slots=True)
 class AwaitChallengeAuth(_Identifying):
-    """CHALLENGE was sent."""
+    """State: CHALLENGE was sent."""
 
     awaits: ClassVar[str] = "CHALLENGE_AUTH"
 
@@ -655,7 +655,7 @@ class AwaitChallengeAuth(_Identifying):
     context: bytes = b""
 
     def challenge(self) -> machine.SessionStep:
-        """Ask the device to prove that it has the key of its certificate, and agrees on all that was said."""
+        """Send CHALLENGE: the device has to sign the transcript with its certified key."""
         version, draw = self.layout.version, self.config.random
         context = draw(CONTEXT_BYTES) if version >= Version.V1_3 else b""
         request = messages.Challenge(version, self.config.slot, self.config.summary, draw(RANDOM_BYTES), context)
@@ -663,7 +663,7 @@ class AwaitChallengeAuth(_Identifying):
         return replace(self, context=context, layout=layout).look(request)
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Check what the device says of itself, and its signature."""
+        """Check the device's answer and its signature."""
         proof = machine.expect(messages.ChallengeAuth, message)
         if proof.slot & messages.MUTUAL_REQUESTED:
             raise errors.UnexpectedMessageError("no request for mutual authentication", f"{proof.slot:#04x}")
@@ -683,7 +683,7 @@ class AwaitChallengeAuth(_Identifying):
 
 
 def identified(state: AwaitOpenSession, found: machine.Identified) -> machine.SessionStep:
-    """Go on to the session, unless the requester was told to wait."""
+    """Continue to the session, unless the requester is configured to wait."""
     if not state.config.session:
         return state, (found,)
     after, effects = state.call(machine.OpenSession())
@@ -692,14 +692,14 @@ def identified(state: AwaitOpenSession, found: machine.Identified) -> machine.Se
 
 @dataclass(frozen=True, slots=True)
 class AwaitOpenSession(_Handshake):
-    """The device's certificates are trusted."""
+    """State: The device's certificates are trusted."""
 
     awaits: ClassVar[str] = "OpenSession or Measure"
 
     chain: Chain
 
     def call(self, event: machine.SessionEvent) -> machine.SessionStep:
-        """Open a session, or ask for a report outside of any."""
+        """Open a session, or ask for a report outside a session."""
         match event:
             case machine.OpenSession():
                 return key_exchange(self, self.config, self.vca, self.chain)
@@ -710,13 +710,13 @@ class AwaitOpenSession(_Handshake):
                 raise errors.UnexpectedMessageError(self.awaits, type(event).__name__)
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Refuse: nothing was asked."""
+        """Refuse the message: no request is pending."""
         raise errors.UnexpectedMessageError(self.awaits, type(message).__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitReport(_Handshake):
-    """GET_MEASUREMENTS was sent, outside of a session."""
+    """State: GET_MEASUREMENTS was sent, outside of a session."""
 
     awaits: ClassVar[str] = "MEASUREMENTS, signed"
 
@@ -724,7 +724,7 @@ class AwaitReport(_Handshake):
     request: messages.GetMeasurements
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Check who signed the report; nothing else binds it to the device."""
+        """Check the signature of the report; nothing else binds it to the device."""
         check_measurements(machine.expect(messages.Measurements, message), self.request)
         before = self.vca if self.layout.version >= Version.V1_2 else b""
         report = DeviceReport(

@@ -1,4 +1,4 @@
-"""The responder: the device's end, which says what it is able to do, shows who it is, and is measured.
+"""The responder: the device's end, which states its capabilities, proves its identity, and is measured.
 
 Source: DMTF DSP0274 1.3.2, "SPDM messages" in the order of a session by key exchange, "Session-based mutual
 authentication" and "Transcript hash calculation rules"; DSP0277 1.2.0.
@@ -45,7 +45,7 @@ from carnet_ref.wire import MalformedError
 
 @dataclass(frozen=True, slots=True)
 class MutualAuthentication:
-    """That a responder insists on knowing its requester, how it asks, and whom it trusts.
+    """The responder's requirements on its requester: how it asks for the identity, and which roots it trusts.
 
     ``provisioned``: the requester's chain in SPDM's form, where it is known beforehand.
     """
@@ -59,7 +59,7 @@ class MutualAuthentication:
             raise ValueError("a chain is provisioned if, and only if, it is not asked for")
 
     def check(self, chain: bytes) -> Chain:
-        """Return the requester's chain.
+        """Return the requester's chain, parsed and trusted.
 
         Raises:
             UntrustedChainError: it is not trusted, or its key is none for signatures of a requester.
@@ -73,7 +73,7 @@ class MutualAuthentication:
 
 @dataclass(frozen=True, slots=True)
 class ResponderConfig:
-    """What a responder is given: its certificates, root first, the key of the last, and what measures the device.
+    """The settings of a responder: its certificates, root first, the key of the last one, and its measurements.
 
     ``mutual`` says that its requesters have to prove who they are.
     """
@@ -87,12 +87,12 @@ class ResponderConfig:
 
     @property
     def chain(self) -> bytes:
-        """The chain as SPDM carries it."""
+        """The certificate chain in SPDM's format."""
         return encode_chain(self.certificates)
 
 
 def code_of(error: Exception) -> messages.ErrorCode:
-    """Return how ERROR names an error."""
+    """Return the error code of the ERROR message for an exception."""
     match error:
         case DowngradeError():
             return messages.ErrorCode.VERSION_MISMATCH
@@ -107,12 +107,12 @@ def code_of(error: Exception) -> messages.ErrorCode:
 
 
 class RequestHandling:
-    """Takes a request, and answers it later or with an ERROR where that is all that happens."""
+    """Mixin for states that take requests; it defers them or answers with ERROR where no more is needed."""
 
     __slots__ = ()
 
     def take(self: machine.MessageState, raw: bytes) -> machine.SessionStep:  # type: ignore[misc]  # a mixin of states
-        """Take a whole request of the peer."""
+        """Handle a whole request of the peer."""
         assert isinstance(self.transfer, ResponderTransfer)
         try:
             return machine.MessageState.take(self, raw)
@@ -124,20 +124,20 @@ class RequestHandling:
 
 @dataclass(frozen=True, slots=True)
 class ClearState(RequestHandling, machine.MessageState):
-    """A state of the responder before the session."""
+    """Base class of the responder's states before the session."""
 
     awaits: ClassVar[str] = ""
 
     config: ResponderConfig
 
     def refusal(self, error: Exception) -> tuple[machine.SessionEffect, ...]:
-        """Tell the peer in the clear what kind of error it was; there is no session to say it in."""
+        """Return an unprotected ERROR for the peer; there is no session yet."""
         return self.wrapped(messages.Error(self.layout.version, code_of(error)).encode())[1]
 
 
 @dataclass(frozen=True, slots=True)
 class ResponderSecured(RequestHandling, machine.SecuredState):
-    """A state of the responder inside the session.
+    """Base class of the responder's states inside the session.
 
     What does not authenticate is not answered, because it has no known sender. What does, and is refused, is answered
     inside the session with an ERROR, and then the session is over.
@@ -149,7 +149,7 @@ class ResponderSecured(RequestHandling, machine.SecuredState):
     vca: bytes
 
     def opened(self, raw: bytes) -> machine.SessionStep:
-        """Take a request whose record authenticated."""
+        """Handle a request from an authenticated record."""
         try:
             return machine.SecuredState.opened(self, raw)
         except machine.REFUSALS as error:
@@ -159,7 +159,7 @@ class ResponderSecured(RequestHandling, machine.SecuredState):
 
 @dataclass(frozen=True, slots=True)
 class AwaitRequest(ResponderSecured):
-    """The session is open and nothing is under way; ``measured`` is what was measured and not signed yet."""
+    """State: The session is open and nothing is under way; ``measured`` is what was measured and not signed yet."""
 
     awaits: ClassVar[str] = "GET_MEASUREMENTS, HEARTBEAT, KEY_UPDATE or END_SESSION"
 
@@ -194,14 +194,14 @@ class AwaitRequest(ResponderSecured):
 
 @dataclass(frozen=True, slots=True)
 class AwaitNewKey(ResponderSecured):
-    """Keys were updated; the requester has to use its next one."""
+    """State: Keys were updated; the requester has to use its next one."""
 
     awaits: ClassVar[str] = "KEY_UPDATE that verifies the new key"
     carries_applications: ClassVar[bool] = False
     """Between keys nothing but the update is carried."""
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Acknowledge; the update is over."""
+        """Acknowledge the requester's next key, which completes the update."""
         request = machine.expect(messages.KeyUpdate, message)
         if request.operation is not messages.UpdateOperation.VERIFY_NEW_KEY:
             raise UnexpectedMessageError(self.awaits, f"one of {request.operation.name}")
@@ -218,14 +218,14 @@ _LAST_REQUEST: Final = 0xFF
 
 
 def summary_kind(asked: int) -> messages.Summary:
-    """Return which measurements a request wants to have summed up. Raises MalformedError if there is no such kind."""
+    """Return the kind of measurement summary that a request asks for. Raises MalformedError if it does not exist."""
     if asked not in set(messages.Summary):
         raise MalformedError("measurement summary", "none, rooted or all", f"{asked:#04x}")
     return messages.Summary(asked)
 
 
 def key_exchange(state: ClearState, vca: bytes, request: messages.KeyExchange, raw: bytes) -> machine.SessionStep:
-    """Answer KEY_EXCHANGE, signed.
+    """Answer KEY_EXCHANGE with a signed response.
 
     Raises:
         MalformedError: it is of another slot than 0.
@@ -290,14 +290,14 @@ def _after_exchange(
 
 @dataclass(frozen=True, slots=True)
 class AwaitCollection(ClearState):
-    """KEY_EXCHANGE_RSP goes out, in the clear; if it does in pieces, they are awaited before anything else."""
+    """State: KEY_EXCHANGE_RSP goes out, in the clear; if it does in pieces, they are awaited before anything else."""
 
     awaits: ClassVar[str] = "CHUNK_GET"
 
     then: _Handshake
 
     def crossed(self, crossing: TransferStep[RequesterTransfer | ResponderTransfer]) -> machine.SessionStep:
-        """Go on inside the session once the last piece is out."""
+        """Continue inside the session once the last chunk has been fetched."""
         _, effects = ClearState.crossed(self, crossing)
         if crossing.transfer.outgoing is None:
             return replace(self.then, transfer=crossing.transfer), effects
@@ -330,7 +330,7 @@ class _Handshake(ResponderSecured):
 
 @dataclass(frozen=True, slots=True)
 class AwaitGetEncapsulatedRequest(_Handshake):
-    """KEY_EXCHANGE_RSP was sent, and asked who the requester is."""
+    """State: KEY_EXCHANGE_RSP was sent, and asked who the requester is."""
 
     awaits: ClassVar[str] = "GET_ENCAPSULATED_REQUEST"
 
@@ -363,12 +363,12 @@ class _AwaitEncapsulated(_Handshake):
 
 @dataclass(frozen=True, slots=True)
 class AwaitDigests(_AwaitEncapsulated):
-    """The requester's digests were asked for."""
+    """State: The requester's digests were asked for."""
 
     awaits: ClassVar[str] = "DIGESTS, encapsulated"
 
     def response(self, response: Message) -> machine.SessionStep:
-        """Remember the digest of the chain in slot 0 and ask for the chain."""
+        """Store the digest of the chain in slot 0, and request the chain."""
         digests = machine.expect(messages.Digests, response)
         if not digests.slots & 1:
             raise UntrustedChainError("the requester has no certificate in slot 0")
@@ -378,7 +378,7 @@ class AwaitDigests(_AwaitEncapsulated):
 
 @dataclass(frozen=True, slots=True)
 class AwaitCertificate(_AwaitEncapsulated):
-    """The requester's chain was asked for, and ``portions`` came so far."""
+    """State: The requester's chain was asked for, and ``portions`` came so far."""
 
     awaits: ClassVar[str] = "CERTIFICATE, encapsulated"
 
@@ -386,7 +386,7 @@ class AwaitCertificate(_AwaitEncapsulated):
     portions: bytes = b""
 
     def response(self, response: Message) -> machine.SessionStep:
-        """Collect the chain; whole, it has to be trusted."""
+        """Collect the chain, and check that it is trusted once it is complete."""
         part = machine.expect(messages.Certificate, response)
         chain = self.portions + part.portion
         if part.slot or not 0 < len(part.portion) <= _PORTION:
@@ -408,12 +408,12 @@ class AwaitCertificate(_AwaitEncapsulated):
 
 @dataclass(frozen=True, slots=True)
 class AwaitFinish(_Handshake):
-    """Nothing is missing but FINISH, which the requester signs if it was asked who it is."""
+    """State: Nothing is missing but FINISH, which the requester signs if it was asked who it is."""
 
     awaits: ClassVar[str] = "FINISH"
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Check that the requester agrees on all that was said, and open the session."""
+        """Check that the requester has the same transcript, and open the session."""
         finish, transcript = machine.expect(messages.Finish, message), self.transcript
         if bool(finish.signature) is not (self.requester is not None):
             wanted, found = ("FINISH without a signature", "one with a signature")
@@ -459,17 +459,17 @@ class _Negotiating(ClearState):
 
 @dataclass(frozen=True, slots=True)
 class AwaitGetVersion(_Negotiating):
-    """Nothing was said."""
+    """State: Nothing was said."""
 
     awaits: ClassVar[str] = "GET_VERSION"
 
     @classmethod
     def first(cls, config: ResponderConfig) -> AwaitGetVersion:
-        """Return the state that a responder begins in."""
+        """Return the initial state of a responder."""
         return cls(Layout(), ResponderTransfer(), config, b"")
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Say which versions there are."""
+        """Answer with the supported versions."""
         machine.expect(messages.GetVersion, message)
         versions = self.config.profile.version_list().encode()
         return machine.next_state(AwaitGetCapabilities, self, vca=raw + versions).say(versions)
@@ -477,19 +477,19 @@ class AwaitGetVersion(_Negotiating):
 
 @dataclass(frozen=True, slots=True)
 class AwaitGetCapabilities(_Negotiating):
-    """VERSION was sent; this request's version is the one that the requester chose."""
+    """State: VERSION was sent; this request's version is the one that the requester chose."""
 
     awaits: ClassVar[str] = "GET_CAPABILITIES"
 
     def take(self, raw: bytes) -> machine.SessionStep:
-        """Read the request in the version that it chooses, if the profile has it."""
+        """Read the request in the version that it chooses, if the profile has that version."""
         state = self
         if raw[1:2] == bytes([messages.GetCapabilities.CODE]):
             state = replace(self, layout=Layout(self.config.profile.check_version(raw[0])))
         return ClearState.take(state, raw)
 
     def message(self, message: Message, raw: bytes) -> machine.SessionStep:
-        """Check the requester's abilities."""
+        """Check the requester's capabilities."""
         profile, version, mutual = self.config.profile, self.layout.version, self.config.mutual is not None
         sizes = profile.check_capabilities(machine.expect(messages.GetCapabilities, message), mutual=mutual)
         response = profile.capabilities(version, mutual=mutual).encode()
@@ -500,7 +500,7 @@ class AwaitGetCapabilities(_Negotiating):
 
 @dataclass(frozen=True, slots=True)
 class AwaitNegotiateAlgorithms(_Negotiating):
-    """CAPABILITIES was sent."""
+    """State: CAPABILITIES was sent."""
 
     awaits: ClassVar[str] = "NEGOTIATE_ALGORITHMS"
 
@@ -513,7 +513,7 @@ class AwaitNegotiateAlgorithms(_Negotiating):
 
 @dataclass(frozen=True, slots=True)
 class AwaitKeyExchange(_Negotiating):
-    """Algorithms are agreed; the requester may look at the device before it opens the session.
+    """State: Algorithms are agreed; the requester may look at the device before it opens the session.
 
     ``shown`` is what was said of certificates, which a challenge is about; ``measured`` is what was measured and not
     signed yet. Asking for anything else begins the first anew, and so does the second.

@@ -1,4 +1,4 @@
-"""Secured messages: the keys of a session, its records on the wire, and the version of both that the ends agree on.
+"""Secured messages: the key schedule of a session, its records, and the negotiation of their version.
 
 Source: DMTF DSP0274 1.3.2, sections "Key schedule" and "General opaque data"; DSP0277 1.2.0 (secured messages, their
 keys and IVs, "Secured Message opaque data format") and DSP0276 1.2.0 (their binding to MCTP, with a sequence number of
@@ -21,20 +21,20 @@ _ONES: Final = b"\xff" * primitives.SHA384_BYTES
 
 
 def bin_concat(version: Version, size: int, label: str, context: bytes = b"") -> bytes:
-    """Return the info of an expansion: the size, the versioned label, and what it is bound to."""
+    """Return the ``info`` of an HKDF expansion (BinConcat): the size, the versioned label, and the context."""
     return size.to_bytes(2, "little") + f"spdm{version.label} {label}".encode("ascii") + context
 
 
 def expand(
     version: Version, secret: bytes, label: str, context: bytes = b"", size: int = primitives.SHA384_BYTES
 ) -> bytes:
-    """Return what ``label`` names under ``secret``."""
+    """Return ``size`` bytes derived from ``secret`` by HKDF-Expand with ``label`` and ``context``."""
     return primitives.hkdf_expand_sha384(secret, bin_concat(version, size, label, context), size)
 
 
 @dataclass(frozen=True, slots=True)
 class DirectionSecret:
-    """The secret of one direction in one phase, with the record key and IV that come from it."""
+    """The secret of one direction in one phase, from which the record key and IV are derived."""
 
     version: Version
     secret: bytes = field(repr=False)
@@ -46,7 +46,7 @@ class DirectionSecret:
 
     @property
     def iv(self) -> bytes:
-        """The IV that sequence numbers are added to."""
+        """The base IV, with which sequence numbers are combined."""
         return expand(self.version, self.secret, "iv", size=primitives.NONCE_BYTES)
 
     @property
@@ -55,15 +55,15 @@ class DirectionSecret:
         return expand(self.version, self.secret, "finished")
 
     def verify_data(self, transcript_hash: bytes) -> bytes:
-        """Return what proves knowledge of this secret and agreement on the transcript."""
+        """Return the HMAC over the transcript hash, which proves knowledge of this secret."""
         return primitives.hmac_sha384(self.finished_key, transcript_hash)
 
     def check_verify_data(self, transcript_hash: bytes, found: bytes, what: str) -> None:
-        """Check the peer's verify data. Raises AuthenticationError if it is another."""
+        """Check the peer's verify data; ``what`` names it in errors. Raises AuthenticationError if it differs."""
         primitives.verify_hmac_sha384(self.finished_key, transcript_hash, found, what)
 
     def updated(self) -> DirectionSecret:
-        """Return the secret after a KEY_UPDATE; nothing fresh enters."""
+        """Return the secret after a KEY_UPDATE; no fresh entropy is added."""
         return DirectionSecret(self.version, expand(self.version, self.secret, "traffic upd"))
 
 
@@ -78,7 +78,7 @@ class HandshakeSecrets:
 
     @classmethod
     def derive(cls, version: Version, shared: bytes, th1: bytes, *, psk: bool = False) -> HandshakeSecrets:
-        """Derive them from the shared secret (ECDHE, or a PSK) and the transcript hash TH1."""
+        """Derive the secrets from the shared secret (ECDHE, or a PSK) and the transcript hash TH1."""
         salt = _ONES if psk and version >= Version.V1_3 else _ZEROS
         handshake = primitives.hmac_sha384(salt, shared)
         return cls(
@@ -93,7 +93,7 @@ class HandshakeSecrets:
         return primitives.hmac_sha384(expand(self.version, self.handshake, "derived"), _ZEROS)
 
     def session(self, th2: bytes) -> SessionSecrets:
-        """Return the secrets of the session, which the transcript hash TH2 is bound to."""
+        """Return the secrets of the session, bound to the transcript hash TH2."""
         master = self.master()
         return SessionSecrets(
             DirectionSecret(self.version, expand(self.version, master, "req app data", th2)),
@@ -104,7 +104,7 @@ class HandshakeSecrets:
 
 @dataclass(frozen=True, slots=True)
 class SessionSecrets:
-    """The secrets after FINISH_RSP; ``export`` is handed out once."""
+    """The secrets after FINISH_RSP; ``export`` is handed out only once."""
 
     request: DirectionSecret
     response: DirectionSecret
@@ -122,14 +122,14 @@ MAX_PAYLOAD: Final = 0xFFFF - primitives.TAG_BYTES - 3
 
 @dataclass(frozen=True, slots=True)
 class SecuredRecord:
-    """A record as it is on the wire."""
+    """A record in its wire format."""
 
     session: int
     sequence: int
     sealed: bytes
 
     def associated(self) -> bytes:
-        """Return the header that is authenticated with it."""
+        """Return the header, the associated data of the record's encryption."""
         header = self.session.to_bytes(4, "little") + self.sequence.to_bytes(2, "little")
         return header + len(self.sealed).to_bytes(2, "little")
 
@@ -150,7 +150,7 @@ class SecuredRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordKeys:
-    """One direction of a session: its secret and the sequence number that comes next.
+    """One direction of a session: its secret and the next sequence number.
 
     Values do not change: sealing or opening returns the direction after the record.
     """
@@ -160,7 +160,7 @@ class RecordKeys:
     sequence: int = 0
 
     def seal(self, kind: int, payload: bytes, padding: bytes = b"") -> tuple[RecordKeys, bytes]:
-        """Return the direction after it, and the record of a message of type ``kind``.
+        """Return the direction after the record, and the record of a message of type ``kind``.
 
         Raises RecordError if the payload is too long; SequenceError if the direction has no sequence number left.
         """
@@ -173,7 +173,7 @@ class RecordKeys:
         return after, replace(header, sealed=sealed).encode()
 
     def open(self, record: SecuredRecord) -> tuple[RecordKeys, int, bytes]:
-        """Return the direction after it, and the type and payload of the record that has to come next.
+        """Return the direction after ``record``, and the type and payload of its message.
 
         Raises:
             SequenceError: it is another record of the direction: replayed, reordered, or one before it was lost.
@@ -193,7 +193,7 @@ class RecordKeys:
         return after, kind, payload
 
     def updated(self) -> RecordKeys:
-        """Return the direction after a KEY_UPDATE: the next secret, and sequence numbers from zero."""
+        """Return the direction after a KEY_UPDATE: the next secret, with sequence numbers from zero."""
         return RecordKeys(self.session, self.secret.updated())
 
     def _counted(self) -> RecordKeys:
@@ -223,13 +223,13 @@ _DMTF: Final = b"FTMD"
 
 
 def offered_versions(version: Version) -> bytes:
-    """Return a requester's opaque data."""
+    """Return the requester's opaque data: the supported versions of secured messages."""
     listed = b"".join(map(u16, SECURED_VERSIONS))
     return _element(version, bytes([1, _SUPPORT, len(SECURED_VERSIONS)]) + listed)
 
 
 def selected_version(version: Version, offered: bytes) -> bytes:
-    """Return a responder's opaque data, which answers a requester's.
+    """Return the responder's opaque data: the version that it selects of those ``offered``.
 
     Raises MalformedError if the requester's is none; DowngradeError if it offers no version that Carnet speaks.
     """
@@ -243,9 +243,9 @@ def selected_version(version: Version, offered: bytes) -> bytes:
 
 
 def check_selected(version: Version, selected: bytes) -> None:
-    """Check a responder's opaque data.
+    """Check the version of secured messages that the responder's opaque data selects.
 
-    Raises MalformedError if it is none; DowngradeError if it selects a version that was not offered.
+    Raises MalformedError if the data is malformed; DowngradeError if it selects a version that was not offered.
     """
     reader = Reader(_data(version, selected, _SELECTION), "secured message selection")
     choice = reader.number(2, "version")

@@ -1,4 +1,4 @@
-"""Certificate chains, signatures, and what a session that was opened proves.
+"""Certificate chains, signatures, and tokens for sessions and reports that the state machines established.
 
 Sessions and reports are tokens that only the state machines of this package make. What a requester hands on as evidence
 from inside its session is a `SessionReport`, so that a report from outside cannot be taken for one by mistake.
@@ -43,14 +43,14 @@ def encode_chain(certificates: tuple[x509.Certificate, ...]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A chain that was read; nothing is said of whether it is trusted."""
+    """A parsed certificate chain, which need not be trusted."""
 
     certificates: tuple[x509.Certificate, ...]
     digest: bytes
 
     @classmethod
     def parse(cls, data: bytes) -> Chain:
-        """Read a chain in SPDM's form. Raises MalformedError if it is none, or its root is not the one it names."""
+        """Read a chain in SPDM's form. Raises MalformedError if the data is malformed or names another root."""
         reader = Reader(data, "certificate chain")
         if (size := reader.number(2, "size")) != len(data):
             raise MalformedError("certificate chain", f"a size of {len(data)}", str(size), 0)
@@ -92,7 +92,7 @@ _CONTEXT_BYTES: Final = 36
 
 
 class Purpose(Enum):
-    """What a signature is for, in the words that enter it."""
+    """The purpose of a signature, as the text that is signed with it."""
 
     CHALLENGE_AUTH = "responder-challenge_auth signing"
     MEASUREMENTS = "responder-measurements signing"
@@ -101,7 +101,7 @@ class Purpose(Enum):
 
 
 def signed_bytes(version: Version, purpose: Purpose, transcript: bytes) -> bytes:
-    """Return the bytes that are signed."""
+    """Return the bytes that a signature over a transcript covers."""
     if version < Version.V1_2:
         return transcript
     prefix = f"dmtf-spdm-v{version.label}.*".encode("ascii") * 4
@@ -169,7 +169,7 @@ class GpuSession:
 
     @property
     def label(self) -> str:
-        """A name of the session that both ends know."""
+        """A name of the session that is equal at both ends."""
         return self.transcript[:8].hex()
 
     @property
@@ -201,7 +201,7 @@ class _Report:
     def check_signature(self, version: Version, responder: Chain) -> None:
         """Check that the device whose chain it is signed the report.
 
-        Raises AuthenticationError if it did not; UntrustedChainError if its key is on another curve than devices have.
+        Raises AuthenticationError if the signature is not valid; UntrustedChainError if the key is on another curve.
         """
         signed, signature = self.response[:-SIGNATURE_BYTES], self.response[-SIGNATURE_BYTES:]
         transcript = self.before + self.request + signed
@@ -247,7 +247,7 @@ LONGEST_RUN: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class MeasurementRequest:
-    """A GET_MEASUREMENTS, and what a signature over its response covers before it.
+    """A GET_MEASUREMENTS, with what a signature of its response covers besides.
 
     ``before`` is what was negotiated (from 1.2 on) and the unsigned measurements since the last signature.
     """
@@ -262,15 +262,15 @@ class MeasurementRequest:
         return bool(self.message.attributes & messages.SIGNATURE_REQUESTED)
 
     def signature(self, key: ec.EllipticCurvePrivateKey, unsigned: bytes) -> bytes:
-        """Return the device's signature over a response that has none yet."""
+        """Return the device's signature over a response without one."""
         return sign(key, self.message.version, Purpose.MEASUREMENTS, self.before + self.raw + unsigned)
 
 
 class Reporter(Protocol):
-    """What measures the device, and signs what it measured."""
+    """The interface of a device's measurements, signed by the device."""
 
     def report(self, asked: MeasurementRequest) -> bytes:
-        """Return the bytes of the MEASUREMENTS that answer a request, signed if that was asked.
+        """Return the MEASUREMENTS message for a request, signed if the request asks for that.
 
         Raises RequestRefusedError if there is no such measurement; PutOffError if it takes time.
         """
@@ -286,7 +286,7 @@ class Reporter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One measurement, as DMTF lays it out: its number, what it is of, and its value."""
+    """One measurement in DMTF's format: its index, its type and its value."""
 
     index: int
     kind: int
@@ -294,7 +294,7 @@ class Block:
 
     @property
     def rooted(self) -> bool:
-        """Whether it is of code that cannot change, in which everything else is rooted."""
+        """Whether it measures immutable code, the root of all other measurements."""
         return self.kind & _TYPE_MASK == _IMMUTABLE_ROM
 
     def encode(self) -> bytes:
@@ -312,7 +312,7 @@ def summary_of(blocks: tuple[Block, ...], kind: messages.Summary) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class BlockReporter:
-    """Measures a device as ``blocks`` say, with ``opaque`` data beside them, and signs with the device's key."""
+    """Reports the measurements ``blocks`` with ``opaque`` data, and signs with the device's key."""
 
     key: ec.EllipticCurvePrivateKey = field(repr=False)
     blocks: Callable[[], tuple[Block, ...]]
@@ -320,7 +320,7 @@ class BlockReporter:
     opaque: bytes = b""
 
     def report(self, asked: MeasurementRequest) -> bytes:
-        """Return the count, one block, or all of them."""
+        """Return a response with the number of blocks, with one block, or with all."""
         message, blocks = asked.message, self.blocks()
         total = len(blocks) if message.operation == messages.COUNT_MEASUREMENTS else 0
         chosen = self._chosen(message.operation, blocks)
@@ -351,14 +351,14 @@ class BlockReporter:
 
 @dataclass(frozen=True, slots=True)
 class UnsignedMeasurements:
-    """The unsigned measurements since the last signature, in one session or outside of any."""
+    """The measurements since the last signature, in one session or outside."""
 
     messages: bytes = b""
 
     def answer(
         self, reporter: Reporter, vca: bytes, request: GetMeasurements, raw: bytes
     ) -> tuple[UnsignedMeasurements, bytes]:
-        """Return what is unsigned after a request, and the response to it.
+        """Return the state after a request, and the response to it.
 
         Raises:
             RequestRefusedError: it is of another slot than 0, of no measurement, or one too many without a signature.

@@ -1,4 +1,4 @@
-"""How a message crosses to the peer: at once, in pieces, or later; and what an end puts up with meanwhile.
+"""The transfer of messages: whole, in chunks, or deferred, and the limits on all of these.
 
 What is in pieces or put off is not part of any transcript: the states see whole messages, and each once.
 
@@ -27,7 +27,7 @@ _Piece = TypeVar("_Piece", messages.ChunkSend, messages.ChunkResponse)
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message that goes out in pieces of at most ``transfer`` bytes each."""
+    """A message that is sent in chunks of at most ``transfer`` bytes each."""
 
     data: bytes
     handle: int
@@ -37,11 +37,11 @@ class Outgoing:
 
     @property
     def finished(self) -> bool:
-        """Whether all of it went out."""
+        """Whether all chunks were sent."""
         return self.sent == len(self.data)
 
     def piece(self, kind: type[_Piece], version: Version) -> tuple[Outgoing, _Piece]:
-        """Return what is left after the next piece, and the piece.
+        """Return the state after the next chunk, and the chunk. Raises TransferError if chunk numbers run out.
 
         Raises TransferError if there are more pieces than numbers.
         """
@@ -57,7 +57,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A message that comes in pieces, and is ``most`` bytes long at most."""
+    """A message that arrives in chunks, of at most ``most`` bytes in all."""
 
     handle: int
     most: int
@@ -67,11 +67,11 @@ class Incoming:
 
     @property
     def finished(self) -> bool:
-        """Whether all of it came."""
+        """Whether all chunks arrived."""
         return bool(self.sequence) and len(self.data) == self.whole
 
     def add(self, piece: messages.ChunkSend | messages.ChunkResponse) -> Incoming:
-        """Return what came with the next piece.
+        """Return the state after the next chunk.
 
         Raises:
             TransferError: it is another piece than the next, too small, too long, or of a message that is too long.
@@ -119,7 +119,7 @@ _Transfer_co = TypeVar("_Transfer_co", covariant=True)
 
 
 class TransferStep(NamedTuple, Generic[_Transfer_co]):
-    """What came of a message: how things stand, what to send, and the message if it is whole."""
+    """The result of a transfer step: the next state, the bytes to send, and the message if it is complete."""
 
     transfer: _Transfer_co
     send: bytes | None = None
@@ -132,7 +132,7 @@ class TransferStep(NamedTuple, Generic[_Transfer_co]):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What the ends take: ``transfer`` at once and ``message`` in pieces (bytes), if the peer is able to do so."""
+    """The peer's limits in bytes: ``transfer`` for one piece and ``message`` in chunks, if it supports them."""
 
     pieces: bool = False
     peer_transfer: int | None = None
@@ -141,11 +141,11 @@ class Sizes:
 
     @property
     def longest(self) -> int | None:
-        """The longest message that the peer takes; nothing before 1.2, where ends do not say."""
+        """The longest message that the peer accepts; None before version 1.2, which has no such field."""
         return self.peer_message if self.pieces else self.peer_transfer
 
     def fits(self, message: bytes) -> bool:
-        """Whether a message goes at once. Raises TransferError if the peer takes it in no way."""
+        """Whether a message can be sent in one piece. Raises TransferError if the peer accepts it in no way."""
         if self.peer_transfer is None or len(message) <= self.peer_transfer:
             return True
         if self.longest is None or len(message) > self.longest:
@@ -186,7 +186,7 @@ def _insist_plain(data: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RequesterTransfer(_Transfer):
-    """The requester's part: the request that is under way, and how often it was put off."""
+    """The requester's transfer state: the pending request, and how often it was deferred."""
 
     request: bytes = b""
     tries: int = 0
@@ -203,7 +203,7 @@ class RequesterTransfer(_Transfer):
         return TransferStep(moved, piece.encode(), after=after)
 
     def take(self, data: bytes) -> TransferStep[RequesterTransfer]:
-        """Take what the responder sent.
+        """Handle bytes from the responder.
 
         Raises:
             TransferError: its pieces do not fit, or it puts this end off once too often.
@@ -297,7 +297,7 @@ class ResponderTransfer(_Transfer):
     deferrals: int = 0
 
     def take(self, data: bytes) -> TransferStep[ResponderTransfer]:
-        """Take what the requester sent.
+        """Handle bytes from the requester.
 
         Raises:
             TransferError: its pieces do not fit.
@@ -338,11 +338,11 @@ class ResponderTransfer(_Transfer):
         return TransferStep(replace(self, outgoing=None if moved.finished else moved), piece.encode())
 
     def put(self, response: bytes) -> TransferStep[ResponderTransfer]:
-        """Send the response to the request that was taken last. Raises TransferError if it is too long for the peer."""
+        """Send the response to the last request. Raises TransferError if it is too long for the peer."""
         return replace(self, deferrals=0)._answer(response)
 
     def put_off(self, request: bytes, why: PutOffError) -> TransferStep[ResponderTransfer]:
-        """Say that a request is answered later. Raises TransferError if it was put off too often."""
+        """Defer the answer to a request. Raises TransferError if it was deferred too often."""
         if self.deferrals == MOST_TRIES or request[_CODE_AT] in _NEVER_LATE:
             raise TransferError(f"{why}, for request {request[_CODE_AT]:#04x}, {self.deferrals} times") from why
         counted = replace(self, deferrals=self.deferrals + 1)
@@ -380,7 +380,7 @@ _CARRIER_BYTES: Final = 8
 def portion_of(
     chain: bytes, request: messages.GetCertificate, sizes: Sizes, *, carried: bool = False
 ) -> messages.Certificate:
-    """Return the portion that was asked for, or as much of it as the peer takes.
+    """Return the requested portion of a chain, or as much of it as fits into the peer's limits.
 
     Raises MalformedError if there is no such portion.
     """

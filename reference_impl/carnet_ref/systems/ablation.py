@@ -1,4 +1,4 @@
-"""What the ablations of all systems share: parties and checks of a design that lacks some defences.
+"""Helpers for ablations: parties and checks of a design that lacks some defences.
 
 An ablation depends on the design that it weakens, and no shipped code on an ablation.
 """
@@ -28,7 +28,7 @@ def without(secure: type[Part], alternatives: Mapping[str, type], off: Collectio
 
 
 def leaving_out(secure: type[Part], *steps: str) -> type[Part]:
-    """Return the kind of ``secure`` whose methods of these names do nothing, and return nothing."""
+    """Return a subclass of ``secure`` in which the methods named ``steps`` do nothing and return None."""
 
     def nothing(*_: object) -> None:
         pass
@@ -43,5 +43,5 @@ class ChecksWithout(Checks):
     off: frozenset[str]
 
     def insist_on(self, defence: str) -> bool:
-        """Whether the defence is there."""
+        """Whether the design has the defence."""
         return defence not in self.off

@@ -1,13 +1,13 @@
-"""What a party insists on."""
+"""The checks that a party makes, as an argument that an ablation can replace."""
 
 from __future__ import annotations
 
 
 class Checks:
-    """The checks of a party, which it takes as an argument: it insists on every defence."""
+    """The checks of a party: the secure ones, with every defence."""
 
     def insist_on(self, defence: str) -> bool:
-        """Whether what the defence asks for has to hold."""
+        """Whether the party has to check what the defence demands: always."""
         del defence
         return True
 

@@ -1,4 +1,4 @@
-"""Devices that a vendor certified, and what the key exchanges and ciphers of several systems have in common."""
+"""Certified devices, and helpers for the key exchanges and ciphers of several systems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST_COUNTER = (2).to_bytes(4, "big")
 
 @contextmanager
 def refused_as(kind: type[Exception], *errors: type[Exception]) -> Iterator[None]:
-    """Raise any of these errors as one of a system's own, which says the same."""
+    """Convert any of ``errors`` into an error of class ``kind`` with the same message."""
     try:
         yield
     except errors as error:
@@ -28,12 +28,12 @@ def refused_as(kind: type[Exception], *errors: type[Exception]) -> Iterator[None
 
 
 def new_identity() -> ec.EllipticCurvePrivateKey:
-    """Return a key for a device, or for a vendor."""
+    """Return a new P-384 key for a device or a vendor."""
     return ec.generate_private_key(ec.SECP384R1())
 
 
 def point(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the public half of a key, as an uncompressed point."""
+    """Return the public key as an uncompressed point."""
     return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
 
 
@@ -48,24 +48,24 @@ def verify_under(point: bytes, signature: bytes, signed: bytes, what: str) -> No
 
 
 def derived_keys(secret: bytes, salt: bytes, label: bytes, count: int) -> list[bytes]:
-    """Return so many keys that hang on an agreed secret."""
+    """Return ``count`` keys derived from an agreed secret."""
     drawn = hkdf_sha384(secret, salt, label, count * KEY_BYTES)
     return [drawn[at : at + KEY_BYTES] for at in range(0, len(drawn), KEY_BYTES)]
 
 
 def decrypt_unverified(key: bytes, nonce: bytes, ciphertext: bytes) -> bytes:
-    """Decrypt what AES-GCM encrypted, without its tag: nothing is verified, and anybody may have made it."""
+    """Decrypt AES-GCM ciphertext without checking a tag; anybody may have made it."""
     decryptor = Cipher(AES(key), CTR(nonce + _FIRST_COUNTER)).decryptor()
     return decryptor.update(ciphertext) + decryptor.finalize()
 
 
 def decrypt_message_unverified(key: bytes, message: bytes) -> bytes:
-    """Decrypt an IV and what AES-GCM encrypted under it, and look at the tag behind it never."""
+    """Decrypt an IV followed by AES-GCM ciphertext and tag, without checking the tag."""
     return decrypt_unverified(key, message[:NONCE_BYTES], message[NONCE_BYTES:-TAG_BYTES])
 
 
 def exclusive_or(left: bytes, right: bytes, *, strict: bool = False) -> bytes:
-    """Return the bytes of both, XOR, as far as the shorter one goes.
+    """Return the bitwise XOR of both, as long as the shorter one.
 
     Raises:
         ValueError: they differ in length, and ``strict`` asks for the same.

@@ -1,4 +1,4 @@
-"""Replay: an abstract attack is carried out step by step on a system, and the claim that it breaks is looked at."""
+"""The replay of abstract attacks on a system, step by step, with an audit of the broken claim."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Env = Mapping[str, str]
 
 @dataclass(frozen=True)
 class InWorld(Generic[W]):
-    """What can be done or seen in a world, as methods that have the names of actions or claims."""
+    """Base class for collections of methods, named after actions or claims, that act on a world or observe it."""
 
     world: W
 
 
 def by_name(kind: type[InWorld[W]], *, hyphens: bool = False) -> dict[str, Callable[..., Any]]:
-    """Return the public methods of a class as functions of a world, by the names that a specification has for them."""
+    """Return the public methods of a class as functions of a world, by the specification's names for them."""
 
     def in_world(method: Callable[..., Any]) -> Callable[..., Any]:
         return lambda world, *args: method(kind(world), *args)
@@ -42,7 +42,7 @@ def number_in(name: str) -> int:
 def taking(
     steps: Mapping[str, Callable[..., object]], unseen: Collection[str] = ()
 ) -> Callable[[Any, TraceStep, Sequence[TraceStep]], None]:
-    """Return what takes a step by its action; of the ``unseen`` ones nothing is to be done."""
+    """Return a function that takes a step by its action; for actions in ``unseen`` it does nothing."""
 
     def take(world: Any, step: TraceStep, ahead: Sequence[TraceStep]) -> None:
         del ahead
@@ -71,7 +71,7 @@ class Attack:
 
 @dataclass(frozen=True, slots=True)
 class Replay(Generic[W]):
-    """How attacks on a system are carried out.
+    """The replay of attacks on one system.
 
     Attributes:
         family: the protocol, whose variants say which defences they lack.
@@ -97,7 +97,7 @@ class Replay(Generic[W]):
         return {**attacked, "defended": defended}
 
     def carried_out(self, world: W, attack: Attack) -> dict[str, Any]:
-        """Take the steps in a world, and return what shows that the claim is violated, or where it was stopped."""
+        """Take the steps in a world; return the evidence that the claim is violated, or where it stopped."""
         refusals: tuple[type[Exception], ...] = (*self.refusals, CryptoError, LookupError)
         for index, step in enumerate(attack.steps):
             try:
@@ -110,11 +110,11 @@ class Replay(Generic[W]):
         return {"reproduced": bool(found), "recovered": found, "stopped": None}
 
     def defended(self, attack: Attack) -> str:
-        """Return the variant that the attack is tried against with every defence on."""
+        """Return the variant in which the attack is tried with every defence on."""
         return attack.variant
 
     def missing(self, world: W, index: int, step: TraceStep) -> tuple[int, TraceStep]:
-        """Return the place of the step that stopped an attack, given the one that could not be taken."""
+        """Return the step that is to blame for a stop at ``step``, with its position; by default that step."""
         del world
         return index, step
 

@@ -1,1 +1,1 @@
-"""Carrying frames: in one process, or between processes over loopback TCP."""
+"""The transport of frames: within one process, or between processes over loopback TCP."""

@@ -1,4 +1,4 @@
-"""What roles exchange: frames, which the platform carries, and the events and effects of a state machine.
+"""The interface of roles: frames, which the platform carries, and the events and effects of a state machine.
 
 On a stream, a frame has its length before it.
 """
@@ -18,7 +18,7 @@ PLATFORM = "platform"
 
 
 class FrameKind(Enum):
-    """Which path a frame takes, as far as the platform can tell."""
+    """The path of a frame, as far as the platform can tell."""
 
     SESSION = 1
     """Between the device and its owner: the session's set-up, and what is sealed in it."""
@@ -46,7 +46,7 @@ class FrameKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One message on its way; ``clock`` is the sender's logical clock."""
+    """A message in transit; ``clock`` is the sender's Lamport clock."""
 
     source: str
     target: str
@@ -57,14 +57,14 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time passed; ``now`` is in seconds of a clock that never goes back."""
+    """Event: time has passed; ``now`` is in seconds of a monotonic clock."""
 
     now: float
 
 
 @dataclass(frozen=True, slots=True)
 class Proceed:
-    """The role asked to go on without waiting for anybody; as an effect: the request."""
+    """As an effect, the request to continue without waiting; as an event, its fulfilment."""
 
 
 RoleEvent = Frame | Tick | Proceed
@@ -72,7 +72,7 @@ RoleEvent = Frame | Tick | Proceed
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Put a frame on the wire."""
+    """Effect: send a frame."""
 
     target: str
     kind: FrameKind
@@ -81,7 +81,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Record a step in the words of the specification, after the checks made for it.
+    """Effect: record a step in the specification's vocabulary, with the checks made for it.
 
     ``sent`` are digests of the messages that it sends, for a party that says that they came from here. ``at`` has the
     instants that the step reads or sets, by the names that the specification's timed layer has for them.
@@ -95,14 +95,14 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Record checks that no step was made of: they failed, or nothing was to be done."""
+    """Effect: record checks that belong to no step, because they failed or nothing was to be done."""
 
     checks: tuple[TraceCheck, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Persist:
-    """Write to the journal, durably, before any later effect."""
+    """Effect: write to the journal, durably, before any later effect."""
 
     kind: str
     payload: bytes
@@ -110,21 +110,21 @@ class Persist:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Tell the user what happened, in one line."""
+    """Effect: tell the user in one line what happened."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The role is done; ``failure`` says why it gave up, if it did."""
+    """Effect: the role is done; ``failure`` is the reason if it gave up."""
 
     failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Transformed:
-    """Data was transformed, which an exclave may attest: the task, its epoch, its code, what it read and what it gave.
+    """Effect: data was transformed, which an exclave may attest: task, epoch, code, inputs and outputs.
 
     ``code`` is a SHA-384; ``reads`` and ``gives`` have a name and a SHA-384 each.
     """
@@ -140,7 +140,7 @@ RoleEffect = Send | Note | Checked | Persist | Remark | Ended | Proceed | Transf
 
 
 class ProtocolError(Exception):
-    """A peer did not do what the protocol says; the party that sees it stops."""
+    """A peer violated the protocol; the party that detects it stops."""
 
 
 LARGEST_FRAME: Final = 1 << 24
@@ -149,14 +149,14 @@ _LENGTH: Final = 4
 
 
 def encode_frame(frame: Frame) -> bytes:
-    """Return the bytes of a frame, with their length before them."""
+    """Return the encoded frame, preceded by its length."""
     names = frame.source.encode("utf-8"), frame.target.encode("utf-8")
     body = join(*names, bytes([frame.kind.value]), number(frame.clock), frame.body)
     return len(body).to_bytes(_LENGTH, "little") + body
 
 
 def parse_frame(data: bytes) -> Frame:
-    """Return the frame that ``data`` encodes, without the length. Raises MalformedError if it encodes none."""
+    """Return the frame in ``data``, which has no length prefix. Raises MalformedError if it is malformed."""
     source, target, kind, clock, body = split(data, "frame", "source", "target", "kind", "clock", "body")
     known = {bytes([each.value]): each for each in FrameKind}
     if kind not in known:
@@ -166,7 +166,7 @@ def parse_frame(data: bytes) -> Frame:
 
 
 async def read_frame(reader: asyncio.StreamReader, largest: int = LARGEST_FRAME) -> Frame | None:
-    """Return the next frame, or ``None`` at the end of the stream.
+    """Return the next frame of a stream, or None at its end.
 
     Raises MalformedError if what comes is no frame, or too long.
     """
@@ -178,7 +178,7 @@ async def read_frame(reader: asyncio.StreamReader, largest: int = LARGEST_FRAME)
 
 
 async def receive_message(connection: socket.socket, largest: int) -> bytes:
-    """Return the next message of a greeting, reading no byte beyond it.
+    """Return the next message of a greeting, without reading beyond it.
 
     Raises MalformedError if it is too long; ConnectionError if the connection ends before it does.
     """

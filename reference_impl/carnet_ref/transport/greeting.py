@@ -1,4 +1,4 @@
-"""Accepting connections: what connects is unknown until it has greeted, and gets little until then.
+"""Mutual authentication of new connections, with tight limits until it succeeds.
 
 In a greeting, platform and party show each other that they know the party's key.
 
@@ -47,12 +47,12 @@ Receive = Callable[[], Awaitable[bytes]]
 
 
 def key_of_party(token: bytes, name: str) -> bytes:
-    """Return the key by which the platform of the run with this token knows a party, and no other party does."""
+    """Return the key shared by the platform and one party, derived from the run's token."""
     return hmac_sha384(token, join(b"carnet party", name.encode("utf-8")))
 
 
 async def introduce(name: str, key: bytes, random: Random, send: Send, receive: Receive) -> None:
-    """Greet as a party.
+    """Authenticate as a party.
 
     Raises:
         AuthenticationError: what listens does not know this party's key.
@@ -67,7 +67,7 @@ async def introduce(name: str, key: bytes, random: Random, send: Send, receive: 
 
 
 async def welcome(keys: Mapping[str, bytes], random: Random, send: Send, receive: Receive) -> str:
-    """Greet as the platform, and return the name of the party that is there.
+    """Authenticate as the platform, and return the name of the party.
 
     Raises:
         AuthenticationError: it does not know the key of the party that it says it is.
@@ -84,7 +84,7 @@ async def welcome(keys: Mapping[str, bytes], random: Random, send: Send, receive
 
 
 def parse_introduction(data: bytes) -> tuple[str, bytes]:
-    """Return the name and the nonce that a party begins with. Raises MalformedError if there are none."""
+    """Return the name and the nonce in a party's first message. Raises MalformedError if it is malformed."""
     name, nonce = split(data, _INTRODUCTION, "name", "nonce")
     return to_text(name, _INTRODUCTION, "name"), nonce
 
@@ -106,7 +106,7 @@ OnGreeted = Callable[[str, socket.socket], Awaitable[None]]
 
 @dataclass(slots=True)
 class Acceptor:
-    """Accepts connections and lets parties in, each of which is known by its key in ``keys``.
+    """Accepts connections, and admits the parties with keys in ``keys``.
 
     A connection that has greeted is ``come``'s, to close as well.
     """
@@ -120,7 +120,7 @@ class Acceptor:
     _turned_away: int = 0
 
     async def keep(self, listening: socket.socket) -> None:
-        """Accept connections for ever, one at a time, so that a greeting that has begun goes on between two of them."""
+        """Accept connections for ever, one at a time, while greetings continue in between."""
         loop = asyncio.get_running_loop()
         loop.add_reader(listening, self._accept, listening)
         try:
@@ -131,7 +131,7 @@ class Acceptor:
                 task.cancel()
 
     def turn_away(self, why: str) -> None:
-        """Say that a connection was turned away: the first, second, fourth, eighth and so on."""
+        """Report a rejected connection, but only the first, second, fourth, eighth and so on."""
         self._turned_away += 1
         if self._turned_away & (self._turned_away - 1) == 0:
             so_far = f" ({self._turned_away:,} so far)" if self._turned_away > 1 else ""
@@ -178,7 +178,7 @@ class Acceptor:
 
 
 def over(connection: socket.socket) -> tuple[Send, Receive]:
-    """Return how the messages of a greeting are sent and received over a connection, without any buffer."""
+    """Return functions that send and receive the messages of a greeting over a connection, unbuffered."""
 
     async def send(message: bytes) -> None:
         await send_message(connection, message)

@@ -1,4 +1,4 @@
-"""Roles that take events, what makes them by name, and nodes: a role with its recorder and its journal."""
+"""Roles, factories of roles, and nodes, each of which is a role with its recorder and journal."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from carnet_spec.trace import TraceCheck
 
 
 class Role(Protocol):
-    """A state machine that reads and writes nothing itself."""
+    """A state machine without input or output of its own."""
 
     def handle(self, event: RoleEvent) -> tuple[object, list[RoleEffect]]:
-        """Take an event, and return the new state and what is to be done."""
+        """Return the new state and the effects of an event."""
 
 
 class Party(Role, Protocol):
-    """A role that begins by itself, and has something to say in the end."""
+    """A role that starts by itself, and has an outcome."""
 
     def begin(self, now: float) -> list[RoleEffect]:
-        """Return what is to be done first."""
+        """Return the first effects."""
 
     def outcome(self) -> Mapping[str, Any]:
-        """Return what the role says when it is done, as JSON values."""
+        """Return the role's outcome as JSON values."""
 
 
 @runtime_checkable
 class ReportsOutcome(Protocol):
-    """A device that has something to say in the end."""
+    """A device with an outcome."""
 
     def outcome(self) -> Mapping[str, Any]:
-        """Return what it says, as JSON values."""
+        """Return the outcome as JSON values."""
 
 
 class RoleFactory(Protocol):
-    """Makes the roles of a run: the same ones in every process that is given the same settings.
+    """Makes the roles of a run; equal settings give equal roles in every process.
 
     ``maker`` names, as ``module:name``, what makes such a factory of its ``settings``. ``leader`` is the party whose
     end is the end of the run; it owns the ``device``, which is plugged into the platform.
@@ -59,15 +59,15 @@ class RoleFactory(Protocol):
 
     @property
     def maker(self) -> str:
-        """What makes this factory of its settings."""
+        """The function that makes this factory from its settings, as ``module:name``."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What the factory is made of, as JSON values."""
+        """The settings of the factory, as JSON values."""
 
     @property
     def leader(self) -> str:
-        """The name of the party that leads the run."""
+        """The name of the party whose end is the end of the run."""
 
     @property
     def device(self) -> str:
@@ -75,7 +75,7 @@ class RoleFactory(Protocol):
 
     @property
     def design(self) -> str:
-        """The digest of the design, which every party's log begins with."""
+        """The digest of the design, the first entry of every party's log."""
 
     @property
     def parties(self) -> tuple[str, ...]:
@@ -83,38 +83,38 @@ class RoleFactory(Protocol):
 
     @property
     def largest_frame(self) -> int:
-        """Bytes of a frame at most."""
+        """The largest size of a frame in bytes."""
 
     def device_role(self, random: Random) -> Role:
-        """Return the device, just switched on."""
+        """Return the device just after power-on."""
 
     def party(self, name: str, journal: Journal, random: Random) -> Party:
-        """Return a party that goes on from what its journal says.
+        """Return a party that continues from its journal.
 
         Raises MalformedError if the journal says something that no such party wrote.
         """
 
     def journal_owner(self, name: str) -> bytes:
-        """Return what a party's journal is bound to."""
+        """Return the context that a party's journal is bound to."""
 
 
 class Store(Protocol):
-    """Where what is persisted goes."""
+    """The interface of durable storage."""
 
     def append(self, kind: str, payload: bytes) -> None:
-        """Write durably, before returning."""
+        """Write an entry durably before returning."""
 
 
 class NoStore:
-    """Keeps nothing: for a role that has no journal."""
+    """The store of a role without a journal, which discards everything."""
 
     def append(self, kind: str, payload: bytes) -> None:
-        """Forget it."""
+        """Discard the entry."""
 
 
 @dataclass(slots=True)
 class Node:
-    """Feeds a role and carries out what it asks for, in the order it asks.
+    """Runs a role: delivers events, and carries out effects in order.
 
     ``remark`` gets every line for people, and ``attest`` every transformation of data, with the name of the node.
     """
@@ -129,14 +129,14 @@ class Node:
     proceeds: bool = False
 
     def deliver(self, event: RoleEvent) -> list[Frame]:
-        """Give an event to the role and return the frames it sends."""
+        """Deliver an event to the role, and return the frames that it sends."""
         if isinstance(event, Frame):
             self.recorder.witness(event.clock)
         _, effects = self.role.handle(event)
         return self.perform(effects)
 
     def perform(self, effects: list[RoleEffect]) -> list[Frame]:
-        """Carry out effects; what is persisted is on disk before anything after it happens."""
+        """Carry out effects in order, each durably before the next, and return the frames to send."""
         frames: list[Frame] = []
         for effect in effects:
             match effect:
@@ -164,7 +164,7 @@ class Node:
             self.recorder.record(check, self.name)
 
     def proceed(self) -> list[Frame]:
-        """Let the role go on, if it asked to."""
+        """Let the role continue, if it requested to."""
         if not self.proceeds:
             return []
         self.proceeds = False

@@ -1,4 +1,4 @@
-"""The platform: hypervisor, MUX, bus and network in one. Every byte passes it; only availability rests on it.
+"""The untrusted platform: hypervisor, MUX, bus and network; every byte passes it.
 
 This one does as it is asked: it routes the device, carries frames, resets on request, and sees everything. Its process
 relays every frame between the parties that connect, and has the device.
@@ -41,7 +41,7 @@ _SESSION: Final = frozenset({FrameKind.SESSION, FrameKind.REPORT, FrameKind.FAUL
 
 
 class DeviceLocation(IntEnum):
-    """Where the device is: new to its owner, lent, or back."""
+    """The location of the device: new at its owner, lent, or returned."""
 
     SETUP = 0
     AWAY = 1
@@ -50,7 +50,7 @@ class DeviceLocation(IntEnum):
 
 @dataclass(slots=True)
 class TrafficPhase:
-    """What crossed while the device was in one place, in bytes: ciphertext, tags, and what stands beside them.
+    """The bytes to and from the device while it was in one place, overhead included.
 
     Attributes:
         where: where it was.
@@ -68,20 +68,20 @@ class TrafficPhase:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The total number of bytes."""
         return self.link + self.session
 
 
 @dataclass(slots=True)
 class DeviceTraffic:
-    """The stretches of a run so far, the present one last."""
+    """The phases of a run so far, the present one last."""
 
     owner: str
     device: str
     stretches: list[TrafficPhase] = field(default_factory=lambda: [TrafficPhase(DeviceLocation.SETUP)])
 
     def note(self, frame: Frame) -> None:
-        """Take notice of a frame that the platform carries."""
+        """Count a frame that the platform carries."""
         present = self.stretches[-1]
         size = len(frame.body)
         if frame.kind is FrameKind.RESET:
@@ -105,7 +105,7 @@ class DeviceTraffic:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a platform carried: messages and bytes between all parties, and what of it crossed to the device.
+    """The traffic of a platform: messages and bytes between all parties, and the phases of the device.
 
     ``told`` is what the device said in the end, if anything.
     """
@@ -136,17 +136,17 @@ class BytesMoved:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The total number of bytes."""
         return self.setup + self.save + sum(self.per_handoff)
 
     def to_json(self) -> dict[str, object]:
-        """Return it as JSON values."""
+        """Return the counts as JSON values."""
         parts = {"setup": self.setup, "save": self.save, "per_handoff": list(self.per_handoff)}
         return {"total": self.total, **parts, "session": self.session}
 
 
 def bytes_moved(stretches: Iterable[TrafficPhase], saved: frozenset[int]) -> BytesMoved:
-    """Sum up what crossed; ``saved`` are the journeys after which the model came home, by the clocks of their grants.
+    """Return the sums over phases; ``saved`` are the journeys after which the model came home, by their grants' clocks.
 
     The platform cannot tell a model from a loss. The model is what the device sent last in such a hand-off.
     """
@@ -172,7 +172,7 @@ _STRETCH: Final = struct.Struct("<QQQQQ")
 
 
 class TrafficCounts:
-    """How many messages and bytes were carried, how far the logical clock came, and what crossed to the device.
+    """A file with the counts of messages and bytes, the logical clock, and the phases of the device.
 
     The first three are in a file of one fixed size; what crossed is in another, which gets a record for each stretch.
     """
@@ -200,7 +200,7 @@ class TrafficCounts:
         os.close(self._crossed)
 
     def note(self, messages: int, octets: int, clock: int, stretches: Sequence[TrafficPhase] = ()) -> None:
-        """Take down the numbers as they are now, and the last of the stretches since this process began.
+        """Store the present counts, and the phases since this process started.
 
         Raises TraceFileError if they cannot be written.
         """
@@ -226,7 +226,7 @@ _TO_THE_DEVICE = frozenset({FrameKind.H2D, FrameKind.WORK})
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of a frame: what is delivered instead of it, and the step that the platform took, if it took one."""
+    """The result of a frame's arrival: the frames to deliver, and the platform's step, if any."""
 
     frames: tuple[Frame, ...] = ()
     step: TraceStep | None = None
@@ -234,7 +234,7 @@ class Delivery:
 
 @dataclass(slots=True)
 class Platform:
-    """Carries frames between the parties, and sees them all.
+    """Carries and observes all frames between the parties.
 
     ``owner`` is the party that may have the ``device`` routed and reset; the device is at ``mux``, at first the owner.
     ``messages`` and ``octets`` count what it saw, and ``crossings`` what reached the device or left it. ``keep`` is
@@ -255,7 +255,7 @@ class Platform:
         self.crossings = DeviceTraffic(self.owner, self.device)
 
     def carry(self, frame: Frame) -> Delivery:
-        """Return what is delivered when ``frame`` arrives at the platform: nothing, from whom it cannot come."""
+        """Return the frames to deliver when ``frame`` arrives; none if its sender cannot have sent it."""
         self.see(frame)
         if not self._can_come(frame):
             return Delivery()
@@ -270,7 +270,7 @@ class Platform:
         return Delivery((frame,))
 
     def see(self, frame: Frame) -> None:
-        """Take notice of a frame."""
+        """Count a frame."""
         self.messages += 1
         self.octets += len(frame.body)
         if self._can_come(frame):
@@ -279,7 +279,7 @@ class Platform:
             self.keep(frame)
 
     def route(self, agent: str) -> Delivery:
-        """Wire the device to the agent's VM."""
+        """Connect the device to the agent's VM."""
         if agent == self.mux:
             return Delivery()
         self.mux = agent
@@ -326,7 +326,7 @@ def listen(port: int) -> socket.socket:
 
 @dataclass(slots=True)
 class Relay:
-    """Parties by name, as they connect.
+    """The platform's process: parties by name, as they connect.
 
     Each is known by its key in ``keys``, and sends no frame of more than ``largest`` bytes. No claim rests on the
     greeting, for the platform is not trusted: it keeps the runs on one machine apart, and keeps out what is in none.
@@ -347,7 +347,7 @@ class Relay:
         self._acceptor = Acceptor(self.keys, self.random, self.remark, self._serve)
 
     async def serve(self, listening: socket.socket) -> None:
-        """Let parties in, and carry their frames, for ever."""
+        """Admit parties and carry their frames, for ever."""
         await self._acceptor.keep(listening)
 
     async def _serve(self, name: str, connection: socket.socket) -> None:

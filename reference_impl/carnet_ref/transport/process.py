@@ -1,4 +1,4 @@
-"""One process of a run: reads what it is to be on standard input, is it until it is done, and says what came of it.
+"""The main program of one process of a run: a party, or the platform with the device.
 
 A party is one role, connected to the platform, started again from its journal as often as need be. The parent keeps
 standard input open; when it closes, the process ends. The platform first writes down what the device says in the end.
@@ -39,7 +39,7 @@ Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass(frozen=True, slots=True)
 class ConnectionConfig:
-    """How a party reaches its platform: the port, the party's key, and the largest frame that it takes."""
+    """A party's connection to its platform: the port, the party's key, and the largest frame."""
 
     port: int
     key: bytes
@@ -48,7 +48,7 @@ class ConnectionConfig:
 
 
 async def run_party(node: Node, first: Iterable[Frame], config: ConnectionConfig) -> Ended:
-    """Connect to the platform, and go on until the role is done; a connection that is lost is made again, soon."""
+    """Connect to the platform and run until the role is done; a lost connection is made again."""
     pending = list(first)
     lost = False
     while node.ended is None:
@@ -139,7 +139,7 @@ TOLD: Final = "told.json"
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a process is told to be.
+    """What a process has to do, read from standard input.
 
     ``maker`` and ``settings`` are those of the roles. ``folder`` takes the trace, and what the platform counts;
     ``journal`` and ``key`` are those of a party. ``token`` is the key of a party's greeting; the platform's is the
@@ -156,13 +156,13 @@ class Assignment:
     token: str = field(default="", repr=False)
 
     def roles(self) -> RoleFactory:
-        """Return what makes the roles of the run."""
+        """Return the factory of the run's roles."""
         made: RoleFactory = pkgutil.resolve_name(self.maker)(self.settings)
         return made
 
 
 def main() -> None:
-    """Be what standard input says, and exit with 0, 2 (it cannot) or 3 (it gave up)."""
+    """Run the assignment on standard input; exit with 0, 2 (it is impossible) or 3 (the party gave up)."""
     assignment = Assignment(**json.loads(sys.stdin.readline()))
     threading.Thread(target=_end_with_parent, args=(last := list[Callable[[], None]](),), daemon=True).start()
     try:

@@ -1,4 +1,4 @@
-"""Runs the roles of a system as separate processes, and starts again those that are killed; or all in one process.
+"""Running the roles of a system: as separate processes that are restarted when killed, or all in one process.
 
 In one process frames wait at the platform, and are carried one at a time in the order they came. Time is simulated: it
 moves on only when nothing else can happen, so lost messages and leases run out at once.
@@ -39,14 +39,14 @@ _PROGRAM = (*interpreter(), "-m", "carnet_ref.transport.process")
 
 
 class ProcessError(CarnetError):
-    """A process of the run could not do what it is for."""
+    """A process of the run failed."""
 
     kind = "run"
     exit_code = ExitCode.UNKNOWN
 
 
 class RefusedStartError(CarnetError):
-    """A process of the run refused to start with what it was given."""
+    """A process of the run refused to start with its assignment."""
 
     kind = "usage"
     exit_code = ExitCode.USAGE
@@ -71,7 +71,7 @@ class _Child:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Starts the platform and all parties, waits for the party that leads, and ends the others.
+    """Starts the platform and all parties, waits for the leader, and ends the others.
 
     A process that dies is started again, ``restarts`` times at most for each name; one that gives up or refuses ends
     the run. ``folder`` takes traces and what the platform counts, ``journals`` says where each party's journal is, and
@@ -91,7 +91,7 @@ class Supervisor:
     token: bytes = field(default_factory=lambda: secrets.token_bytes(KEY_BYTES), repr=False)
 
     def run(self) -> dict[str, Any]:
-        """Return what the leader says in the end.
+        """Run to the end, and return the leader's outcome.
 
         Raises:
             ProcessError: a party gave up, or a process died too often.
@@ -106,7 +106,7 @@ class Supervisor:
             self.end()
 
     def carried(self) -> Traffic:
-        """Return what the platform carried."""
+        """Return the platform's traffic."""
         with TrafficCounts(self.folder) as tally:
             return Traffic(tally.messages, tally.octets, tuple(tally.stretches), self._told())
 
@@ -119,20 +119,20 @@ class Supervisor:
         return told
 
     def begin(self) -> None:
-        """Start everybody, the platform first: nobody else before it listens."""
+        """Start all processes, the platform first, since it listens."""
         self._start(PLATFORM)
         for name in self.roles.parties:
             self._start(name)
 
     def wait(self) -> None:
-        """Wait for a moment, or until the leader ends."""
+        """Wait briefly, or until the leader ends."""
         try:
             self.children[self.roles.leader].process.wait(_POLL_SECONDS)
         except subprocess.TimeoutExpired:
             return
 
     def poll(self) -> dict[str, Any] | None:
-        """Restart every process that died, and return the leader's last words once it has spoken them.
+        """Restart every process that died, and return the leader's outcome once it is there.
 
         Raises:
             ProcessError: somebody gave up, or died too often.
@@ -156,7 +156,7 @@ class Supervisor:
         return None
 
     def end(self) -> None:
-        """End every process that is left, the platform's once it wrote down what the device says."""
+        """End all remaining processes, the platform after it has written the device's outcome."""
         self._dismiss(PLATFORM)
         for child in self.children.values():
             if child.process.poll() is None:
@@ -221,7 +221,7 @@ class Supervisor:
 def listening(
     name: str, process: subprocess.Popen[str], said: queue.Queue[dict[str, Any]], remark: Callable[[str], None]
 ) -> _Child:
-    """Return a child whose words are taken down, and whose remarks are passed on."""
+    """Return a child process whose messages are collected, and whose remarks are passed on."""
     hear = threading.Thread(target=_hear, args=(process, said), daemon=True)
     pass_on = threading.Thread(target=_pass_on, args=(process, remark), daemon=True)
     for thread in (hear, pass_on):
@@ -255,12 +255,12 @@ def _pass_on(process: subprocess.Popen[str], remark: Callable[[str], None]) -> N
 
 
 class StuckError(Exception):
-    """Nothing happens any more, however long one waits."""
+    """No further event is possible, however long one waits."""
 
 
 @dataclass(slots=True)
 class InProcessNetwork:
-    """Nodes by name around one platform.
+    """Nodes by name around one platform, in one process.
 
     ``queue`` holds the frames in flight; who drives the world may look at it, change it, or carry frames out of order.
     """
@@ -272,17 +272,17 @@ class InProcessNetwork:
     now: float = 0.0
 
     def add(self, node: Node, first: Iterable[Frame] = ()) -> None:
-        """Let a node take part, with the frames it begins with."""
+        """Add a node, with the frames that it sends first."""
         self.nodes[node.name] = node
         self.queue.extend(first)
 
     @property
     def over(self) -> bool:
-        """Whether the device's owner is done."""
+        """Whether the leader is done."""
         return self.nodes[self.platform.owner].ended is not None
 
     def run(self, limit: int = 1_000_000) -> None:
-        """Go on until the device's owner is done. Raises StuckError if it never is."""
+        """Run until the leader is done. Raises StuckError if it never is."""
         idle = 0.0
         for _ in range(limit):
             if self.over:
@@ -298,7 +298,7 @@ class InProcessNetwork:
         raise StuckError(f"not done after {limit} steps")
 
     def step(self) -> bool:
-        """Carry the next frame, or let a role go on that asked to; return whether there was anything to do."""
+        """Carry the next frame, or let a role continue; return False if there was nothing to do."""
         for node in self.nodes.values():
             if node.proceeds:
                 self.queue.extend(node.proceed())
@@ -309,7 +309,7 @@ class InProcessNetwork:
         return True
 
     def carry(self, frame: Frame) -> None:
-        """Hand a frame to the platform, and deliver what comes of it; one whose clock cannot be is lost."""
+        """Give a frame to the platform, and deliver the result; a frame with an impossible clock is dropped."""
         try:
             self.recorder.check(frame.clock)
         except MalformedError:
@@ -322,13 +322,13 @@ class InProcessNetwork:
             self.deliver(delivered)
 
     def deliver(self, frame: Frame) -> None:
-        """Give a frame to its target, if there is one. The sender does not matter."""
+        """Deliver a frame to its target, if there is one, whoever sent it."""
         node = self.nodes.get(frame.target)
         if node is not None and node.ended is None:
             self.queue.extend(node.deliver(frame))
 
     def tick(self) -> None:
-        """Tell everybody the time."""
+        """Tell all nodes the time."""
         for node in list(self.nodes.values()):
             if node.ended is None:
                 self.queue.extend(node.deliver(Tick(self.now)))

@@ -1,4 +1,4 @@
-"""Compositions: two protocols, one over the other, and which assumption of the one is a claim of the other.
+"""Compositions of two protocols, in which one discharges assumptions of the other by its claims.
 
 Each module has a ``COMPOSITION``; :func:`compositions` finds them.
 """

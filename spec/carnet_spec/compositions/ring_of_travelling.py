@@ -1,4 +1,4 @@
-"""Ring all-reduce between travelling GPUs: each rank is a GPU that was lent, in a job with an orchestrator of its own.
+"""The composition of ring all-reduce over GPU Travelling: each rank is a GPU that an orchestrator of its own lends.
 
 In one direction the session of a travelling GPU is what a rank's report tells, and data that the GPU holds is what a
 rank contributes. In the other direction the hops of the ring are one more way on which data leaves a GPU, of which GPU

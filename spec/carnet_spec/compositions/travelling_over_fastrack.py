@@ -1,4 +1,4 @@
-"""GPU Travelling over Fastrack's link: a holder's copies of one epoch are one transfer of Fastrack.
+"""The composition of GPU Travelling over Fastrack's link: a holder's copies of one epoch are one Fastrack transfer.
 
 In one direction Fastrack is the link that GPU Travelling takes for granted. In the other the session that the
 orchestrator opened and attested is the key exchange that Fastrack takes for granted, and what runs on the GPU is what

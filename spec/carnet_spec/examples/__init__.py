@@ -1,1 +1,1 @@
-"""Textbook protocols written with the theories: to run, to read, and to begin one's own with. None is registered."""
+"""Textbook protocols, written with the theories, as examples to run and to copy; none is registered."""

@@ -63,7 +63,10 @@ def assumptions_from(draft: Draft, text: NormativeText, built_in: Collection[str
 
 @dataclass(frozen=True)
 class Claims:
-    """States claims under ``threats``: the sentence of ``no-replay`` is that of ``CLAIM-NO-REPLAY`` in ``text``."""
+    """States claims under ``threats``.
+
+    The sentence of claim ``no-replay`` is that of ``CLAIM-NO-REPLAY`` in ``text``.
+    """
 
     draft: Draft
     text: NormativeText
@@ -112,7 +115,7 @@ Chosen = Mapping[str, Mapping[str, Callable[..., Individual]]]
 
 @dataclass(frozen=True)
 class Promises:
-    """States liveness properties: the sentence of ``sum-begun`` is that of ``LIVE-SUM-BEGUN`` in ``text``."""
+    """States liveness properties. The sentence of property ``sum-begun`` is that of ``LIVE-SUM-BEGUN`` in ``text``."""
 
     draft: Draft
     text: NormativeText
@@ -155,7 +158,7 @@ class Findings:
 
 
 def expect_falls(draft: Draft, threats: tuple[str, ...], falls: Falls, untrue: Mapping[str, tuple[str, ...]]) -> None:
-    """Declare the expected violations in the drafted variant, and withdraw the lemmas that do not hold in it."""
+    """Declare the expected violations of claims in the drafted variant, and withdraw lemmas that are false in it."""
     for claim, fails in falls.get(draft.variant, {}).items():
         draft.expect(claim, under=tuple(threat for threat in threats if threat not in fails), fails_under=fails)
     draft.withdraw(*untrue.get(draft.variant, ()))

@@ -1,4 +1,4 @@
-"""Drafts: a protocol being written down, before its design choices are made.
+"""Drafts: protocols under construction, before their design choices are made.
 
 A draft holds everything a design may contain, the named defences and the shortcuts that exist only without one of
 them. ``draft.protocol(without=…)`` resolves it into an immutable protocol value; nothing is global.
@@ -47,7 +47,7 @@ Read = TypeVar("Read")
 
 
 class Draft:
-    """A protocol being written down."""
+    """A protocol under construction."""
 
     def __init__(self, id: str, title: str, variant: str = "main") -> None:
         self.id = id
@@ -103,9 +103,10 @@ class Draft:
         message: str = "",
         shortcut_of: str | None = None,
     ) -> Callable[[Callable[..., None]], Action]:
-        """Trace the decorated function into a rule: insert-only, free, and taken as early as engines like.
+        """Trace the decorated function into a rule: it only inserts, costs nothing, and may be taken at any time.
 
-        What adversaries deduce is a rule; so is what an honest party does whenever it can and that only ever helps.
+        Rules are the adversary's deductions, and steps that an honest party takes whenever they are possible and that
+        can only help.
         """
         return self._traced(by, says, source, message, (*requirements, *_ids(enforces)), 0, True, shortcut_of)
 
@@ -165,7 +166,7 @@ class Draft:
     def superpose(
         self, name: str, *, says: str = "", source: str = "", enforces: str | tuple[str, ...] = ()
     ) -> Callable[[Callable[..., None]], Action]:
-        """Trace the decorated function on top of the action called ``name``: what that action does stays as it is.
+        """Extend the action called ``name`` by the guards and updates of the decorated function.
 
         Parameters of the same name and sort are shared; the others are new. What the draft speaks of before the first
         addition, neither additions nor later actions may change: without them every run is a run of the draft.
@@ -234,7 +235,7 @@ class Draft:
                 )
 
     def close(self, because: str) -> None:
-        """Refuse steps of honest roles and first values from here on, and a second call.
+        """Refuse further steps of honest roles and further initial values, for the reason ``because``.
 
         Raises:
             MisuseError: the draft is closed already.
@@ -248,17 +249,17 @@ class Draft:
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The actions and rules so far, in order, shortcuts included."""
+        """The actions and rules declared so far, in order, including shortcuts."""
         return tuple(self._actions)
 
     @property
     def axioms(self) -> tuple[Axiom, ...]:
-        """The axioms so far, without those of threat models."""
+        """The axioms declared so far, without those of threat models."""
         return tuple(self._axioms)
 
     @property
     def first_values(self) -> tuple[Initial, ...]:
-        """The first values so far."""
+        """The initial values declared so far."""
         return tuple(self._initial)
 
     # -- what is claimed and assumed ------------------------------------------------------------------------------
@@ -273,7 +274,7 @@ class Draft:
         under: tuple[str, ...],
         fails_under: tuple[str, ...] = (),
     ) -> Callable[[Callable[..., Formula]], Claim]:
-        """State the decorated function, over all its parameters, as a claim."""
+        """State the decorated function, for all values of its parameters, as a claim."""
 
         def state(function: Callable[..., Formula]) -> Claim:
             invariant = traced_invariant(function, name)
@@ -285,7 +286,7 @@ class Draft:
         return state
 
     def expect(self, name: str, *, under: tuple[str, ...], fails_under: tuple[str, ...] = ()) -> None:
-        """Say where a claim that is stated already is made, and where it is expected to fall, in this design.
+        """Set the threat models under which a claim is made, and those under which it is expected to be violated.
 
         Raises:
             SpecificationError: there is no such claim.
@@ -298,13 +299,16 @@ class Draft:
     def declare_claim(
         self, name: str, *, sentence: str, requirement: str, source: str, under: tuple[str, ...]
     ) -> Claim:
-        """Name a claim of a layer that is not built yet; it is listed and never counted as established."""
+        """Declare a claim of a layer that is not built yet.
+
+        It has no formula, is listed, and never counts as established.
+        """
         claim = Claim(name, None, sentence, requirement, source, under, declared=True)
         self._claims.append(claim)
         return claim
 
     def lemma_claim(self, claim: LemmaClaim) -> None:
-        """State a claim that speaks of no step; the ordinary claims that it rests on are stated before.
+        """State a lemma claim; its theorems have to be stated before it.
 
         Raises:
             SpecificationError: a theorem of it is no claim of the draft.
@@ -319,7 +323,7 @@ class Draft:
         self.stated_at["lemma claim", claim.name] = called_from()
 
     def lemma(self, function: Callable[..., Formula]) -> Invariant:
-        """State the decorated function as a lemma; its docstring says it in words."""
+        """State the decorated function as a lemma; its docstring is the lemma's sentence."""
         return self.lemma_under()(function)
 
     def lemma_under(self, *threats: str) -> Callable[[Callable[..., Formula]], Invariant]:
@@ -334,7 +338,7 @@ class Draft:
         return state
 
     def withdraw(self, *lemmas: str) -> None:
-        """Take back lemmas that were stated and do not hold in this design; raise an error if one never was."""
+        """Remove lemmas that do not hold in this design; raise an error if a name is unknown."""
         known = dict.fromkeys(lemma.name for lemma in self._lemmas)
         for name in lemmas:
             if name not in known:
@@ -342,7 +346,7 @@ class Draft:
         self._lemmas = [lemma for lemma in self._lemmas if lemma.name not in lemmas]
 
     def goal(self, *, sentence: str, rounds: int = 1) -> Callable[[Callable[..., Formula]], Goal]:
-        """State the decorated function, for some parameters, as something that must be reachable."""
+        """State the decorated function as a goal: a reachable state satisfies it for some values of its parameters."""
 
         def state(function: Callable[..., Formula]) -> Goal:
             traced = traced_invariant(function, name_of(function, "a goal").replace("_", "-"))
@@ -389,12 +393,12 @@ class Draft:
         self.stated_at["liveness", name] = called_from()
 
     def axiom(self, name: str, formula: Formula, *, assumption: str = "", says: str = "") -> None:
-        """Assume ``formula``, over rigid symbols only, and name the assumption it states."""
+        """Add an axiom over rigid symbols only; ``assumption`` is the id of the assumption that it states."""
         self._axioms.append(Axiom(name, formula_term(formula, f"axiom {name}"), assumption, says))
         self.stated_at["axiom", name] = called_from()
 
     def threat(self, id: str, title: str, *, passive: bool = False, **axioms: Formula) -> Threat:
-        """Declare a threat model by its axioms; ``passive`` if its adversary only listens and deduces."""
+        """Declare a threat model with its axioms; in a ``passive`` one the adversary only listens and deduces."""
         formulas = {name: formula_term(formula, f"axiom {id}: {name}") for name, formula in axioms.items()}
         threat = Threat(id, title, tuple(Axiom(f"{id}: {name}", term) for name, term in formulas.items()), passive)
         self._threats.append(threat)
@@ -402,7 +406,7 @@ class Draft:
         return threat
 
     def assumption(self, id: str, sentence: str, *, built_in: bool = False) -> None:
-        """Declare an assumption; ``built_in`` if it is in the shape of the steps rather than in an axiom."""
+        """Declare an assumption; a ``built_in`` one is stated by the form of the steps instead of an axiom."""
         self._assumptions.append(Assumption(id, sentence, built_in))
 
     def defence(self, id: str, title: str, *, base: str = "") -> None:
@@ -431,10 +435,10 @@ class Draft:
     # -- the protocol ---------------------------------------------------------------------------------------------
 
     def protocol(self, without: Iterable[str] = ()) -> Protocol:
-        """Resolve the draft into a protocol, with the named defences removed.
+        """Return the protocol with the defences ``without`` removed.
 
         Raises:
-            SpecificationError: a defence is unknown, or a claim or lemma names a threat model that is.
+            SpecificationError: a defence is unknown, or a claim or lemma names an unknown threat model.
         """
         removed = tuple(sorted(set(without)))
         known = {defence.id: defence for defence in self._defences}
@@ -451,7 +455,7 @@ class Draft:
         return protocol
 
     def whole(self) -> Protocol:
-        """Return everything the draft may contain, as the lints read it.
+        """Return a protocol with all parts of the draft, for the lints.
 
         Shortcuts, and parts that exist only with or only without a defence, stand side by side.
         """
@@ -488,10 +492,10 @@ def _ids(given: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def traced_invariant(function: Callable[..., Formula], name: str) -> Invariant:
-    """Return what a function says of all its parameters.
+    """Return the invariant that a function states of all values of its parameters.
 
     Raises:
-        MisuseError: it says what cannot be traced.
+        MisuseError: it does not return a formula.
     """
     params = parameters(function)
     body = traced_twice(function, lambda: formula_term(function(*params), f"the body of {name}"))
@@ -500,10 +504,10 @@ def traced_invariant(function: Callable[..., Formula], name: str) -> Invariant:
 
 
 def variable_of(param: Individual) -> Var:
-    """Return the variable that a parameter is.
+    """Return the variable of a parameter.
 
     Raises:
-        SpecificationError: it is none.
+        SpecificationError: the value is not a parameter.
     """
     if not isinstance(param.term, Var):
         raise SpecificationError(f"{param!r} is not a parameter")
@@ -511,10 +515,10 @@ def variable_of(param: Individual) -> Var:
 
 
 def name_of(function: Callable[..., object], what: str) -> str:
-    """Return what a function is called, after which ``what`` it states is named.
+    """Return the name of a function, which becomes the name of the ``what`` that it states.
 
     Raises:
-        MisuseError: it has no name of its own.
+        MisuseError: the function has no name.
     """
     name = getattr(function, "__name__", "<lambda>")
     if name == "<lambda>":
@@ -525,10 +529,10 @@ def name_of(function: Callable[..., object], what: str) -> str:
 def first_value(
     what: Expression | Relation | Function[Any], value: Expression | Callable[..., Expression]
 ) -> tuple[Symbol, tuple[Var, ...], Term]:
-    """Return the symbol whose value in the first state an author gives, the parameters of that value, and the value.
+    """Return a symbol, parameters for its arguments, and its value in the first state.
 
     Raises:
-        MisuseError: it is no value of that sort, or takes other parameters than the relation or function.
+        MisuseError: the value has another sort, or the parameters do not fit the symbol.
     """
     params: tuple[Individual, ...] = ()
     if isinstance(what, Expression) and isinstance(value, Expression) and isinstance(what.term, Apply):
@@ -548,10 +552,10 @@ def first_value(
 
 
 def elements_of(name: str, each: tuple[type[Individual], ...], *said: object) -> tuple[Individual, ...]:
-    """Return the elements that the property ``name`` is stated for, called as a function of them calls its parameters.
+    """Return parameters of the sorts ``each`` for the property ``name``, named like those of the functions ``said``.
 
     Raises:
-        MisuseError: ``each`` is no tuple of sorts, or nothing is said of such elements.
+        MisuseError: ``each`` is no tuple of sorts, or a function takes other parameters.
     """
     if not isinstance(each, tuple):
         raise MisuseError(f"{name}: 'each' must be a tuple of sorts, not {called(each)}")
@@ -566,10 +570,10 @@ def elements_of(name: str, each: tuple[type[Individual], ...], *said: object) ->
 
 
 def said_of(name: str, said: object, elements: tuple[Individual, ...], read: Callable[[object], Read]) -> Read:
-    """Read what the property ``name`` says of its elements, by a function of them or of all alike.
+    """Return a part of the property ``name``: ``said``, or if it is a function, its value for ``elements``.
 
     Raises:
-        MisuseError: it is a function of more elements, or of fewer.
+        MisuseError: the function has another number of parameters.
     """
     if isinstance(said, Expression) or not callable(said):
         return read(said)
@@ -585,10 +589,10 @@ def given_values(
     given: Mapping[str, Mapping[str, Individual | Callable[..., Individual]]],
     elements: tuple[Individual, ...] = (),
 ) -> tuple[Given, ...]:
-    """Return what parameters are in the steps that the property ``name`` wants taken fairly, in the order of ``fair``.
+    """Return the parameter values in fair steps of the property ``name``, in the order of ``fair``.
 
     Raises:
-        MisuseError: ``fair`` is no tuple, ``given`` speaks of another action, or a value is no element.
+        MisuseError: ``fair`` is no tuple, ``given`` names another action, or a value is no element.
     """
     fair_names(name, tuple(given), "given", fair_names(name, fair, "fair", fair))
     return tuple(
@@ -599,10 +603,10 @@ def given_values(
 
 
 def fair_names(name: str, names: object, part: str, fair: tuple[str, ...]) -> tuple[str, ...]:
-    """Return ``names``, which a ``part`` of the property ``name`` has of actions that are to be taken fairly.
+    """Return the action names in ``part`` of the property ``name``, each of which is in ``fair``.
 
     Raises:
-        MisuseError: they are no tuple, or one is not among those of ``fair``.
+        MisuseError: they are no tuple, or one is not in ``fair``.
     """
     if not isinstance(names, tuple):
         raise MisuseError(f"{name}: '{part}' must be a tuple of names, not {names!r}")

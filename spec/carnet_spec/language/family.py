@@ -1,4 +1,4 @@
-"""Families: a protocol with its variants, profiles and findings, as it is registered under one id."""
+"""Families: a protocol with its variants, profiles and findings, registered under one id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lemma claims: claims of a protocol that are about no step, such as a bijection, a rank or an error bound.
+"""Lemma claims: claims about finite cases instead of steps, such as a bijection, a rank or an error bound.
 
 A lemma claim is checked by at least two independent means. Each means decides the claim in a series of cases: counting
 applies the definition of the words, calculation a formula or an algorithm that has to agree. The first-order part of
@@ -82,7 +82,7 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class LemmaClaim:
-    """A claim that is about no step.
+    """A claim about finite cases, each of which is decided by counting or by calculation.
 
     Attributes:
         hypotheses: the hypotheses of the claim; each is shown to be necessary.

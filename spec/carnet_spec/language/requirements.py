@@ -1,4 +1,4 @@
-"""The normative sentences of a protocol, read from the numbered text that people read.
+"""The normative sentences of a protocol, read from its ``requirements.md``.
 
 The text of a protocol is the file ``requirements.md`` beside it. A normative sentence is a paragraph that opens with
 its id and closes with its source; a title in italics may stand before the sentence::

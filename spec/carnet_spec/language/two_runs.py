@@ -1,15 +1,15 @@
-"""Self-composition: two runs of one protocol side by side, so that what both show is a claim like any other.
+"""Self-composition: two runs of one protocol side by side, so that noninterference is a claim like any other.
 
-A draft says what one run does. :class:`TwoRuns` makes of it the product of two runs that differ in what is secret. A
-*label* is the name of an action with the values of all parameters that a run does not choose for itself: what the
-platform chooses, and sees. Both runs take each step together, under one label. Of a symbol that may depend on a secret
-there are two, ``left_x`` and ``right_x``; of any other there is one, since it is the same in both. Whether one run
-has a step of a label when the other has one, an observer looks: if not, ``apart_ACTION`` becomes true.
+A draft describes one run. :class:`TwoRuns` makes the product of two runs that differ in secrets. A *label* is the name
+of an action with the values of all parameters except those that a run chooses for itself: they are chosen, and seen, by
+the platform. Both runs take each step together, under one label. A symbol that may depend on a secret has two copies,
+``left_x`` and ``right_x``; any other symbol has one, since it is equal in both runs. If one run can take a step of a
+label and the other cannot, an observer records that: ``apart_ACTION`` becomes true.
 
-So a state of the product is reached if and only if two runs with the same labels end in its two sides; ``same(x)``
-holds in every state if and only if no two such runs differ in ``x``. If ``together(ACTION)`` holds in every state,
-then after the same labels both runs can take the same labels of the action; and it does hold if they can, unless the
-action draws something fresh, which an observer does not look at.
+So a state of the product is reachable if and only if two runs with the same labels end in its two sides, and
+``same(x)`` is an invariant if and only if no two such runs differ in ``x``. If ``together(ACTION)`` is an invariant,
+then after the same labels both runs can take the same labels of the action. The converse holds unless the action draws
+something fresh, which the observer ignores.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Spoken = TypeVar("Spoken", bound=Expression | Relation | Function[Any])
 
 
 class TwoRuns(Draft):
-    """Two runs of the protocol that another draft says, which differ in what is secret.
+    """The product of two runs of the protocol that another draft describes; they differ in secrets.
 
     What that draft assumes holds of both runs, as do its claims and lemmas, and both together reach its goals: they do
     if one run can. Claims, lemmas and goals about both are added to this draft as to any other, and nothing else is.
@@ -85,18 +85,18 @@ class TwoRuns(Draft):
     # -- what is said of both runs --------------------------------------------------------------------------------
 
     def left(self, what: Spoken) -> Spoken:
-        """Return what ``what`` is in the left run."""
+        """Return the copy of an expression, formula or symbol in the left run."""
         return self._of(what, RunSide.LEFT)
 
     def right(self, what: Spoken) -> Spoken:
-        """Return what ``what`` is in the right run."""
+        """Return the copy of an expression, formula or symbol in the right run."""
         return self._of(what, RunSide.RIGHT)
 
     def same(self, what: Expression) -> Formula:
-        """Say that an expression has one value in both runs.
+        """Return the formula that an expression has the same value in both runs.
 
         Raises:
-            SpecificationError: it cannot depend on a secret, so that nothing would be said.
+            SpecificationError: it cannot depend on a secret, so the formula would be trivial.
         """
         if not self._split.reaches(what.term):
             raise SpecificationError(f"{what!r} is the same in both runs, whatever happens: it depends on no secret")
@@ -106,10 +106,10 @@ class TwoRuns(Draft):
         return Formula(terms.Equal(left, right))
 
     def together(self, action: str) -> Formula:
-        """Say that there never was a step of an action that one run could take and the other could not.
+        """Return the formula that whenever one run could take a step of ``action``, the other could, too.
 
         Raises:
-            SpecificationError: there is no such action, or whether it is possible depends on no secret.
+            SpecificationError: there is no such action, or no secret affects whether it is enabled.
         """
         if action not in self.secretly_possible:
             known = and_known(action, self.secretly_possible).replace("known:", "those that do:")
@@ -117,7 +117,7 @@ class TwoRuns(Draft):
         return ~Formula(terms.Apply(_divergence_flag(action), ()))
 
     def accept_leak(self, name: str, why: str) -> None:
-        """Say that something tells the two runs apart, and why that may be; a verdict is printed with it.
+        """Declare that a difference between the runs is acceptable, and why; it is printed with every verdict.
 
         Args:
             name: of one of :attr:`seen`, or of an action of :attr:`secretly_possible`.
@@ -138,12 +138,12 @@ class TwoRuns(Draft):
 
     @property
     def accepted_leaks(self) -> tuple[AcceptedLeak, ...]:
-        """What may tell the two runs apart, in the order in which it was accepted."""
+        """The accepted leaks, in the order of their declaration."""
         return tuple(self._accepted.values())
 
     @property
     def seen(self) -> tuple[terms.Symbol, ...]:
-        """What others see of one run and may depend on a secret: what a platform might tell the runs apart by.
+        """The symbols that others see of a run and that may depend on a secret.
 
         That is messages, what is public, what somebody dishonest keeps, and what anybody knows.
         """
@@ -151,11 +151,11 @@ class TwoRuns(Draft):
 
     @property
     def secretly_possible(self) -> tuple[str, ...]:
-        """The actions of which a secret may decide whether they are possible, shortcuts included."""
+        """The actions for which a secret may affect whether they are enabled, including shortcuts."""
         return tuple(each.name for each in self._whole.actions if any(self._secret_guards(each)))
 
     def unclaimed(self) -> Iterator[tuple[str, str]]:
-        """Yield each symbol and action that may tell two runs apart and no claim covers, and what to write about it.
+        """Yield each symbol and action that may distinguish two runs and is covered by no claim, with advice.
 
         A claim covers it if it says, without a condition, that it is the same in both runs. Under each threat model
         that some claim names, there has to be one.
@@ -202,11 +202,11 @@ class TwoRuns(Draft):
         raise SpecificationError(f"{self.id}: what one run does is said before there are two of it")
 
     def superpose(self, *_args: object, **_more: object) -> NoReturn:
-        """Refuse a layer: it belongs on the draft of one run."""
+        """Refuse a layer, which belongs to the draft of one run."""
         self._traced()
 
     def initially(self, *_args: object) -> NoReturn:
-        """Refuse a first value: it belongs in the draft of one run."""
+        """Refuse an initial value, which belongs to the draft of one run."""
         self._traced()
 
     def _built(self, actions: tuple[Action, ...], removed: tuple[str, ...]) -> Protocol:
@@ -366,7 +366,7 @@ _Said = tuple[tuple[terms.Term, ...], terms.Term]
 
 @dataclass(frozen=True, slots=True)
 class AcceptedLeak:
-    """Something that tells two runs apart, and may."""
+    """A difference between two runs that is declared acceptable."""
 
     name: str
     why: str
@@ -376,14 +376,14 @@ class AcceptedLeak:
 
 
 def judged_under(claims: Iterable[statements.Claim], threats: Iterable[str]) -> tuple[str, ...]:
-    """Return the threat models under which something is judged; without any, the one of everybody, called ''."""
+    """Return the threat models under which some claims are made; ``("",)`` if none is declared."""
     claimed = [claim for claim in claims if claim.invariant is not None]
     named = {id for claim in claimed for id in (*claim.under, *claim.fails_under)}
     return tuple(id for id in threats if id in named) or ("",)
 
 
 def spoken_of(claims: Iterable[statements.Claim], threat: str) -> Iterator[terms.Term]:
-    """Yield what claims say for all values of their parameters under a threat model, part by part."""
+    """Yield the conjuncts of the claims made under a threat model, for all values of their parameters."""
     for claim in claims:
         if claim.invariant is not None and (not threat or threat in (*claim.under, *claim.fails_under)):
             yield from _parts(claim.invariant.body)
@@ -401,7 +401,7 @@ def _parts(term: terms.Term) -> Iterator[terms.Term]:
 
 
 def is_same(left: terms.Symbol, right: terms.Symbol, parts: Iterable[terms.Term]) -> bool:
-    """Whether claims say that a symbol is one in both runs, whatever its arguments and without a condition.
+    """Whether claims state unconditionally that a symbol is equal in both runs, for all arguments.
 
     They do if they say so, or if they give it one value in either run.
     """
@@ -449,13 +449,13 @@ class RunSide(Enum):
 
     @property
     def other(self) -> RunSide:
-        """The run that it is compared with."""
+        """The other run."""
         return RunSide.RIGHT if self is RunSide.LEFT else RunSide.LEFT
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What there is twice: symbols, and the parameters that each run chooses for itself."""
+    """The symbols with two copies, and the parameters that each run chooses for itself."""
 
     symbols: frozenset[terms.Symbol]
     own: Mapping[str, frozenset[terms.Var]]
@@ -465,18 +465,18 @@ class Split:
         return self.own.get(action.name, frozenset())
 
     def reaches(self, term: terms.Term, own: frozenset[terms.Var] = frozenset()) -> bool:
-        """Whether ``term`` may be different in the two runs."""
+        """Whether the value of ``term`` may differ between the two runs."""
         return not self.symbols.isdisjoint(terms.symbols_of(term)) or not own.isdisjoint(terms.free_variables(term))
 
     def symbol(self, symbol: terms.Symbol, side: RunSide) -> terms.Symbol:
-        """Return what a symbol is in one run."""
+        """Return the copy of a symbol in one run; the symbol itself, if both share it."""
         if symbol not in self.symbols:
             return symbol
         says = f"{symbol.says}, in the {side.value} run" if symbol.says else ""
         return replace(symbol, name=f"{side.value}_{symbol.name}", says=says)
 
     def term(self, term: terms.Term, side: RunSide, own: frozenset[terms.Var] = frozenset()) -> terms.Term:
-        """Return what ``term`` is in one run."""
+        """Return the copy of ``term`` in one run."""
         return terms.substitute(self._spoken(term, side), {var: named(var, side) for var in own})
 
     def _spoken(self, term: terms.Term, side: RunSide) -> terms.Term:
@@ -484,22 +484,22 @@ class Split:
         return terms.Apply(self.symbol(found.symbol, side), found.args) if isinstance(found, terms.Apply) else found
 
     def both(self, term: terms.Term) -> terms.Term:
-        """Return ``term`` said of both runs."""
+        """Return the conjunction of the copies of ``term`` in both runs."""
         if not self.reaches(term):
             return term
         return terms.conjunction((self.term(term, RunSide.LEFT), self.term(term, RunSide.RIGHT)))
 
 
 def named(var: terms.Var, side: RunSide) -> terms.Var:
-    """Return a parameter that each run chooses for itself, as one of them chose it."""
+    """Return the copy of a parameter in one run."""
     return terms.Var(f"{side.value}_{var.name}", var.sort)
 
 
 def refuse_what_has_no_product(whole: Protocol) -> None:
-    """Refuse rules, which no platform schedules, and liveness.
+    """Refuse rules, since no platform schedules them, and liveness.
 
     Raises:
-        SpecificationError: there is one.
+        SpecificationError: the protocol has a rule or a liveness property.
     """
     for action in whole.actions:
         if action.deduction:
@@ -511,10 +511,10 @@ def refuse_what_has_no_product(whole: Protocol) -> None:
 def refuse_equal_secrets(
     whole: Protocol, secret: frozenset[terms.Symbol], own: Mapping[str, frozenset[terms.Var]]
 ) -> None:
-    """Refuse a secret that is the same in any two runs, so that nothing would be said of it.
+    """Refuse a secret that cannot differ between two runs.
 
     Raises:
-        SpecificationError: it begins as nothing secret says, and nothing secret is written to it.
+        SpecificationError: neither its initial value nor an update of it depends on a secret.
     """
     begin = {first.symbol for first in whole.initial}
     differ = {each for each in secret if not each.mutable or not (each.is_relation or each in begin)}
@@ -527,10 +527,10 @@ def refuse_equal_secrets(
 
 
 def refuse_forgotten_axioms(whole: Protocol, split: frozenset[terms.Symbol], public: frozenset[terms.Symbol]) -> None:
-    """Refuse an axiom by which something may depend on a secret that there is one of.
+    """Refuse an axiom that relates a secret to a rigid symbol that is neither secret nor public.
 
     Raises:
-        SpecificationError: it says something of a secret and of what is neither secret nor public.
+        SpecificationError: there is such an axiom.
     """
     axioms = (*whole.axioms, *(axiom for threat in whole.threats for axiom in threat.axioms))
     for axiom in axioms:
@@ -548,7 +548,7 @@ def own_parameters(whole: Protocol, own: Mapping[str, Collection[str]]) -> dict[
     """Return the parameters that each run chooses for itself, by action.
 
     Raises:
-        SpecificationError: there is no such action or parameter, or it is one that two runs share.
+        SpecificationError: an action or parameter does not exist, or both runs have to share it.
     """
     found: dict[str, frozenset[terms.Var]] = {}
     for name, names in own.items():
@@ -566,12 +566,12 @@ def own_parameters(whole: Protocol, own: Mapping[str, Collection[str]]) -> dict[
 def dependent(
     whole: Protocol, secret: frozenset[terms.Symbol], own: Mapping[str, frozenset[terms.Var]]
 ) -> frozenset[terms.Symbol]:
-    """Return the symbols that may be different in two runs that took steps with the same labels.
+    """Return the symbols that may differ between two runs with the same labels.
 
     A guard that reads a secret makes none of them: both runs took the step.
 
     Raises:
-        SpecificationError: a secret decides who acts or what is drawn, or a name is taken.
+        SpecificationError: a secret decides who acts or what is drawn, or a name is already used.
     """
     split = Split(secret, own)
     while True:

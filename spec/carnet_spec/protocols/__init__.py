@@ -1,1 +1,1 @@
-"""The protocols that Carnet specifies, one folder each with its text; :mod:`.registry` lists them by id."""
+"""The registered protocols, one folder each, with their normative texts."""

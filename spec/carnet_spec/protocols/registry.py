@@ -1,4 +1,4 @@
-"""Where each registered protocol lives; nothing is imported until it is asked for.
+"""The registry of protocols: the module of each; a protocol is imported when it is used.
 
 Carnet's own protocols are the packages beside this file, each with a ``FAMILY`` and named after its id. An installed
 package registers another one by an entry point of the group ``carnet.protocols``, whose name is the protocol's id and

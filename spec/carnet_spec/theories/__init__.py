@@ -1,1 +1,1 @@
-"""What many protocols say alike, each theory written once: axioms of their sorts, and deductions from messages."""
+"""Theories that several protocols share: axioms of their sorts, and deductions from messages."""

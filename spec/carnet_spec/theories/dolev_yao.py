@@ -1,4 +1,4 @@
-"""What agents deduce from messages when cryptography is ideal: the adversary of Dolev and Yao, over relations.
+"""The adversary of Dolev and Yao: what agents deduce from messages with ideal cryptography, expressed by relations.
 
 A message is one relation, and what it was made of are the relation's arguments: ``first(b, n, a)`` may stand for the
 pair of a nonce and a name under a public key. A :class:`DolevYao` is told once what each relation stands for, and adds
@@ -43,7 +43,7 @@ SOURCE = "Dolev and Yao, On the Security of Public Key Protocols, section II"
 
 
 class Known:
-    """A value or a message that only some have: what the relation is true of.
+    """Values or messages that only some agents have, given as an atom of a relation.
 
     For a relation of the kind ``KNOWLEDGE``, an agent has it if the relation is true of the agent and the values. For
     one of the kind ``MESSAGE``, everybody has it if the relation is true of the values.
@@ -60,12 +60,12 @@ class Known:
         self.on_a_wire = _is_on_a_wire(relation)
 
     def to(self, agent: Individual) -> Formula:
-        """Whether an agent has it."""
+        """Return the formula that ``agent`` has the value or message."""
         return self.relation(*self.values) if self.on_a_wire else self.relation(agent, *self.values)
 
 
 class SharedSecret(Known):
-    """The Diffie-Hellman secret of two exponents, whose order makes no difference."""
+    """The Diffie-Hellman secret of two exponents, in either order."""
 
 
 Field = Individual | Known
@@ -73,7 +73,7 @@ Field = Individual | Known
 
 
 class Primitive:
-    """What a cryptographic primitive makes of a tuple of fields, under a key or under none; two fields are a pair."""
+    """A message that a cryptographic primitive makes from fields, possibly under a key; two fields are a pair."""
 
     reveals = True
     """Whether anybody can get the fields back."""
@@ -99,50 +99,50 @@ class Primitive:
         """The Diffie-Hellman secrets that go in."""
 
     def terms(self, *, without: Known | None = None) -> tuple[Term, ...]:
-        """Return what it is made of, the key and its owner included."""
+        """Return the terms that the message is made of, including the key and its owner."""
         hidden = [*self.keys, *self.parts]
         if without is not None:
             hidden.remove(without)
         return tuple(value.term for value in (*self.public, *(value for each in hidden for value in each.values)))
 
     def mentions(self, exponent: Individual) -> bool:
-        """Whether a field is made of an exponent otherwise than by a secret."""
+        """Whether a field other than a shared secret contains ``exponent``."""
         others = [each for each in self.fields if not isinstance(each, SharedSecret)]
         values = (value for each in others for value in (each.values if isinstance(each, Known) else (each,)))
         return any(value.term == exponent.term for value in values)
 
     def shape(self, described: Container[Symbol]) -> tuple[object, ...]:
-        """Return what tells the message from those of another form: the primitive, and what its key and fields are."""
+        """Return a value that is equal for messages of one form: the primitive, its key and the kinds of its fields."""
         return (type(self), *(_shape_of(each, described) for each in (*self.keys, *self.fields)))
 
     def repeated(self, part: Known) -> Term | None:
-        """Return an argument of a part that is no variable of its own, or None."""
+        """Return an argument of ``part`` that is no variable, or a repeated one; None if there is none."""
         elsewhere = frozenset[Var]().union(*map(free_variables, self.terms(without=part)))
         terms = [value.term for value in part.values]
         bound = (term for term in terms if not isinstance(term, Var) or term in elsewhere or terms.count(term) > 1)
         return next(bound, None)
 
     def to_make(self, theory: DolevYao, agent: Individual) -> Formula | None:
-        """Whether an agent has the key that it takes to make the message, or None if it takes none."""
+        """Return the formula that ``agent`` has the key for making the message; None if no key is needed."""
         return None
 
     def to_open(self, theory: DolevYao, agent: Individual) -> Formula | None:
-        """Whether an agent has the key that it takes to get the fields back, or None if it takes none."""
+        """Return the formula that ``agent`` has the key for extracting the fields; None if no key is needed."""
         return None
 
 
 class Plaintext(Primitive):
-    """Fields as they are."""
+    """The fields without protection."""
 
 
 class Hash(Primitive):
-    """The digest of fields."""
+    """The digest of the fields."""
 
     reveals = False
 
 
 class PublicKeyEncryption(Primitive):
-    """Encryption under the public key of an agent, which everybody has."""
+    """The encryption of the fields under the public key of an agent; every agent has the public key."""
 
     def __init__(self, owner: Individual, *fields: Field) -> None:
         """Encrypt fields for the owner of the private key."""
@@ -150,12 +150,12 @@ class PublicKeyEncryption(Primitive):
         self.owner = owner
 
     def to_open(self, theory: DolevYao, agent: Individual) -> Formula:
-        """Whether an agent has the private key."""
+        """Return the formula that ``agent`` has the private key."""
         return theory.has_private_key(agent, self.owner)
 
 
 class Signature(Primitive):
-    """Fields with a signature of them, which everybody can verify."""
+    """The fields with a signature, which every agent can verify."""
 
     def __init__(self, owner: Individual, *fields: Field) -> None:
         """Sign fields with the private key of the owner."""
@@ -163,12 +163,12 @@ class Signature(Primitive):
         self.owner = owner
 
     def to_make(self, theory: DolevYao, agent: Individual) -> Formula:
-        """Whether an agent has the private key."""
+        """Return the formula that ``agent`` has the private key."""
         return theory.has_private_key(agent, self.owner)
 
 
 class SymmetricEncryption(Primitive):
-    """Encryption that hides the fields and says nothing of who made the message, such as a stream cipher.
+    """Encryption of the fields without authentication, as by a stream cipher.
 
     A corrupt agent that has the fields makes the message, and one that has a field puts it into a message in the place
     of another field. With a cipher, both take more. Parts of two messages under one key are not put together, as they
@@ -183,22 +183,22 @@ class SymmetricEncryption(Primitive):
         self.key = key
 
     def to_open(self, theory: DolevYao, agent: Individual) -> Formula:
-        """Whether an agent has the key."""
+        """Return the formula that ``agent`` has the key."""
         return self.key.to(agent)
 
 
 class AuthenticatedEncryption(SymmetricEncryption):
-    """Encryption that only who has the key can make."""
+    """Encryption that requires the key for making a message."""
 
     malleable = False
 
     def to_make(self, theory: DolevYao, agent: Individual) -> Formula:
-        """Whether an agent has the key."""
+        """Return the formula that ``agent`` has the key."""
         return self.key.to(agent)
 
 
 class Mac(Primitive):
-    """The message authentication code of fields, without the fields."""
+    """The message authentication code of the fields; the fields themselves are not part of the message."""
 
     reveals = False
 
@@ -208,7 +208,7 @@ class Mac(Primitive):
         self.key = key
 
     def to_make(self, theory: DolevYao, agent: Individual) -> Formula:
-        """Whether an agent has the key."""
+        """Return the formula that ``agent`` has the key."""
         return self.key.to(agent)
 
 
@@ -216,7 +216,7 @@ class Mac(Primitive):
 
 
 class DolevYao:
-    """Adds to a draft what its agents deduce; each method is called once for a relation.
+    """Adds the rules for what agents deduce to a draft; each method is called once per relation.
 
     It is used in one ``with`` statement behind the honest steps and first values, and none can be added to the draft
     from there on. At its end every message that they send, read or start with has to be described, and everything that
@@ -403,16 +403,16 @@ class DolevYao:
             raise MisuseError("say what messages are in 'with DolevYao(…) as theory:', so that nothing is left open")
 
     def exempt(self, relation: Relation) -> None:
-        """Say that the draft itself has the steps and rules of a message, or of what agents know."""
+        """Declare that the draft has its own steps and rules for a relation, so none are missing."""
         for complete in (self._described, self._pooled, self._drawn, self._exempt):
             complete.add(relation.symbol)
 
     def has_private_key(self, agent: Individual, owner: Individual) -> Formula:
-        """Whether an agent has the private key of ``owner``: its own, or that of a fellow colluder."""
+        """Return the formula that ``agent`` has the private key of ``owner``: its own, or that of a colluder."""
         return (agent == owner) | (self.corrupt(agent) & self.corrupt(owner))
 
     def message(self, relation: Relation, names: str, form: Callable[..., Primitive], what: str) -> None:
-        """Say what a message is, and add the rules that open and make it.
+        """Declare the form of a message, and add the rules by which agents open and make it.
 
         Args:
             relation: the messages that were sent, by what they are made of. Of the kind ``KNOWLEDGE``, its first
@@ -464,7 +464,7 @@ class DolevYao:
                 yield from self._determined(argument)
 
     def pool(self, relation: Relation, names: str, what: str, *, name: str = "") -> None:
-        """Add that a corrupt agent tells another what it knows.
+        """Add the rule that a corrupt agent tells another one what it knows.
 
         Args:
             relation: what an agent knows.
@@ -489,7 +489,7 @@ class DolevYao:
         self._rule(name or f"pool_{relation.symbol.name}", known, says, tell)
 
     def draw(self, relation: Relation, names: str, what: str) -> None:
-        """Add that a corrupt agent draws a value of its own, at a cost of 1.
+        """Add the step that a corrupt agent draws a fresh value, at a cost of 1.
 
         Args:
             relation: that an agent knows the value.
@@ -515,7 +515,7 @@ class DolevYao:
         self.draft.stated_at["action", name] = called_from()
 
     def exchange(self, exponents: Relation, shares: Relation, secrets: Relation, names: str) -> None:
-        """Add Diffie and Hellman's exchange: an exponent and another's share give the secret of both.
+        """Add the rules of Diffie-Hellman: from an exponent and another's share follows their shared secret.
 
         A share is named by its exponent, and a secret by its two exponents in either order. There is nothing else: no
         product, sum or inverse of exponents, and no share but powers of the generator whose exponent somebody drew.

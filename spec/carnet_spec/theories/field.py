@@ -1,4 +1,4 @@
-"""Sums and products of a sort, as relations: what blinding, unblinding and a check of products rest on.
+"""A theory of sums and products as relations, for blinding, unblinding and the check of products.
 
 That two elements have a sum, and each an opposite, is nowhere assumed: a claim names the elements that it needs as
 parameters, so that all obligations stay decidable. In a finite field they exist.

@@ -1,4 +1,4 @@
-"""A sort whose elements stand in line: counters, versions, places, ticks of a clock.
+"""A theory of strict linear orders: counters, versions, places, clock ticks.
 
 A protocol assumes as much of the order as its proofs need: a strict order, or one in which any two elements are
 comparable, with a first element or without.

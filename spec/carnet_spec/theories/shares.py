@@ -1,4 +1,4 @@
-"""Shares of a linear code with noise, over residues modulo a prime: what is counted, and what is calculated, of them.
+"""Shares of a linear code with noise, modulo a prime: the cases to count, and the ranks to calculate.
 
 A share is a row of coefficients: of the data, and of the noise. The functions that count go through all data and all
 noise; those that calculate eliminate. They share nothing but the rows.

@@ -112,7 +112,7 @@ def test_a_shard_that_makes_no_sense_is_refused(name: str, tmp_path: Path, monke
 def test_a_cluster_that_is_not_there_is_a_usage_error() -> None:
     ran = carnet("verify", TOY, "--ray", "127.0.0.1:1")
     assert ran.code == 2
-    assert "carnet[cluster]" in ran.err or "expected a Ray cluster at '127.0.0.1:1', and nobody answers" in ran.err
+    assert "carnet[cluster]" in ran.err or "expected a Ray cluster at '127.0.0.1:1', and none answers" in ran.err
 
 
 def entries(cache: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -161,7 +161,7 @@ def test_liveness_is_a_row_of_its_own(name: str) -> None:
 @pytest.mark.mends("V2", "V6")
 def test_liveness_that_fairness_brings_is_proved_and_of_nothing_refused() -> None:
     assert "'no_such_action', which is no action" in verified("fairness_of_nothing").json["error"]["message"]
-    assert "nobody judges it" in verified("a_claim_under_nothing").json["error"]["message"]
+    assert "no engine checks it" in verified("a_claim_under_nothing").json["error"]["message"]
 
 
 @pytest.mark.mends("V3")

@@ -1,1 +1,1 @@
-"""The search for certificates. No verdict depends on it: a certificate is kept only if the kernel accepts it."""
+"""The search for certificates, which is untrusted: a certificate is stored only if the kernel accepts it."""

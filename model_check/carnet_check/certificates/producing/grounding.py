@@ -79,7 +79,7 @@ class TermBank:
     # -- numbers ------------------------------------------------------------------------------------
 
     def number(self, kind: str, name: str = "", parts: tuple[int, ...] = ()) -> int:
-        """Return the number of a node."""
+        """Return the number of the node with this kind, name and parts; a new node gets the next number."""
         node = Node(kind, name, parts)
         found = self._numbers.get(node)
         if found is None:
@@ -104,7 +104,7 @@ class TermBank:
     # -- terms --------------------------------------------------------------------------------------
 
     def ground(self, env: Env, term: int) -> int:
-        """Return a term with its bound variables replaced."""
+        """Return the number of ``term`` with its bound variables replaced as ``env`` says."""
         kind, name, parts = self.nodes[term]
         if kind == BOUND:
             return env[parts[0]]
@@ -143,7 +143,7 @@ class TermBank:
     # -- facts --------------------------------------------------------------------------------------
 
     def noted(self, sign: bool, env: Env, formula: int) -> tuple[Fact, ...]:
-        """Return the facts that the kernel adds for a formula, the newest first."""
+        """Return the facts that the kernel adds when it assumes ``formula`` to be true or false, the newest first."""
         kind, name, parts = self.nodes[formula]
         if kind in ATOMS:
             return (Fact(sign, (), self.number(kind, name, tuple(self.ground(env, part) for part in parts))),)
@@ -477,7 +477,7 @@ def _once(found: Iterator[Env]) -> Iterator[Env]:
 
 
 def joined(kind: str, parts: Iterator[Callable[[], bool | None]]) -> bool | None:
-    """Return the truth of a connective, None if unknown; ``parts`` are evaluated lazily."""
+    """Return the truth value of a conjunction or disjunction; None if it is unknown. ``parts`` are evaluated lazily."""
     first = next(parts)()
     if kind == NOT:
         return None if first is None else not first

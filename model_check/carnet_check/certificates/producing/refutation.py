@@ -45,7 +45,7 @@ class Close:
 
 
 def closed(bank: TermBank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> Close:
-    """Return the end of a branch with contradictory facts; raise NotFound if no rewriting shows the contradiction."""
+    """Return how contradictory facts close a branch; raise NotFound if no rewriting shows the contradiction."""
     equations = [fact for fact in facts if is_equation(bank, fact) and fact not in contradiction]
     needed = list(dict.fromkeys((*contradiction, *_fewest(bank, equations, contradiction))))
     rewritings: list[tuple[int, bool]] = []
@@ -496,7 +496,7 @@ class Congruence:
     # -- truth --------------------------------------------------------------------------------------
 
     def truth(self, env: Env, formula: int) -> bool | None:
-        """Return whether a closure holds, or None if the facts do not decide it."""
+        """Return the truth value of ``formula`` under ``env``, or None if the facts imply neither value."""
         known = self._closures.get((env, formula))
         return self._composed(env, formula) if known is None else known.sign
 
@@ -526,12 +526,12 @@ class Congruence:
         return False if differ else None
 
     def holds(self, fact: Fact) -> bool | None:
-        """Return whether a fact is true, or None if the other facts do not decide it."""
+        """Return the truth value of ``fact``, or None if the facts imply neither value."""
         truth = self.truth(fact.env, fact.formula)
         return None if truth is None else truth == fact.sign
 
     def follows(self, fact: Fact) -> bool:
-        """Whether a fact follows from the truth of its parts."""
+        """Whether ``fact`` follows from the truth values of its immediate subformulas."""
         return self._composed(fact.env, fact.formula) is fact.sign
 
 

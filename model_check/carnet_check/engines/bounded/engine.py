@@ -62,7 +62,7 @@ class BoundedModelChecking(Bounded):
 
     def budget(self, profile: Profile) -> str:
         """Return the words for the length of runs, and the solver's budget."""
-        return f"{counted(self.depth, 'step')}, {self.rlimit:,} solver units to a claim and a number of steps"
+        return f"{counted(self.depth, 'step')}, {self.rlimit:,} solver units per claim and number of steps"
 
     def require_runnable(self, task: Task) -> None:
         """Raise UsageError if Z3 fails its self-test."""
@@ -128,7 +128,7 @@ class BoundedModelChecking(Bounded):
         return replace(self._row(task, plan, claim, threat, Verdict.VIOLATED, detail), steps=steps)
 
     def _row(self, task: Task, plan: Plan, claim: Claim, threat: Threat, verdict: Verdict, detail: str) -> Result:
-        falls = plan.falls(claim.name, threat.id)
+        falls = plan.expects_violation(claim.name, threat.id)
         return Result(
             protocol=task.source.family.id,
             variant=plan.protocol.variant,

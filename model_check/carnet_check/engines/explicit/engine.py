@@ -27,7 +27,7 @@ class Explicit(PackedExplorer, ListsStates, Observes, Samples, OnCluster):
     """Explores in Python, in this process or in ``places``, and can return the states that it visited."""
 
     name: ClassVar = "explicit"
-    purpose: ClassVar = "every state of small instances, and the shortest attack where a claim falls"
+    purpose: ClassVar = "every state of small instances, and the shortest attack where a claim is violated"
     places: Places | None = None
 
     def on_cluster(self, address: str) -> Self:

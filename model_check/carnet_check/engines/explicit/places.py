@@ -1,4 +1,4 @@
-"""A distributed search in several places: each place owns a part of the states, and stores and expands only these."""
+"""A distributed search: each process, called a place, owns a part of the states, and stores and expands only these."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class PlacesSearch(PackedSearch):
             return "a lost worker"
 
     def represented(self, canonical: Canonicalizer) -> int:
-        """Return how many states there are of those for which one that was found stands."""
+        """Return the number of states that the found ones represent, by symmetry."""
         if self._total is None:
             return super().represented(canonical)
         return sum(map(canonical.orbit_size, self.states)) + self._represented - self.passed_over_for
@@ -291,7 +291,7 @@ class Owner(PackedSearch):
         return other
 
     def sent(self) -> Successors:
-        """Expand the last level, and return the successors."""
+        """Expand the last level, and return the successors, sorted by their owners."""
         known = len(self.model.layout.fields)
         self._tidy()
         self._boxes = [set() for _ in range(self._places)]
@@ -304,7 +304,7 @@ class Owner(PackedSearch):
         return Successors(fields, boxes, self.fired, [rule.name for rule in self.model.saturation.rules if rule.fired])
 
     def taken(self, states: Iterable[int]) -> NewStates:
-        """Add the new states of the next level, and check the monitors in them."""
+        """Add those of ``states`` that are new as the next level, and check the monitors in them."""
         before, known = self.dominated, set(self.sightings)
         self.levels.append(len(self.states))
         self._add(state for state in states if state not in self.seen)
@@ -317,7 +317,7 @@ class Owner(PackedSearch):
         return NewStates(len(new), represented, self.dominated - before, fresh)
 
     def passed(self) -> tuple[int, int]:
-        """Drop the dominated states of the last level; return their number, and how many states they represent."""
+        """Drop the dominated states of the last level; return their number, and that of the states they represent."""
         before = self.passed_over, self.passed_over_for
         self._pass_over()
         return self.passed_over - before[0], self.passed_over_for - before[1]
@@ -434,7 +434,7 @@ class OwnerActor:
         self._owner = Owner(again(), places, dominance=dominance)
 
     def code(self) -> str:
-        """Return the digest of the code that runs here."""
+        """Return the digest of Carnet's code on this machine."""
         return source_digest()
 
     def call(self, method: str, *arguments: Any) -> Any:

@@ -204,7 +204,7 @@ Sighting = tuple[int, ...]
 
 
 def sightings_of(model: Model, number: int, monitor: Monitor | None = None) -> Memo[Sighting]:
-    """Return the memo that tells whether a monitor, or a part of it, holds."""
+    """Return the memo that says for which monitors, or parts of one, a state is a sighting."""
     monitor = monitor or model.monitors[number]
     memo: Memo[Sighting] = Memo(lambda bits: (number,) if monitor.holds(bits) else ())
     for symbol, pattern in monitor.reads:
@@ -255,7 +255,7 @@ class PackedSearch(SearchState):
         return steps
 
     def represented(self, canonical: Canonicalizer) -> int:
-        """Return how many states there are of those for which one that was found stands."""
+        """Return the number of states that the found ones represent, by symmetry."""
         self._count(canonical, len(self.found))
         return self.counted_for - self.passed_over_for
 

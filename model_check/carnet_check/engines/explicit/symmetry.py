@@ -79,13 +79,13 @@ class Bundle:
 
 
 class Tie(NamedTuple):
-    """What a state says of several bundles, and what becomes of that in the state that stands for it.
+    """What a state says of several bundles together, and its counterpart in the representative.
 
     Attributes:
-        shared: the bits that say it.
-        ranks: for each bundle how many of its class come before it.
-        least: the bits that the state has instead that stands for it.
-        stabilizer: how many permutations leave the whole state as it is.
+        shared: the bits about several bundles.
+        ranks: for each bundle the number of bundles of its class that come before it.
+        least: the bits in the representative instead of ``shared``.
+        stabilizer: the number of permutations that leave the state unchanged.
     """
 
     shared: int
@@ -95,7 +95,7 @@ class Tie(NamedTuple):
 
 
 class Remembered(dict[int, int]):
-    """The memoised values of a function."""
+    """A memoised function from integers to integers."""
 
     def __init__(self, function: Callable[[int], int]) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class Canonicalizer:
         return self.order // self.tie(s).stabilizer
 
     def tie(self, s: int) -> Tie:
-        """Return what a state says of several bundles, and how ties between these are broken."""
+        """Return the bits of a state about several bundles, and how ties between bundles are broken."""
         every = [
             number[s & each.mask]
             for bundles, numbers in zip(self.classes, self._numbers, strict=True)

@@ -249,7 +249,7 @@ class GuardObserver:
         self._tests: dict[tuple[str, str], Test] = {}
 
     def see(self, bits: int, enabled: bool) -> None:
-        """Update the coverage for a state, given the bits that the action reads."""
+        """Update the coverage for a state, given the bits that the action reads and whether it is enabled."""
         if enabled:
             self.enabled = True
             self._held.update(self._conditions)
@@ -348,11 +348,11 @@ class EnabledSteps:
         return None
 
     def chosen(self, s: int, number: int, way: int) -> Chosen:
-        """Return the step, with its elements, of a move that was drawn in a state."""
+        """Return the trace step for a drawn move: ``number`` is its step's number, ``way`` its index there."""
         return number, _ways(self.steps[number], s)[way][1]
 
     def taken(self, s: int, step: Chosen) -> int | None:
-        """Return the state after a step, or None if the step is not enabled."""
+        """Return the state after a trace step, or None if the step is not enabled."""
         number, elements = step
         memo = self.memos[number]
         known = (number, s & memo.reads)

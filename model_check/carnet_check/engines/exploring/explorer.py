@@ -59,12 +59,12 @@ class Searcher(Explores):
     refutes: ClassVar = True
 
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
-        """Return the words for the explored instances, and what they fix."""
+        """Return the words for the explored instances, and for the interpretations that they fix."""
         judging = [found for found in outcome.searches if not (found.search.sought or found.search.directed)]
         explored = [found.scope.explored for found in judging if found.scope]
         fixes = fixed_in_words(explored)
         told = f"{self.name}: {_told(explored)}, {adversary(task.profile)}"
-        return (told, f"these instances fix {fixes}") if fixes else (told,)
+        return (told, f"fixed interpretations: {fixes}") if fixes else (told,)
 
     def require_runnable(self, task: Task) -> None:
         """Build every instance once, so that an impossible size is reported before anything runs.
@@ -142,7 +142,7 @@ class Searcher(Explores):
         """Return the search for the remaining expected violations in the next size for attack searches, or None."""
         search, plan = found.search, task.plan(found.search.variant)
         fallen = {name for each in seen for name in each.violations}
-        falling = (name for name in search.claims if plan.falls(name, search.threat))
+        falling = (name for name in search.claims if plan.expects_violation(name, search.threat))
         standing = tuple(name for name in falling if name not in fallen)
         sizes = task.source.family.sizes_to_hunt(search.variant)
         if search.directed or found.problems or not standing or place >= len(sizes):
@@ -164,7 +164,7 @@ class Searcher(Explores):
             where = "directed run" if each.directed else each.threat
             where += f", {', '.join(each.liveness)}" if each.liveness else ""
             where += f" in {each.profile.name}" if each.sought else ""
-            fallen = f"; falls: {', '.join(found.violations)}" if found.violations else ""
+            fallen = f"; violated: {', '.join(found.violations)}" if found.violations else ""
             listener.line(f"{each.variant} · {where}: {found.covered} in {found.seconds:.1f} s{fallen}")
             yield found
 
@@ -221,7 +221,7 @@ class Searcher(Explores):
     def _row(self, task: Task, plan: Plan, found: Coverage, claim: str) -> Result:
         search, trace = found.search, found.violations.get(claim)
         verdict, bound = verdict_of(found, claim)
-        falls = plan.falls(claim, search.threat)
+        falls = plan.expects_violation(claim, search.threat)
         return Result(
             protocol=task.source.family.id,
             variant=search.variant,
@@ -509,7 +509,7 @@ class Explorer(Searcher, RunsInBackground, Shares):
     def budget(self, profile: Profile) -> str:
         """Return the words for the most states of an exploration."""
         states = self._limited(caps_of(profile.name, 1, NO_CAPS)).states
-        return "no cap on states" if states is None else f"{states:,} states to an exploration"
+        return "no cap on states" if states is None else f"{states:,} states per exploration"
 
     @contextmanager
     def begun(self, task: Task) -> Iterator[Self]:
@@ -619,7 +619,7 @@ class Walker(Searcher):
         return f"{self.walks.described}, seed {self.walks.seed}, in {where}"
 
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
-        """Return the words for the instances, what they fix, and the number of walks in each."""
+        """Return the words for the instances, the interpretations that they fix, and the number of walks in each."""
         where, *fixes = super().strength(task, outcome)
         return (f"{where}, {self.walks.described} in each", *fixes)
 

@@ -1,4 +1,4 @@
-"""Running a search: over one instance, over all instances of a scope, or from names alone in a worker process.
+"""Running one search: over an instance, over all instances of a scope, or by names in a worker process.
 
 Every trace that an engine finds is replayed in the interpreter before it is reported.
 """
@@ -337,7 +337,7 @@ def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
 
 
 def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
-    """Return the basis of a verdict in words."""
+    """Return the words for the basis of a verdict on ``claim``: what was visited, or the length of the violation."""
     if found.problems:
         return "; ".join(found.problems)
     trace = found.violations.get(claim)
@@ -357,7 +357,7 @@ def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
         return detail
     live = next(live for live in plan.liveness if live.name == claim)
     verb = "is" if len(live.fair) == 1 else "are"
-    fair = f"if {listed(fair_steps(live))} {verb} taken fairly" if live.fair else "though nobody has to act"
+    fair = f"if {listed(fair_steps(live))} {verb} taken fairly" if live.fair else "with no fairness assumption"
     return f"{live.sentence} ({fair}; {detail})"
 
 

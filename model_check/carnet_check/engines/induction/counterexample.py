@@ -600,7 +600,7 @@ def _shown(asked: _Asked) -> Iterator[Cti]:
 def failing_step(
     protocol: Protocol, threat: Threat | None, invariant: str, assumed: Collection[str], rlimit: int
 ) -> FailingStep:
-    """Return a small state from which a step breaks one invariant; see :class:`ShowsFailingSteps`."""
+    """Return a small state from which a step breaks ``invariant``; see :class:`ShowsFailingSteps`."""
     names = [each.name for each in invariants_under(protocol, threat)]
     for name in (invariant, *assumed):
         if name not in names:
@@ -636,7 +636,7 @@ def _as_failing_step(found: Counterexample, protocol: Protocol, threat: Threat |
 
 
 def told(found: Counterexample) -> Cti:
-    """Return a counterexample in words."""
+    """Return a counterexample as plain texts, for reports and other processes."""
     obligation, before = found.obligation, found.before
     action, invariant = obligation.action, obligation.invariant
     args = before.chosen(Purpose.PARAMETER, action.params) if action else {}

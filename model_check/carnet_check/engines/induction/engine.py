@@ -135,7 +135,7 @@ class Induction(
 
     def budget(self, profile: Profile) -> str:
         """Return the words for the solver's budget."""
-        return f"{self.rlimit:,} solver units to an obligation"
+        return f"{self.rlimit:,} solver units per obligation"
 
     def require_runnable(self, task: Task) -> None:
         """Raise UsageError if Z3 fails its self-test; certificates do not need Z3."""
@@ -172,7 +172,7 @@ class Induction(
                         bases[rows[-1].key] = ProofBasis(proof.layer, proof.satisfiable)
                 asked = LivenessProofs(plan.protocol, proofs, workers, design)
                 for live in plan.liveness:
-                    listener.status(f"{plan.protocol.variant}: {live.name}, what happens in the end")
+                    listener.status(f"{plan.protocol.variant}: {live.name}, what eventually happens")
                     lively[plan.protocol.variant, live.name] = asked.answer(live)
         notes = (*(before.used.notes if before else ()), *remarks)
         return EngineResult(
@@ -361,7 +361,7 @@ class Induction(
         jobs: int,
         progress: Callable[[int, int], None],
     ) -> tuple[str, ...]:
-        """Drop the lemmas that are no longer inductive, and return the claims that are then unproved."""
+        """Return the claims that are unproved once all lemmas that are no longer inductive are dropped."""
 
         def answered(done: int, total: int, _: SolverAnswer) -> None:
             progress(done, total)
@@ -585,7 +585,7 @@ class SolverPossibilities(Possibilities):
         return False
 
     def answered(self, premise: Goal) -> bool:
-        """Whether the solver answered within its budget, and its worker was not lost."""
+        """Whether the question of ``premise`` has a definite answer: the budget sufficed, and no worker was lost."""
         return premise not in self._unanswered
 
     def _answer(self, text: str, names: Sequence[str]) -> SolverAnswer:

@@ -1,4 +1,4 @@
-"""Proving liveness by the rule of stages: by certificates if there are any, then by the solver."""
+"""Proofs of liveness by the rule of stages: by certificates if there are any, otherwise by the solver."""
 
 from __future__ import annotations
 

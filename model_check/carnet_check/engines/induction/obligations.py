@@ -228,7 +228,7 @@ def invariants_under(protocol: Protocol, threat: Threat | None) -> Iterator[Inva
 
 
 def obligations(protocol: Protocol, threat: Threat | None = None) -> tuple[Obligation, ...]:
-    """Return everything that has to be proved of ``protocol`` under ``threat``; without one, under all of them."""
+    """Return the obligations of ``protocol`` under ``threat``; without one, those for all threat models."""
     return tuple(obligations_of(system(protocol, threat)))
 
 
@@ -242,9 +242,9 @@ def obligations_of(system: System) -> Iterator[Obligation]:
 
 
 def obligations_of_action(system: System, action: Action, about: Collection[str] | None = None) -> Iterator[Obligation]:
-    """Yield the obligations of ``action``, which no other action of ``system`` may be called as.
+    """Yield the obligations of ``action``, whose name must be unique in ``system``.
 
-    Those about other invariants than ``about``, by name, are not made; by default all are.
+    ``about`` names the invariants whose obligations are wanted; by default all are.
     """
     ground = system.ground(action)
     changed = {update.symbol for update in ground.updates}

@@ -46,7 +46,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Questions that share declarations and hypotheses."""
+    """Questions that share declarations and hypotheses, and the settings of the solver for them."""
 
     declarations: Declarations
     hypotheses: Mapping[str, Statement]
@@ -293,7 +293,7 @@ class Workers:
 
 
 def ask_apart(text: str) -> Answer:
-    """Ask Z3 in a worker process; see :func:`~carnet_check.engines.induction.solving.ask`."""
+    """Ask Z3 in a worker process with limited memory; see :func:`~carnet_check.engines.induction.solving.ask`."""
     with WorkerPool(1) as pool:
         ((_, answer),) = pool.results(_asked_alone, [text], only)
     return (SolverOutcome.UNKNOWN, (), answer.reason) if isinstance(answer, Lost) else answer

@@ -1,4 +1,4 @@
-"""Which guesses make an induction go through: those that exclude the states from which it fails, and are inductive.
+"""The choice of guesses that make an induction succeed: they exclude the states from which it fails, and are inductive.
 
 Each obligation that fails has a state which some lemma has to exclude. Guesses that are false there are asked about:
 first all together, and those that are not kept by some step are left out until the rest is. If none is left, the one
@@ -66,10 +66,10 @@ def strengthened(
     listener: Listener,
     work: int = WORK,
 ) -> Strengthening:
-    """Look for guesses with which claims are proved, and leave out those that no proof of these claims needs.
+    """Look for guesses with which the claims are proved, and drop the guesses that no proof of these claims needs.
 
-    The proof of a claim may rest on any lemma of the protocol. So guesses are looked for that prove these, too, once a
-    claim is proved. ``rlimit`` limits each question, and ``work`` all of them, in units of the solver's counter.
+    The proof of a claim may use any lemma of the protocol. Once a claim is proved, guesses that prove these lemmas are
+    looked for, too. ``rlimit`` limits each question, and ``work`` all of them, in units of the solver's counter.
     """
     if work <= 0:
         return Strengthening((), {}, {}, tuple(claims), 0, LIMIT, 0, work)

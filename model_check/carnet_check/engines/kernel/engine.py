@@ -73,7 +73,7 @@ class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
 
     def budget(self, profile: Profile) -> str:
         """Return the words for the most tokens of a certificate."""
-        return f"{self.most:,} tokens to a certificate"
+        return f"{self.most:,} tokens per certificate"
 
     def run(self, task: Task, listener: Listener) -> EngineResult:
         """Check the certificates of the claims that are expected to hold; a refused certificate refutes nothing."""
@@ -201,7 +201,7 @@ def _answers(asked: Mapping[_P, Entry | None], judge: Judge, follow: Follow) -> 
         elif each.identity in judge.accepted:
             why = ""
         else:
-            why = whys.get(each.identity, "nobody judged its certificate")
+            why = whys.get(each.identity, "no checker judged its certificate")
         answers[obligation.id] = _answer(obligation, entry, why)
     return answers
 

@@ -1,1 +1,1 @@
-"""The engines of lemma claims, which are about no step: each checks the cases of one means."""
+"""The engines for lemma claims, which are statements about finite cases instead of steps."""

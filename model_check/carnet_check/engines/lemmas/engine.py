@@ -1,4 +1,4 @@
-"""The engines of lemma claims: each checks all cases of one means, and shows that each hypothesis is needed.
+"""The engines for lemma claims: each checks all cases by its own means, and that each hypothesis is needed.
 
 If the claim is false in a case, it is VIOLATED, with the case. If no case without some hypothesis is found in which the
 claim is false, the row is VACUOUS: the claim names a hypothesis as necessary that may not be.
@@ -23,7 +23,7 @@ MOST_CASES = 1_000_000
 
 @dataclass(frozen=True)
 class Examiner(JudgesLemmaClaims):
-    """Checks the cases of one means; ``most`` limits the cases of one claim."""
+    """The base class of engines for lemma claims; ``most`` limits the number of cases of one claim."""
 
     verdicts: ClassVar = (Verdict.EXHAUSTED, Verdict.SAMPLED)
     refutes: ClassVar = True
@@ -31,7 +31,7 @@ class Examiner(JudgesLemmaClaims):
     most: int = MOST_CASES
 
     def run(self, task: Task, listener: Listener) -> EngineResult:
-        """Judge every lemma claim of the task that this means decides."""
+        """Check every lemma claim of the task that is to be decided by this engine's means."""
         asked = [(plan, claim) for plan in task.plans for claim in self.wanted(plan)]
         rows = (row for plan, claim in asked for row in self._rows(task, plan, claim, listener))
         return EngineResult(self.name, tuple(rows))
@@ -100,17 +100,17 @@ class Examiner(JudgesLemmaClaims):
         return Verdict.EXHAUSTED if examination is None or examination.complete else Verdict.SAMPLED
 
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
-        """Return the words for how many cases were checked."""
+        """Return the words for the number of cases that were checked."""
         rows = {row.claim: row.bound or 0 for row in outcome.rows}
         return (f"{self.name}: {counted(sum(rows.values()), 'case')} of {counted(len(rows), 'lemma claim')}",)
 
     def budget(self, profile: Profile) -> str:
-        """Return the words for the most cases."""
-        return f"{self.most:,} cases to a lemma claim"
+        """Return the words for the limit on cases."""
+        return f"{self.most:,} cases per lemma claim"
 
 
 class Counting(Examiner):
-    """Decides each case by the definition of the claim's words."""
+    """Decides each case by counting, directly from the definition of the claim."""
 
     name: ClassVar = "lemma-count"
     purpose: ClassVar = "lemma claims, by an exhaustive count of small cases"

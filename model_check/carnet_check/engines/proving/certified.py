@@ -1,4 +1,4 @@
-"""Claims proved by the certificates beside a specification, so that no solver is needed for them.
+"""Proofs by the certificates beside a specification, so that no solver is needed.
 
 Workers generate the texts of obligations and have the kernel check the certificates. Designs of one family have many
 obligations with equal texts, so each worker takes a part of the obligations of all designs.
@@ -69,7 +69,9 @@ class CertifiedDesign:
         return {id: answer.reason for id, answer in answers if answer.outcome is not SolverOutcome.PROVED}
 
     def answers(self, threat: str) -> Mapping[str, SolverAnswer]:
-        """Return what certificates prove under a threat model, or under none, by the ids that induction uses.
+        """Return what certificates prove under a threat model, by obligation id.
+
+        An empty ``threat`` means: without one.
 
         A proof under none is valid under each. A proof that uses no axiom of the only threat model is valid under none.
         """
@@ -87,7 +89,7 @@ class CertifiedDesign:
         return found
 
     def standings(self) -> Iterator[InvariantStatus]:
-        """Yield the status *proved* of each invariant and its layer: every obligation has an accepted certificate.
+        """Yield the status *proved* of each invariant whose obligations all have accepted certificates, layer by layer.
 
         Threat models are in the order that induction uses, those with few axioms first.
         """
@@ -139,7 +141,7 @@ class _Judgement:
 
 
 def certified(source: Source, plans: Sequence[Plan], jobs: int) -> tuple[dict[str, CertifiedDesign], tuple[str, ...]]:
-    """Have workers check the certificates of the claims to prove; return what they prove, by variant, and notes.
+    """Have workers check the certificates of all claims to be proved; return results by variant, and notes.
 
     A design without certificates, or with a construct that cannot be certified, is left out.
     """
@@ -149,7 +151,7 @@ def certified(source: Source, plans: Sequence[Plan], jobs: int) -> tuple[dict[st
     try:
         found = load_certificates(place).layers
     except BadCertificateFile as error:
-        return {}, (f"no certificate is believed, so the solver was asked: {error}",)
+        return {}, (f"no certificate is accepted, so the solver was asked: {error}",)
     needed = {}
     for plan in plans:
         variant, threats = plan.protocol.variant, frozenset(threat.id for _, threat in plan.to_prove)
@@ -246,7 +248,7 @@ def _composition(listed: Sequence[LayerObligations], judged: Mapping[str, _Judge
         for each in layer:
             said = judged.get(each.id)
             if said is None or said.why:
-                why = said.why if said else "nobody judged its certificate"
+                why = said.why if said else "no checker judged its certificate"
                 answers[each.id] = SolverAnswer(each.id, SolverOutcome.UNKNOWN, reason=why)
             else:
                 answers[each.id] = SolverAnswer(each.id, SolverOutcome.PROVED, said.hypotheses, certified=True)

@@ -1,4 +1,4 @@
-"""From the answers to obligations to claims: what is proved, what the proof rests on, and what is open.
+"""Composing answers about obligations into verdicts about claims: what is proved, from which lemmas, and what is open.
 
 The invariants of a layer are proved together. A claim is proved if a set of invariants contains it, every obligation of
 every member is proved, and every invariant in their cores is a member again. The general layer's invariants may be used
@@ -20,7 +20,7 @@ from carnet_spec.language import Claim, GuardKind, Profile, Threat
 
 
 class SolverOutcome(StrEnum):
-    """What the solver said of one obligation. Only ``proved`` is a proof; ``unknown`` never is."""
+    """The outcome of one obligation. Only ``proved`` is a proof; ``unknown`` never is."""
 
     PROVED = "proved"
     REFUTED = "refuted"
@@ -29,7 +29,7 @@ class SolverOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SolverAnswer:
-    """What came of one question.
+    """The answer to one obligation.
 
     Attributes:
         core: names of the hypotheses that the proof used; empty unless proved.
@@ -71,7 +71,7 @@ class _Member:
 
 @dataclass(frozen=True)
 class Composition:
-    """The answers to the obligations of some layers of one protocol, by their ids."""
+    """The answers to obligations, by id, composed into verdicts about claims and lemmas."""
 
     layers: Sequence[Layer]
     obligations: Sequence[Obligation]
@@ -86,7 +86,7 @@ class Composition:
             self._of.setdefault((_of_threat(each.layer), each.invariant.name), []).append(each)
 
     def claim(self, claim: Claim, threat: Threat) -> ClaimProof:
-        """Say whether ``claim`` is proved under ``threat``, and what the proof rests on."""
+        """Return whether ``claim`` is proved under ``threat``, and what the proof rests on."""
         invariant = claim.checked
         able = (each for each in self.layers if each.threat is None or each.threat.id == threat.id)
         layer = next((each for each in able if invariant in each.claims), None)
@@ -116,7 +116,10 @@ class Composition:
         )
 
     def everywhere(self, invariants: Iterable[str]) -> tuple[frozenset[str], frozenset[str]] | None:
-        """Return all invariants that some rest on, and the axioms, if they are proved without any threat model."""
+        """Return the invariants and the axioms that proofs of ``invariants`` rest on.
+
+        None if some proof is missing, or needs the axioms of a threat model.
+        """
         layer = next((each for each in self.layers if each.claims), self.layers[0])
         threat, wanted = _of_threat(layer) or "", set(invariants)
         if not wanted <= {each.name for each in layer.claims}:
@@ -193,7 +196,7 @@ def liveness_of(
     properties: Mapping[str, Sequence[LivenessAttempt]],
     accepted: Mapping[str, Sequence[str]],
 ) -> dict[str, LivenessAnswer]:
-    """Return the liveness properties that are proved for some stages: each condition, and the lemmas that these use.
+    """Return the liveness properties whose conditions are all proved for some stages, with the lemmas used.
 
     Args:
         composition: what is proved of invariants.
@@ -222,7 +225,7 @@ def _proved(
 
 @dataclass(frozen=True, slots=True)
 class ClaimProof:
-    """What induction says of one claim.
+    """The result of an induction for one claim.
 
     Attributes:
         outcome: ``proved``, or ``unknown``: a failed induction refutes no claim.
@@ -258,21 +261,21 @@ class ClaimProof:
 
 
 class Unbounded(Engine):
-    """Proves claims for instances of any size; whatever it cannot prove is UNKNOWN."""
+    """The base class of engines that prove claims for instances of any size; a claim without a proof is UNKNOWN."""
 
     verdicts: ClassVar = (Verdict.PROVED,)
 
     def expected(self, profile: Profile) -> Verdict:
-        """Return PROVED, whatever the profile."""
+        """Return PROVED: an unbounded engine is expected to prove every claim, whatever the profile."""
         return Verdict.PROVED
 
     def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
-        """Say that no size matters, and what the proofs are if not all of them are a solver's."""
+        """Return the words for the strength of the proofs, and for their kind if a solver did not make all."""
         told = ", ".join(f"{number:,} {what}" for what, number in outcome.proofs.items())
         return (f"{self.name}: unbounded{told and f' ({told})'}",)
 
     def row(self, task: Task, plan: Plan, proof: ClaimProof, threat: Threat, seconds: float, detail: str) -> Result:
-        """Return the row of a claim, with everything that its proof rests on."""
+        """Return the result row of a claim, with the lemmas, assumptions and defences that its proof rests on."""
         return Result(
             protocol=task.source.family.id,
             variant=plan.protocol.variant,

@@ -1,4 +1,4 @@
-"""Engines that answer the unsimplified obligations one by one; claims are put together from the answers."""
+"""The base class of engines that prove unsimplified obligations one by one; claims are composed from the answers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ from carnet_spec.language.terms import Term, symbols_of
 
 @dataclass(frozen=True)
 class Prover(Unbounded, AnswersObligations, Shares):
-    """Proves each obligation of a layer by itself; ``most`` is its budget for each, in units of its own work."""
+    """Base class of engines that prove each obligation separately.
+
+    ``most`` is the budget per obligation, in the solver's own units.
+    """
 
     by_default: ClassVar = False
     unit: ClassVar[str]  # what its budget counts
@@ -46,42 +49,42 @@ class Prover(Unbounded, AnswersObligations, Shares):
 
     @abstractmethod
     def solve(self, questions: Sequence[Question], runner: Runner) -> Iterator[SolverAnswer]:
-        """Answer each question once, in any order, under its digest."""
+        """Yield one answer per question, in any order; each names the digest of its question."""
 
     @abstractmethod
     def read(self, question: Question) -> str:
-        """Return what the solver reads of a question, with all else that its answer depends on."""
+        """Return the text that the solver reads for a question. With the budget it determines the answer."""
 
     def allowed(self, question: Question) -> int:
-        """Return the budget of one question."""
+        """Return the budget for one question, in the solver's own units."""
         return question.share(self.most, self.fewer)
 
     @abstractmethod
     def require_trusted(self) -> None:
-        """Have the solver answer what is known, once in a process, before any answer of its is believed.
+        """Check once per process that the solver answers known questions correctly.
 
         Raises:
-            UsageError: it answers wrongly.
+            UsageError: an answer is wrong.
         """
 
     @abstractmethod
     def missing(self) -> str:
-        """Say what has to be installed before it can answer, or nothing."""
+        """Return what has to be installed before the engine can run; empty if it can run."""
 
     def limited(self, most: int) -> Self:
-        """Return the engine with another budget for each obligation."""
+        """Return a copy of the engine with budget ``most`` per obligation."""
         return replace(self, most=most)
 
     def intention(self, task: Task) -> str:
-        """Say that no size matters, and who answers."""
+        """Return the announcement of this engine's work: that it holds for any size, and which solver answers."""
         return f"every unsimplified obligation, for any number of everything, by {self.version()}"
 
     def budget(self, profile: Profile) -> str:
-        """Say what the solver may take."""
-        return f"{self.most:,} {self.unit} to an obligation"
+        """Return the words for the budget per obligation."""
+        return f"{self.most:,} {self.unit} per obligation"
 
     def require_runnable(self, task: Task) -> None:
-        """Refuse to run without the solver; raise UsageError if it is not installed, or fails its self-test."""
+        """Raise UsageError if the solver is not installed or fails its self-test."""
         if lacking := self.missing():
             raise UsageError(f"the engine '{self.name}' needs {lacking}")
         self.require_trusted()
@@ -89,7 +92,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
     # -- claims ------------------------------------------------------------------------------------
 
     def run(self, task: Task, listener: Listener) -> EngineResult:
-        """Prove what is claimed to hold, one variant after the other."""
+        """Prove the claims that are expected to hold, one variant after the other."""
         bases: dict[tuple[str, str, str, str, str], ProofBasis] = {}
         rows: list[Result] = []
         before = task.runner.answers(self.name, self.version())
@@ -100,7 +103,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
         return EngineResult(self.name, tuple(rows), notes=before.used.notes if before else (), bases=bases)
 
     def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
-        """Answer the obligations that fall to ``shard``: one text falls to one part, however many share it."""
+        """Answer the obligations of one shard. Obligations with equal texts belong to the same shard."""
         before = task.runner.answers(self.name, self.version())
         done, of = 0, 0
         open_: dict[str, str] = {}
@@ -152,7 +155,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
         return [composed.claim(claim, threat) for claim, threat in plan.to_prove]
 
     def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
-        """Answer every obligation of every layer."""
+        """Yield the answer to each obligation of each layer of a protocol."""
         made = layers(protocol)
         listed = [each for layer in made for each in obligations(layer)]
         for found in self._answered(source, made, listed, Runner(jobs)):
@@ -216,7 +219,7 @@ Cores = Mapping[str, tuple[str, ...]]
 
 
 def likely_cores(source: Source, layers: Sequence[Layer], obligations: Iterable[Obligation]) -> Cores:
-    """Return what is known of obligations of a protocol's layers: texts that are certified come first then."""
+    """Return hypotheses to try first for each obligation: those of its certificate, or of an earlier proof."""
     place = place_of(source)
     try:
         certificates = load_certificates(place) if place else Certificates({})
@@ -247,7 +250,7 @@ OWN = ("guard:", "fresh:")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A text to answer, and where it comes from.
+    """A text to be answered, and the obligation it comes from.
 
     Attributes:
         digest: of the SMT-LIB text, whatever language the solver reads.
@@ -261,7 +264,7 @@ class Question:
     kept: tuple[str, ...] | None
 
     def share(self, budget: int, fewer: int) -> int:
-        """Return a ``fewer``-th part of a budget, or all of it if this is the last question of its obligation."""
+        """Return ``budget`` divided by ``fewer``, or all of it if this is the last question of its obligation."""
         return budget if self.kept is None else max(1, budget // fewer)
 
 
@@ -271,7 +274,7 @@ Solve = Callable[[Sequence[Question]], Iterable[SolverAnswer]]
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An obligation, the digest of the text that was asked first, and the answer."""
+    """An obligation, the digest of its first question, and the answer."""
 
     obligation: Obligation
     digest: str
@@ -279,9 +282,10 @@ class Answered:
 
 
 def attempts(obligation: Obligation, cores: Cores) -> Iterator[tuple[str, ...] | None]:
-    """Yield the hypotheses to try, in turn; all of them last.
+    """Yield the sets of hypotheses to try, from small to large; ``None`` last, which means all hypotheses.
 
-    First come a core's, or the invariant itself and what the action asks for; then what speaks of the same state.
+    The first set is the known core, or else the invariant with the action's guards; next come the hypotheses that read
+    the same symbols.
     """
     hypotheses = obligation.hypotheses[:-1]
     own = {f"inv:{obligation.invariant.name}", *(each.name for each in hypotheses if each.name.startswith(OWN))}
@@ -303,7 +307,7 @@ def _changing(formula: Term) -> frozenset[Symbol]:
 
 
 def asked(obligations: Iterable[Obligation], cores: Cores, solve: Solve) -> Iterator[Answered]:
-    """Yield the answer to each obligation, under its id."""
+    """Yield the answer to each obligation; questions with equal texts are asked once."""
     writer = Writer()
     first: dict[Obligation, str] = {}
     waiting = {each: attempts(each, cores) for each in obligations}

@@ -1,4 +1,4 @@
-"""A solver: how it shows that it can be believed before it is asked, and what is kept of its answers."""
+"""Trust in solvers: questions with known answers that a solver must answer first, and the storage of its answers."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ MEGABYTES = 1536
 
 @contextlib.contextmanager
 def limited_memory(z3: Any) -> Iterator[None]:
-    """Keep Z3 within its memory, once it has answered what is known.
+    """Run the body with Z3's memory limited, after Z3 answered the known questions correctly.
 
     Raises:
-        UsageError: it answers a known question wrongly, so that no answer is believed.
-        MemoryError: Z3 needs more memory than it may have; it cannot be used in this process any more.
+        UsageError: Z3 answers a known question wrongly.
+        MemoryError: Z3 needs more memory than the limit; it cannot be used in this process any more.
     """
     require_trusted()
     z3.set_param("memory_max_size", MEGABYTES)
@@ -54,12 +54,12 @@ def why_unknown(solver: Any) -> str:
 
 
 def solver_is_installed() -> bool:
-    """Whether there is a solver to ask."""
+    """Whether Z3 can be imported."""
     return importlib.util.find_spec("z3") is not None
 
 
 def solver_version() -> str:
-    """Return the name and version of the solver."""
+    """Return the name and version of Z3, such as ``Z3 5.4.0``."""
     import z3
 
     return f"Z3 {z3.get_version_string()}"
@@ -67,7 +67,7 @@ def solver_version() -> str:
 
 @functools.cache
 def require_trusted() -> None:
-    """Refuse a Z3 that answers a question wrongly whose answer is known (UsageError)."""
+    """Raise UsageError if Z3 answers a known question wrongly."""
     import z3
 
     require_sound(f"{solver_version()} at {z3.__file__}", functools.partial(_known, z3))
@@ -99,7 +99,7 @@ Answer = tuple[SolverOutcome, Collection[str], str]
 
 @dataclass(frozen=True, slots=True)
 class KnownQuestion:
-    """A question as SMT-LIB and as TPTP have it, and the one right answer."""
+    """A test question in SMT-LIB and in TPTP, with its only correct answer."""
 
     name: str
     smtlib: str
@@ -151,10 +151,10 @@ fof(goal, hypothesis, ![X]: ~ r(X, X)).
 
 
 def require_sound(solver: str, ask: Callable[[KnownQuestion], Answer]) -> None:
-    """Refuse a solver that answers a known question in another way; ``solver`` says which one it is, and where.
+    """Ask every known question and compare the answers; ``solver`` names the solver and its location in errors.
 
     Raises:
-        UsageError: it does.
+        UsageError: an answer is wrong.
     """
     for question in QUESTIONS:
         outcome, core, reason = ask(question)
@@ -181,13 +181,13 @@ Hints = Mapping[str, tuple[str, ...]]
 
 
 def place_of(protocol: Protocol) -> Traversable:
-    """Return where the hints for ``protocol`` lie, whether they exist or not."""
+    """Return the path of the hints file of ``protocol``, which need not exist."""
     folder = importlib.resources.files("carnet_spec").joinpath("protocols")
     return folder.joinpath(protocol.id.replace("-", "_"), "hints", f"{protocol.variant}.json")
 
 
 def load_hints(protocol: Protocol) -> Hints:
-    """Return the hints that lie beside the specification of ``protocol``, if any can be read."""
+    """Return the hints in the file beside the specification of ``protocol``; empty if there is no readable file."""
     file = place_of(protocol)
     try:
         return decoded(json.loads(file.read_text(encoding="utf-8")))
@@ -209,7 +209,10 @@ DEFINITE = (SolverOutcome.PROVED, SolverOutcome.REFUTED)
 
 
 def known(answers: AnswerCache, id: str, text: str, budget: int, hypotheses: Collection[str]) -> SolverAnswer | None:
-    """Return what was answered to ``text`` with this budget, if that was definite; a core names only hypotheses."""
+    """Return the cached definite answer to ``text`` with this budget, or None.
+
+    Its core must be within ``hypotheses``.
+    """
 
     def read(kept: Mapping[str, Any]) -> SolverAnswer:
         outcome, core, attempt = SolverOutcome(kept["outcome"]), kept["core"], kept["attempt"]
@@ -223,7 +226,7 @@ def known(answers: AnswerCache, id: str, text: str, budget: int, hypotheses: Col
 
 
 def keep_answer(answers: AnswerCache, answer: SolverAnswer, text: str, budget: int) -> None:
-    """Keep what was answered to ``text``, if it is definite."""
+    """Store ``answer`` to ``text`` in the cache, if it is definite."""
     if answer.outcome in DEFINITE:
         kept = {"outcome": str(answer.outcome), "core": list(answer.core), "attempt": answer.attempt}
         answers.keep(text, str(budget), kept)

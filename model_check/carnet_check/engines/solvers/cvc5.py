@@ -1,4 +1,4 @@
-"""Asking cvc5: one fresh solver for each text, and a budget counted in its own units of work.
+"""Queries to cvc5: a fresh solver for each text, with a budget in the solver's own units of work.
 
 Worker processes import this module. ``enum-inst`` tries the terms that are there as instances of quantified formulas,
 which finds nearly every proof in obligations whose sorts have no functions in a circle.
@@ -23,7 +23,7 @@ OPTIONS = {"enum-inst": "true"}
 
 
 def answer(asked: tuple[str, str, int]) -> Iterator[SolverAnswer]:
-    """Answer a text, which comes with its digest and a budget."""
+    """Yield the answer to one query ``(digest, SMT-LIB text, budget)``."""
     digest, text, rlimit = asked
     began = time.perf_counter()
     outcome, core, reason = ask(text, rlimit)
@@ -31,7 +31,7 @@ def answer(asked: tuple[str, str, int]) -> Iterator[SolverAnswer]:
 
 
 def ask(text: str, rlimit: int) -> tuple[SolverOutcome, tuple[str, ...], str]:
-    """Ask whether the assertions of ``text`` contradict one another."""
+    """Ask cvc5 whether the assertions contradict each other; return the outcome, the core, and why it is unknown."""
     import cvc5
 
     solver = cvc5.Solver(cvc5.TermManager())
@@ -60,7 +60,7 @@ def _run_commands(cvc5: Any, solver: Any, text: str) -> list[str]:
 
 
 def version() -> str:
-    """Return the name and version of the solver."""
+    """Return the name and version of cvc5."""
     from importlib import metadata
 
     return f"cvc5 {metadata.version('cvc5')}"
@@ -68,7 +68,7 @@ def version() -> str:
 
 @functools.cache
 def require_trusted() -> None:
-    """Refuse a cvc5 that answers a question wrongly whose answer is known (UsageError)."""
+    """Raise UsageError if cvc5 answers a known question wrongly."""
     import cvc5
 
     where = getattr(cvc5, "__file__", "built in")

@@ -1,4 +1,4 @@
-"""Two solvers that share no code with Z3, as engines: cvc5 reads SMT-LIB, and E reads TPTP."""
+"""The engines of two solvers that share no code with Z3: cvc5 reads SMT-LIB, E reads TPTP."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ GET_E = "pip install 'carnet[eprover]'"
 
 @dataclass(frozen=True)
 class Cvc5(Prover):
-    """Proves with cvc5, in worker processes."""
+    """The engine that proves obligations with cvc5, in worker processes."""
 
     name: ClassVar = "cvc5"
-    purpose: ClassVar = "claims, for any number of everything: unsimplified obligations, by cvc5"
+    purpose: ClassVar = "proofs for any number of everything: unsimplified obligations, by cvc5"
     unit: ClassVar = "solver units"
     needs: ClassVar = (Tool("cvc5", "proofs by a second solver", "pip install 'carnet[cvc5]'", ("cvc5",)),)
     fewer: ClassVar = cvc5.FEWER
     most: int = cvc5.DEFAULT_RLIMIT
 
     def solve(self, questions: Sequence[Question], runner: Runner) -> Iterator[SolverAnswer]:
-        """Ask cvc5 every text."""
+        """Yield cvc5's answer to every question."""
         asked = [(each.digest, each.text, self.allowed(each)) for each in questions]
         with runner.pool(cvc5.version) as pool:
             for (digest, _, _), said in pool.results(cvc5.answer, asked, only):
                 yield _as_answer(digest, said)
 
     def read(self, question: Question) -> str:
-        """Return the text in SMT-LIB."""
+        """Return the SMT-LIB text of a question."""
         return question.text
 
     def version(self) -> str:
-        """Return the name and the version of the solver."""
+        """Return the name and version of cvc5."""
         return cvc5.version()
 
     def require_trusted(self) -> None:
-        """Have cvc5 answer what is known."""
+        """Raise UsageError if cvc5 answers a known question wrongly."""
         cvc5.require_trusted()
 
     def missing(self) -> str:
-        """Say how to get cvc5, unless it is there."""
+        """Return how to install cvc5; empty if it is installed."""
         return "" if importlib.util.find_spec("cvc5") else "the extra 'cvc5' (pip install 'carnet[cvc5]')"
 
 
 @dataclass(frozen=True)
 class EProver(Prover):
-    """Proves with E, a process for each text."""
+    """The engine that proves obligations with E, one process per text."""
 
     name: ClassVar = "eprover"
-    purpose: ClassVar = "claims, for any number of everything: unsimplified obligations, by E"
+    purpose: ClassVar = "proofs for any number of everything: unsimplified obligations, by E"
     unit: ClassVar = "processed clauses"
     needs: ClassVar = (
         Tool("eprover", "proofs by a third solver", GET_E, programs=(eprover.PROGRAM,), elsewhere=eprover.located),
@@ -71,7 +71,7 @@ class EProver(Prover):
     seconds: int = eprover.SECONDS  # after so long E is ended; budgets are clauses
 
     def solve(self, questions: Sequence[Question], runner: Runner) -> Iterator[SolverAnswer]:
-        """Ask E every text, and where that comes to nothing each part of a goal with several."""
+        """Yield E's answer to every question; an undecided goal that has several parts is asked part by part."""
         long = {each.digest: each for each in questions if len(parts(each.obligation)) > 1}
         open_: list[Question] = []
         for answer in self._answers_to_goals([(each, (None,)) for each in questions], runner):
@@ -82,7 +82,7 @@ class EProver(Prover):
         yield from self._answers_to_goals([(each, parts(each.obligation)) for each in open_], runner)
 
     def read(self, question: Question) -> str:
-        """Return the text in TPTP, which the parts of its goal follow from, and how long E may take."""
+        """Return the TPTP texts of a question (one for each part of its goal) and the budget."""
         return f"{self.seconds}\n{tptp(question.obligation, question.kept)}"
 
     def _answers_to_goals(
@@ -104,19 +104,19 @@ class EProver(Prover):
                 yield _as_answer(each.digest, said)
 
     def version(self) -> str:
-        """Return the name and the version of the prover."""
+        """Return the name and version of E."""
         return eprover.version()
 
     def versions(self) -> dict[str, str]:
-        """Return the version of E, and which program it is."""
+        """Return the version of E and the path of the program."""
         return {"eprover": eprover.described()}
 
     def require_trusted(self) -> None:
-        """Have E answer what is known."""
+        """Raise UsageError if E answers a known question wrongly."""
         eprover.require_trusted(eprover.located())
 
     def missing(self) -> str:
-        """Say how to get E, unless it is there."""
+        """Return how to install E; empty if it is installed."""
         return "" if eprover.located() else f"E, the program 'eprover' ({GET_E})"
 
 

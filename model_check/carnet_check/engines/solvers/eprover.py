@@ -1,4 +1,4 @@
-"""Asking E, a prover for first-order logic with equality, as a process for each text in TPTP.
+"""Queries to E, a prover for first-order logic with equality: one process for each text in TPTP.
 
 Budgets are counted in processed clauses; seconds and memory are limited only so that nothing runs for ever. A text is
 tried with two ways to make clauses of it: E's own, and one that names subformulas early, as long goals need.
@@ -36,7 +36,7 @@ MOST = 16
 
 
 def parts(obligation: Obligation) -> tuple[Term, ...]:
-    """Return the negated goal as several, all of which have to be refuted.
+    """Return the disjuncts of the negated goal, all of which have to be refuted.
 
     Together they say what the goal says: a conclusion that is a conjunction is shown part by part, and a premise
     that is a disjunction case by case.
@@ -99,7 +99,7 @@ _USED = re.compile(r"file\('[^']*', '((?:[^'\\]|\\.)*)'\)\)\.$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ProverInput:
-    """An obligation, as texts that all have to be proved, and what may be spent on each try."""
+    """The TPTP texts of one obligation, all of which have to be proved, and the budget of each attempt."""
 
     digest: str
     texts: tuple[str, ...]
@@ -109,7 +109,7 @@ class ProverInput:
 
 
 def answer(asked: ProverInput) -> Iterator[SolverAnswer]:
-    """Answer an obligation: what is proved is that all its texts are."""
+    """Yield the answer to one obligation; it is proved if all its texts are."""
     assert asked.texts, "nothing was asked"
     began = time.perf_counter()
     core: set[str] = set()
@@ -170,7 +170,7 @@ MADE = ("type:", "differ:", "exhaust:")
 
 
 def located() -> str:
-    """Return the path of the program: what PATH has comes first, then the extra's; nothing if there is none."""
+    """Return the path of E: the program on PATH, else that of the extra ``eprover``; empty if there is none."""
     if on_path := shutil.which(PROGRAM):
         return on_path
     package = importlib.util.find_spec(PACKAGE)
@@ -179,13 +179,13 @@ def located() -> str:
 
 
 def version() -> str:
-    """Return the name and version of the prover."""
+    """Return the name and version of E."""
     program = located()
     return f"E {number}" if program and (number := _number(program)) else "E"
 
 
 def described() -> str:
-    """Return the version of the prover, and which program it is."""
+    """Return the version of E and the path of the program."""
     program = located()
     return f"{_number(program) or 'of no known version'} at {program}" if program else "not installed"
 
@@ -208,7 +208,7 @@ def _greeting(program: str) -> str:
 
 @functools.cache
 def require_trusted(program: str) -> None:
-    """Refuse a program that is no E, or that answers a question wrongly whose answer is known (UsageError)."""
+    """Raise UsageError if a program is not E, or answers a known question wrongly."""
     if not _number(program):
         raise UsageError(f"{program} is not believed: E says 'E' and its version, and this said '{_greeting(program)}'")
 

@@ -1,1 +1,1 @@
-"""An instance of a protocol written out: places, what they may hold, and every step without a variable."""
+"""The ground form of a protocol on an instance: places with their possible values, and steps without variables."""

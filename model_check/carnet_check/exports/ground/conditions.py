@@ -1,4 +1,4 @@
-"""Conditions on a state: what is left of a formula when an instance and what can never be have been worked in.
+"""Conditions on states: formulas simplified for one instance and for the values that its places can have.
 
 A **place** is one mutable symbol at one row. A condition says what some places hold. It is kept in negation normal
 form, flat, and without what decides itself, so that a formula that nothing can make true is ``False``.
@@ -26,7 +26,10 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """That a place holds a value, or, unless ``wanted``, that it does not; of a relation the value is always true."""
+    """The condition that a place has ``value``, or, unless ``wanted``, that it has another one.
+
+    A relation's value is True.
+    """
 
     place: Place
     value: Value
@@ -35,14 +38,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Conditions that all hold; two at least."""
+    """A conjunction of at least two conditions."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """Conditions of which one holds; two at least."""
+    """A disjunction of at least two conditions."""
 
     parts: tuple[Condition, ...]
 
@@ -67,12 +70,12 @@ def denied(condition: Condition) -> Condition:
 
 
 def some(parts: Iterable[Condition]) -> Condition:
-    """Join conditions by or, without those that are false, twice there, or imply another fact."""
+    """Return the disjunction of conditions, without parts that are false, repeated, or imply another part."""
     return denied(every(denied(part) for part in parts))
 
 
 def every(parts: Iterable[Condition]) -> Condition:
-    """Join conditions by and, flat and without those that are true, twice there, or follow from another fact."""
+    """Return the flattened conjunction of conditions, without true, repeated or implied parts."""
     known: dict[Place, list[Fact]] = {}
     listed: dict[Condition, None] = {}
     for part in parts:
@@ -103,7 +106,7 @@ def _decides(known: Fact, asked: Fact) -> bool | None:
 
 
 def facts_in(condition: Condition) -> Iterator[Fact]:
-    """Yield every fact that a condition speaks of."""
+    """Yield every fact that occurs in a condition."""
     match condition:
         case Fact():
             yield condition
@@ -113,14 +116,14 @@ def facts_in(condition: Condition) -> Iterator[Fact]:
 
 
 def conjuncts(condition: Condition) -> tuple[Condition, ...]:
-    """Return the conditions that together are the given one."""
+    """Return the parts of a conjunction, or the condition itself."""
     if condition is True:
         return ()
     return condition.parts if isinstance(condition, Every) else (condition,)
 
 
 def known_from(condition: Condition) -> dict[Place, Fact]:
-    """Return what is known of places where a condition holds."""
+    """Return the facts that a condition implies, by place."""
     known: dict[Place, Fact] = {}
     for part in conjuncts(condition):
         if isinstance(part, Fact) and (part.wanted or part.place not in known):
@@ -129,7 +132,7 @@ def known_from(condition: Condition) -> dict[Place, Fact]:
 
 
 def assuming(condition: Condition, known: Known) -> Condition:
-    """Return what is left of a condition where something is known."""
+    """Return a condition simplified under the assumption of known facts."""
     match condition:
         case Fact(place) if place in known:
             decided = _decides(known[place], condition)
@@ -146,14 +149,14 @@ def assuming(condition: Condition, known: Known) -> Condition:
 
 
 class ChoiceOrder(NamedTuple):
-    """In which order variables are chosen, and what can be looked at once so many of them are."""
+    """An order in which variables are chosen, and the parts that can be evaluated after each choice."""
 
     variables: Sequence[Var]
     checks: Sequence[Sequence[tuple[Term, bool]]]
 
 
 def choice_order(variables: Sequence[Var], parts: Sequence[tuple[Term, bool]]) -> ChoiceOrder:
-    """Choose those variables first that let a part be looked at soonest."""
+    """Order the variables so that parts can be evaluated as soon as possible."""
     needs = [free_variables(part) for part, _ in parts]
     chosen: list[Var] = []
     left = list(variables)

@@ -1,4 +1,4 @@
-"""A protocol on an instance, written out: its places, and every step, deduction and claim without a variable.
+"""The ground form of a protocol on one instance: its places, and every step, deduction and claim without variables.
 
 This is what an export that knows no sorts starts from. What never changes is worked in. A caller may say which
 places ever change; that is believed where a step is simplified, and everything that would contradict it is listed
@@ -51,7 +51,7 @@ from carnet_spec.language.protocol import terms_of_action
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An action with elements for its parameters.
+    """An action applied to elements.
 
     Attributes:
         guards: each condition that must hold, after the name of the guard that asks for it.
@@ -65,18 +65,18 @@ class Step:
 
     @property
     def when(self) -> Condition:
-        """When it can be taken."""
+        """The condition under which the step is enabled."""
         return every(condition for _, condition in self.guards)
 
     @property
     def title(self) -> str:
-        """The name of the action, and the elements."""
+        """The name of the action with its arguments."""
         return f"{self.action.name}({', '.join(self.env.values())})"
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A deduction with elements for its parameters: when it is taken, it inserts one fact."""
+    """A deduction applied to elements: when its condition holds, it inserts one fact."""
 
     rule: str
     when: Condition
@@ -84,7 +84,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """An instance written out.
+    """The ground form of an instance.
 
     Attributes:
         values: for each place that changes, the values that it may hold; the first one is that of the first state.
@@ -240,14 +240,17 @@ def _clauses(steps: Iterable[Step]) -> dict[Place, tuple[Clause, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Facts that are concluded together: several, or from each other, only where they have to be taken repeatedly."""
+    """Facts that deductions conclude together.
+
+    If they depend on each other, the deductions are repeated to a fixpoint.
+    """
 
     facts: Mapping[Place, tuple[Clause, ...]]
     repeated: bool
 
 
 class Closing:
-    """Finds what follows a step."""
+    """Computes the deductions that a step enables."""
 
     def __init__(self, ground: Ground) -> None:
         self._clauses = ground.clauses
@@ -258,7 +261,7 @@ class Closing:
                     self._readers.setdefault(read.place, {})[fact] = None
 
     def after(self, step: Step) -> list[Group]:
-        """Return the facts to conclude after a step, those first that others follow from."""
+        """Return the groups of facts to conclude after a step, in order of dependency."""
         changes = [change for _, change in step.changes]
         known = self._known(step, changes)
         written = {change.place: frozenset(value for value, _ in change.cases) for change in changes}
@@ -343,7 +346,7 @@ ALWAYS: Bits = 1
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a step does to one place: each value it may get, and when; otherwise it keeps what it holds."""
+    """The effect of a step on one place: each new value, with its condition; otherwise the place keeps its value."""
 
     place: Place
     cases: tuple[tuple[Value, Condition], ...]
@@ -352,14 +355,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One step without variables: when it can be taken, and what it changes."""
+    """A step without variables: its condition and its changes."""
 
     when: Condition
     changes: tuple[Change, ...]
 
 
 class Pairs:
-    """Which values some state may hold together; the first ones of ``possible`` are those of the first state."""
+    """An over-approximation of the values that two places can have in one reachable state."""
 
     def __init__(self, possible: Possible, moves: Sequence[Move]) -> None:
         self._possible = {place: values for place, values in possible.items() if len(values) > 1}
@@ -386,7 +389,7 @@ class Pairs:
 
     @property
     def possible(self) -> dict[Place, list[Value]]:
-        """The values that each place may hold."""
+        """The values that each place may have."""
         kept = {
             place: [value for value in values if self._reached & self._bits[place, value]]
             for place, values in self._possible.items()
@@ -394,7 +397,7 @@ class Pairs:
         return self._rest | kept
 
     def may_hold(self, condition: Condition) -> bool:
-        """Whether a condition may hold in some state, as far as pairs say."""
+        """Whether a condition may hold in a reachable state, according to the pairs; False is certain."""
         return bool(self._neighbouring(condition, self._reached))
 
     def _take(self, move: Move) -> None:
@@ -475,7 +478,7 @@ Written = Iterator[tuple[Place, Value, Condition]]
 
 
 class Reaching:
-    """What may be reached in one protocol on one instance from a first state.
+    """Computes an over-approximation of what is reachable in a protocol on an instance.
 
     Attributes:
         possible: the values that each place may hold, the first one first.
@@ -509,7 +512,7 @@ class Reaching:
             self._reach()
 
     def steps(self, action: Action) -> Iterator[tuple[Env, Condition]]:
-        """Yield the elements with which an action may be taken, and when it can be."""
+        """Yield the arguments with which an action may be enabled, each with its condition."""
         if self.instance.budget is not None and action.cost > self.instance.budget:
             return
         order = self._orders[action.name]
@@ -540,7 +543,7 @@ class Reaching:
         return self.instance.pools.get((action.name, var.name), self.instance.of(var.sort))
 
     def written(self, update: Update, env: Env) -> Written:
-        """Yield what an update may write: for a value that depends on the state, each value that there may be."""
+        """Yield what an update may write, including every value that a state-dependent term may have."""
         for inner in self.reading.assignments(update.each, env):
             when = self.reading.condition(update.when, inner)
             if when is False:
@@ -558,7 +561,7 @@ class Reaching:
                         yield place, value, both
 
     def drawn(self, action: Action, env: Env) -> Iterator[Condition]:
-        """Yield what must hold so that fresh parameters are drawn, in their order: unused, distinct, the first such."""
+        """Yield the conditions for drawing fresh parameters: unused, distinct, and the first of their kind."""
         earlier: dict[Sort, list[str]] = {}
         for var in (each for each in action.params if each in action.fresh):
             element, drawn = env[var.name], earlier.setdefault(var.sort, [])
@@ -630,7 +633,7 @@ Cases = list[tuple[str, Condition]]
 
 
 class Reading:
-    """Reads terms on one instance."""
+    """Translates terms and formulas into conditions on one instance."""
 
     def __init__(self, instance: Instance, possible: Possible) -> None:
         self.instance = instance
@@ -638,7 +641,7 @@ class Reading:
         self._orders: dict[tuple[int, bool], tuple[Term, ChoiceOrder]] = {}
 
     def condition(self, term: Term, env: Env) -> Condition:
-        """Return when a formula holds."""
+        """Return the condition under which a formula holds."""
         match term:
             case terms.Truth(value):
                 return value
@@ -670,7 +673,7 @@ class Reading:
                 raise TypeError(f"{term} is no formula")
 
     def cases(self, term: Term, env: Env) -> Cases:
-        """Return the elements that a term may stand for."""
+        """Return the elements that a term may denote, each with its condition."""
         match term:
             case terms.Var(name):
                 return [(env[name], True)]
@@ -699,7 +702,7 @@ class Reading:
                 raise TypeError(f"{term} is no individual")
 
     def rows(self, args: Sequence[Term], env: Env) -> Iterator[tuple[Row, Condition]]:
-        """Yield the rows that arguments may amount to, each with when they do."""
+        """Yield the argument rows that terms may denote, each with its condition."""
         for chosen in itertools.product(*(self.cases(arg, env) for arg in args)):
             when = every(holds for _, holds in chosen)
             if when is not False:
@@ -719,7 +722,7 @@ class Reading:
         return tuple(row)
 
     def assignments(self, variables: Sequence[terms.Var], env: Env) -> Iterator[Env]:
-        """Yield every way to choose elements for variables, beside what is chosen already."""
+        """Yield every assignment of elements to ``variables`` that extends ``env``."""
         names = [var.name for var in variables]
         for row in itertools.product(*(self.instance.of(var.sort) for var in variables)):
             yield {**env, **dict(zip(names, row, strict=True))}

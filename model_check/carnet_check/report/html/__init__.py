@@ -57,7 +57,7 @@ def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Pa
 
 
 def as_walk_page(walk: Mapping[str, Any]) -> str:
-    """Return the page of a walk that is served; the style sheet and the script are beside it.
+    """Return the HTML page of a walk for :mod:`..commands.step_server`, which also serves its style sheet and script.
 
     Args:
         walk: what the page shows, by the names in ``templates/walk.html``; ``parties`` and ``events`` are drawn.
@@ -66,7 +66,7 @@ def as_walk_page(walk: Mapping[str, Any]) -> str:
 
 
 def static(name: str) -> str:
-    """Return the style sheet or the script of the pages, one of ``STATIC``."""
+    """Return the text of the style sheet or the script, whose ``name`` is one of ``STATIC``."""
     return files(__name__).joinpath("static", name).read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""State graphs: a name for each state by what sets it apart, and coordinates for SVG.
+"""State graphs for the report: a distinguishing name for each state, and its coordinates in an SVG picture.
 
 The layers are networkx's; the scale is chosen so that nothing overlaps.
 """
@@ -24,7 +24,7 @@ GHOST = "used_"
 
 
 def layout_graph(graph: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state graph with a name and a place for each state, and end points for each step."""
+    """Return a state graph with a name and coordinates for each state, and end points for each step."""
     import networkx
 
     layered = networkx.DiGraph()
@@ -82,7 +82,7 @@ def _ends(tail: Mapping[str, Any], head: Mapping[str, Any]) -> dict[str, float]:
 
 
 def state_names(states: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return for each state a few facts that hold there, or do not, and together nowhere else.
+    """Return for each state a minimal set of facts, positive ones first, that hold in no other state.
 
     None of them can be left out. What holds is preferred to what does not. States with equal facts have equal names.
 

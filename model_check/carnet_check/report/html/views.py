@@ -195,7 +195,7 @@ def overview(run: Run) -> dict[str, Any] | None:
     ]
     if len(rows) < 2 or not threats:
         return None
-    return heat_map("Claims that fall, by designs and threat models", "design", threats, rows)
+    return heat_map("Violated claims, by design and threat model", "design", threats, rows)
 
 
 def _judged(run: Run, variant: str, threat: str) -> dict[str, str]:
@@ -415,7 +415,7 @@ def _searchable_attack(attack: Values) -> Iterator[dict[str, str]]:
     told = [attack["sentence"], finding["title"] if finding else "", attack["requirement"]]
     yield _entry("attack", attack["claim"], where, page, " ".join(filter(None, told)))
     if finding:
-        yield _entry("finding", finding["id"], where, page, f"{finding['title']}: {attack['claim']} falls")
+        yield _entry("finding", finding["id"], where, page, f"{finding['title']}: {attack['claim']} is violated")
     for position, event in enumerate(attack["events"], 1):
         text = " ".join([event["sentence"], *event["enforces"]])
         yield _entry("step", event["action"], where, f"{page}#step-{position}", text)
@@ -448,15 +448,14 @@ def cell(fallen: int, made: int, *, decided: bool = True, expected: bool = True)
     if not made:
         return {"text": NOT_MADE, "class": "none", "words": "no claim is made there"}
     if fallen:
-        one = fallen == 1
-        verb = ("falls" if one else "fall") if decided else ("is known to fall" if one else "are known to fall")
+        verb = f"{'is' if fallen == 1 else 'are'} {'' if decided else 'known to be '}violated"
         mark, told = ("", "") if expected else ("!", ", not as expected")
         words = f"of {counted(made, 'claim')} {verb}{told}"
         return {"text": f"{fallen}{mark}", "class": _level(fallen), "words": words}
     if not decided:
-        words = f"of {counted(made, 'claim')} none is known to fall, and not all are decided"
+        words = f"of {counted(made, 'claim')} none is known to be violated, and not all are decided"
         return {"text": OPEN, "class": "open", "words": words}
-    return {"text": "0", "class": "stands", "words": f"of {counted(made, 'claim')} fall"}
+    return {"text": "0", "class": "stands", "words": f"of {counted(made, 'claim')} are violated"}
 
 
 def attacked(fallen: int) -> dict[str, str]:
@@ -466,7 +465,7 @@ def attacked(fallen: int) -> dict[str, str]:
     return {
         "text": f"{fallen}",
         "class": _level(fallen),
-        "words": f"attacked {'claim' if fallen == 1 else 'claims'} fell",
+        "words": f"attacked {'claim is' if fallen == 1 else 'claims are'} violated",
     }
 
 

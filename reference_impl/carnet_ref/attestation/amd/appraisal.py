@@ -141,7 +141,7 @@ MINIMUM: Final = Named({line: Named(dict.fromkeys(report.tcb_parts(line), Number
 
 @dataclass(frozen=True, slots=True)
 class Policy(AppraisalPolicy):
-    """What is asked of a guest and its platform; each key says what it means."""
+    """The policy for a guest and its platform; each key describes itself."""
 
     require: frozenset[str] = require_key(STEPS)
     allow_debug: bool = policy_key(Flag(), False, "whether a guest is accepted that its host may read")
@@ -271,7 +271,7 @@ OF_THE_HOST: Final = 0xFFFFFFFF
 def check_guest(
     steps: Checklist, report: SnpReport, policy: Policy, report_data: bytes | None, runtime_data: bytes | None
 ) -> None:
-    """Take the steps about what the guest is, which the report now proves.
+    """Take the appraisal steps about the guest in a verified report.
 
     ``report_data`` are the 64 bytes that the guest should have asked with, if they are known; ``runtime_data`` came
     with the report and should be bound to it, if anything did.
@@ -413,7 +413,7 @@ class _Evidence:
 
 @dataclass(frozen=True, slots=True)
 class PlatformTcbs:
-    """The four TCB versions of a report: what it was signed for, what is committed, what runs, and what ran."""
+    """The four TCB versions of a report: reported, committed, current, and at launch."""
 
     reported: TcbVersion
     committed: TcbVersion

@@ -129,7 +129,7 @@ _Decoded = TypeVar("_Decoded")
 
 
 class KeyKind(StrEnum):
-    """Whose endorsement key it is: the chip's own, or one that AMD issued to a cloud."""
+    """The kind of an endorsement key: a chip's own, or one that AMD issued to a cloud."""
 
     VCEK = "VCEK"
     VLEK = "VLEK"
@@ -188,7 +188,7 @@ def known_authorities() -> tuple[x509.Certificate, ...]:
 
 
 def endorsement_key(certificates: Sequence[x509.Certificate], kind: KeyKind | None) -> EndorsementKey:
-    """Return the endorsement key among ``certificates``; where both kinds are given, the one of the kind asked for.
+    """Return the endorsement key among ``certificates``; of two kinds, the one called ``kind``.
 
     Raises MalformedError if there is none, it is not clear which one counts, or it does not follow AMD's profile.
     """
@@ -269,7 +269,7 @@ def _decoded(ours: Mapping[str, bytes], oid: str, kind: type[_Decoded]) -> _Deco
 def endorsement_path(
     leaf: EndorsementKey, given: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate]
 ) -> EndorsementPath:
-    """Follow an endorsement key to a root that is trusted, over a signing key that was given or is AMD's.
+    """Return the path from an endorsement key to a trusted root, over a given or known signing key.
 
     Raises PathError if the key leads to none, or a link is not signed as AMD signs.
     """
@@ -313,7 +313,7 @@ def _check_algorithm(certificate: x509.Certificate) -> None:
 
 
 def signed_as_amd_signs(signed: x509.Certificate | x509.CertificateRevocationList) -> bool:
-    """Return whether it says RSASSA-PSS with SHA-384, in the mask as well, and 48 bytes of salt: AMD's profile."""
+    """Return whether a signature uses AMD's profile: RSASSA-PSS, SHA-384 (also in the mask), 48 bytes of salt."""
     try:
         parameters = signed.signature_algorithm_parameters
     except (ValueError, UnsupportedAlgorithm):

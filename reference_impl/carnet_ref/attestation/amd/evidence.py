@@ -65,7 +65,7 @@ AZURE_VERSIONS: Final = (1, 2)
 
 @dataclass(frozen=True, slots=True)
 class SnpEvidence:
-    """A report, raw; the certificates that came with it, if any; and the run-time data it should be bound to, if any.
+    """A raw report, with certificates and run-time data that came with it, if any.
 
     ``container`` says what the report itself was wrapped in, ``found_in`` in which document it came, and ``unread``
     which parts of that are not read.
@@ -236,7 +236,7 @@ USER_DATA: Final = "user-data"
 
 
 def user_data(runtime_data: bytes) -> bytes | None:
-    """Return what a guest of Azure asked with, out of its run-time data; ``None`` where that does not say it.
+    """Return the report data that an Azure guest chose, from its run-time data; None if it is not there.
 
     The run-time data is the guest's own word only if a report is over its hash.
 
@@ -250,7 +250,7 @@ VIRTUAL_TPM_KEY: Final = "HCLAkPub"
 
 
 def virtual_tpm_key(runtime_data: bytes) -> tuple[int, int]:
-    """Return exponent and modulus of the key of Azure's virtual TPM, out of run-time data.
+    """Return exponent and modulus of the key of Azure's virtual TPM, from run-time data.
 
     Raises MalformedError if there is not just one.
     """

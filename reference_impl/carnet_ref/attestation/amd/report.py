@@ -62,13 +62,13 @@ NOT_READ: Final = f"{VENICE}, whose TCB_VERSION is not known here (AMD 56860 aft
 
 @dataclass(frozen=True, slots=True)
 class TcbVersion:
-    """The security versions of the parts of one processor's firmware, each from 0 to 255, by their names."""
+    """The security versions of a processor's firmware parts, from 0 to 255, by part name."""
 
     product: Product
     parts: Mapping[str, int]
 
     def below(self, minimum: Mapping[str, int]) -> str | None:
-        """Return what is older here than in ``minimum``, in words; ``None`` where nothing is."""
+        """Return the parts that are older than in ``minimum``, in words; None if there are none."""
         older = [part for part, least in minimum.items() if self.parts[part] < least]
         return None if not older else ", ".join(f"{part} {self.parts[part]} < {minimum[part]}" for part in older)
 
@@ -81,7 +81,7 @@ class TcbVersion:
 
 
 def tcb_parts(product: Product) -> tuple[str, ...]:
-    """Return the names of the parts that have a version in this line."""
+    """Return the names of the versioned parts in this processor line."""
     return tuple(part for part in LAYOUTS[product] if part is not None)
 
 
@@ -104,7 +104,7 @@ def product_of(family: int, model: int) -> Product | None:
 
 
 def line_of(family: int, model: int) -> str | None:
-    """Return the name of that line, or of one that is known and not read."""
+    """Return the name of the processor line with these CPUID numbers, also of lines that cannot be read; or None."""
     venice = family == 0x1A and any(model in models for models in _VENICE_MODELS)
     return VENICE if venice else product_of(family, model)
 
@@ -147,7 +147,7 @@ PLATFORM_BITS: Final = {
 
 
 class SigningKey(IntEnum):
-    """Which endorsement key the firmware signed with: the chip's, one loaded for a cloud, or none."""
+    """The endorsement key that signed a report: the chip's, a cloud's, or none."""
 
     VCEK = 0
     VLEK = 1
@@ -156,7 +156,7 @@ class SigningKey(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class GuestPolicy:
-    """What the guest's owner lets the host do: 64 bits, little-endian."""
+    """The guest owner's policy for the host: 64 bits, little-endian."""
 
     bits: int
 
@@ -172,14 +172,14 @@ class GuestPolicy:
 
     @property
     def unknown(self) -> tuple[int, ...]:
-        """The bits that differ from what they have to be where nothing is known to be meant by them."""
+        """The reserved bits that do not have their required value."""
         reserved = [bit for bit in range(16, 64) if self.bits >> bit & 1 and bit not in POLICY_BITS]
         return tuple(reserved) if self.bits >> 17 & 1 else (17, *reserved)
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformInfo:
-    """How the host has set its machine up: 64 bits, little-endian."""
+    """The configuration of the host's platform: 64 bits, little-endian."""
 
     bits: int
 
@@ -213,7 +213,7 @@ class FirmwareVersion:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """What versions are ordered by."""
+        """The key by which versions are ordered."""
         return self.major, self.minor, self.build
 
     def __str__(self) -> str:
@@ -222,7 +222,7 @@ class FirmwareVersion:
 
 @dataclass(frozen=True, slots=True)
 class SnpReport:
-    """What the firmware says of a guest and of its platform; TCB versions are 8 bytes, digests 48, the chip id 64.
+    """A report about a guest and its platform; TCB versions are 8 bytes, digests 48, the chip id 64.
 
     ``cpuid`` and the vectors of mitigations are ``None`` in versions that do not have them.
     """

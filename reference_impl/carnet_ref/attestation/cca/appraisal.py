@@ -38,7 +38,7 @@ Accepted = frozenset[bytes] | None
 
 @dataclass(frozen=True, slots=True)
 class Policy(AppraisalPolicy):
-    """What is asked of a platform and of a realm; each key says what it means."""
+    """The policy for a platform and a realm; each key describes itself."""
 
     require: frozenset[str] = require_key(STEPS)
     allow_debug: bool = policy_key(Flag(), False, "whether a platform in a debug state is accepted")
@@ -72,7 +72,7 @@ def appraise_token(
     nonce: bytes | None = None,
     references: published.References | None = None,
 ) -> Appraisal:
-    """Appraise a token by the key of its platform. ``nonce`` is what the realm should have asked with, 64 bytes."""
+    """Appraise a token with its platform's key; ``nonce`` is the expected challenge, 64 bytes."""
     steps = Checklist()
     platform, realm = token.platform, token.realm
     steps.passed("parse", f"platform token of {platform.profile}; realm token of {realm.profile or 'RMM 1.0'}", DRAFT)

@@ -21,7 +21,7 @@ Given = tuple[CcaToken, PublicKey, tuple[Corim, ...], PublicKey | None]
 
 
 def recognise(data: bytes, given: OptionValues) -> Given:
-    """Return what was given. Raises MalformedError or, without the platform's key, NeedsOptionError."""
+    """Return the parsed inputs. Raises MalformedError, or NeedsOptionError without the platform's key."""
     token, manifests = parse_token(data), tuple(map(parse_corim, given.files("reference")))
     require_profiles(manifests)
     public = _public(given, "platform-key") or platform_key(manifests, token)

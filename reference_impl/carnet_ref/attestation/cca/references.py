@@ -37,7 +37,7 @@ UNSIGNED: Final = "signer of reference values not checked"
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Manifests, the key that should have signed them, if one was given, and the time at which they have to count."""
+    """Manifests, the key for their signatures (if given), and the time of appraisal."""
 
     manifests: tuple[Corim, ...]
     key: PublicKey | None
@@ -45,7 +45,7 @@ class References:
 
 
 def check_references(steps: Checklist, references: References | None) -> None:
-    """Insist that manifests count at the time, and are signed by the key where one was given; the step is its name."""
+    """Check that the manifests are current and, if a key is given, signed by it; the step has their name."""
     if references is None:
         steps.left_out("references", "not requested", SOURCE, without=("reference", "reference-key"))
         return
@@ -74,12 +74,12 @@ def _check_signer(steps: Checklist, manifest: Corim, key: PublicKey) -> None:
 
 
 def is_about(references: References | None, profile: str) -> bool:
-    """Return whether manifests have reference values of a profile."""
+    """Return whether some manifest has reference values for a profile."""
     return references is not None and any(each.profile == profile and each.references for each in references.manifests)
 
 
 def compare_references(steps: Checklist, references: References | None, token: CcaToken) -> None:
-    """Compare a token with the manifests that are about its platform, and about its realm."""
+    """Compare a token with the manifests about its platform and about its realm."""
     manifests = () if references is None else references.manifests
     of_platform = platform_problem(manifests, token.platform), "every component of the platform is as published"
     of_realm = realm_problem(manifests, token.realm), "the realm is as published"
@@ -94,14 +94,14 @@ def compare_references(steps: Checklist, references: References | None, token: C
 
 
 def require_profiles(manifests: Iterable[Corim]) -> None:
-    """Insist that manifests are about CCA. Raises MalformedError if one is about something else."""
+    """Check that all manifests are about CCA. Raises MalformedError if one is not."""
     other = next((each for each in manifests if each.profile not in (PLATFORM_PROFILE, REALM_PROFILE)), None)
     if other is not None:
         raise MalformedError("CoRIM", f"the profile {PLATFORM_PROFILE} or {REALM_PROFILE}", ascii(other.profile)[:80])
 
 
 def platform_key(manifests: Iterable[Corim], token: CcaToken) -> PublicKey | None:
-    """Return the key of the platform that a token says it is of, if manifests have one.
+    """Return the key of a token's platform from the manifests, or None.
 
     Raises MalformedError if they have several.
     """
@@ -120,7 +120,7 @@ def platform_key(manifests: Iterable[Corim], token: CcaToken) -> PublicKey | Non
 
 
 def platform_problem(manifests: Sequence[Corim], platform: PlatformToken) -> str | None:
-    """Return why no record of a platform's maker describes a platform; ``None`` where one does."""
+    """Return why no manifest describes a platform; None if one does."""
     records = [
         record
         for record in _records(manifests, PLATFORM_PROFILE, platform.implementation_id)
@@ -183,7 +183,7 @@ def _is_named(value: ReferenceValue) -> bool:
 
 
 def realm_problem(manifests: Sequence[Corim], realm: RealmToken) -> str | None:
-    """Return why no record of a realm's maker describes a realm; ``None`` where one does."""
+    """Return why no manifest describes a realm; None if one does."""
     records = _records(manifests, REALM_PROFILE, realm.initial_measurement)
     problems = [_realm_difference(record, realm) for record in records]
     if None in problems:

@@ -144,7 +144,7 @@ SIGNER_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Policy(AppraisalPolicy):
-    """What is asked of a TD and its platform; each key says what it means.
+    """The policy for a TD and its platform; each key describes itself.
 
     A TD of Azure is told when its host takes a page away, rather than ended, and its paravisor handles it.
     """
@@ -238,7 +238,7 @@ CRL: Final = "RFC 5280, section 5"
 
 
 def check_quoting_enclave(steps: Checklist, report: EnclaveReport, chain: PckChain, policy: Policy) -> bool:
-    """Insist that a report is of Intel's quoting enclave for TDs, or of one like it, and return whether it is Intel's.
+    """Check that a report is from Intel's quoting enclave for TDs or an accepted one; return whether it is Intel's.
 
     Another signer is accepted where the policy names it. Intel publishes nothing for platforms under another root than
     its own, so there, if the policy names none, any signer is.
@@ -263,7 +263,7 @@ def _is_under_intel_root(chain: PckChain) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PlatformAppraisal:
-    """One platform under appraisal: its certificates, what is published, and who asks when."""
+    """The appraisal of one platform: its certificates, collateral, policy and time."""
 
     steps: Checklist
     collateral: Collateral
@@ -693,7 +693,7 @@ def _replayed(events: int, left: Set[str]) -> str:
 
 
 def registers(report: TdReport) -> dict[str, bytes]:
-    """Return the measurement registers of a TD by the names that policies use; MRSERVICETD where the quote has it."""
+    """Return the measurement registers of a TD by their names in policies."""
     found = {"mrtd": report.mrtd, "mrseam": report.mrseam}
     found |= {f"rtmr{index}": value for index, value in enumerate(report.rtmrs)}
     return found if report.mrservicetd is None else {**found, "mrservicetd": report.mrservicetd}

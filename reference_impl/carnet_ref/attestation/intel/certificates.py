@@ -29,7 +29,7 @@ def p256_point(raw: bytes) -> ec.EllipticCurvePublicKey:
 
 
 def raw_point(key: ec.EllipticCurvePublicKey) -> bytes:
-    """Return x and y of a key's point."""
+    """Return x and y of a public key's point, 32 bytes each."""
     return key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)[1:]
 
 
@@ -60,7 +60,7 @@ class PckCertificate(NamedTuple):
 
 
 class PckChain(NamedTuple):
-    """A PCK certificate, the authority that issued it, and the root."""
+    """A PCK certificate, its issuer, and the root."""
 
     leaf: PckCertificate
     certificates: tuple[x509.Certificate, ...]
@@ -104,7 +104,7 @@ def _in_pem(certificate: x509.Certificate) -> bytes:
 
 
 def parse_issuer_chain(pem: bytes) -> tuple[x509.Certificate, ...]:
-    """Read certificates in the order of quotes and of Intel's service: who signed first, the root last.
+    """Parse certificates in the order of quotes and of Intel's service: the signer first, the root last.
 
     Of the samples of Intel's library, those for TDX have it the other way round. One order is read, so that no two
     readers differ about the signer.

@@ -37,7 +37,7 @@ from carnet_ref.wire import MalformedError
 
 
 class TcbStatus(StrEnum):
-    """What Intel says of a TCB level.
+    """Intel's status of a TCB level.
 
     The last two are said of no level. They follow where a TD was started on a platform that was out of date, and which
     no longer is: what was loaded then goes on running until the TD is started anew.
@@ -67,7 +67,7 @@ CONFIGURATION_STATUSES: Final = frozenset(
 
 
 class Level(NamedTuple):
-    """The status of a platform that reaches a TCB level, the date of the level, and its advisories."""
+    """A TCB level that a platform reaches: its status, date and advisories."""
 
     status: TcbStatus
     date: datetime
@@ -75,7 +75,7 @@ class Level(NamedTuple):
 
 
 class PlatformLevel(NamedTuple):
-    """The security versions a platform needs for a level: 16 for SGX, 16 for TDX, and that of the PCE."""
+    """The security versions of a platform level: 16 for SGX, 16 for TDX, and that of the PCE."""
 
     sgx: tuple[int, ...]
     tdx: tuple[int, ...]
@@ -85,19 +85,19 @@ class PlatformLevel(NamedTuple):
     """What Intel calls the components of ``SGX`` and of ``TDX``, each empty where it does not say."""
 
     def name(self, kind: str, index: int) -> str:
-        """Return what Intel calls a component, and nothing where it does not say."""
+        """Return Intel's name of a component; empty if it has none."""
         return self.names[kind][index] if kind in self.names else ""
 
 
 class SvnLevel(NamedTuple):
-    """The one security version that a TDX module or an enclave needs for a level."""
+    """The security version of a level of a TDX module or an enclave."""
 
     isvsvn: int
     level: Level
 
 
 class ModuleIdentity(NamedTuple):
-    """Who signed a TDX module and which attributes it may have: ``id`` is empty for the module of TDX 1.0."""
+    """The published signer and attributes of a TDX module; ``id`` is empty for TDX 1.0."""
 
     id: str
     mrsigner: bytes
@@ -107,7 +107,7 @@ class ModuleIdentity(NamedTuple):
 
 
 class TcbInfo(NamedTuple):
-    """What Intel publishes for the platforms of one FMSPC."""
+    """Intel's TCB information about the platforms with one FMSPC."""
 
     fmspc: bytes
     pceid: bytes
@@ -121,7 +121,7 @@ class TcbInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EnclaveIdentity:
-    """Which enclave one is, of whatever version: who signed it, which product it is, and what it may do."""
+    """The identity of an enclave in any version: its signer, product id and attributes."""
 
     miscselect: int
     miscselect_mask: int
@@ -148,7 +148,7 @@ evaluation data number 15) to 2026-03-16 (number 18) are the same in all of this
 
 @dataclass(frozen=True, slots=True)
 class QeIdentity(EnclaveIdentity):
-    """What Intel publishes of the quoting enclave for TDs."""
+    """The published identity and levels of the quoting enclave for TDs."""
 
     issued: datetime
     next_update: datetime
@@ -157,11 +157,11 @@ class QeIdentity(EnclaveIdentity):
 
 
 class NoMatchError(ValueError):
-    """A platform, a TDX module or an enclave that the published levels do not speak of."""
+    """A platform, TDX module or enclave matches no published level or identity."""
 
 
 def platform_level(info: TcbInfo, tcb: PlatformTcb, report: TdReport) -> Level:
-    """Return the first, which is the highest, level whose every security version the platform reaches.
+    """Return the first, and so highest, level whose security versions the platform all reaches.
 
     The first two bytes of TEE_TCB_SVN are left to the identity of the TDX module where it has one (TDX 1.5).
 
@@ -204,7 +204,7 @@ def module_level(info: TcbInfo, report: TdReport) -> Level | None:
 
 
 def module_shortfall(info: TcbInfo, report: TdReport, accepts: Accepts) -> tuple[Difference, ...]:
-    """Return that the TDX module is behind the lowest level that is accepted, if it has levels."""
+    """Return how far the TDX module is behind the lowest accepted level."""
     name = f"TDX_{report.tee_tcb_svn[1]:02X}"
     identity = next((identity for identity in info.module_identities if identity.id.upper() == name), None)
     if identity is None:
@@ -220,7 +220,7 @@ def _check_module(identity: ModuleIdentity, report: TdReport) -> None:
 
 
 def check_enclave(identity: EnclaveIdentity, report: EnclaveReport) -> None:
-    """Insist that a report is of an enclave. Raises NoMatchError if it is of another."""
+    """Check that a report is from an enclave with this identity. Raises NoMatchError if it is not."""
     if report.miscselect & identity.miscselect_mask != identity.miscselect:
         raise NoMatchError(f"MISCSELECT is {report.miscselect:#x}, published {identity.miscselect:#x}")
     if _masked(report.attributes, identity.attributes_mask) != identity.attributes:
@@ -252,7 +252,7 @@ Accepts = Callable[[Level], bool]
 
 
 def platform_shortfall(info: TcbInfo, tcb: PlatformTcb, report: TdReport, accepts: Accepts) -> tuple[Difference, ...]:
-    """Return each component that is behind the lowest level that is accepted; none where it reaches one, or none is."""
+    """Return each component that is behind the lowest accepted level; empty if a level is reached, or none accepted."""
     first = 2 if report.tee_tcb_svn[1] > 0 else 0
     reached = next((entry for entry in info.levels if _is_reached(entry, tcb, report)), None)
     asked = [entry for entry in info.levels if accepts(entry.level)]
@@ -274,7 +274,7 @@ def platform_shortfall(info: TcbInfo, tcb: PlatformTcb, report: TdReport, accept
 
 
 def svn_shortfall(levels: Sequence[SvnLevel], isvsvn: int, what: str, accepts: Accepts) -> tuple[Difference, ...]:
-    """Return that a TDX module or an enclave is behind the lowest level that is accepted, if it is, and one is."""
+    """Return how far a TDX module or enclave is behind the lowest accepted level; empty if it reaches one."""
     reached = next((entry for entry in levels if isvsvn >= entry.isvsvn), None)
     asked = [entry for entry in levels if accepts(entry.level)]
     if not asked or isvsvn >= asked[-1].isvsvn:
@@ -320,7 +320,7 @@ def _masked(value: bytes, mask: bytes) -> bytes:
 
 
 def combined(platform: Level, *others: Level | None) -> Level:
-    """Return the status of a platform together with its TDX module and quoting enclave, and all their advisories.
+    """Return the combined status of platform, TDX module and quoting enclave, with all advisories.
 
     A part that is out of date makes the whole so; a revoked part revokes it.
     """
@@ -339,7 +339,7 @@ def combined(platform: Level, *others: Level | None) -> Level:
 
 
 def of_two_moments(launch: Level, current: Level) -> Level:
-    """Return the level of a platform out of those when a TD was started and now.
+    """Return the combined level of a platform at the TD's launch and now.
 
     Where the platform was out of date and no longer is, the TD should be started anew. Else the worse of both counts.
 
@@ -369,14 +369,14 @@ REMEMBERED: Final = 16
 
 
 class SignedDocument(NamedTuple):
-    """The exact bytes of a JSON value and the raw signature over them."""
+    """The exact bytes of a JSON value, with the raw signature over them."""
 
     body: bytes
     signature: bytes
 
 
 class Collateral(NamedTuple):
-    """Everything needed to judge the quotes of one kind of platform, as it was published.
+    """The published collateral for one kind of platform.
 
     ``pck_crl_chain`` may be empty: quotes carry the certificate of who signs ``pck_crl``.
     """
@@ -425,7 +425,7 @@ def _signed(document: Document, name: str, key: str) -> SignedDocument:
 
 
 def split_reply(reply: bytes, key: str) -> SignedDocument:
-    """Take Intel's reply ``{"KEY":{…},"signature":"…"}`` apart without changing a byte of the signed value.
+    """Return value and signature of Intel's reply ``{"KEY":{…},"signature":"…"}``, without changing a byte.
 
     Raises MalformedError if the reply is laid out in another way.
     """

@@ -36,7 +36,7 @@ MOST_EVENTS: Final = 1 << 14
 
 
 class MeasuredEvent(NamedTuple):
-    """Something measured: into which RTMR (0 to 3; ``None``: into MRTD), its type, its SHA-384 and its data.
+    """A measured event: its RTMR (0 to 3; None: MRTD), type, SHA-384 and data.
 
     ``name`` is that of a runtime event, whose digest commits to it and to the data; other events have none.
     """
@@ -102,7 +102,7 @@ def _preimage(event: Document, name: str, payload: bytes) -> bytes:
 
 
 def replay_rtmr(events: Sequence[MeasuredEvent]) -> tuple[bytes, bytes, bytes, bytes]:
-    """Return what RTMR0 to RTMR3 hold after these events, 48 bytes each.
+    """Return the values of RTMR0 to RTMR3 after these events, 48 bytes each.
 
     Each event extends its register: the new value is the SHA-384 of the old one followed by the event's digest.
     Remarks are measured nowhere.

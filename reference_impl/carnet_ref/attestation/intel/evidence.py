@@ -72,7 +72,7 @@ EMPTY: Final[tuple[object, ...]] = (None, "", "{}", "[]", {}, [])
 
 
 class QuoteEvidence(NamedTuple):
-    """A quote, and what came with it.
+    """A quote, with the parts of its document.
 
     Attributes:
         quote: the quote, raw.

@@ -70,14 +70,14 @@ FIRST_VERSION: Final = 4
 
 
 class TdxEvidence(NamedTuple):
-    """A quote with what came beside it, and collateral as one JSON object where some was given."""
+    """A quote with the parts of its document, and the collateral as one JSON object, if given."""
 
     found: QuoteEvidence
     collateral: bytes | None
 
 
 def recognise(data: bytes, given: OptionValues) -> TdxEvidence:
-    """Return the quote, raw, out of any form or document that is known, and the collateral, out of its files.
+    """Return the parsed quote and collateral.
 
     Raises MalformedError if ``data`` or the collateral is something else.
     """
@@ -86,7 +86,7 @@ def recognise(data: bytes, given: OptionValues) -> TdxEvidence:
 
 
 def appraise(evidence: TdxEvidence, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
-    """Appraise the quote; a log that lay beside it is replayed, and so is one that was given."""
+    """Appraise the quote; both a given event log and one beside the quote are replayed."""
     found = evidence.found
     appraisal = appraise_quote(
         found.quote,

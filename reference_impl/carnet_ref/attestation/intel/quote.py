@@ -47,11 +47,11 @@ HARMLESS_BITS: Final = {
 
 
 class WrongKindError(MalformedError):
-    """A quote that is well formed as far as it goes, but speaks of something other than a TD."""
+    """A quote is well formed, but not from a TD."""
 
 
 class TdAttributes(NamedTuple):
-    """What a TD was allowed when it was made: 64 bits, little-endian.
+    """The attributes of a TD from its creation: 64 bits, little-endian.
 
     Source: Intel TDX Module ABI specification, TD_ATTRIBUTES; Linux 6.16, arch/x86/include/asm/shared/tdx.h (bits).
     """
@@ -70,7 +70,7 @@ class TdAttributes(NamedTuple):
 
     @property
     def exposing(self) -> tuple[str, ...]:
-        """What lets others look into the TD by profiling it, or take it to another machine (bits 4 to 6, and 29)."""
+        """The attributes that permit profiling or migration of the TD (bits 4 to 6, and 29)."""
         return tuple(name for bit, name in EXPOSING_BITS.items() if self.bits >> bit & 1)
 
     @property
@@ -87,7 +87,7 @@ class TdAttributes(NamedTuple):
 
 
 class TdReportExtension(NamedTuple):
-    """What a TD report 1.5 Ex has beyond one of TDX 1.5; hashes are 48 bytes, SVN vectors 16, attributes 8.
+    """The further fields of a TD report 1.5 Ex; hashes are 48 bytes, SVN vectors 16, attributes 8.
 
     Attributes:
         vmid: which virtual machine inside of the TD asked; 0 for a TD without them, or for what runs them.
@@ -144,7 +144,7 @@ class TdReport(NamedTuple):
 
     @property
     def service_tds(self) -> dict[str, bytes]:
-        """The hashes of the service TDs that serve the TD, or did when it was made, by what each is; zero: none."""
+        """The hashes of the service TDs, now and at creation, by their role; zero if there are none."""
         found = {} if self.mrservicetd is None else {"service TD": self.mrservicetd}
         if self.extension is not None:
             found |= {"service TD at its creation": self.extension.initial_servicetd}
@@ -170,7 +170,7 @@ class EnclaveReport(NamedTuple):
 
 
 class QuoteSignature(NamedTuple):
-    """Who signed a quote: an attestation key, vouched for by the QE, which the platform's certificates vouch for.
+    """The signature of a quote: attestation key, QE report that certifies it, and PCK certificates.
 
     Signatures are r and s, the key x and y, each 32 bytes big-endian; ``pck_chain`` is PEM.
     """

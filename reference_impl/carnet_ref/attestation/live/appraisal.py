@@ -32,7 +32,7 @@ EMPTY: Final[Mapping[formats.OptionKind, formats.Value]] = {formats.OptionKind.F
 
 @dataclass(frozen=True, slots=True)
 class AppraisalTerms:
-    """What the evidence is appraised against, besides the policies that formats have by default."""
+    """The terms of an appraisal: time, anchors, and policies other than the defaults."""
 
     at: datetime
     anchors: Anchors
@@ -45,7 +45,7 @@ class AppraisalTerms:
 
 
 def appraise_collection(collection: Collection, terms: AppraisalTerms) -> Appraisal:
-    """Appraise every part, then what all are together.
+    """Appraise every part, then all of them together.
 
     Raises UsageError if a part needs something that was not given, such as certificates.
     """
@@ -125,14 +125,14 @@ def _check_binding(steps: Checklist, collection: Collection) -> None:
 
 
 def live_profile(attester: str) -> ResultProfile | None:
-    """Return how what was found of an attester becomes a result: of a device, or of the virtual machine."""
+    """Return the profile by which a part's appraisal becomes a signed result."""
     kind, _, device = attester.partition(".")
     profile = formats.FORMATS[kind].load().results if kind in KINDS else None
     return profile if profile is not None and bool(device) is profile.grouped else None
 
 
 def result_lifetime(collection: Collection, terms: AppraisalTerms) -> int:
-    """Return for how many seconds all policies let a result be relied on."""
+    """Return the seconds for which all policies permit reliance on a result."""
     forms = {part.kind: formats.FORMATS[part.kind].load() for part in collection.parts}
     return min(
         form.results.lasting(terms.policies.get(kind, form.default_policy))

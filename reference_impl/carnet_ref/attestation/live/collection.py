@@ -45,11 +45,11 @@ from carnet_ref.wire import MalformedError, join
 
 
 class AbsentError(Exception):
-    """What was looked for is not on this machine; the text says what was found missing, in a few words."""
+    """Evidence or its source is absent from this machine; the text says what is missing."""
 
 
 class CollectionError(CarnetError):
-    """Nothing was established: there is no evidence on this machine, or something that is there gave none."""
+    """Evidence could not be collected: there is none, or its source failed."""
 
     kind = "unknown"
     exit_code = ExitCode.UNKNOWN
@@ -63,7 +63,7 @@ Nvml = Any
 
 @dataclass(frozen=True, slots=True)
 class GpuStatement:
-    """What the driver says of one GPU: its name for the device, and the VBIOS version."""
+    """The driver's unsigned statement about one GPU: its name, and the VBIOS version."""
 
     uuid: str
     vbios_version: str
@@ -71,7 +71,7 @@ class GpuStatement:
 
 @dataclass(frozen=True, slots=True)
 class DriverStatement:
-    """What the driver says: its version, whether developer tools may look into the GPUs, and the GPUs, in its order."""
+    """The driver's unsigned statements: its version, whether developer tools are enabled, and the GPUs, in order."""
 
     version: str
     devtools: bool
@@ -80,7 +80,7 @@ class DriverStatement:
 
 @dataclass(frozen=True, slots=True)
 class CollectedGpu:
-    """One GPU's answer: the report, as the device made it, and its certificates in PEM, attestation key first."""
+    """The raw report of one GPU, with its certificates in PEM, attestation key first."""
 
     report: bytes
     chain: bytes
@@ -88,7 +88,7 @@ class CollectedGpu:
 
 @dataclass(frozen=True, slots=True)
 class CollectedGpus:
-    """The answers of all GPUs, at least one, in the driver's order, and what the driver says of as many."""
+    """The reports of all GPUs, in the driver's order, with the driver's statements."""
 
     devices: tuple[CollectedGpu, ...]
     driver: DriverStatement
@@ -222,7 +222,7 @@ REPORT_DATA_BYTES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class CollectedVm:
-    """What the kernel gave for one nonce."""
+    """The kernel's report for one nonce."""
 
     provider: str
     """The kernel's name for the format of the report, such as ``tdx_guest`` or ``sev_guest``."""
@@ -233,21 +233,21 @@ class CollectedVm:
 
 
 class TsmFolder:
-    """The folder in which the kernel makes an entry for each caller; every method raises ``OSError``."""
+    """The configfs-tsm folder, in which the kernel makes an entry per caller; every method raises ``OSError``."""
 
     def __init__(self, path: Path = ROOT) -> None:
         self.path = path
 
     def create(self, entry: str) -> None:
-        """Make an entry, which must not be there yet."""
+        """Create an entry, which must not exist."""
         (self.path / entry).mkdir()
 
     def remove(self, entry: str) -> None:
-        """Remove an entry; the kernel takes its attributes away with it."""
+        """Remove an entry with its attributes."""
         (self.path / entry).rmdir()
 
     def write(self, entry: str, attribute: str, data: bytes) -> None:
-        """Write an attribute as a whole, by one call, as the kernel wants it."""
+        """Write a whole attribute with one call, as the kernel requires."""
         descriptor = os.open(self.path / entry / attribute, os.O_WRONLY | os.O_CLOEXEC)
         try:
             if os.write(descriptor, data) != len(data):
@@ -264,7 +264,7 @@ class TsmFolder:
 
 
 def collect_vm(folder: TsmFolder, report_data: bytes, entry: str | None = None) -> CollectedVm:
-    """Ask for a quote or report over 64 bytes, in an entry of its own that is removed in any case.
+    """Request a quote or report for 64 bytes of report data, in an entry that is removed afterwards.
 
     Raises:
         AbsentError: the machine has no configfs-tsm, or is no confidential virtual machine that it knows.
@@ -386,14 +386,14 @@ _BINDING: Final = b"carnet live binding 1\0"
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where evidence is looked for: what returns the binding of NVML, or raises AbsentError, and configfs-tsm."""
+    """The sources of evidence: a function that returns the NVML binding, and configfs-tsm."""
 
     nvml: Callable[[], Nvml]
     tsm: TsmFolder
 
 
 def this_machine() -> Machine:
-    """Return the machine that this runs on."""
+    """Return the sources of evidence on this machine."""
     return Machine(this_nvml, TsmFolder())
 
 
@@ -412,7 +412,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """All that was collected with a nonce of 32 bytes, at least one part, and what was looked for and is not here."""
+    """Evidence collected with one 32-byte nonce, and the reasons for absent parts."""
 
     nonce: bytes
     driver: DriverStatement | None
@@ -423,7 +423,7 @@ class Collection:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The formats of the parts."""
+        """The formats of the parts, by name."""
         return tuple(part.kind for part in self.parts)
 
 
@@ -452,7 +452,7 @@ def collect(machine: Machine, nonce: bytes) -> Collection:
 
 
 def assemble(nonce: bytes, gpus: CollectedGpus | None, vm: CollectedVm | None, absent: Mapping[str, str]) -> Collection:
-    """Return evidence that should have been asked for with the nonce, as parts to appraise."""
+    """Return collected evidence as parts that can be appraised."""
     parts = []
     if gpus is not None:  # written as NVIDIA's SDKs do, which `carnet attest node` reads
         document = json.dumps([_entry(gpu) for gpu in gpus.devices])
@@ -464,7 +464,7 @@ def assemble(nonce: bytes, gpus: CollectedGpus | None, vm: CollectedVm | None, a
 
 
 def report_data(nonce: bytes, gpu_reports: Sequence[bytes]) -> bytes:
-    """Return the 64 bytes to ask the virtual machine with: the nonce, and what commits to the GPUs' reports."""
+    """Return the 64 bytes of report data for the virtual machine: the nonce, and a hash of the GPUs' reports."""
     assert len(nonce) == NONCE_BYTES, "a nonce has 32 bytes"
     commitment = sha256(_BINDING + join(*gpu_reports)) if gpu_reports else bytes(32)
     return nonce + commitment
@@ -486,7 +486,7 @@ NOT_IN_FOLDER: Final = "it is not in the folder"
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make the folder before anything is collected, or take one that is empty.
+    """Create the folder before anything is collected; an empty existing one is accepted.
 
     Raises UsageError if something is in it, or it cannot be made.
     """
@@ -512,7 +512,7 @@ def _words(collection: Collection, at: datetime) -> dict[str, object]:
 
 
 def read_collection(folder: Path, nonce: bytes) -> Collection:
-    """Return what is in the folder, as evidence that should have been asked for with the nonce.
+    """Return the evidence in a folder, to be appraised with ``nonce``.
 
     Raises:
         MalformedError: a file is none of those that `write_collection` writes, or two of them contradict each other.
@@ -540,7 +540,7 @@ def read_collection(folder: Path, nonce: bytes) -> Collection:
 
 
 def parse_driver_statement(data: bytes) -> DriverStatement:
-    """Read what the driver said, out of ``STATEMENTS``. Raises MalformedError if it is something else."""
+    """Parse the driver's statements from ``STATEMENTS``. Raises MalformedError if they are malformed."""
     driver = Document.parse(data, WHAT).document("driver")
     gpus = tuple(GpuStatement(each.text("uuid"), each.text("vbios_version")) for each in driver.documents("gpus"))
     return DriverStatement(driver.text("version"), driver.flag("devtools"), gpus)

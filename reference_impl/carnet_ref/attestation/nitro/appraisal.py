@@ -62,7 +62,7 @@ DEBUG_MODE: Final = "AWS Nitro Enclaves User Guide, run-enclave"
 
 @dataclass(frozen=True, slots=True)
 class Policy(AppraisalPolicy):
-    """What is asked of an enclave or an instance; each key says what it means."""
+    """The demands on an enclave or an instance; each key documents its meaning."""
 
     require: frozenset[str] = require_key(STEPS)
     allow_debug: bool = policy_key(
@@ -88,7 +88,7 @@ parse_policy: Final = POLICY_FORM.parse
 
 @dataclass(frozen=True, slots=True)
 class AskedWith:
-    """What the verifier expects in the document, as far as it knows it."""
+    """The nonce, user data and public key that the verifier expects in a document, as far as it knows them."""
 
     nonce: bytes | None = None
     user_data: bytes | None = None

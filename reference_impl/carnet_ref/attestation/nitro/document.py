@@ -42,7 +42,7 @@ PLATFORMS: Final = (Platform.NITRO_ENCLAVE, Platform.AWS_NITRO_TPM)
 
 
 class Source(StrEnum):
-    """What was measured, by the field that has its registers."""
+    """The measured system, by the name of the field that has its registers."""
 
     ENCLAVE = "pcrs"
     INSTANCE = "nitrotpm_pcrs"
@@ -50,7 +50,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NitroDocument:
-    """A document: who signed it, what it says, and with what it was asked for."""
+    """A parsed attestation document: its signature, its claims, and the values that it was requested with."""
 
     signed: Sign1
     source: Source
@@ -69,7 +69,7 @@ class NitroDocument:
 
 
 def parse_document(data: bytes) -> NitroDocument:
-    """Read a document: raw, hexadecimal or base64, or in an envelope of dstack.
+    """Parse a document that is raw, hexadecimal or base64.
 
     Raises MalformedError if it is something else; UsageError without the library for CBOR.
     """

@@ -36,7 +36,7 @@ RESULTS: Final = results.ResultProfile(
 
 
 def recognise(data: bytes, given: OptionValues) -> NitroDocument:
-    """Return the document. Raises MalformedError if it is none."""
+    """Parse an attestation document. Raises MalformedError if it is malformed."""
     del given
     return parse_document(data)
 

@@ -103,7 +103,7 @@ HOUR = 3600
 
 @dataclass(frozen=True, slots=True)
 class Policy(AppraisalPolicy):
-    """What is asked of a device; each key says what it means."""
+    """The demands on a device; each key documents its meaning."""
 
     require: frozenset[str] = policy_key(
         Words(STEPS),
@@ -126,7 +126,7 @@ class Policy(AppraisalPolicy):
 
 @dataclass(frozen=True, slots=True)
 class Firmware:
-    """The versions of what runs on a device: of the driver's part, and of the VBIOS."""
+    """The versions of the driver's part and the VBIOS of a device."""
 
     driver: str
     vbios: str
@@ -158,7 +158,7 @@ ONLY_GPUS: Final = frozenset({"driver-rim", "mode", "firmware-id"})
 
 @dataclass(frozen=True, slots=True)
 class NodePolicy:
-    """What is asked of each GPU, as ``device``, and of all devices together."""
+    """The demands on each GPU, as ``device``, and on all devices together."""
 
     device: Policy = DEFAULT_POLICY
     gpus: int | None = policy_key(Number(1), None, "how many GPUs there have to be")
@@ -276,7 +276,7 @@ def appraise_gpu(
 def valid_until(
     chain: Sequence[x509.Certificate], rims: Sequence[bytes], ocsp: Sequence[bytes], anchors: Anchors
 ) -> datetime:
-    """Return until when accepted evidence counts: until the first thing runs out that its appraisal looked at.
+    """Return the time until which accepted evidence counts: the first expiry of anything that the appraisal used.
 
     That is a certificate of the device, of a signer of reference values or of a responder, a root, or an OCSP reply.
 

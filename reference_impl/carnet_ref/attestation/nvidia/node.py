@@ -57,7 +57,7 @@ Names = frozenset[bytes]
 
 
 def check_links(steps: Checklist, gpus: Sequence[GpuReport], switches: Sequence[GpuReport]) -> None:
-    """Insist that the GPUs are linked to the switches that are here, and the switches to as many GPUs as are here.
+    """Check that the GPUs are linked to the given switches, and the switches to as many GPUs as are given.
 
     Where no GPU names a switch, or no switch is here, the step is left out.
 

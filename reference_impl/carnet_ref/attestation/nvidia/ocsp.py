@@ -47,12 +47,12 @@ OCSP_SIGNING = x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING
 
 
 class RevocationError(ValueError):
-    """An OCSP reply that does not say that a certificate is good."""
+    """An OCSP reply does not establish that a certificate is good."""
 
 
 @dataclass(frozen=True, slots=True)
 class OcspReply:
-    """A reply about one certificate, read but not yet believed.
+    """A parsed reply about one certificate, not yet verified.
 
     Attributes:
         serial: the certificate's serial number.
@@ -94,7 +94,7 @@ class OcspReply:
 
 @lru_cache(REMEMBERED)
 def parse_ocsp(data: bytes) -> OcspReply:
-    """Read a successful reply about one certificate. Raises MalformedError if ``data`` is something else."""
+    """Parse a successful reply about one certificate. Raises MalformedError if ``data`` is no such reply."""
     if len(data) > LARGEST:
         raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
     try:
@@ -133,7 +133,7 @@ def _read(response: ocsp.OCSPResponse) -> OcspReply:
 
 
 def check_not_revoked(reply: OcspReply, certificate: x509.Certificate, issuer: x509.Certificate, at: datetime) -> None:
-    """Insist that ``reply`` says, for whoever asks at ``at``, that ``certificate`` is good.
+    """Check that ``reply`` establishes at the time ``at`` that ``certificate`` is good.
 
     Raises RevocationError if it does not, or nobody entitled to say so signed it.
     """
@@ -221,7 +221,7 @@ def check_replies(
     lacking: str,
     without: tuple[str, ...] = (),
 ) -> str | None:
-    """Check the replies about the certificates that are ``needed``; return the name of one that none is about.
+    """Check the replies about the ``needed`` certificates; if any came, return the name of one that lacks a reply.
 
     ``lacking`` is what an acceptance lacks without them, and ``without`` options that would make more needed.
 

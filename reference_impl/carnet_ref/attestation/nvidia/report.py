@@ -141,7 +141,7 @@ _MODE_WORD: Final = 4
 
 
 class DebugState(IntFlag):
-    """Which debug modes a device is in, or was in since its last reset."""
+    """The debug modes that a device is in, or was in since its last reset."""
 
     NONE = 0
     NON_INVASIVE = 1
@@ -162,7 +162,7 @@ SINCE_RESET: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DeviceMode:
-    """What a device says of its modes; capabilities say which states it can be in.
+    """The modes that a device states; capabilities are the modes that it can be in.
 
     Attributes:
         operational_capabilities: the operational modes that the device has.
@@ -182,13 +182,13 @@ class DeviceMode:
         return bool(self.debug & SINCE_RESET)
 
     def encode(self) -> bytes:
-        """Return the value of the measurement block."""
+        """Return the value of the measurement block with the device mode."""
         words = (self.operational_capabilities, self.operational, self.debug_capabilities, self.debug.value)
         return b"".join(word.to_bytes(_MODE_WORD, "little") for word in words)
 
 
 def parse_device_mode(value: bytes) -> DeviceMode:
-    """Read the value of the measurement block.
+    """Parse the value of the measurement block with the device mode.
 
     Raises MalformedError if it is something else; a bit that stands for nothing could hide a state, so it is refused.
     """
@@ -236,14 +236,14 @@ class OpaqueType(IntEnum):
 
 
 class DeviceKind(StrEnum):
-    """What made the report."""
+    """The kind of device that made a report."""
 
     GPU = "gpu"
     SWITCH = "switch"
 
 
 class Mode(StrEnum):
-    """How many GPUs one confidential VM has, and what protects the links between them."""
+    """The number of GPUs of one confidential VM, and the protection of the links between them."""
 
     SINGLE_GPU = "SPT"
     MULTI_GPU = "MPT"
@@ -293,7 +293,7 @@ class GpuReport:
 
     @property
     def kind(self) -> DeviceKind:
-        """Whether a GPU or a switch made this: only GPUs have a driver version."""
+        """The kind of device that made the report: only GPUs have a driver version."""
         return DeviceKind.SWITCH if self.field(OpaqueType.DRIVER_VERSION) is None else DeviceKind.GPU
 
     @property
@@ -327,7 +327,7 @@ class GpuReport:
 
     @property
     def mode(self) -> Mode | None:
-        """The mode that the device says it is in; older drivers only say whether it is protected PCIe."""
+        """The mode that the device states; older drivers only state whether it is protected PCIe."""
         flag = self.field(OpaqueType.FEATURE_FLAG)
         if flag is not None:
             return FEATURES.get(int.from_bytes(flag, "little"))

@@ -1,1 +1,1 @@
-"""The schedules: how each system moves what it moves, as tasks on resources."""
+"""The schedules of each system: its transfers as tasks on resources."""

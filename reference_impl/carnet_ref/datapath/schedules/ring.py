@@ -17,7 +17,7 @@ from carnet_ref.datapath.schedule import Costs, Schedule, ScheduleBuilder, Stage
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """A gradient, the buckets it is sent in, and who takes part.
+    """The parameters of a ring all-reduce: the gradient, its buckets and the ranks.
 
     Raises QuantityError if fewer than two ranks, or no bucket.
     """
@@ -34,7 +34,7 @@ class Ring:
 
     @property
     def sub_steps(self) -> int:
-        """How many times each rank sends, for each bucket."""
+        """The number of times that each rank sends, for each bucket."""
         return 2 * (self.ranks - 1)
 
     @property
@@ -81,7 +81,7 @@ def ring_all_reduce(ring: Ring, costs: Costs) -> Schedule:
 
 
 def hop_stages(ring: Ring) -> tuple[Stage, ...]:
-    """Return what one hop consists of."""
+    """Return the stages of one hop."""
     sealed = (Stage.GPU_ENCRYPT, Stage.PEER_LINK, Stage.GPU_VERIFY, Stage.GPU_DECRYPT)
     return sealed if ring.sealed else (Stage.PEER_LINK,)
 

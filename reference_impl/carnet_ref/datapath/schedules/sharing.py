@@ -27,7 +27,7 @@ FROM_GPU = "gpu>orchestrator"
 
 
 def into_gpu(channel: str) -> tuple[Station, ...]:
-    """Return the way from a sealed chunk in a confidential machine to plaintext in GPU memory."""
+    """Return the path of a sealed chunk in a confidential machine to plaintext in GPU memory."""
     return (
         Station(Stage.BOUNCE_COPY, COPIER, channel),
         Station(Stage.PCIE, PCIE, channel),
@@ -54,7 +54,7 @@ def conventional(transfer: Transfer, costs: Costs) -> Schedule:
 
 
 def model_path(source: str, sink: str) -> tuple[Station, ...]:
-    """Return the way of a model from the GPU of one confidential machine to the GPU of another."""
+    """Return the path of a model from the GPU of one confidential machine to the GPU of another."""
     out, between, into = f"{source} gpu>cpu", f"{source}>{sink}", f"{sink} cpu>gpu"
     return (
         Station(Stage.GPU_ENCRYPT, f"{source} GPU", out),
@@ -106,7 +106,7 @@ def shared_model(model: Transfer, holders: int, rounds: int, costs: Costs) -> Sc
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """What the GPU does on its way through the holders.
+    """The parameters of one round of GPU Travelling.
 
     Attributes:
         hand_overs: what each holder provisions, in the order of the visits.

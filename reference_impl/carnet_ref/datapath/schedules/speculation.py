@@ -1,4 +1,4 @@
-"""PipeLLM: seal the block that will be asked for next, under the IV that will be due then.
+"""PipeLLM's speculation: a block is sealed before it is asked for, under the IV that will be due then.
 
 The GPU opens every message under its own next IV, so a sealed block can be sent only when the counter has reached the
 IV it was sealed under. The counter can be advanced, by sending something, and never wound back. Here an IV, once it has
@@ -23,7 +23,7 @@ from carnet_ref.datapath.schedules.sharing import GPU, GPU_AUTH, GPU_CIPHER, PCI
 
 
 class Action(Enum):
-    """What happens to one IV, or to one block ahead of its time."""
+    """What is done with one IV, or with one block in advance."""
 
     SPECULATE = "seal ahead"
     SEND = "send what was sealed ahead"

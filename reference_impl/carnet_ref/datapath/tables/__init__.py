@@ -1,1 +1,1 @@
-"""Published figures beside the model's: what was fitted, what was predicted, and how far off the prediction is."""
+"""Tables that compare published figures with those of the model: fitted, predicted, and the error of predictions."""

@@ -29,7 +29,7 @@ LONGEST_HOP_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What decides the ratios: rates of cipher and link, and what each sealed hop costs whatever its size."""
+    """The parameters that determine the ratios: rates of cipher and link, and the fixed cost of a sealed hop."""
 
     cipher: Rate
     decrypt: Rate
@@ -99,7 +99,7 @@ def node(point: Mapping[str, float], hop: Seconds) -> Node:
 
 
 def reproduce(point: Mapping[str, float]) -> dict[str, float]:
-    """Return what a point of the box makes of the three ratios, the average model's computation fitted to its own."""
+    """Return the model's three ratios at a point of the box."""
     here = node(point, point["sealed hop, s"])
     compute = Duration(point["compute, GPT-2-XL, s"])
     mean = Size(round(point["gradient, average, B"]))
@@ -112,7 +112,7 @@ def reproduce(point: Mapping[str, float]) -> dict[str, float]:
 
 
 def fit() -> tuple[Duration, Duration]:
-    """Return the cost of a sealed hop and the average model's computation that the two fitted ratios ask for."""
+    """Return the cost of a sealed hop and the average model's computation time that reproduce the two fitted ratios."""
 
     def ratio_at_hop(seconds: Seconds) -> float:
         return ratio(node(NOMINAL, seconds), XL_GRADIENT, DEFAULT_BUCKET, XL_COMPUTE)
@@ -139,7 +139,7 @@ def least_benchmarks(average: float, largest: float) -> int:
 
 
 def table(samples: int, seed: int) -> Table:
-    """Return the study's three headline ratios beside the model's."""
+    """Return the table of the study's three headline ratios."""
     hop, compute = fit()
     here = node(NOMINAL, hop.seconds)
     got = {

@@ -101,7 +101,7 @@ def fit(nominal: Machine) -> tuple[Size, Size]:
 
 
 def reproduce(point: Mapping[str, float]) -> dict[str, float]:
-    """Return what a point of the box makes of the ratios; a workload's share of communication is at most one."""
+    """Return the model's ratios at a point of the box; a workload's share of communication is at most one."""
     here = machine(point)
     small, large = Size(round(point["small transfer, B"])), Size(round(point["large transfer, B"]))
     got = {LOW: here.ratio(small), HIGH: here.ratio(large)}
@@ -112,7 +112,7 @@ def reproduce(point: Mapping[str, float]) -> dict[str, float]:
 
 
 def table(samples: int, seed: int) -> Table:
-    """Return Fastrack's seven headline figures beside the model's."""
+    """Return the table of Fastrack's seven headline figures."""
     nominal = machine(NOMINAL)
     small, large = fit(nominal)
     shares = {

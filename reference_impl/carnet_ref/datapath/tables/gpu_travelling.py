@@ -40,7 +40,7 @@ LEAST_SPEEDUP = 4.0
 
 @dataclass(frozen=True, slots=True)
 class DeckFit:
-    """What the deck's cells determine.
+    """The parameters that are fitted to the deck's cells.
 
     Attributes:
         volume: what is transmitted in a row of the table.
@@ -110,7 +110,7 @@ def fit() -> DeckFit:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What follows when the deck's bare "M" stands for some unit.
+    """The consequences of reading the deck's bare "M" as some unit.
 
     Attributes:
         volume: what is then transmitted.
@@ -124,7 +124,7 @@ class Reading:
 
 
 def read_as(unit: str) -> Reading:
-    """Return what follows when the deck's bare "M" stands for ``unit``, such as ``MB``."""
+    """Return the consequences of reading the deck's bare "M" as ``unit``, such as ``MB``."""
     links = caps(unit)
     volume, unattributed = fit_conventional(links)
     errors = [
@@ -135,7 +135,7 @@ def read_as(unit: str) -> Reading:
 
 
 def table() -> Table:
-    """Return the deck's ten transmission cells, and the figures it derives, beside the model's."""
+    """Return the table of the deck's ten transmission cells and the figures that it derives."""
     fitted = fit()
     return Table(
         "gpu-travelling",

@@ -1,4 +1,4 @@
-"""What a table consists of: parameters with their standing, cells with their role, and what the cells leave open.
+"""The parts of a table: parameters with their standing, cells with their role, and what the cells leave open.
 
 A box of parameters is sampled by the Latin hypercube, on a logarithmic scale where an interval spans more than a
 decade.
@@ -59,7 +59,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number the model needs.
+    """A number that the model uses.
 
     Attributes:
         name: what it is.
@@ -115,7 +115,7 @@ class Table:
 
 
 def sourced(name: str) -> Parameter:
-    """Return the parameter that is a sourced figure at its nominal value."""
+    """Return the parameter for a sourced figure at its nominal value."""
     figure = FIGURES[name]
     return Parameter(name, figure.unit, figure.nominal, figure.standing, figure.source, figure=figure)
 
@@ -167,7 +167,7 @@ def points(box: Mapping[str, Interval], samples: int, seed: int) -> Iterator[dic
 
 
 def check_samples(samples: int) -> None:
-    """Insist that ``samples`` is a sane number of points. Raises QuantityError if it is not."""
+    """Raise QuantityError unless ``samples`` is a permitted number of points."""
     if not 1 <= samples <= MOST_SAMPLES:
         raise QuantityError(f"a box is sampled at least once and at most {MOST_SAMPLES:,} times, not {samples} times")
 

@@ -28,7 +28,7 @@ WINDOW, WORKERS = 8, 8
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What decides the figures: sealing on the CPU, the bus with and without confidentiality, and how far ahead."""
+    """The parameters that determine the figures: sealing speed, bus speed, and speculation."""
 
     sealing: Rate
     bus: Rate
@@ -37,7 +37,7 @@ class Server:
     speculation: Speculation
 
     def plain_seconds(self, compute: Seconds) -> Seconds:
-        """Return how long `BLOCKS` blocks take without confidentiality."""
+        """Return the seconds for `BLOCKS` blocks without confidentiality."""
         return BLOCKS * (self.launch.seconds + self.bus.seconds_for(BLOCK) + compute)
 
     def sealed_seconds(self, compute: Seconds, speculation: Speculation, right: bool = True) -> Seconds:
@@ -102,7 +102,7 @@ def server(point: Mapping[str, float]) -> Server:
 
 
 def reproduce(point: Mapping[str, float]) -> dict[str, float]:
-    """Return what a point of the box makes of the figures, each model's computation fitted to its own drop."""
+    """Return the model's figures at a point of the box, each model's computation fitted to its own drop."""
     here = server(point)
     got = {}
     for name in (DROP_66B, DROP_30B):
@@ -114,7 +114,7 @@ def reproduce(point: Mapping[str, float]) -> dict[str, float]:
 
 
 def table(samples: int, seed: int) -> Table:
-    """Return PipeLLM's headline figures beside the model's."""
+    """Return the table of PipeLLM's headline figures."""
     here = server(NOMINAL)
     compute = {name: _fitted(here, name) for name in (DROP_66B, DROP_30B)}
     worst = max(here.lost(seconds, here.speculation) for seconds in compute.values())

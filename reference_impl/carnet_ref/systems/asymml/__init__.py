@@ -1,1 +1,1 @@
-"""AsymML (3LegRace): the principal channels stay in the TEE, and the rest, clipped and noised, goes to the GPU."""
+"""AsymML (3LegRace): the TEE computes on the principal channels, the GPU on the clipped and noised rest."""

@@ -1,4 +1,4 @@
-"""A small convolutional network whose inner convolutions are split, image by image; pictures that it tells apart.
+"""A small convolutional network with split inner convolutions, and synthetic pictures to train it on.
 
 The first convolution sees the picture, the last layer is small: both are whole in the TEE, as are ReLU and pooling. Two
 inner convolutions are split, and see the same image forward and backward. The GPU holds their kernels.
@@ -32,7 +32,7 @@ SPLIT_LAYERS = 2
 
 
 def pictures(count: int, seed: int) -> tuple[Array, npt.NDArray[np.int64]]:
-    """Return so many pictures (count, 16, 16) of one shape each, at a random place and size, and which shape it is."""
+    """Return pictures (count, 16, 16) of one shape each at a random place and size, and the labels of the shapes."""
     source = np.random.default_rng(seed)
     labels = source.integers(0, len(SHAPES), count)
     return np.stack([_picture(int(label), source) for label in labels]), labels
@@ -74,7 +74,7 @@ class Weights:
         return cls(kernels(1), (kernels(CHANNELS), kernels(CHANNELS)), last)
 
     def minus(self, rate: float, gradients: Weights) -> Weights:
-        """Return the weights after a step down the gradients."""
+        """Return the weights after one gradient step with learning rate ``rate``."""
         inner = [mine - rate * theirs for mine, theirs in zip(self.inner, gradients.inner, strict=True)]
         first, last = self.first - rate * gradients.first, self.last - rate * gradients.last
         return replace(self, first=first, inner=(inner[0], inner[1]), last=last)
@@ -82,7 +82,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What the way back needs of the way forward."""
+    """The intermediate values of the forward pass that the backward pass needs."""
 
     picture: Array
     before: tuple[Array, Array, Array]
@@ -92,7 +92,7 @@ class Passed:
 
 
 def features_of(picture: Array, weights: Weights) -> Array:
-    """Return what the first split convolution is given, (16, 16, 16). Raises SplitError if it is no finite picture."""
+    """Return the input of the first split convolution, (16, 16, 16). Raises SplitError unless the picture is finite."""
     if picture.shape != (SIDE, SIDE) or not np.isfinite(picture).all():
         raise SplitError(f"expected a finite picture of {SIDE} × {SIDE}, not of shape {picture.shape}")
     features: Array = np.maximum(convolve(picture[None], weights.first), 0)
@@ -100,7 +100,7 @@ def features_of(picture: Array, weights: Weights) -> Array:
 
 
 def forward(picture: Array, weights: Weights, layers: Sequence[SplitConvolution]) -> Passed:
-    """Return how likely each shape is, and what the way back needs.
+    """Return the probability of each shape, with the values that the backward pass needs.
 
     Raises SplitError if it is no picture, or a layer cannot split what it is given.
     """
@@ -128,7 +128,7 @@ def backward(passed: Passed, label: int, weights: Weights, layers: Sequence[Spli
 
 @enforces("REQ-COUNT-01", "CLAIM-COMPOSED-RELEASES")
 def image_accountant(forward_release: Release, backward_release: Release, steps: int) -> GaussianAccountant:
-    """Return what the GPU was told of an image that so many steps trained on: every split layer, both ways.
+    """Return the accountant for an image used in ``steps`` steps: every release to the GPU, in both passes.
 
     It counts residuals only. Kernels that were updated by this image tell more, unless their update is itself clipped
     and noised, and counted.

@@ -37,12 +37,12 @@ KERNEL: Final = 3
 
 
 class SplitError(ValueError):
-    """Features, weights or a rank that cannot be split; nothing has left the TEE."""
+    """Features, weights or a rank cannot be split; nothing was sent to the GPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianMechanism:
-    """Clips a residual to a norm of ``bound`` and adds noise of standard deviation ``deviation``, from ``source``."""
+    """Clips a residual to norm ``bound``, and adds Gaussian noise of standard deviation ``deviation``."""
 
     bound: float
     deviation: float
@@ -56,7 +56,7 @@ class GaussianMechanism:
     @property
     @enforces("CLAIM-CLIPPED-SENSITIVITY", "CLAIM-WITHIN-TWICE")
     def release(self) -> Release:
-        """What the accountant counts for each image: its residual, replaced by any other, moves by twice the bound."""
+        """The release for the accountant, per image; replacing a residual changes it by at most twice the bound."""
         return Release(2 * self.bound, self.deviation)
 
 
@@ -76,13 +76,13 @@ class Split:
 
     @property
     def total(self) -> Array:
-        """X̃, what both parts are of."""
+        """The sum X̃ of both parts."""
         return np.tensordot(self.basis, self.principal, axes=1) + self.residual
 
 
 @enforces("REQ-SPLIT-01")
 def split(features: Array, rank: int, mechanism: Mechanism) -> Split:
-    """Split features, and put what is to leave through the mechanism.
+    """Split features, and apply the release mechanism to the residual.
 
     Raises SplitError if they are not channels of height and width, all finite, or the rank is not 1 to N.
     """
@@ -95,7 +95,7 @@ def split(features: Array, rank: int, mechanism: Mechanism) -> Split:
 
 
 def require_features(features: Array, rank: int) -> None:
-    """Insist on features that can be split. Raises SplitError."""
+    """Raise SplitError unless the features can be split with this rank."""
     if features.ndim != 3 or 0 in features.shape:
         raise SplitError(f"expected features of channels, height and width, not of shape {features.shape}")
     most = min(len(features), features[0].size)
@@ -106,7 +106,7 @@ def require_features(features: Array, rank: int) -> None:
 
 
 def require_kernels(kernels: Array, channels: int) -> None:
-    """Insist on finite kernels (outputs, channels, 3, 3). Raises SplitError."""
+    """Raise SplitError unless the kernels are finite and of shape (outputs, channels, 3, 3)."""
     if kernels.shape[1:] != (channels, KERNEL, KERNEL) or not np.isfinite(kernels).all():
         raise SplitError(f"expected finite kernels of {channels} channels, not of shape {kernels.shape}")
 
@@ -134,12 +134,12 @@ def convolve(features: Array, kernels: Array) -> Array:
 
 
 def input_gradient(gradient: Array, kernels: Array) -> Array:
-    """Return the gradient of the features from that of the output."""
+    """Return the gradient of the features, given the gradient of the output."""
     return convolve(gradient, kernels.transpose(1, 0, 2, 3)[:, :, ::-1, ::-1])
 
 
 def weight_gradient(features: Array, gradient: Array) -> Array:
-    """Return the gradient of the kernels from the features and the gradient of the output."""
+    """Return the gradient of the kernels, given the features and the gradient of the output."""
     return np.tensordot(gradient, _windows(features), axes=((1, 2), (1, 2)))
 
 
@@ -150,24 +150,24 @@ def _windows(features: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """Computes on residuals. It is not trusted: whatever it was given is in ``seen``, beside the kernels."""
+    """The untrusted GPU, which computes on residuals; ``seen`` records everything that it received besides kernels."""
 
     seen: list[Array] = field(default_factory=list, repr=False)
 
     def convolve(self, residual: Array, kernels: Array) -> Array:
-        """Return the GPU's part of the output."""
+        """Return the convolution of the residual."""
         self.seen.append(residual)
         return convolve(residual, kernels)
 
     def gradients(self, residual: Array, gradient: Array, kernels: Array) -> tuple[Array, Array]:
-        """Return the GPU's parts of the gradients of features and kernels; it has had the residual before."""
+        """Return the residuals' parts of the gradients of features and kernels."""
         self.seen.append(gradient)
         return input_gradient(gradient, kernels), weight_gradient(residual, gradient)
 
 
 @dataclass(frozen=True, slots=True)
 class SplitConvolution:
-    """A convolution whose work is split.
+    """A convolution that is split between TEE and GPU.
 
     Attributes:
         rank: r, of the features forward and of the gradient backward.
@@ -186,7 +186,7 @@ class SplitConvolution:
 
     @enforces("CLAIM-RECOMBINATION", "CLAIM-RECOMBINED")
     def forward(self, features: Array, kernels: Array) -> tuple[Array, Split]:
-        """Return the output, and the split that the way back needs."""
+        """Return the output, and the split for the backward pass."""
         require_features(features, self.rank)
         require_kernels(kernels, len(features))
         parts = split(features, self.rank, self.forward_mechanism)
@@ -195,7 +195,7 @@ class SplitConvolution:
 
     @enforces("CLAIM-RECOMBINATION")
     def backward(self, parts: Split, gradient: Array, kernels: Array) -> tuple[Array, Array]:
-        """Return the gradients of features and kernels, from that of the output."""
+        """Return the gradients of features and kernels, given the gradient of the output."""
         require_features(gradient, self.rank)
         require_kernels(kernels, len(parts.residual))
         if gradient.shape != (len(kernels), *parts.residual.shape[1:]):
@@ -210,7 +210,7 @@ class SplitConvolution:
 
 
 def multiplications(channels: int, outputs: int, pixels: int, rank: int) -> dict[str, int]:
-    """Return how many multiplications a convolution takes, forward: whole, in the TEE with the split, on the GPU.
+    """Return the number of multiplications in the forward pass: unsplit, in the TEE, and on the GPU.
 
     Those of the decomposition are not among them.
     """

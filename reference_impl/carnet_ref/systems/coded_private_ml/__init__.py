@@ -1,1 +1,1 @@
-"""CodedPrivateML: blocks of data and random ones on a polynomial, of which each worker computes with a value."""
+"""CodedPrivateML: data blocks and random blocks define a polynomial; each worker computes with one of its values."""

@@ -1,4 +1,4 @@
-"""Lagrange coding: blocks of data and random ones are values of a polynomial, and a worker is sent another value.
+"""Lagrange coding: blocks are values of a polynomial at fixed points, and each worker gets its value at another point.
 
 Workers apply a polynomial to what they have. From one result more than the degree of the composed polynomial, the
 client interpolates at the points of its blocks.
@@ -21,7 +21,7 @@ Points = tuple[int, ...]
 
 @dataclass(frozen=True)
 class LagrangeCode:
-    """Where blocks of data, random blocks and workers are.
+    """A Lagrange code: the points of data blocks, of random blocks and of workers.
 
     Raises:
         FieldError: there is no block of a kind or no worker, two of them meet, or a worker meets a block of data.
@@ -47,7 +47,7 @@ class LagrangeCode:
 
     @enforces("REQ-RANDOM-01", "CLAIM-THRESHOLD")
     def encode(self, data: Residues, draw: Draw, largest: float) -> Residues:
-        """Return what each worker is sent, for data (blocks, values), with random blocks that are drawn now.
+        """Return the share of each worker for data (blocks, values), with freshly drawn random blocks.
 
         ``largest`` bounds the size of the polynomial's values on the data: one that wraps round is not told from
         another one when it is decoded.
@@ -64,7 +64,7 @@ class LagrangeCode:
         return self.field.multiply(lagrange(self.field, self.workers, self.blocks + self.random), values)
 
     def needed(self, degree: int) -> int:
-        """Return how many results a polynomial of this degree needs.
+        """Return the number of results needed for a polynomial of this degree.
 
         Raises:
             FieldError: the degree is below 1, so that one result would be enough whatever the random blocks are.
@@ -75,7 +75,7 @@ class LagrangeCode:
 
     @enforces("REQ-RESULTS-01", "REQ-POINTS-02", "CLAIM-DECODING")
     def decode(self, results: Residues, workers: Sequence[int], degree: int) -> Residues:
-        """Return the polynomial's values on the blocks of data, from results (workers, values) of the workers named.
+        """Return the polynomial's values on the data blocks, from the results (workers, values) of ``workers``.
 
         Raises:
             FieldError: the degree is below 1, there are too few results, a worker is none or is named twice, or the
@@ -89,7 +89,7 @@ class LagrangeCode:
 
 
 def lagrange(field: Field, at: Points, nodes: Points) -> Residues:
-    """Return factors (at, nodes) with which values at the nodes add up to those of their polynomial elsewhere."""
+    """Return the matrix (at, nodes) that maps values at the nodes to values of their polynomial at other points."""
     prime = field.prime
     rows = []
     for point in at:

@@ -1,1 +1,1 @@
-"""DarKnight: batches of inputs that are added up with noise, for processors of which some may work together."""
+"""DarKnight: batches of inputs are combined with noise, for accelerators of which some may collude."""

@@ -1,4 +1,4 @@
-"""A batch that is coded: each processor has a point, and is sent a sum of inputs and noise with powers of its point.
+"""A coded batch: each processor gets a combination of inputs and noise, with powers of its point as factors.
 
 The low powers are factors of the noise, the others of the inputs. A linear layer takes the sums to sums of its results,
 with the same factors, and the enclave solves for them.
@@ -20,7 +20,7 @@ from carnet_ref.marks import enforces
 
 @dataclass(frozen=True)
 class CodedBatch:
-    """A code for so many ``inputs``, each with as many values as the others, and so much ``noise``.
+    """A code for ``inputs`` inputs of equal size and ``noise`` noise vectors.
 
     Attributes:
         points: one for each processor, distinct.
@@ -46,18 +46,18 @@ class CodedBatch:
 
     @cached_property
     def factors(self) -> Residues:
-        """The powers (processors, noise and inputs) of the points."""
+        """The factors (processors, noise and inputs): powers of the processors' points."""
         rows = [[pow(point, power, self.field.prime) for power in range(self.needed)] for point in self.points]
         return np.array(rows, dtype=np.int64)
 
     @property
     def needed(self) -> int:
-        """How many results are needed to decode."""
+        """The number of results needed to decode."""
         return self.inputs + self.noise
 
     @enforces("REQ-NOISE-01", "CLAIM-THRESHOLD", "CLAIM-CRITERION", "CLAIM-ONE-NOISE")
     def encode(self, batch: Residues, draw: Draw, largest: float) -> Residues:
-        """Return what each processor is sent, for a batch (inputs, values), with noise that is drawn now.
+        """Return the share of each processor for a batch (inputs, values), with freshly drawn noise.
 
         ``largest`` bounds the size of what the layer makes of the batch (`Field.largest_product`): a result that wraps
         round is not told from another one when it is decoded.
@@ -74,7 +74,7 @@ class CodedBatch:
 
     @enforces("CLAIM-DECODING")
     def decode(self, results: Residues, processors: Sequence[int]) -> Residues:
-        """Return the results of the inputs, from those (processors, values) of the processors named.
+        """Return the results of the inputs, from the results (processors, values) of ``processors``.
 
         Raises:
             FieldError: there are too few of them, one is none or is named twice, or the results have another shape.

@@ -1,1 +1,1 @@
-"""Fastrack: a key of user and GPU, chunks sealed and verified by any number of workers, released as a whole."""
+"""Fastrack: user and GPU share a key; workers seal and verify chunks, and whole transfers are released."""

@@ -1,4 +1,4 @@
-"""Key exchange: a user and a GPU agree on keys, and the user accepts the GPU's report for this exchange only."""
+"""The key exchange of a user and a GPU, in which the user accepts only a report about this exchange."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from carnet_ref.wire import join
 
 
 class FastrackError(Exception):
-    """Something that the protocol refuses."""
+    """The protocol refuses something."""
 
 
 class ReportError(FastrackError):
-    """A report that a user does not take."""
+    """A user refuses a report."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the report is not taken: {reason}")
 
 
 class KernelError(FastrackError):
-    """Code that the GPU does not run."""
+    """The GPU refuses to run code."""
 
     def __init__(self, digest: bytes) -> None:
         super().__init__(f"the user did not name the code {digest.hex()[:16]}…")
 
 
 class TransferError(FastrackError):
-    """A transfer that ends, of which nothing is released; or a step that its ends refuse to take in it."""
+    """A transfer is refused or ended, and nothing of it is released."""
 
     def __init__(self, transfer: int, reason: str) -> None:
         super().__init__(f"transfer {transfer}: {reason}")
@@ -53,7 +53,7 @@ certify: Final = partial(devices.certify, _DEVICE)
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What both ends have after an exchange, one key for each use."""
+    """The keys of both ends after an exchange, one for each use."""
 
     chunks: bytes
     answers: bytes
@@ -62,7 +62,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a GPU signed: the whole of one exchange, and its mode; a vendor's certificate speaks for its key."""
+    """A GPU's signed statement: transcript of one exchange and mode, with the vendor's certificate of its key."""
 
     opening: bytes
     share: bytes
@@ -74,14 +74,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a key exchange: a share, and a report of the GPU that has its other half."""
+    """The answer in a key exchange: a key share and a report."""
 
     share: bytes
     report: Report
 
 
 class KeyExchange:
-    """The user's end of one exchange; the CPU TEE forwards it and has no part in it."""
+    """The user's end of one exchange; the CPU TEE only forwards it."""
 
     def __init__(self, random: primitives.Random, checks: Checks = EVERY) -> None:
         self._checks = checks
@@ -90,12 +90,12 @@ class KeyExchange:
 
     @property
     def opening(self) -> bytes:
-        """What the user sends."""
+        """The user's message."""
         return self._nonce + self._share.public
 
     @enforces("REQ-SETUP-01", "direct-key")
     def take(self, answer: Answer, root: ec.EllipticCurvePublicKey) -> Keys:
-        """Return the keys that an answer leads to.
+        """Return the keys after the GPU's answer.
 
         Raises ReportError if the report is of another exchange, of no genuine GPU, or of one out of confidential mode.
         """
@@ -133,7 +133,7 @@ def _check_mode(report: Report) -> None:
 
 
 class Device:
-    """A GPU's end of key exchanges: an identity that the vendor certified, and a mode."""
+    """A GPU's end of key exchanges: its certified identity and its mode."""
 
     def __init__(
         self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, mode: bytes, random: primitives.Random
@@ -142,7 +142,7 @@ class Device:
 
     @enforces("REQ-SETUP-02")
     def answer(self, opening: bytes) -> tuple[Answer, Keys]:
-        """Answer an exchange: the report names the whole of it, and the mode.
+        """Return the answer and the keys; the report names the exchange's transcript and the mode.
 
         Raises KeyMaterialError if the user's share is no share.
         """

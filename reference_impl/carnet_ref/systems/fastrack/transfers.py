@@ -1,4 +1,4 @@
-"""Transfers: a user cuts data into chunks, and a GPU releases whole transfers whose every tag verified.
+"""Transfers: a user cuts data into chunks, and a GPU releases a transfer once every tag has been verified.
 
 A chunk is an IV, a ciphertext and a tag. AES-256-GCM decrypts in counter mode, and the tag is independent of that. So
 decryption need not wait for the tag, and the tags of several chunks are computed side by side.
@@ -28,7 +28,7 @@ _LABEL = b"carnet fastrack chunk"
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Where a chunk belongs: in which transfer, at which place of it, and of how many."""
+    """The position of a chunk: its transfer, its place, and the number of places."""
 
     transfer: int
     place: int
@@ -40,7 +40,7 @@ class Label:
 
     @property
     def nonce(self) -> bytes:
-        """The IV: eight bytes of the transfer and four of the place."""
+        """The IV: eight bytes for the transfer and four for the place."""
         return self.transfer.to_bytes(8, "big") + self.place.to_bytes(4, "big")
 
     @enforces("REQ-SEND-03", "tag-transfer", "tag-place", "tag-number", "tag-last")
@@ -61,13 +61,13 @@ def seal(key: bytes, label: Label, block: bytes, checks: Checks = EVERY) -> byte
 
 
 def decrypt(key: bytes, chunk: bytes) -> bytes:
-    """Return what a chunk decrypts to. Nothing is verified, and anybody may have made it, so nobody may read it yet."""
+    """Return the decryption of a chunk without verifying its tag, so that nobody may read it yet."""
     return decrypt_message_unverified(key, chunk)
 
 
 @enforces("REQ-RECEIVE-04")
 def verify(key: bytes, label: Label, chunk: bytes, checks: Checks = EVERY) -> None:
-    """Check the tag of a chunk for the place that it is to fill. Raises AuthenticationError if it does not verify."""
+    """Check the tag of a chunk for its place. Raises AuthenticationError if it does not verify."""
     primitives.AesGcm(key).decrypt(
         chunk[: primitives.NONCE_BYTES], chunk[primitives.NONCE_BYTES :], label.bound(checks)
     )
@@ -77,7 +77,7 @@ _ANSWER = b"carnet fastrack answer"
 
 
 class User:
-    """One user under the keys of one exchange."""
+    """A user with the keys of one exchange."""
 
     def __init__(self, keys: Keys, checks: Checks = EVERY) -> None:
         self._keys, self._checks = keys, checks
@@ -87,13 +87,13 @@ class User:
 
     @enforces("REQ-KERNEL-01")
     def name_code(self, code: bytes) -> bytes:
-        """Return what tells the GPU, under the key, that this code may run on the data."""
+        """Return the message by which the user permits ``code`` to run on the data."""
         digest = primitives.sha384(code)
         return digest + primitives.hmac_sha384(self._keys.codes, digest)
 
     @enforces("REQ-SEND-01", "transfer-fresh")
     def begin(self, transfer: int, count: int) -> None:
-        """Begin a transfer of that many chunks.
+        """Begin a transfer of ``count`` chunks.
 
         Raises TransferError if its number was used already, or it has no chunk or too many.
         """
@@ -107,7 +107,7 @@ class User:
 
     @enforces("REQ-SEND-02", "chunk-once")
     def seal(self, transfer: int, place: int, block: bytes) -> bytes:
-        """Return the chunk for one place; workers may call this side by side.
+        """Return the chunk for one place; workers may call this concurrently.
 
         Raises TransferError if the transfer was not begun, has no such place, or has a chunk for it already.
         """
@@ -121,7 +121,7 @@ class User:
         return seal(self._keys.chunks, Label(transfer, place, count), block, self._checks)
 
     def send(self, transfer: int, blocks: Sequence[bytes], workers: int = 1) -> list[bytes]:
-        """Begin a transfer and return its chunks, which that many workers seal.
+        """Begin a transfer, and return its chunks, sealed by ``workers`` workers.
 
         Raises TransferError if its number was used already, or there is no block.
         """
@@ -131,7 +131,7 @@ class User:
 
     @enforces("REQ-ANSWER-01", "answer-bound")
     def take_answer(self, transfer: int, answer: bytes) -> bytes:
-        """Return the answer to a transfer.
+        """Return the content of the answer to a transfer.
 
         Raises TransferError if the transfer was not begun, or this is no answer to it.
         """
@@ -148,7 +148,7 @@ class User:
 
 
 def seal_answer(keys: Keys, transfer: int, answer: bytes, checks: Checks = EVERY) -> bytes:
-    """Return IV, ciphertext and tag of the one answer to a transfer."""
+    """Return IV, ciphertext and tag of the only answer to a transfer."""
     nonce = bytes(4) + transfer.to_bytes(8, "big")
     return nonce + primitives.AesGcm(keys.answers).encrypt(nonce, answer, _bound(transfer, checks))
 
@@ -171,7 +171,7 @@ class _Transfer:
 
 
 class Gpu:
-    """The GPU's end of one key: ``workers`` decrypt and verify, whatever else arrives meanwhile."""
+    """The GPU's end of one key; ``workers`` threads decrypt and verify chunks concurrently."""
 
     def __init__(self, keys: Keys, workers: int = 1, checks: Checks = EVERY) -> None:
         self._keys, self._checks = keys, checks
@@ -190,7 +190,7 @@ class Gpu:
 
     @enforces("REQ-RECEIVE-01", "transfer-once")
     def start(self, transfer: int, count: int) -> None:
-        """Make room for a transfer; the host says how long it is, and only the tags tell whether that is true.
+        """Allocate a transfer of ``count`` chunks; the count comes from the host, and only the tags confirm it.
 
         Raises TransferError if it began before, or has no chunk or too many.
         """
@@ -203,7 +203,7 @@ class Gpu:
 
     @enforces("REQ-RECEIVE-02", "REQ-RECEIVE-03", "one-fetch", "private-staging")
     def arrive(self, transfer: int, place: int, chunk: primitives.Buffer) -> None:
-        """Copy a chunk, once, and have it decrypted and verified from that copy while others arrive.
+        """Copy a chunk once, and decrypt and verify that copy concurrently.
 
         Raises TransferError if there is no such place, it has a chunk already, or the chunk is too short to have a tag.
         """
@@ -222,7 +222,7 @@ class Gpu:
 
     @enforces("REQ-RECEIVE-05", "REQ-RECEIVE-06", "verify-first", "whole-transfer")
     def release(self, transfer: int) -> bytes:
-        """Hand a whole transfer on, once every chunk has arrived and every tag has been verified.
+        """Return a whole transfer, once every chunk has arrived and every tag has been verified.
 
         Raises TransferError if a chunk is missing, or a tag does not verify; nothing of the transfer is released.
         """
@@ -241,21 +241,21 @@ class Gpu:
         return b"".join(self._released[transfer].values())
 
     def readable(self, transfer: int) -> dict[int, bytes]:
-        """Return what a kernel can read of a transfer, by place: nothing before the whole is released."""
+        """Return the chunks of a transfer that a kernel can read, by place: none before the release."""
         under_way = self._open.get(transfer)
         if under_way is not None and not self._checks.insist_on("private-staging"):
             return {place: staged.result() for place, staged in under_way.staged.items()}
         return dict(self._released.get(transfer, {}))
 
     def name_code(self, message: bytes) -> None:
-        """Take the user's word for which code may run. Raises AuthenticationError if it is not the user's."""
+        """Accept the user's message about code that may run. Raises AuthenticationError if it is not the user's."""
         digest, tag = message[: primitives.SHA384_BYTES], message[primitives.SHA384_BYTES :]
         primitives.verify_hmac_sha384(self._keys.codes, digest, tag, "name of code")
         self._named.add(digest)
 
     @enforces("REQ-KERNEL-01", "kernel-named")
     def admit(self, code: bytes) -> None:
-        """Let code run on the data under the key.
+        """Check that code may run on the data under the key.
 
         Raises KernelError if the user did not name it; who submits it does not matter.
         """
@@ -265,7 +265,7 @@ class Gpu:
 
     @enforces("REQ-ANSWER-01")
     def run(self, code: bytes, kernel: Kernel, transfer: int) -> bytes:
-        """Run code that the user named on a transfer that was released, and seal the one answer to it.
+        """Run permitted code on a released transfer, and seal the only answer to it.
 
         Raises:
             KernelError: the user did not name the code; who submits it does not matter.

@@ -1,4 +1,4 @@
-"""Messages as bytes: a tag that says which kind, then the fields of a dataclass, each encoded by its type."""
+"""A binary encoding of messages: a tag for the kind, then the fields of a dataclass, each encoded by its type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Message = TypeVar("_Message")
 
 
 class Codec(Generic[_Message]):
-    """Encodes messages of some kinds, and parses them.
+    """Encodes and parses messages of some kinds.
 
     A whole number takes eight bytes, a text is UTF-8, and the fields of a dataclass stand in the place of it.
 

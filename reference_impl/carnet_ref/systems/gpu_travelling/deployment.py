@@ -1,4 +1,4 @@
-"""Who takes part in a run: one GPU, one orchestrator, holders, and the simulated hardware they attest with.
+"""The deployment of a run: one GPU, one orchestrator, holders, and the simulated hardware with which they attest.
 
 Everything that has to be the same in separate processes is derived from one seed: certificates, enrolment keys, texts.
 Keys of sessions, channels and epochs are drawn at random by whoever makes them.
@@ -80,7 +80,7 @@ def holder_names(count: int) -> tuple[str, ...]:
 
 
 def extent(lines: Iterable[str]) -> tuple[int, int]:
-    """Return how many sessions the steps in a trace's lines open, and the largest value of any counter in them."""
+    """Return the number of sessions that a trace's steps open, and the largest counter value in them."""
     sessions = counted = 0
     for line in lines:
         step = json.loads(line)
@@ -91,7 +91,7 @@ def extent(lines: Iterable[str]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a deployment makes its roles of."""
+    """The classes of which a deployment makes its roles."""
 
     hardware: Hardware = field(default_factory=Hardware)
     gpu_verifier: type[evidence.GpuVerifier] = evidence.GpuVerifier
@@ -101,7 +101,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Deployment:
-    """Makes the roles of a run.
+    """The participants of a run, and the settings from which they are made.
 
     ``chunks`` of ``chunk_bytes`` each are a holder's dataset, the same at every hand-over. ``key_messages`` is how many
     messages one key may protect, if that is to be fewer than the driver's limits allow. After ``save_every`` rounds the
@@ -135,20 +135,20 @@ class Deployment:
         resumed: bool = False,
         instance: bytes | None = None,
     ) -> Orchestrator:
-        """Return the orchestrator, from the start or from what an earlier one kept; another ``instance`` if so told."""
+        """Return the orchestrator: a new one, or one that continues from ``kept`` and ``books``."""
         verifier = self.gpu_verifier
         quoter = evidence.TdQuoter(self._td, instance or self.agreed.instance)
         tools = Tools(random, lambda: verifier.requester(random), verifier, quoter, self.trainer)
         return Orchestrator(self.terms, tools, kept, books, resumed, self.parts.procedures)
 
     def holder(self, name: str, random: Random, accepted: tuple[str, ...] = ()) -> Holder:
-        """Return a holder that was granted the epochs ``accepted`` before."""
+        """Return a holder that was already granted the epochs ``accepted``."""
         machine = self._machine
         verifier = self.parts.quote_verifier(machine.anchors, machine.collateral, self._measurement, lambda: MADE)
         return Holder(self.holder_setup(name), random, verifier, accepted)
 
     def holder_setup(self, name: str) -> HolderSetup:
-        """Return what a holder brings."""
+        """Return the setup of a holder."""
         return HolderSetup(
             name,
             self.enrolment_key(name),
@@ -158,7 +158,7 @@ class Deployment:
         )
 
     def gpu(self, random: Random, mode: Mode | None = None, name: str = "", shown: str = "") -> Gpu:
-        """Return a GPU that was just switched on: the one that is plugged in, or another.
+        """Return a GPU just after power-on: the plugged-in one, or another.
 
         Its reports say the mode it was booted into. One that has the device key of another GPU is ``shown`` as that.
         """
@@ -173,18 +173,18 @@ class Deployment:
         return booted[0]
 
     def gpu_with(self, name: str, new_responder: Callable[[], Responder], mode: Mode) -> Gpu:
-        """Return a GPU that was just switched on, with these ends of its sessions."""
+        """Return a GPU just after power-on, whose session ends ``new_responder`` makes."""
         return Gpu(name, self.schedule, new_responder, self.gpu_trainer, mode, self.limits, self.parts.hardware)
 
     @property
     def gpu_trainer(self) -> Trainer:
-        """What trains on the GPU; like its other secrets, the key of its noise is derived from the seed."""
+        """The trainer on the GPU; the key of its noise is derived from the seed."""
         if self.noise is None:
             return self.trainer
         return PrivateTrainer(self.trainer, self.noise, derived(self.seed, "noise of updates", KEY_BYTES))
 
     def silicon(self, name: str = GPU_NAME, mode: Mode = Mode.CONFIDENTIAL) -> SimulatedGpu:
-        """Return what makes a GPU's certificates and reports; a fake has another maker, and lies about the rest."""
+        """Return the simulated hardware that makes a GPU's certificates and reports."""
         return SimulatedGpu(
             self.seed + name.encode(),
             MADE,
@@ -197,22 +197,22 @@ class Deployment:
 
     @cached_property
     def parts(self) -> Parts:
-        """What the roles are made of."""
+        """The classes of the roles' parts."""
         return Parts()
 
     @cached_property
     def vendor(self) -> SimulatedVendor:
-        """Who makes genuine GPUs."""
+        """The vendor of genuine GPUs."""
         return SimulatedVendor(self.seed, MADE)
 
     @cached_property
     def forger(self) -> SimulatedVendor:
-        """Who makes fakes, with roots that nobody trusts."""
+        """The vendor of fake GPUs, with untrusted roots."""
         return SimulatedVendor(self.seed + FAKE.encode(), MADE)
 
     @cached_property
     def services(self) -> evidence.VendorServices:
-        """What vendors hand out: those whom a certificate names answer for it, a forger for its own."""
+        """The vendors' services: reference values and OCSP replies."""
         revoked = frozenset(self.silicon(LEAKED).certificates[1:2])
 
         def answers(chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...]:
@@ -231,7 +231,7 @@ class Deployment:
         return derived_key(self.seed, f"enrolment of {holder}", ec.SECP384R1())
 
     def orchestrator_from(self, journal: JournalStore, random: Random) -> Orchestrator:
-        """Return the orchestrator that goes on from what its journal says.
+        """Return the orchestrator that continues from its journal.
 
         Raises MalformedError if the journal says something that no orchestrator wrote.
         """
@@ -241,7 +241,7 @@ class Deployment:
         return self.orchestrator(random, kept, books, resumed, self._instance_in(journal, random))
 
     def founded(self, journal: Journal, random: Random) -> Deployment:
-        """Return the deployment whose holders agree on the instance that this journal of an orchestrator is of.
+        """Return the deployment whose holders agree on the orchestrator instance of this journal.
 
         This stands for what they do outside of the protocol: they ask the instance that they start which one it is. An
         older journal put back whole, or a copy of one, starts the same instance again, and nothing here tells: that the
@@ -263,11 +263,11 @@ class Deployment:
         return kept
 
     def holder_from(self, journal: Journal, name: str, random: Random) -> Holder:
-        """Return the holder that remembers every epoch it was granted."""
+        """Return the holder that continues from its journal: it knows every epoch that it was granted."""
         return self.holder(name, random, tuple(each.decode("utf-8") for each in journal.all("accepted")))
 
     def journal_owner(self, name: str) -> bytes:
-        """Return what a party's journal is bound to: the job, the party's name in it, and the noise of updates."""
+        """Return the context that a party's journal is bound to: job, party and noise."""
         noise = () if self.noise is None else (repr(self.noise).encode("utf-8"),)
         return join(self.terms.manifest(self.trainer).encode(), number(self.rounds), name.encode("utf-8"), *noise)
 
@@ -275,7 +275,7 @@ class Deployment:
 
     @cached_property
     def attesters(self) -> Mapping[str, Attester]:
-        """The hardware that attests the steps of each party: TDs, and the GPU's own."""
+        """The hardware that attests the steps of each party: TDs, and the GPU."""
         silicon = self.silicon(self.gpu_name, self.mode)
         rims = self.services.reference_values(CURRENT)
         chains = (silicon.certificates, *(parse_rim(rim).certificates for rim in rims))
@@ -285,14 +285,14 @@ class Deployment:
 
     @property
     def measurements(self) -> Mapping[str, str]:
-        """What the evidence of each party has to state, as a claims file has it."""
+        """The expected measurements in each party's evidence, in the format of a claims file."""
         images = {ORCHESTRATOR: self._measurement, **dict.fromkeys(self.holders, self._holder_measurement)}
         tds = {name: " ".join(each.hex() for each in (image, *NOTHING_LATER)) for name, image in images.items()}
         return {**tds, GPU: f"{CURRENT.driver} {CURRENT.vbios}"}
 
     @property
     def roots(self) -> tuple[x509.Certificate, ...]:
-        """The roots that all evidence ends in."""
+        """The root certificates of all evidence."""
         trusted = (self._machine.anchors, self.vendor.anchors)
         return tuple(dict.fromkeys(each for anchors in trusted for row in anchors.by_role.values() for each in row))
 
@@ -304,12 +304,12 @@ class Deployment:
 
     @property
     def parties(self) -> tuple[str, ...]:
-        """The orchestrator, and all holders."""
+        """The names of the orchestrator and all holders."""
         return (ORCHESTRATOR, *self.holders)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What `of` makes the same deployment of."""
+        """The settings from which :meth:`of` makes the same deployment."""
         plain = {name: getattr(self, name) for name in _PLAIN}
         instance = None if self.instance is None else self.instance.hex()
         plain |= {"mode": self.mode.value, "instance": instance}
@@ -318,12 +318,12 @@ class Deployment:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Deployment:
-        """Return the deployment that has these settings."""
+        """Return the deployment with these settings."""
         return cls(**cls.arguments(settings))
 
     @classmethod
     def arguments(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the deployment with these settings is made with."""
+        """Return the constructor arguments for these settings."""
         plain = {name: settings[name] for name in _PLAIN}
         instance = settings["instance"]
         made = {"mode": Mode(settings["mode"]), "instance": None if instance is None else bytes.fromhex(instance)}
@@ -333,7 +333,7 @@ class Deployment:
 
     @enforces("REQ-PLATFORM-01")
     def platform(self) -> Platform:
-        """Return the platform that routes the GPU, at first to the orchestrator."""
+        """Return the platform, which at first routes the GPU to the orchestrator."""
         return Platform(ORCHESTRATOR, GPU)
 
     def device_role(self, random: Random) -> Gpu:
@@ -341,18 +341,18 @@ class Deployment:
         return self.gpu(random)
 
     def party(self, name: str, journal: Journal, random: Random) -> Orchestrator | Holder:
-        """Return the orchestrator or a holder, with what its journal says."""
+        """Return the orchestrator or a holder, continuing from its journal."""
         if name == ORCHESTRATOR:
             return self.orchestrator_from(journal, random)
         return self.holder_from(journal, name, random)
 
     @property
     def design(self) -> str:
-        """The digest of the design, which every party's log begins with."""
+        """The digest of the design, the first entry of every party's log."""
         return self.header().design
 
     def header(self, lines: Iterable[str] = ()) -> Header:
-        """Return the first line of the trace that has these lines; the judge chooses the threat model."""
+        """Return the header of a trace with these lines; it names no threat model."""
         sessions, counted = extent(lines)
         sizes = {
             "holders": len(self.holders),
@@ -371,12 +371,12 @@ class Deployment:
 
     @property
     def largest_frame(self) -> int:
-        """Bytes of a frame at most: the model or a chunk, and beside it what evidence, names and tags take."""
+        """The largest size of a frame in bytes: the model or a chunk, with room for evidence, names and tags."""
         return BESIDE_PAYLOAD + max(len(self.trainer.first_model()), self.chunk_bytes)
 
     @cached_property
     def terms(self) -> Terms:
-        """The job."""
+        """The terms of the job."""
         enrolled = {name: self.enrolment_key(name).public_key() for name in self.holders}
         return Terms(
             self.holders,
@@ -391,19 +391,19 @@ class Deployment:
 
     @cached_property
     def agreed(self) -> Agreed:
-        """What the holders agreed on."""
+        """What the holders agreed on: the manifest and the orchestrator instance."""
         manifest = self.terms.manifest(self.trainer).encode()
         return Agreed(manifest, self.instance or derived(self.seed, "first instance", INSTANCE_BYTES))
 
     @property
     def limits(self) -> UsageLimits:
-        """How much a link key may protect."""
+        """The usage limits of link keys."""
         messages = self.key_messages
         return UsageLimits.for_advantage() if messages is None else UsageLimits.for_messages(messages)
 
     @cached_property
     def gpu_verifier(self) -> evidence.GpuVerifier:
-        """What appraises GPUs for the orchestrator."""
+        """The verifier of GPU evidence, for the orchestrator."""
         names = {key_bytes(self.silicon(name).key.public_key()): name for name in (GPU_NAME, LEAKED)}
         return self.parts.gpu_verifier(self.vendor.anchors, lambda: MADE, names, self.services, CURRENT)
 

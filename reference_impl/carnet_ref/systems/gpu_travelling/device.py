@@ -1,4 +1,4 @@
-"""The device without its session, and its firmware: memory, what runs on it, and which orders are carried out."""
+"""The device without its session, and its firmware: memory, programs, and the execution of orders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from carnet_ref.wire import MalformedError
 
 
 class Device:
-    """Memory, code and resident contexts of one GPU, from one boot to the next."""
+    """The memory, code and resident contexts of one GPU, from boot to boot."""
 
     def __init__(self, mode: device.Mode, trainer: Trainer, write_out: Callable[[bytes], None]) -> None:
         self.memory = device.Memory()
@@ -30,11 +30,11 @@ class Device:
 
     @property
     def contexts(self) -> int:
-        """How many resident contexts there are."""
+        """The number of resident contexts."""
         return len(self._contexts)
 
     def store(self, command: orders.Write | orders.Start | orders.Upload) -> None:
-        """Do what came through the link says, and let whatever is resident run.
+        """Execute a copy command, then let resident contexts run.
 
         Raises MalformedError if it makes no sense; nothing was changed by it.
         """
@@ -48,7 +48,7 @@ class Device:
         self.run_resident()
 
     def clear(self, order: orders.Fence | orders.Scrub) -> orders.Fenced | orders.Scrubbed:
-        """Stop what is resident, or clear what is left of data, let whatever is still resident run, and report."""
+        """Execute a fence or scrub, then let resident contexts run; return the report."""
         report: orders.Fenced | orders.Scrubbed
         match order:
             case orders.Fence():
@@ -89,12 +89,12 @@ class Device:
 
     @property
     def listens(self) -> bool:
-        """Whether code that is not the orchestrator's looks into plain host memory for what to do."""
+        """Whether foreign code on the device reads commands from plain host memory."""
         programs = (*self._contexts, self._planted(self.memory.content(device.Region.CODE)))
         return any(each.verb is device.Verb.LISTEN for program in programs for each in program)
 
     def told(self, words: bytes) -> device.Program:
-        """Do in memory what stands in plain host memory, if code here listens, and return it.
+        """Execute a command from plain host memory, if code on the device listens, and return it.
 
         Raises MalformedError if what stands there makes no sense.
         """
@@ -107,30 +107,30 @@ class Device:
 
     @property
     def model(self) -> bytes:
-        """The model, as it lies in memory."""
+        """The model in memory."""
         return self.memory.content(device.Region.MODEL)
 
     @property
     def digests(self) -> tuple[bytes, tuple[tuple[str, bytes], ...]]:
-        """The digest of the code that would train, and those of what it would read: the model and the data."""
+        """The digest of the code that would train, and the digests of its inputs: model and data."""
         code = attested_code(self.memory.content(device.Region.CODE), self._trainer)
         data = sha384(self.memory.content(device.Region.BUFFER))
         return sha384(code), ((MODEL, sha384(self.model)), (DATA, data))
 
     @property
     def remains(self) -> bytes:
-        """The digest of what a scrub left in the buffer and of what was derived from it."""
+        """The digest of the buffer and of derived data after a scrub."""
         return sha384(b"".join(map(self.memory.content, (device.Region.BUFFER, device.Region.WORKSPACE))))
 
     @enforces("REQ-SESSION-04")
     def read_back(self, received: int) -> orders.MemoryRead:
-        """Return digests of memory as it is now, and what runs: firmware finds out, and no weights leave the GPU."""
+        """Return digests of memory as it is now, and what runs; no weights leave the GPU."""
         return orders.MemoryRead(
             sha384(self.memory.content(device.Region.CODE)), sha384(self.model), received, self.contexts
         )
 
     def run_resident(self) -> None:
-        """Let contexts run, and code memory if it holds anything but the orchestrator's code."""
+        """Let resident contexts run, and code memory if it holds foreign code."""
         for program in self._contexts:
             device.run_program(program, self.memory, self._write_out)
         code = self.memory.content(device.Region.CODE)
@@ -145,7 +145,7 @@ class Device:
 
     @enforces("REQ-TRAIN-02")
     def train(self) -> TrainingResult:
-        """Train; what is derived from the data, the model excepted, goes where every scrub reaches it.
+        """Train; data derived from the dataset, except the model, goes to memory that a scrub clears.
 
         Whatever else is in code memory runs too, and goes on running. Raises MalformedError if there is no code that
         trains.
@@ -163,7 +163,7 @@ class Device:
 
 
 class Firmware:
-    """Takes the orders of a session in their sequence, each once, and reports on each; it alone has the keys for that.
+    """Executes the orders of a session in sequence, each once, and reports on each; only it has the session's keys.
 
     ``heard`` counts the orders of each epoch.
     """
@@ -189,7 +189,7 @@ class Firmware:
         return place, orders.parse_order(message)
 
     def take(self, place: orders.Place, order: orders.Order) -> None:
-        """Insist that an order is the next one of a live epoch, and count it; a rotation begins an epoch.
+        """Check that an order is the next one of a live epoch, and count it; a rotation begins an epoch.
 
         Raises ProtocolError if it is another one, or of another epoch.
         """
@@ -203,7 +203,7 @@ class Firmware:
         self.heard[place.epoch] = place.number + 1
 
     def submitted(self, order: bytes) -> tuple[orders.Place, orders.Order]:
-        """Return an order that did not come inside the session, and the place that it takes.
+        """Refuse an order that did not come inside the session.
 
         Raises:
             MalformedError: it is no order.
@@ -215,7 +215,7 @@ class Firmware:
         return orders.Place(epoch, self.heard.get(epoch, 0)), orders.parse_order(order)
 
     def copied_home(self, data: bytes) -> bytes:
-        """Return what the live engine makes of bytes that code on the GPU has it send home; code needs no key for it.
+        """Return bytes that code on the GPU sends home, sealed by the live engine; code needs no key.
 
         Raises KeysError if the key has protected as much as it may, or has no IV left.
         """
@@ -223,5 +223,5 @@ class Firmware:
 
     @enforces("REQ-SESSION-03", "session-acknowledgements")
     def report(self, place: orders.Place, report: orders.Report) -> tuple[FrameKind, bytes]:
-        """Return a report on an order, sealed in the session, and the path that it takes."""
+        """Return a report on an order, sealed in the session, and the kind of frame for it."""
         return FrameKind.SESSION, self._reports.seal(place, orders.encode(report))

@@ -1,4 +1,4 @@
-"""Where the implementation enforces the specification: each place names the requirement, and the defence that it is.
+"""Checks by which the implementation enforces the specification; each names its requirement and defence.
 
 A check is one line that names both, and takes one of four forms: `Checks.require` for a condition that ends the session
 or the channel, `Checks.expect` for the kind of a reply, `Checks.verify` for what has to be authentic, and
@@ -54,7 +54,7 @@ def digest_of(seen: Seen) -> str:
 
 @dataclass(slots=True)
 class CheckLog:
-    """What one role checked since it took a step last."""
+    """The checks that one role made since its last step."""
 
     by: str
     made: list[TraceCheck] = field(default_factory=list)
@@ -65,7 +65,7 @@ class CheckLog:
         self.made.append(TraceCheck(self.by, defence, requirement, digest_of(seen), holds, sender))
 
     def taken(self, action: str = "") -> tuple[TraceCheck, ...]:
-        """Return what was checked, for the step ``action``, and begin anew; no step is taken for what failed."""
+        """Return the checks for the step ``action``, and clear the log; no step follows a failed check."""
         made, self.made = self.made, []
         failed = [each for each in made if not each.holds]
         return (*failed, *(replace(each, action=action) for each in made if each.holds))
@@ -76,7 +76,7 @@ _LOG: ContextVar[CheckLog | None] = ContextVar("checks of the role that handles 
 
 @contextmanager
 def checking(by: str) -> Iterator[CheckLog]:
-    """Collect the checks that a role makes while it handles an event."""
+    """Collect the checks that role ``by`` makes while it handles an event."""
     log = CheckLog(by)
     token = _LOG.set(log)
     try:
@@ -86,13 +86,13 @@ def checking(by: str) -> Iterator[CheckLog]:
 
 
 def log_step(step: TraceStep, *sent: bytes, **at: float) -> Note:
-    """Return the record of a step: what was checked for it since the step before, what it sends, and when it was."""
+    """Return the record of a step: its checks, the digests of sent messages, and its instants."""
     log = _LOG.get()
     return Note(step, log.taken(step.action) if log else (), tuple(map(digest_of, sent)), tuple(at.items()))
 
 
 def unattributed_checks(log: CheckLog) -> list[RoleEffect]:
-    """Return the effects that record what was checked for no step."""
+    """Return effects that record the checks that belong to no step."""
     made = log.taken()
     return [Checked(made)] if made else []
 
@@ -105,10 +105,10 @@ def _logged(defence: str, requirement: str, seen: Seen, holds: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """The checks of a role, which it takes as an argument."""
+    """The checks of a role, which are passed to it as an argument."""
 
     def require(self, defence: str, requirement: str, holds: bool, *, saw: Seen = (), otherwise: str) -> None:
-        """Insist on what ``requirement`` asks for; ``otherwise`` says what was found instead.
+        """Raise ProtocolError unless ``holds``; ``otherwise`` says what was found instead.
 
         Raises ProtocolError if it does not hold.
         """
@@ -116,7 +116,7 @@ class Checks:
             raise ProtocolError(f"{otherwise} ({requirement})")
 
     def expect(self, defence: str, requirement: str, found: object, kind: type[_Found], *, saw: Seen = ()) -> _Found:
-        """Return what was ``found``, which is of the ``kind`` that ``requirement`` asks for.
+        """Return ``found`` if it is of class ``kind``, as ``requirement`` demands.
 
         Raises ProtocolError if it is of another kind.
         """
@@ -134,7 +134,7 @@ class Checks:
         saw: bytes,
         sender: Callable[[_Result], str] = lambda _: "",
     ) -> _Result:
-        """Return what ``opened`` returns: the content of a message whose authenticity ``requirement`` asks for.
+        """Return the result of ``opened``, which verifies the authenticity that ``requirement`` demands.
 
         ``sender`` says who sent it, once it is open. Raises CryptoError if it does not verify.
         """
@@ -147,6 +147,6 @@ class Checks:
         return result
 
     def passes(self, defence: str, requirement: str, holds: bool, *, saw: Seen = ()) -> bool:
-        """Return whether what ``requirement`` asks for holds."""
+        """Return whether the condition of ``requirement`` holds, and log it; a failure ends nothing."""
         _logged(defence, requirement, saw, holds)
         return holds

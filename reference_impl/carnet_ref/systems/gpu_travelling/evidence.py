@@ -1,4 +1,4 @@
-"""Sessions, reports and quotes as the roles ask for them, served by SPDM, NVIDIA reports and TDX quotes."""
+"""The attestation that roles use, implemented by SPDM sessions, NVIDIA reports and TDX quotes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class LabelledRequester(_Labelled, Requester):
         return composite.nonce_in_session(self.session, drawn)
 
     def take_evidence(self, message: bytes) -> GpuEvidence:
-        """Return the report that came inside the session, with the responder's chain."""
+        """Return the report that arrived inside the session, with the responder's chain."""
         taken = self.take_report(message)
         chain = reversed(taken.session.responder.certificates)  # the device's first
         return GpuEvidence(taken.report, b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chain))
@@ -95,7 +95,7 @@ def _label_of(message: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GpuReporter:
-    """Measures a GPU: whole reports are the GPU's own, and it says less if it is asked for less."""
+    """Reports a GPU's measurements: complete reports come from the GPU itself, partial ones are derived."""
 
     gpu: SimulatedGpu
     random: Random
@@ -123,7 +123,7 @@ def gpu_responder(gpu: SimulatedGpu, random: Random) -> LabelledResponder:
 
 @dataclass(frozen=True, slots=True)
 class VendorServices:
-    """What a vendor signs about its devices, as its services hand it out; nobody trusts how it comes.
+    """The services of a vendor: signed statements about its devices, over an untrusted channel.
 
     Attributes:
         reference_values: returns the manifests of a firmware, or nothing.
@@ -175,7 +175,7 @@ class GpuVerifier:
         return Appraisal(appraisal.steps, {**appraisal.claims, **known})
 
     def policy(self) -> GpuPolicy:
-        """Return what is asked: every step."""
+        """Return the policy, which asks for every step."""
         firmware = self.firmware()
         return GpuPolicy(
             GPU_STEPS,
@@ -186,7 +186,7 @@ class GpuVerifier:
         )
 
     def reference_values(self) -> tuple[bytes, ...]:
-        """Return the manifests that the measurements are compared with."""
+        """Return the reference values that measurements are compared with."""
         return self.services.reference_values(self.firmware())
 
     def _about_signers(self, rims: tuple[bytes, ...]) -> tuple[bytes, ...]:
@@ -214,32 +214,32 @@ class GpuVerifier:
 
     @enforces("REQ-SETUP-04", "report-nonce")
     def expected(self, nonce: bytes) -> bytes | None:
-        """Return the nonce that the report has to answer: the one that was drawn for this session."""
+        """Return the nonce that the report has to contain."""
         return nonce
 
     @enforces("REQ-SETUP-05", "mode-check")
     def modes(self) -> frozenset[ReportedMode]:
-        """Return the modes that the report may state: the confidential one."""
+        """Return the modes that the report may state: confidential only."""
         return frozenset({ReportedMode.SINGLE_GPU})
 
     @enforces("REQ-SETUP-14", "debug-check")
     def debuggable(self) -> bool:
-        """Return whether the report may state a debug mode: it may not."""
+        """Return whether the report may state a debug mode: False."""
         return False
 
     @enforces("REQ-SETUP-15", "reference-values")
     def firmware(self) -> Firmware:
-        """Return the firmware whose reference values the measurements have to be; older ones are refused, too."""
+        """Return the current firmware, whose reference values the measurements must have; older ones are refused."""
         return self.current
 
     @enforces("REQ-SETUP-16", "revocation-check")
     def answers(self, chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...]:
-        """Return what authorities say of the device's certificates; nothing said is not enough."""
+        """Return OCSP replies about the device's certificates; without replies they are refused."""
         return self.services.answers(chain)
 
     @enforces("REQ-SETUP-03", "gpu-certificate")
     def trust(self, certificates: tuple[x509.Certificate, ...]) -> None:
-        """Insist that the responder's chain ends in the vendor's root, and is valid now.
+        """Check that the responder's chain ends in the vendor's root and is valid now.
 
         Raises UntrustedChainError if it does not, or is not.
         """
@@ -254,13 +254,13 @@ class GpuVerifier:
 
 @dataclass(frozen=True, slots=True)
 class TdQuoter:
-    """Makes the orchestrator's composite evidence in a TD, which is one ``instance`` of its code."""
+    """Makes the orchestrator's composite evidence in a TD; ``instance`` identifies the running program."""
 
     td: SimulatedTd
     instance: bytes
 
     def evidence(self, exporter: bytes, nonce: bytes, manifest: bytes, gpu: GpuEvidence) -> bytes:
-        """Return a quote over everything it is bound to, and what of that the holder cannot know."""
+        """Return composite evidence: a quote, with the values that it is bound to."""
         report = sha384(gpu.report)
         binding = composite.Binding(ORCHESTRATOR, exporter, report, nonce, FIRST_EPOCH, sha384(manifest), self.instance)
         return composite.CompositeEvidence(
@@ -270,7 +270,7 @@ class TdQuoter:
 
 @dataclass(frozen=True, slots=True)
 class TdVerifier:
-    """Appraises the orchestrator's evidence: a quote of the measurement expected, bound to this channel and job."""
+    """Appraises the orchestrator's evidence: a quote of the expected measurement, bound to channel and job."""
 
     anchors: Anchors
     collateral: bytes
@@ -280,7 +280,7 @@ class TdVerifier:
     @enforces("REQ-SETUP-09", "quote-bound-to-channel")
     @enforces("REQ-SETUP-10", "manifest-check")
     def appraise(self, evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes) -> Appraisal:
-        """Appraise a quote and what it is bound to; the GPU is the attested orchestrator's business."""
+        """Appraise the quote and its binding; the GPU is left to the attested orchestrator."""
         policy = TdPolicy(require=QUOTE_STEPS, measurements=self.measured())
         return composite.appraise_composite(
             evidence,
@@ -291,10 +291,10 @@ class TdVerifier:
 
     @enforces("REQ-SETUP-08", "orchestrator-quote")
     def measured(self) -> tuple[tuple[str, frozenset[bytes]], ...]:
-        """Return the measurements that the quote has to state."""
+        """Return the measurements that the quote must have."""
         return (("mrtd", frozenset({self.measurement})),)
 
     def expected(self, evidence: bytes, known: composite.Expected) -> composite.Expected:
-        """Return what the quote has to be bound to: what the holder knows, and nothing that the evidence says."""
+        """Return the expected binding: what the holder knows by itself, nothing from the evidence."""
         del evidence
         return known

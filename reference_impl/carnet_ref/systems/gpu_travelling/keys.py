@@ -1,4 +1,4 @@
-"""Key schedules: where the next link key comes from, one class for each, all behind `KeySchedule`.
+"""Key schedules: each derives the next link key in its own way, behind the interface `KeySchedule`.
 
 Both ends of a link hold a schedule over the same session. The orchestrator calls `order`, which says what its rotation
 command carries, and both ends `follow` that order and then hold the same `LinkKeys`. The order travels inside the
@@ -177,7 +177,7 @@ class _Rotating:
 
 
 class Unchanged:
-    """No rotation: the link key and its counters stay as they are."""
+    """The schedule without rotation: link key and counters stay the same."""
 
     name: ClassVar[str] = "none"
 
@@ -195,7 +195,7 @@ class Unchanged:
         return self._keys
 
     def order(self, owner: str, random: primitives.Random) -> bytes:
-        """Return an order that changes nothing."""
+        """Return an order without content."""
         del owner, random
         return b""
 
@@ -207,7 +207,7 @@ class Unchanged:
 
 
 class Ratchet(_Rotating):
-    """The public driver's rotation: each half follows from the last one, by its own label."""
+    """The public driver's rotation: each half is derived from the last one with its own label."""
 
     name: ClassVar[str] = "ratchet"
 
@@ -218,7 +218,7 @@ class Ratchet(_Rotating):
 
 
 class Reset(Ratchet):
-    """A session is lent to one holder; before another one the GPU is reset and a new session opened."""
+    """The schedule with a session per holder: the GPU is reset in between."""
 
     name: ClassVar[str] = "reset"
 
@@ -237,13 +237,13 @@ class Reset(Ratchet):
 
 
 class InnerKeyOverRatchet(Ratchet):
-    """The stock ratchet beneath: the inner key that data is sealed under once more is no link key."""
+    """The driver's ratchet; an inner key, which is no link key, seals the data in addition."""
 
     name: ClassVar[str] = "inner-key"
 
 
 class EnginePerHolder(_Rotating):
-    """Each holder has a copy engine, whose key is a branch of the session secret of its own.
+    """Each holder has a copy engine, whose key is a separate branch of the session secret.
 
     The key bytes of an engine and its masks never change; a new epoch is a new channel counter on it. Retiring the
     engine that was given back is the GPU's part.
@@ -284,7 +284,7 @@ class EnginePerHolder(_Rotating):
 
 
 class RetiredEngineLeaks(EnginePerHolder):
-    """The same, where the key of an engine that is retired is taken for past, and may leak."""
+    """The same schedule, in which the key of a retired engine counts as past and may leak."""
 
     name: ClassVar[str] = "retired-engine-leaks"
 
@@ -314,7 +314,7 @@ class _FreshKey(_Rotating):
 
 
 class SealedUnderMaster(_FreshKey):
-    """A fresh key for each epoch, sealed under a branch of the session secret that only the two ends hold."""
+    """A fresh key for each epoch, sealed under a branch of the session secret that only both ends have."""
 
     name: ClassVar[str] = "sealed-under-master"
     LABEL: Final = "carnet_rotation_epoch_"
@@ -324,7 +324,7 @@ class SealedUnderMaster(_FreshKey):
 
 
 class WrappedUnderOld(_FreshKey):
-    """A fresh key for each epoch, sealed under the outgoing one: whoever kept that one unwraps it."""
+    """A fresh key for each epoch, sealed under the previous one; who has that key can unwrap it."""
 
     name: ClassVar[str] = "wrapped-under-old"
 
@@ -334,7 +334,7 @@ class WrappedUnderOld(_FreshKey):
 
 
 def wrapping_key(outgoing: bytes) -> bytes:
-    """Return the key under which ``wrapped-under-old`` sends the next one; it is public, given the outgoing key."""
+    """Return the key under which ``wrapped-under-old`` seals the next one; it is computed from the outgoing key."""
     return primitives.hkdf_expand_sha256(outgoing, b"carnet_wrapping")
 
 
@@ -361,5 +361,5 @@ SCHEDULES: Final[Mapping[str, ScheduleClass]] = MappingProxyType(
 def key_schedule(
     name: str, session: H100KeySchedule, owner: str = "orchestrator", checks: Checks = ALL_CHECKS
 ) -> KeySchedule:
-    """Return one end's schedule over a session that starts with keys of ``owner``."""
+    """Return one end's key schedule for a session whose first keys belong to ``owner``."""
     return SCHEDULES[name](session, owner, checks)

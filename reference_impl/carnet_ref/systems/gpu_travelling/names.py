@@ -1,4 +1,4 @@
-"""What the parties of GPU Travelling are called, on the wire and in traces."""
+"""The names of parties, addresses and versions, on the wire and in traces."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _DIGITS: Final = 16
 
 
 def address_name(address: int) -> str:
-    """Return what traces call an address: whether it lies in the dataset buffer."""
+    """Return the name of an address in traces, which says whether it is in the dataset buffer."""
     return BUFFER if 0 <= address - BASE[Region.BUFFER] < CAPACITY else ELSEWHERE
 
 
 def version_name(digest: bytes, epoch: str) -> str:
-    """Return what traces call a version of the model: its digest, and the epoch that it was trained in.
+    """Return the name of a model version in traces: its digest, and the epoch of its training.
 
     The same training again, after a session was lost, makes another version with the same digest.
     """

@@ -1,4 +1,4 @@
-"""Orders to the firmware and its reports, inside the session, and copies through the link in both directions.
+"""Orders to the firmware and its reports, inside the session, and copies over the link.
 
 An order names the epoch that it is about and has a number in it, and the report on it has the same. Both stand in the
 clear, and the IV is made of them: so no two messages of a session share one, and what is repeated or put in another
@@ -22,7 +22,7 @@ from carnet_ref.wire import Reader
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Store ``data`` at ``address``; ``chunk`` numbers the chunks of a dataset from 1, 0 for anything else."""
+    """A copy of ``data`` to ``address``; ``chunk`` counts the chunks of a dataset from 1, and is 0 for other data."""
 
     address: int
     chunk: int
@@ -31,14 +31,14 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start a kernel that keeps running: a resident context."""
+    """The command to start a kernel that keeps running: a resident context."""
 
     program: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Replace the code, and the model if one is given."""
+    """The command to replace the code and, if one is given, the model."""
 
     code: bytes
     model: bytes = field(repr=False)
@@ -46,7 +46,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Carry out an order that did not come inside the session."""
+    """An order that did not come inside the session."""
 
     order: bytes
 
@@ -56,21 +56,21 @@ Command = Write | Start | Upload | Submit
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """What training writes down on the way: the mean loss."""
+    """A reply during training: the mean loss."""
 
     loss: float
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The model, on its way home."""
+    """A reply with the model."""
 
     model: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Anything else that code on the GPU sends home."""
+    """A reply with other data that code on the GPU sends home."""
 
     data: bytes = field(repr=False)
 
@@ -85,7 +85,7 @@ parse_reply: Final = Codec[Reply]("reply", _REPLIES).parse
 
 
 def size_of(message: Command | Reply) -> int:
-    """Return how many bytes a command or a reply takes."""
+    """Return the size of a command or a reply in bytes."""
     return len(encode_copy(message))
 
 
@@ -101,36 +101,36 @@ _NUMBER_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Rotate:
-    """Take a key: what the schedule says of it."""
+    """The order to take a new key; it carries the key schedule's data."""
 
     key: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Stop every resident context."""
+    """The order to stop every resident context."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """Digest code and model as they lie in memory, and tell the receive counter of an epoch."""
+    """The order to digest code and model in memory, and to report the receive counter of an epoch."""
 
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class Train:
-    """Run the code in code memory on the dataset buffer."""
+    """The order to run the code in code memory on the dataset buffer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """Send the model home."""
+    """The order to send the model home."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scrub:
-    """Clear the dataset buffer and all that was derived from it, the model excepted."""
+    """The order to clear the dataset buffer and derived data, except the model."""
 
 
 Order = Rotate | Fence | ReadBack | Train | Save | Scrub
@@ -138,7 +138,7 @@ Order = Rotate | Fence | ReadBack | Train | Save | Scrub
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """The device took the key of this epoch; so many engines take traffic now."""
+    """The report that the device took the key of this epoch; ``live`` engines now accept traffic."""
 
     epoch: int
     live: int
@@ -146,12 +146,12 @@ class Rotated:
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """No context runs any more."""
+    """The report that no context runs any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryRead:
-    """What the firmware finds at one instant, and how many messages of the epoch asked for were received.
+    """The report of a read-back: memory at one instant, and the messages received in the epoch.
 
     That is digests of code and model as they lie in memory, and how many ``contexts`` run besides the firmware.
     """
@@ -164,21 +164,21 @@ class MemoryRead:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """Acknowledges `Train`: training is over, and this is the digest of the model that it ended with."""
+    """The report that training is over, with the digest of the resulting model."""
 
     model: Digest
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The model went home, and this is its digest."""
+    """The report that the model was sent home, with its digest."""
 
     model: Digest
 
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """Buffer and workspace are clear: the firmware finds ``left`` bytes in them."""
+    """The report that buffer and workspace are clear; ``left`` counts the bytes that are not."""
 
     left: int
 
@@ -195,7 +195,7 @@ parse_report: Final = Codec[Report]("report", _REPORTS).parse
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What an order, and the report on it, is about: the epoch, and the order's number in it."""
+    """The position of an order and of its report: the epoch, and the order's number in it."""
 
     epoch: int
     number: int
@@ -204,12 +204,12 @@ class Place:
         return f"order {self.number} of epoch {self.epoch}"
 
     def encode(self) -> bytes:
-        """Return its bytes, which are the IV of what is said there, once in each direction."""
+        """Return the 12 bytes that serve as IV for the order and, in the other direction, the report."""
         return self.epoch.to_bytes(_EPOCH_BYTES, "little") + self.number.to_bytes(_NUMBER_BYTES, "little")
 
 
 class Sealed:
-    """One direction of a session between orchestrator and firmware: messages with their places, each sealed for it.
+    """One direction of the order channel between orchestrator and firmware: sealed messages with their places.
 
     Both ends count what the key protects, alike.
     """
@@ -219,7 +219,7 @@ class Sealed:
         self.usage = KeyUsage(LIMITS)
 
     def seal(self, place: Place, message: bytes) -> bytes:
-        """Return a message sealed, with its place before it.
+        """Return the sealed message, preceded by its place.
 
         Raises KeyExhaustedError if the key has protected as much as it may.
         """
@@ -240,12 +240,12 @@ class Sealed:
 
 
 def with_place(place: Place, rest: bytes) -> bytes:
-    """Return a message with its place before it."""
+    """Return ``rest`` preceded by an encoded place."""
     return place.encode() + rest
 
 
 def placed(message: bytes) -> tuple[Place, bytes]:
-    """Return what `with_place` put together. Raises MalformedError if it is too short."""
+    """Return the place and the rest of a message. Raises MalformedError if it is too short."""
     reader = Reader(message, "message in the session")
     place = Place(reader.number(_EPOCH_BYTES, "epoch"), reader.number(_NUMBER_BYTES, "number"))
     return place, message[reader.position :]

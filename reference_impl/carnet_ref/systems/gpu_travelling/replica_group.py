@@ -1,4 +1,4 @@
-"""The instances that holders agreed on as their orchestrator: one in charge, and backups that log its custody.
+"""A group of orchestrator instances: one in charge, and backups that log its custody and can take over.
 
 What the one in charge has to remember counts once every backup has logged it, and only then it acts. If it stops, a
 backup freezes the chain and goes on from the log; if it was not dead, the frozen chain acknowledges nothing more to it.
@@ -36,7 +36,7 @@ MOMENTS_PER_ROUND = 8
 
 
 class Fault(Enum):
-    """What the platform may do to the instances."""
+    """The faults that the platform may inject into instances."""
 
     KILL_HEAD = auto()
     """The instance in charge is killed."""
@@ -52,7 +52,7 @@ class Fault(Enum):
 
 @dataclass(slots=True)
 class FaultInjection:
-    """So many faults, spread over a run; the same seed gives the same.
+    """A number of faults, spread over a run; equal seeds give equal faults.
 
     Args:
         left: how many there are to be.
@@ -73,7 +73,7 @@ class FaultInjection:
         self._draw()
 
     def moment(self) -> Fault | None:
-        """Return what happens at this moment, if anything does."""
+        """Return the fault that happens now, or None."""
         if not self.left:
             return None
         if self._wait:
@@ -93,11 +93,11 @@ _PROGRAM = sha384(b"carnet orchestrator")
 
 
 class InstanceLostError(Exception):
-    """The instance in charge has stopped, or a later one is in charge; what it was about to do is not done."""
+    """The instance in charge has stopped or was replaced; its current action is not carried out."""
 
 
 class GroupEndedError(CarnetError):
-    """No instance can go on: what was acknowledged is not lost, and nobody acts on it."""
+    """No instance can continue; nothing that was acknowledged is lost."""
 
     kind = "run"
     exit_code = ExitCode.UNKNOWN
@@ -105,7 +105,7 @@ class GroupEndedError(CarnetError):
 
 @dataclass(slots=True)
 class Tally:
-    """What happened in a run."""
+    """The number of events of each kind in a run."""
 
     kills: int = 0
     take_overs: int = 0
@@ -114,7 +114,7 @@ class Tally:
     forks_refused: int = 0
 
     def to_json(self) -> dict[str, int]:
-        """Return plain values."""
+        """Return the counts as JSON values."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -165,7 +165,7 @@ class ReplicaGroup:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The instances."""
+        """The names of the instances."""
         return tuple(f"instance{number}" for number in range(1, self.backups + 2))
 
     def _recovery_quorum(self, others: list[str] | tuple[str, ...]) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ class ReplicaGroup:
     # -- the instance in charge --------------------------------------------------------------------------------------
 
     def append(self, kind: str, payload: bytes) -> None:
-        """Log what the instance in charge has to remember, and return once every backup has it.
+        """Add an entry to the log of the instance in charge; return once every backup has logged it.
 
         Raises InstanceLostError if the instance was killed, or another is in charge.
         """
@@ -201,17 +201,17 @@ class ReplicaGroup:
                 raise InstanceLostError(f"{self._acting} acts no more: {error}") from None
 
     def last(self, kind: str) -> bytes | None:
-        """Return the last entry of a kind that counts."""
+        """Return the last acknowledged entry of a kind, or None."""
         return self.log.last(kind)
 
     def all(self, kind: str) -> list[bytes]:
-        """Return every entry of a kind that counts, in order."""
+        """Return every acknowledged entry of a kind, in order."""
         return self.log.all(kind)
 
     # -- the platform ------------------------------------------------------------------------------------------------
 
     def succeed(self) -> None:
-        """Put an instance in charge after the last one was lost: the same again, or a backup.
+        """Put another instance in charge after a loss: the restarted one, or a backup.
 
         Raises GroupEndedError if no instance can go on.
         """
@@ -275,7 +275,7 @@ class ReplicaGroup:
             self._start_again(name)
 
     def carry(self, member: str, message: bytes) -> bytes:
-        """Bring a message of the instance in charge to a backup, and the answer back, as far as nothing happens."""
+        """Deliver a message to a backup and return the answer, unless a fault happens."""
         self._inject()
         answer = self._deliver(member, message)
         self._inject()
@@ -366,21 +366,21 @@ class ReplicaGroup:
 
 @dataclass(slots=True, kw_only=True)
 class FailoverWorld(InProcessNetwork):
-    """A world whose orchestrator is a group of replicas."""
+    """An in-process network whose orchestrator is a group of replicas."""
 
     deployment: Deployment
     group: ReplicaGroup
     random: Random = field(repr=False)
 
     def begin(self) -> None:
-        """Let the first instance begin."""
+        """Start the first instance."""
         try:
             self._let_begin()
         except InstanceLostError as error:
             self._succeed(error)
 
     def run(self, limit: int = 1_000_000) -> None:
-        """Go on until the device's owner is done, with whichever instance is in charge.
+        """Run until the job is done, with whichever instance is in charge.
 
         Raises:
             StuckError: it never is.

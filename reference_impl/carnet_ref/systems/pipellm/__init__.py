@@ -1,1 +1,1 @@
-"""PipeLLM: a runtime that encrypts pages before they are asked for, and a GPU that counts messages by itself."""
+"""PipeLLM: a runtime that encrypts pages before they are asked for, and a GPU with its own message counter."""

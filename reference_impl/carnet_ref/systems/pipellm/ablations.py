@@ -1,4 +1,4 @@
-"""Weakened parties: for each defence the kind that leaves out what it asks for, and nothing else."""
+"""Ablations of the parties: for each defence, a subclass without what it demands."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from carnet_ref.systems.pipellm.runtime import AheadRuntime, FlushingRuntime, Gu
 
 
 class GivesAgain(Channel):
-    """Gives an end away as often as somebody asks for it."""
+    """Ablation: an end of a channel is given out as often as it is asked for."""
 
     def _take(self, end: str) -> Keys:
         return self._keys
 
 
 class SharedStaging(Runtime):
-    """Encrypts guesses where they are sent from."""
+    """Ablation: guesses are encrypted into memory that the host sees."""
 
     def __init__(self, keys: Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None) -> None:
         super().__init__(keys, memory, predictor, tactics)
@@ -29,7 +29,7 @@ class SharedStaging(Runtime):
 
     @property
     def shared(self) -> Mapping[int, bytes]:
-        """What the host sees of guesses: ciphertexts, by their IVs."""
+        """The ciphertexts of guesses that the host sees, by IV."""
         return self._shared
 
     def _stage(self, count: int, guess: Guess) -> None:
@@ -38,27 +38,27 @@ class SharedStaging(Runtime):
 
 
 class AnyOrder(Runtime):
-    """Sends copies in any order."""
+    """Ablation: copies are sent in any order."""
 
     wanted: int
     """The copy that is sent next."""
 
     def send_next(self) -> list[Message]:
-        """Let the wanted copy overtake all others."""
+        """Send the wanted copy before all others."""
         places = [place for place, (copy, _) in enumerate(self._pending) if copy == self.wanted]
         self._pending.rotate(-sum(places))
         return super().send_next()
 
 
 class SendsWhatIsThere(Runtime):
-    """Does not look whose page it staged."""
+    """Ablation: the runtime does not check which page it staged."""
 
     def _is_of(self, count: int, page: int) -> bool:
         return count in self._staged
 
 
 class SendsBehind(Runtime):
-    """Keeps a guess whose IV has passed, and sends it."""
+    """Ablation: a guess whose IV has passed is kept and sent."""
 
     def _in_reach(self) -> range:
         return range(self._due + self._tactics.reach + 1)
@@ -71,7 +71,7 @@ class SendsBehind(Runtime):
 
 
 class NeverPads(Runtime):
-    """Sends a guess at once, although the GPU's counter is not there."""
+    """Ablation: a guess is sent although the GPU's counter has not reached its IV."""
 
     def _pad(self, count: int) -> Iterator[Message]:
         yield from ()
@@ -91,14 +91,14 @@ def _leaving_the_iv(step: str) -> type[Runtime]:
 
 
 class PadsOverTheLast(Runtime):
-    """Has no scratch memory, so a NOP goes where the copy that was asked for last goes."""
+    """Ablation: without scratch memory, a NOP overwrites the destination of the last copy."""
 
     def _nop(self) -> Message:
         return self._message(encrypt(self._keys, self._due, NOP), self._asked - 1 if self._asked else SCRATCH)
 
 
 class LaunchesAtOnce(AheadRuntime):
-    """Launches kernels on any stream, and waits for no copy."""
+    """Ablation: kernels are launched on any stream, without waiting for copies."""
 
     def launch(self, copy: int, counter: int) -> None:
         """Let a kernel read at any time."""
@@ -106,7 +106,7 @@ class LaunchesAtOnce(AheadRuntime):
 
 
 class EncryptsAgain(FlushingRuntime):
-    """Forgets under which IVs it encrypted ahead."""
+    """Ablation: the runtime forgets the IVs that it used for guesses."""
 
     _guess = Runtime._guess
     _serve = Runtime._serve
@@ -115,28 +115,28 @@ class EncryptsAgain(FlushingRuntime):
 
 @dataclass(frozen=True, slots=True)
 class AddressedMessage(Message):
-    """A message with what the host says of it, which nobody asked it for."""
+    """A message with unauthenticated statements of the host about it."""
 
     iv: int
     number: int
 
 
 class TakesAnyIv(Gpu):
-    """Decrypts under the IV that the host names."""
+    """Ablation: the GPU decrypts under the IV that the host names."""
 
     def _iv(self, message: Message) -> int:
         return message.iv if isinstance(message, AddressedMessage) else super()._iv(message)
 
 
 class TakesAnyCommand(Gpu):
-    """Takes a command of the number that the host names."""
+    """Ablation: the GPU accepts a command under the number that the host names."""
 
     def _number(self, message: Message) -> int:
         return message.number if isinstance(message, AddressedMessage) else super()._number(message)
 
 
 class TakesAnyBytes(Gpu):
-    """Decrypts in counter mode, and does not look at the tag."""
+    """Ablation: the GPU decrypts without checking the tag."""
 
     def _block(self, count: int, ciphertext: bytes) -> bytes:
         known = AesGcm(self._keys.blocks).encrypt(iv(count), bytes(len(ciphertext) - TAG_BYTES))
@@ -144,7 +144,7 @@ class TakesAnyBytes(Gpu):
 
 
 class GoesOn(Gpu):
-    """Leaves out what does not verify, and goes on with the next number."""
+    """Ablation: the GPU skips a message that does not verify, and continues."""
 
     def _end(self, reason: str) -> NoReturn:
         with suppress(ChannelError):
@@ -178,5 +178,5 @@ GPUS: Final[Mapping[str, type[Gpu]]] = {
 
 
 def summed(one: bytes, two: bytes) -> bytes:
-    """Return the sum of two ciphertexts without their tags: that of the plaintexts, if the IV is the same."""
+    """Return the XOR of two ciphertexts without tags: the XOR of the plaintexts, if the IV is the same."""
     return bytes(a ^ b for a, b in zip(one[:-TAG_BYTES], two[:-TAG_BYTES], strict=False))

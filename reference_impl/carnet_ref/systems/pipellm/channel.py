@@ -1,4 +1,4 @@
-"""A channel: two keys that the two ends alone have, IVs that are counted and never sent, and the GPU that receives.
+"""A channel: two keys shared by both ends, IVs that are counted and never sent, and the receiving GPU.
 
 A ciphertext and a command have one number, and a key each. The ciphertext says nothing of where its block goes, since
 it may be made before anybody knows; the command says it.
@@ -15,18 +15,18 @@ from carnet_ref.wire import number, to_number
 
 
 class PipeLlmError(Exception):
-    """Something that the protocol refuses."""
+    """The protocol refuses something."""
 
 
 class CopyError(PipeLlmError):
-    """A write or a copy that the application may not make; nothing has changed."""
+    """The application may not make a write or a copy; nothing has changed."""
 
     def __init__(self, page: int, reason: str) -> None:
         super().__init__(f"page {page}: {reason}")
 
 
 class ChannelError(PipeLlmError):
-    """A channel that has ended, or that cannot be had."""
+    """A channel has ended, or is not available."""
 
     def __init__(self, number: int, reason: str) -> None:
         super().__init__(f"message {number}: {reason}")
@@ -45,7 +45,7 @@ _COMMAND: Final = b"carnet pipellm command"
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What one end of a channel has."""
+    """The keys of one end of a channel."""
 
     blocks: bytes
     commands: bytes
@@ -53,14 +53,14 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What lies in memory that is shared with the host: no IV, and no number."""
+    """A message in memory shared with the host, without IV and number."""
 
     ciphertext: bytes
     command: bytes
 
 
 class Channel:
-    """A channel with keys that were never used, for one sender and one GPU."""
+    """A channel with fresh keys, for one sender and one GPU."""
 
     def __init__(self, random: primitives.Random) -> None:
         drawn = primitives.hkdf_sha384(random(primitives.KEY_BYTES), b"", _KEYS, 2 * primitives.KEY_BYTES)
@@ -68,11 +68,11 @@ class Channel:
         self._taken: set[str] = set()
 
     def for_tenant(self) -> Keys:
-        """Return the tenant's end, once. Raises ChannelError if somebody has it already."""
+        """Return the tenant's end, only once. Raises ChannelError the second time."""
         return self._take("tenant")
 
     def for_gpu(self) -> Keys:
-        """Return the GPU's end, once. Raises ChannelError if somebody has it already."""
+        """Return the GPU's end, only once. Raises ChannelError the second time."""
         return self._take("GPU")
 
     @enforces("REQ-KEY-01", "REQ-KEY-02", "own-key", "new-key")
@@ -85,19 +85,19 @@ class Channel:
 
 
 def iv(count: int) -> bytes:
-    """Return the IV of the message that so many came before. Raises ChannelError if the channel has no further one."""
+    """Return the IV of message number ``count``, from 0. Raises ChannelError if it is too large."""
     if not 0 <= count < MESSAGES:
         raise ChannelError(count, "the channel has no IV left")
     return count.to_bytes(primitives.NONCE_BYTES, "big")
 
 
 def encrypt(keys: Keys, count: int, block: bytes) -> bytes:
-    """Return the ciphertext and the tag of a block under the IV of a message."""
+    """Return ciphertext and tag of a block under the IV of message ``count``."""
     return primitives.AesGcm(keys.blocks).encrypt(iv(count), block)
 
 
 def decrypt(keys: Keys, count: int, ciphertext: bytes) -> bytes:
-    """Return the block in a message. Raises AuthenticationError if it was not encrypted under this key and this IV."""
+    """Return the block in message ``count``. Raises AuthenticationError if it does not verify."""
     try:
         return primitives.AesGcm(keys.blocks).decrypt(iv(count), ciphertext)
     except primitives.AuthenticationError:
@@ -105,12 +105,12 @@ def decrypt(keys: Keys, count: int, ciphertext: bytes) -> bytes:
 
 
 def seal_command(keys: Keys, count: int, copy: int) -> bytes:
-    """Return the command of a message: which copy it is, or that it goes to scratch memory."""
+    """Return the sealed command of a message: the number of its copy, or that it goes to scratch memory."""
     return primitives.AesGcm(keys.commands).encrypt(iv(count), number(copy), _COMMAND)
 
 
 def open_command(keys: Keys, count: int, command: bytes) -> int:
-    """Return which copy the message of this number is.
+    """Return the number of the copy in the command of message ``count``.
 
     Raises AuthenticationError if it is the command of no message, or of another one.
     """
@@ -131,16 +131,16 @@ class Gpu:
 
     @property
     def counter(self) -> int:
-        """How many messages were decrypted, which is the IV of the next."""
+        """The number of decrypted messages, which is the IV of the next one."""
         return self._counter
 
     @property
     def landed(self) -> dict[int, bytes]:
-        """What kernels read: copies by their number, in the order in which they came."""
+        """The blocks that kernels read, by the number of their copy, in the order of arrival."""
         return dict(self._landed)
 
     def receive(self, message: Message) -> None:
-        """Decrypt the next message, whatever the host says that it is.
+        """Decrypt the next message, whatever the host says about it.
 
         Raises ChannelError if the channel has ended, or ends with this message; nothing of the message is kept.
         """

@@ -1,4 +1,4 @@
-"""The runtime: encrypts guesses ahead in private memory, and sends what is asked for under the IV that is due."""
+"""The runtime: it encrypts guesses ahead in private memory, and sends copies under the next IV."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Watcher = Callable[[int], None]
 
 
 class Memory:
-    """Pages by their number, none of which the host can see."""
+    """Pages by number, invisible to the host."""
 
     def __init__(self) -> None:
         self._pages: dict[int, bytes] = {}
@@ -26,17 +26,17 @@ class Memory:
         return page in self._pages
 
     def watch(self, watcher: Watcher) -> None:
-        """Have ``watcher`` told of each write before it is made."""
+        """Call ``watcher`` before each write."""
         self._watchers.append(watcher)
 
     def read(self, page: int) -> bytes:
-        """Return what a page holds. Raises CopyError if there is no such page."""
+        """Return the content of a page. Raises CopyError if there is no such page."""
         if page not in self._pages:
             raise channel.CopyError(page, "was never written")
         return self._pages[page]
 
     def write(self, page: int, data: bytes) -> None:
-        """Let a page hold something else.
+        """Replace the content of a page.
 
         Raises CopyError if it is too much for a page, or a copy of the page is pending.
         """
@@ -48,36 +48,36 @@ class Memory:
 
 
 class Predictor(Protocol):
-    """Sees pages leave the GPU and return to it, and guesses which return next."""
+    """Observes pages that leave the GPU and return, and predicts the next ones to return."""
 
     def on_swap_out(self, page: int) -> None:
         """Note that a page was copied out of the GPU."""
 
     def on_swap_in_request(self, page: int) -> None:
-        """Note that a copy of a page to the GPU was asked for."""
+        """Note that a copy of a page to the GPU was requested."""
 
     def guess(self, count: int) -> Sequence[int]:
         """Return up to ``count`` pages, the next one first."""
 
 
 class Fifo:
-    """Requests that wait: what left first returns first."""
+    """Predicts that pages return in the order in which they left."""
 
     def __init__(self) -> None:
         self._away: list[int] = []
 
     def on_swap_out(self, page: int) -> None:
-        """Put a page behind all others."""
+        """Append a page to the queue."""
         self.on_swap_in_request(page)
         self._away.append(page)
 
     def on_swap_in_request(self, page: int) -> None:
-        """Take a page out, wherever it is."""
+        """Remove a page from the queue."""
         if page in self._away:
             self._away.remove(page)
 
     def guess(self, count: int) -> Sequence[int]:
-        """Return what left first, first."""
+        """Return the first ``count`` pages of the queue."""
         return self._away[:count]
 
 
@@ -91,7 +91,7 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Tactics:
-    """How far the runtime speculates; all of it costs time only.
+    """The settings of speculation; they affect time only.
 
     Attributes:
         window: how many pages are encrypted ahead.
@@ -106,7 +106,7 @@ class Tactics:
 
 @dataclass(slots=True)
 class Counts:
-    """What became of copies."""
+    """The number of copies by how they were sent."""
 
     hits: int = 0
     misses: int = 0
@@ -114,7 +114,7 @@ class Counts:
 
 
 class Runtime:
-    """The tenant's end of one channel."""
+    """The tenant's end of one channel, with speculation."""
 
     def __init__(
         self, keys: channel.Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None
@@ -130,18 +130,18 @@ class Runtime:
 
     @property
     def next_iv(self) -> int:
-        """How many messages were sent, which is the IV of the next."""
+        """The number of sent messages, which is the IV of the next one."""
         return self._due
 
     @property
     def shared(self) -> Mapping[int, bytes]:
-        """What the host sees of guesses, by their IVs: nothing, since they are in private memory."""
+        """The guesses that the host sees, by IV: none, since they are in private memory."""
         return {}
 
     # -- the application ---------------------------------------------------------------------------------------------
 
     def ask(self, page: int) -> int:
-        """Ask for a copy of a page, and return the number of the copy. Raises CopyError if there is no such page."""
+        """Request a copy of a page, and return the copy's number. Raises CopyError if there is no such page."""
         self._memory.read(page)
         copy = self._asked
         self._pending.append((copy, page))
@@ -150,7 +150,7 @@ class Runtime:
         return copy
 
     def swapped_out(self, page: int, data: bytes) -> None:
-        """Take a page that the GPU had no room for.
+        """Store a page that the GPU evicted.
 
         Raises CopyError if it is too much for a page, or a copy of the page is pending.
         """
@@ -173,7 +173,7 @@ class Runtime:
     # -- guesses -----------------------------------------------------------------------------------------------------
 
     def speculate(self) -> None:
-        """Encrypt ahead what the predictor guesses, for the IVs that will be due then, in place of older guesses."""
+        """Encrypt the predicted pages for the next IVs, replacing older guesses."""
         first = self._due + len(self._pending) + self._tactics.gap
         guessed = self._predictor.guess(self._tactics.window)
         for count, page in enumerate(guessed[: self._tactics.window], first):
@@ -192,7 +192,7 @@ class Runtime:
     # -- sending -----------------------------------------------------------------------------------------------------
 
     def send(self) -> list[channel.Message]:
-        """Return the messages of all pending copies, in the order in which they were asked for.
+        """Return the messages of all pending copies, in the order of the requests.
 
         Raises ChannelError if the channel has no IV left, even for the first; what is pending stays so.
         """
@@ -208,7 +208,7 @@ class Runtime:
 
     @enforces("REQ-ORDER-01", "in-order")
     def send_next(self) -> list[channel.Message]:
-        """Return the messages of the pending copy that was asked for first.
+        """Return the messages of the oldest pending copy.
 
         Raises ChannelError if the channel has no IV left for it, or no copy is pending; what is pending stays so.
         """
@@ -270,7 +270,7 @@ class Runtime:
 
 
 class FlushingRuntime(Runtime):
-    """The tenant's end of a channel on which the host sees guesses, and an IV encrypts once."""
+    """A runtime whose guesses the host sees, and that uses each IV for one encryption only."""
 
     def __init__(
         self, keys: channel.Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None
@@ -280,7 +280,7 @@ class FlushingRuntime(Runtime):
 
     @property
     def shared(self) -> dict[int, bytes]:
-        """What the host sees of guesses: ciphertexts, by the number of the message that they are for."""
+        """The ciphertexts of guesses that the host sees, by the number of their message."""
         return dict(self._spent)
 
     @enforces("REQ-FLUSH-01")
@@ -312,7 +312,7 @@ class FlushingRuntime(Runtime):
 
 
 class AheadRuntime(Runtime):
-    """The tenant's end of a channel whose NOPs go to where the next copy goes, which will overwrite them."""
+    """A runtime whose NOPs go to the destination of the next copy, which overwrites them."""
 
     def __init__(
         self, keys: channel.Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None
@@ -323,7 +323,7 @@ class AheadRuntime(Runtime):
 
     @enforces("REQ-PAD-02", "stream-order")
     def launch(self, copy: int, counter: int) -> None:
-        """Let a kernel read where a copy goes, if it comes after the copy on its stream.
+        """Let a kernel read the destination of a copy, if it is after the copy on its stream.
 
         Args:
             copy: the number of the copy.

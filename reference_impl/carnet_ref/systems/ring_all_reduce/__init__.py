@@ -1,1 +1,1 @@
-"""Ring all-reduce: GPU TEEs that add up gradients over links that nobody trusts, a key and a report for each hop."""
+"""Ring all-reduce: GPU TEEs add up gradients over untrusted links, with a key and two reports for each hop."""

@@ -1,4 +1,4 @@
-"""Weakened ranks: for each defence the kind that leaves out what it asks for, and nothing else."""
+"""Ablations of ranks: for each defence, a subclass without what it demands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from carnet_ref.systems.ring_all_reduce.rank import Label, Phase, Rank, Vector
 
 
 class ReportCheckWithExchanges(ReportCheck):
-    """A check that is told which exchanges there are; the real one has no use for that."""
+    """A report check that knows all exchanges, which the secure one does not need."""
 
     def __init__(self, root: ec.EllipticCurvePublicKey, code: bytes) -> None:
         super().__init__(root, code)
@@ -28,7 +28,7 @@ class ReportCheckWithExchanges(ReportCheck):
 
 
 class AnyExchange(ReportCheckWithExchanges):
-    """Takes a report that names any exchange."""
+    """Ablation: a report about any exchange is accepted."""
 
     def check_binding(self, report: Report, exchange: bytes) -> None:
         """Verify the signature over any exchange."""
@@ -42,25 +42,25 @@ class AnyExchange(ReportCheckWithExchanges):
 
 
 class SameKeys(Rank):
-    """Begins an iteration again, as from a checkpoint."""
+    """Ablation: an iteration can be begun again under the same keys, as from a checkpoint."""
 
     def begin(self, iteration: int, gradients: Vector, buckets: int = 1) -> None:
-        """Forget which iterations there were."""
+        """Begin an iteration, whatever was begun before."""
         self._latest = -1
         super().begin(iteration, gradients, buckets)
 
 
 class SealsAgain(Rank):
-    """Forgets what it sealed."""
+    """Ablation: a rank forgets what it sealed."""
 
     def send(self, bucket: int, phase: Phase, step: int) -> bytes:
-        """Seal a chunk once more."""
+        """Seal a chunk, even if it was sealed before."""
         self._spent.clear()
         return super().send(bucket, phase, step)
 
 
 class GoesOn(Rank):
-    """Makes of a partial sum that fails one with its own contribution only."""
+    """Ablation: a rank replaces a partial sum that fails verification by its own contribution."""
 
     def _verified(self, label: Label, message: bytes) -> Vector:
         chunks = self._chunks
@@ -74,7 +74,7 @@ class GoesOn(Rank):
 
 
 class LateCheck(Rank):
-    """Adds what arrives, and looks at the tag never."""
+    """Ablation: a rank adds received values without checking their tags."""
 
     def _verified(self, label: Label, message: bytes) -> Vector:
         return self._parsed(label, decrypt_message_unverified(self._incoming, message))
@@ -114,5 +114,5 @@ RANKS: Final[Mapping[str, type[Rank]]] = {
 
 
 def summed(one: bytes, other: bytes) -> bytes:
-    """Return the sum of two messages' ciphertexts: that of the plaintexts, if the IV is the same."""
+    """Return the XOR of two messages' ciphertexts: the XOR of the plaintexts, if the IV is the same."""
     return exclusive_or(one[NONCE_BYTES:-TAG_BYTES], other[NONCE_BYTES:-TAG_BYTES], strict=True)

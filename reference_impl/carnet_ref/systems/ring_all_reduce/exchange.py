@@ -1,4 +1,4 @@
-"""Key exchange of a hop: a rank and the next one agree on a key, and each accepts the other's report for it only."""
+"""The key exchange of a hop: two neighbouring ranks agree on a key, and check each other's report."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 
 class RingError(Exception):
-    """Something that the protocol refuses."""
+    """The protocol refuses something."""
 
 
 class ReportError(RingError):
-    """A report that a rank does not take."""
+    """A rank refuses a report."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the report is not taken: {reason}")
 
 
 class TurnError(RingError):
-    """A step that a rank does not take, because it would take it twice or too early."""
+    """A rank refuses a step, because it was taken already or is too early."""
 
     def __init__(self, rank: int, reason: str) -> None:
         super().__init__(f"rank {rank}: {reason}")
@@ -36,7 +36,7 @@ class TurnError(RingError):
 
 
 class AlarmError(RingError):
-    """The alarm of a rank: a message failed or did not come, and the rank takes no further part."""
+    """A rank has raised the alarm, because a message failed or is missing, and takes no further part."""
 
     def __init__(self, rank: int, reason: str) -> None:
         super().__init__(f"rank {rank} raised the alarm: {reason}")
@@ -68,27 +68,27 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeMessage:
-    """One message of the exchange: a share, and the report of its sender."""
+    """A message of the exchange: a key share and the sender's report."""
 
     share: bytes
     report: Report
 
     def encoded(self) -> bytes:
-        """Return what goes over the link."""
+        """Return the message as bytes."""
         report = self.report
         parts = (report.mode, report.code, number(report.place), report.signature, report.device, report.certificate)
         return join(self.share, *parts)
 
     @staticmethod
     def decoded(data: bytes) -> ExchangeMessage:
-        """Return what came over a link. Raises ReportError if it is no half of an exchange."""
+        """Return the message in some bytes. Raises ReportError if they are malformed."""
         with refused_as(ReportError, MalformedError):
             share, mode, code, place, *rest = split(data, "exchange", *_FIELDS)
             return ExchangeMessage(share, Report(mode, code, to_number(place, "exchange", "place"), *rest))
 
 
 class Device:
-    """A GPU: an identity that its vendor certified, a mode, the code that it runs, and the place that it says."""
+    """A GPU: its certified identity, its mode, its code and its ring position."""
 
     def __init__(
         self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, mode: bytes, code: bytes, place: int
@@ -98,20 +98,20 @@ class Device:
 
     @enforces("REQ-SETUP-02")
     def report(self, exchange: bytes) -> Report:
-        """Return a report that names an exchange, and what this GPU is."""
+        """Return this GPU's report about an exchange."""
         named = _named(exchange, self._mode, self._code, self.place)
         signature = primitives.sign_p384(self._identity, named)
         return Report(self._mode, self._code, self.place, signature, point(self._identity), self._certificate)
 
 
 class ReportCheck:
-    """What a rank asks of a report before it uses the key of an exchange."""
+    """A rank's checks of a report, before it uses the key of an exchange."""
 
     def __init__(self, root: ec.EllipticCurvePublicKey, code: bytes) -> None:
         self._root, self._code = root, code
 
     def verify(self, report: Report, exchange: bytes, place: int) -> None:
-        """Verify a report of the GPU at a place in the ring, for one exchange.
+        """Check that a report is about ``exchange``, by the GPU at position ``place`` of the ring.
 
         Raises:
             ReportError: it is of another exchange or place, of no genuine GPU, or of one with another mode or code.
@@ -124,7 +124,7 @@ class ReportCheck:
 
     @enforces("REQ-SETUP-04", "gpu-certificate")
     def certificate(self, report: Report) -> None:
-        """Refuse a signer that the vendor did not certify."""
+        """Refuse a signer without the vendor's certificate."""
         with refused_as(ReportError, primitives.AuthenticationError):
             primitives.verify_p384(self._root, report.certificate, join(_DEVICE, report.device), "certificate")
 
@@ -135,13 +135,13 @@ class ReportCheck:
 
     @enforces("REQ-SETUP-05", "mode-check")
     def check_mode(self, report: Report) -> None:
-        """Refuse a GPU out of confidential mode."""
+        """Refuse a GPU that is not in confidential mode."""
         if report.mode != CONFIDENTIAL:
             raise ReportError(f"mode {report.mode.decode('ascii', 'replace')}")
 
     @enforces("REQ-SETUP-06", "code-check")
     def check_code(self, report: Report) -> None:
-        """Refuse a GPU that runs something else than this job's trainer."""
+        """Refuse a GPU that does not run this job's trainer."""
         if report.code != self._code:
             raise ReportError(f"code {report.code.hex()[:16]}")
 
@@ -153,7 +153,7 @@ class ReportCheck:
 
 
 class HopOpening:
-    """The sending end of a hop, while its exchange is open."""
+    """The sending end of a hop, until its exchange is complete."""
 
     def __init__(self, device: Device, random: primitives.Random) -> None:
         self._share = primitives.X25519Share(random(primitives.KEY_BYTES))
@@ -161,7 +161,7 @@ class HopOpening:
 
     @enforces("REQ-SETUP-01", "hop-key")
     def take(self, answer: ExchangeMessage, check: ReportCheck, after: int) -> bytes:
-        """Return the key of the hop to the rank after this one. Raises ReportError if the answer is not from there."""
+        """Return the hop's key, after checking the answer of rank ``after``."""
         check.verify(answer.report, self._share.public + answer.share, after)
         return _key(self._share, answer.share, self._share.public + answer.share)
 
@@ -169,7 +169,7 @@ class HopOpening:
 def answer_hop(
     device: Device, opening: ExchangeMessage, check: ReportCheck, before: int, random: primitives.Random
 ) -> tuple[ExchangeMessage, bytes]:
-    """Return the answer of the receiving end of a hop, and the key of the hop from the rank before it.
+    """Return the receiving end's answer and the hop's key, after checking the opening of rank ``before``.
 
     Raises ReportError if the opening is not from there.
     """
@@ -180,7 +180,7 @@ def answer_hop(
 
 
 def verify_report(report: Report, exchange: bytes) -> None:
-    """Verify the signature of a report over the exchange that it is to name.
+    """Verify the signature of a report over an exchange.
 
     Raises ReportError if it does not verify.
     """

@@ -1,4 +1,4 @@
-"""A rank: adds its own contribution to partial sums and keeps whole ones, or raises the alarm.
+"""A rank: it adds its contribution to partial sums, keeps complete sums, or raises the alarm.
 
 A bucket of gradients has as many chunks as there are ranks, and each chunk begins at the rank of its number. Chunks of
 all buckets are numbered through. The IV is sent with a message. A receiver opens it with the label that it expects, and
@@ -24,19 +24,19 @@ from carnet_ref.wire import join, number
 
 
 class Phase(Enum):
-    """A half of all-reduce."""
+    """A phase of all-reduce: scatter-reduce or all-gather."""
 
     REDUCE = 0
     GATHER = 1
 
 
 def steps(ranks: int) -> range:
-    """Return the sub-steps of each phase: one fewer than there are ranks."""
+    """Return the sub-steps of each phase; there is one fewer than ranks."""
     return range(ranks - 1)
 
 
 def turns(ranks: int, buckets: int) -> Iterator[tuple[int, Phase, int]]:
-    """Yield bucket, phase and sub-step in the order in which every rank takes them."""
+    """Yield bucket, phase and sub-step in each rank's order."""
     for bucket in range(buckets):
         for phase in Phase:
             for step in steps(ranks):
@@ -44,13 +44,13 @@ def turns(ranks: int, buckets: int) -> Iterator[tuple[int, Phase, int]]:
 
 
 def sends(rank: int, ranks: int, bucket: int, phase: Phase, step: int) -> int:
-    """Return the chunk that a rank sends."""
+    """Return the number of the chunk that a rank sends."""
     begins = rank if phase is Phase.REDUCE else rank + 1
     return bucket * ranks + (begins - step) % ranks
 
 
 def receives(rank: int, ranks: int, bucket: int, phase: Phase, step: int) -> int:
-    """Return the chunk that a rank gets: what the rank before it sends."""
+    """Return the number of the chunk that a rank receives: the one that the previous rank sends."""
     return sends((rank - 1) % ranks, ranks, bucket, phase, step)
 
 
@@ -61,7 +61,7 @@ _LABEL = b"carnet ring all-reduce vector"
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Where a message belongs."""
+    """The position of a message: iteration, phase, sub-step and chunk."""
 
     iteration: int
     phase: Phase
@@ -78,7 +78,7 @@ class Label:
 
     @property
     def nonce(self) -> bytes:
-        """The IV: seven bytes of the iteration, one of the phase and four of the chunk."""
+        """The IV: seven bytes for the iteration, one for the phase and four for the chunk."""
         return self.iteration.to_bytes(7, "big") + bytes([self.phase.value]) + self.chunk.to_bytes(4, "big")
 
     @property
@@ -130,7 +130,7 @@ class Rank:
 
     @enforces("REQ-SEND-03", "REQ-REDUCE-01", "LIVE-SUM-BEGUN", "iteration-once")
     def begin(self, iteration: int, gradients: Vector, buckets: int = 1) -> None:
-        """Begin an iteration with this rank's contribution, cut into as many chunks as ranks in each bucket.
+        """Begin an iteration with this rank's gradients, cut into as many chunks per bucket as there are ranks.
 
         Raises:
             TurnError: the number of the iteration is not larger than the last one, or there is nothing to add.
@@ -172,7 +172,7 @@ class Rank:
 
     @enforces("LIVE-PARTIAL-SUM-PASSED-ON", "LIVE-SUM-PASSED-ON")
     def receive(self, bucket: int, phase: Phase, step: int, message: bytes) -> None:
-        """Take the message of the rank before: add to the partial sum in it, or keep the sum.
+        """Process the previous rank's message: add to its partial sum, or keep the complete sum.
 
         Raises:
             TurnError: the chunk came before.
@@ -236,7 +236,7 @@ class Rank:
 
     @enforces("REQ-ALARM-01", "LIVE-RANK-ENDS")
     def raise_alarm(self, reason: str) -> NoReturn:
-        """Raise the alarm and drop what there is.
+        """Raise the alarm, and discard all values.
 
         Raises:
             AlarmError: always.

@@ -1,1 +1,1 @@
-"""SGX-LKL's oblivious interface: a fixed schedule of frames, alike in all but what is sealed in them."""
+"""SGX-LKL's oblivious interface: a fixed schedule of frames that differ only in sealed content."""

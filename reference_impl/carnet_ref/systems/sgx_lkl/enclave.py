@@ -1,4 +1,4 @@
-"""The enclave: a library OS that keeps an application's calls, and lets one frame leave in each tick."""
+"""The enclave: a library OS that queues an application's calls, and emits one frame per tick."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FRAMES, ANSWERS, RESULT = b"carnet sgx-lkl frame", b"carnet sgx-lkl answer", b"c
 
 
 class Status(Enum):
-    """What a run shows of its end."""
+    """The visible end of a run."""
 
     DONE = "done"
     FAILED = "failed"
@@ -24,7 +24,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of one run, one for each direction."""
+    """The keys of one run, one per direction."""
 
     out: bytes
     back: bytes
@@ -32,7 +32,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The end of a run: its status, and its result, sealed."""
+    """The end of a run: its status and its sealed result."""
 
     status: Status
     result: bytes = field(repr=False)
@@ -67,37 +67,37 @@ class Enclave:
         self.failed = self.over = False
 
     def ask(self, call: frames.Call) -> None:
-        """Keep a call until it was served. Raises ShapeError if it is about a block that the disk does not have."""
+        """Queue a call. Raises ShapeError if the disk does not have its block."""
         if not 0 <= call.block < self.shape.blocks:
             raise frames.ShapeError(f"no block {call.block} of {self.shape.blocks}")
         self.waiting += frames.pieces(call, self.shape, self._checks)
 
     @enforces("REQ-ORDER-01", "REQ-ADDRESS-01", "fixed-order", "fixed-scan")
     def has_turn(self, tick: int, call: frames.Call) -> bool:
-        """Whether the schedule lets a call leave in a tick: its operation and its block have their turn."""
+        """Whether the schedule permits a call in a tick, by its operation and block."""
         ordered = call.operation is self.shape.turn(tick) or not self._checks.insist_on("fixed-order")
         swept = call.block == self.shape.sweep(tick) or not self._checks.insist_on("fixed-scan")
         return ordered and swept
 
     def due(self, tick: int) -> frames.Call | None:
-        """Return the call that leaves in a tick: the first that waits, is not on its way, and has its turn."""
+        """Return the first queued call that is permitted in a tick and not in flight, or None."""
         return next((call for call in self.waiting if self.may_emit(tick, call)), None)
 
     @property
     def on_the_way(self) -> list[frames.Call]:
-        """The calls that are in frames which nobody answered yet."""
+        """The calls in unanswered frames."""
         return [call for tick, call in self.carried.items() if call is not None and tick not in self._answered]
 
     @enforces("REQ-COUNT-01", "REQ-COUNT-02", "CLAIM-COUNT", "CLAIM-KEPT", "dummy-calls")
     def may_emit(self, tick: int, call: frames.Call | None) -> bool:
-        """Whether a frame leaves in a tick that carries this call, or none."""
+        """Whether a frame with this call (or with none) may leave in a tick."""
         if call is not None:
             free = self.waiting.count(call) > self.on_the_way.count(call)
             return free and self.has_turn(tick, call)
         return self._checks.insist_on("dummy-calls") or self.shape.turn(tick) in self._filled
 
     def emit(self, tick: int, call: frames.Call | None) -> frames.Frame:
-        """Return the frame of a tick, which carries a call that waits, or a dummy.
+        """Return the frame of a tick, with a queued call or a dummy.
 
         Raises TurnError if the run is over, a frame left in the tick, or there is nothing that may leave.
         """
@@ -128,7 +128,7 @@ class Enclave:
 
     @enforces("REQ-REFUSAL-01", "retry-alike")
     def refused(self, tick: int) -> frames.Frame | None:
-        """Seal a frame that the host refused again; ``None`` if nothing is sent again.
+        """Seal a frame again that the host refused; None if this design does not send it again.
 
         Raises TurnError if the run is over, there is no such frame, or it was answered.
         """
@@ -141,7 +141,7 @@ class Enclave:
 
     @enforces("REQ-ERROR-02", "check-dummies")
     def answered(self, tick: int, answer: bytes) -> None:
-        """Take the answer to a frame: verified whatever the frame carried, and used only if that carried a call.
+        """Process the answer to a frame: verify it in any case, and use it only if the frame had a call.
 
         Raises TurnError if there is no such frame, or it was answered.
         """
@@ -174,14 +174,14 @@ class Enclave:
 
     @enforces("REQ-END-01", "CLAIM-END", "fixed-end")
     def may_finish(self, tick: int) -> bool:
-        """Whether a run ends in a tick."""
+        """Whether the run ends in a tick."""
         if self._checks.insist_on("fixed-end"):
             return tick == self.shape.ticks - 1
         return not self.waiting
 
     @enforces("REQ-END-02", "REQ-END-03", "uniform-status", "pad-result")
     def finish(self, tick: int, result: bytes) -> End:
-        """End the run.
+        """End the run, and return its sealed result.
 
         Raises:
             TurnError: it does not end in this tick, or is over.

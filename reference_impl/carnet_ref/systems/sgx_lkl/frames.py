@@ -1,4 +1,4 @@
-"""Frames: what the host sees, and what is sealed inside it, padded to one length."""
+"""Frames: the fields that the host sees, and the sealed content, padded to one length."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from carnet_ref.wire import join, number
 
 
 class ObliviousError(Exception):
-    """Something that the interface refuses."""
+    """The interface refuses something."""
 
 
 class ShapeError(ObliviousError):
-    """Data that the public shape has no room for, or a shape that no run has."""
+    """Data does not fit the public shape, or the shape is invalid."""
 
 
 class TurnError(ObliviousError):
-    """A step whose turn it is not."""
+    """A step is not due."""
 
     def __init__(self, tick: int, reason: str) -> None:
         super().__init__(f"tick {tick}: {reason}")
 
 
 class AnswerError(ObliviousError):
-    """An answer that does not verify, or is for another tick; nothing of it is used."""
+    """An answer does not verify, or belongs to another tick; nothing of it is used."""
 
     def __init__(self, tick: int) -> None:
         super().__init__(f"the answer for tick {tick} does not verify")
 
 
 class PaddingError(ObliviousError):
-    """What was sealed is no padded content."""
+    """Sealed content is not correctly padded."""
 
 
 _LENGTH = 4
 
 
 def room(size: int) -> int:
-    """Return how many bytes of content fit what is padded to ``size``."""
+    """Return the number of content bytes that fit into ``size`` padded bytes."""
     return size - _LENGTH
 
 
@@ -56,7 +56,7 @@ def padded(content: bytes, size: int) -> bytes:
 
 
 def unpadded(block: bytes) -> bytes:
-    """Return the content of what was padded.
+    """Return the content of a padded block.
 
     Raises PaddingError if the length is longer than what is there, or the padding is not zeros.
     """
@@ -73,7 +73,7 @@ def cut(content: bytes, size: int) -> tuple[bytes, ...]:
 
 
 class Operation(Enum):
-    """What the host is asked for."""
+    """The operations of the host's interface."""
 
     READ = "read"
     WRITE = "write"
@@ -86,7 +86,7 @@ MAX_TICKS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many chunks a hand-over has, how many ticks a run, and how long everything is.
+    """The public shape of a run: the numbers of chunks and ticks, and all lengths.
 
     ``chunks`` is the bound of the manifest. Ticks of a run are counted from 0, and so are blocks of the disk. ``edge``
     is the moment at which a tick ends, in units of work. Raises ShapeError if no run has such a shape.
@@ -106,21 +106,21 @@ class Shape:
 
     @property
     def room(self) -> int:
-        """The bytes of content that a frame, a chunk or the result has room for."""
+        """The number of content bytes that fit into a frame, chunk or result."""
         return room(self.block_bytes)
 
     def turn(self, tick: int) -> Operation:
-        """Return what a tick is for."""
+        """Return the operation of a tick."""
         return TURNS[tick % len(TURNS)]
 
     def sweep(self, tick: int) -> int:
-        """Return the block whose turn it is."""
+        """Return the block of a tick."""
         return tick % self.blocks
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call, or a piece of one: what it asks for, about which block, and how much work it is to make."""
+    """A call or a piece of one: its operation, block, content and amount of work."""
 
     name: str
     operation: Operation
@@ -132,7 +132,7 @@ class Call:
 
 @enforces("REQ-SIZE-02", "cut-to-frames")
 def pieces(call: Call, shape: Shape, checks: Checks = EVERY) -> tuple[Call, ...]:
-    """Return the call as pieces that fit a frame each."""
+    """Return the call in pieces that each fit into a frame."""
     if not checks.insist_on("cut-to-frames"):
         return (call,)
     parts = cut(call.content, shape.room)
@@ -144,7 +144,7 @@ SEALED_BYTES = NONCE_BYTES + TAG_BYTES
 
 
 class Direction(Enum):
-    """Which way a frame goes."""
+    """The direction of a frame."""
 
     OUT = "out"
     IN = "in"
@@ -152,7 +152,7 @@ class Direction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One call of the host: all of it is seen, and the content is sealed in ``body``."""
+    """One call to the host: its fields are visible, the content is sealed in ``body``."""
 
     tick: int
     operation: Operation
@@ -163,7 +163,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class FrameMetadata:
-    """What the host sees of a frame apart from its bytes, which mean nothing to it."""
+    """The host's view of a frame, without the ciphertext."""
 
     tick: int
     direction: Direction
@@ -174,7 +174,7 @@ class FrameMetadata:
 
 
 def seen(frame: Frame, direction: Direction = Direction.OUT) -> FrameMetadata:
-    """Return what the host sees of a frame."""
+    """Return the host's view of a frame."""
     return FrameMetadata(frame.tick, direction, frame.operation.value, frame.address, frame.moment, len(frame.body))
 
 
@@ -192,7 +192,7 @@ class Sealer:
 
     @enforces("REQ-CONTENT-01", "CLAIM-EQUALITY", "fresh-iv")
     def seal(self, tick: int, content: bytes, label: bytes = b"") -> bytes:
-        """Return IV, ciphertext and tag of what belongs to a tick, bound to a label of its own if it has one."""
+        """Return IV, ciphertext and tag of content for a tick, bound to ``label``."""
         if self.checks.insist_on("fresh-iv"):
             nonce = self.used.to_bytes(NONCE_BYTES, "big")
             self.used += 1
@@ -202,15 +202,15 @@ class Sealer:
 
 
 def bound(label: bytes, tick: int) -> bytes:
-    """Return the associated data of what belongs to a tick."""
+    """Return the associated data for a tick."""
     return join(label, number(tick))
 
 
 def opened(key: bytes, label: bytes, tick: int, body: bytes) -> bytes:
-    """Return what was sealed for a tick. Raises AuthenticationError if it does not verify."""
+    """Return the content that was sealed for a tick. Raises AuthenticationError if it does not verify."""
     return AesGcm(key).decrypt(body[:NONCE_BYTES], body[NONCE_BYTES:], bound(label, tick))
 
 
 def equal(one: Frame, other: Frame) -> bool:
-    """Whether the host sees two frames carry equal ciphertexts under equal IVs."""
+    """Whether two frames have equal ciphertexts under equal IVs."""
     return one.body[:-TAG_BYTES] == other.body[:-TAG_BYTES]

@@ -1,4 +1,4 @@
-"""Who is at the other ends of a run: the holder that hands a dataset over, and who answers behind the host."""
+"""The other ends of a run: the holder that hands a dataset over, and the trusted peer behind the host."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class Holder:
 
     @enforces("REQ-HAND-OVER-01", "CLAIM-HAND-OVER-COUNT", "fill-chunks")
     def may_send(self, place: int) -> bool:
-        """Whether a chunk is sent for a place: up to the manifest's bound, whatever data there is."""
+        """Whether a chunk is sent at a place: for every place of the manifest, whatever the data."""
         if place in self._sent or not 0 <= place < self.shape.chunks:
             return False
         return place < len(self._parts) or self.checks.insist_on("fill-chunks")
 
     @enforces("REQ-HAND-OVER-02", "pad-chunks")
     def send(self, place: int) -> Frame:
-        """Return the chunk for a place: of one size, with data or filler.
+        """Return the chunk of a place, of fixed size, with data or filler.
 
         Raises TurnError if no chunk is sent for it.
         """
@@ -81,13 +81,13 @@ class Holder:
 
     @enforces("REQ-HAND-OVER-03", "CLAIM-HAND-OVER-END", "fixed-hand-over")
     def may_begin(self, place: int) -> bool:
-        """Whether the hand-over is over when this many chunks had their turn."""
+        """Whether the hand-over is complete after ``place`` chunks."""
         bound = self.shape.chunks if self.checks.insist_on("fixed-hand-over") else len(self._parts)
         return place >= bound
 
 
 def collected(shape: Shape, key: bytes, frames: Sequence[Frame]) -> bytes:
-    """Return the dataset that was handed over in these chunks: all of it, or an error and nothing.
+    """Return the dataset in the chunks of a hand-over: all of it, or an error and nothing.
 
     Raises:
         ShapeError: there are not as many chunks as the manifest says.
@@ -105,11 +105,11 @@ def collected(shape: Shape, key: bytes, frames: Sequence[Frame]) -> bytes:
 
 
 class Peer:
-    """Who stands behind the host and has the keys: the disk's owner, or another trusted node."""
+    """The trusted party behind the host that has the keys: the disk's owner, or another node."""
 
     def __init__(self, shape: Shape, keys: Keys) -> None:
         self._shape, self._sealer = shape, Sealer(keys.back, ANSWERS)
 
     def answer(self, tick: int) -> bytes:
-        """Return the answer to the frame of a tick, of one size."""
+        """Return the answer to the frame of a tick, of fixed size."""
         return self._sealer.seal(tick, padded(b"served", self._shape.block_bytes))

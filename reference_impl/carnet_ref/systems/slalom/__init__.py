@@ -1,1 +1,1 @@
-"""Slalom: an enclave that has its linear layers computed elsewhere, on blinded values, and checks the results."""
+"""Slalom: an enclave delegates its linear layers on blinded values, and checks the results."""

@@ -23,19 +23,19 @@ Processor: TypeAlias = Callable[[Residues, Residues], Any]
 
 
 class MasksUsedUpError(Exception):
-    """There is no mask left that was not used; nothing was sent."""
+    """There is no unused mask; nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blinding:
-    """A mask, and what the layer makes of it. It stays in the enclave."""
+    """A mask, and the layer's result for the mask; both stay in the enclave."""
 
     mask: Residues
     factor: Residues
 
 
 class BlindedLayer:
-    """A layer with weights (outputs, inputs), which everybody knows, for values (inputs, batch).
+    """A layer with public weights (outputs, inputs), for values (inputs, batch).
 
     Attributes:
         field: the field that is computed in.
@@ -59,14 +59,14 @@ class BlindedLayer:
 
     @enforces("REQ-MASK-01", "REQ-FACTOR-01", "CLAIM-ONE-MASK", "CLAIM-SOME-MASK", "CLAIM-UNBLINDED")
     def prepare(self, batch: int, times: int = 1) -> None:
-        """Draw masks for so many batches, and make their factors in the enclave."""
+        """Draw masks for ``times`` batches, and compute the layer's results for them in the enclave."""
         for _ in range(times):
             mask = self._draw((self.weights.shape[1], batch))
             self._prepared.append(Blinding(mask, self.field.multiply(self.weights, mask)))
 
     @enforces("REQ-MASK-02", "CLAIM-BLINDING-HIDES", "CLAIM-REUSE-LEAKS", "CLAIM-SAME-DIFFERENCE", "REQ-FIELD-03")
     def blind(self, residues: Residues) -> tuple[Residues, Blinding]:
-        """Return values under a mask that is never used again, and what takes it away.
+        """Return values under an unused mask, and the data for removing it.
 
         Raises:
             MasksUsedUpError: there is no mask left.
@@ -83,12 +83,12 @@ class BlindedLayer:
 
     @enforces("CLAIM-UNBLINDING-EXACT")
     def unblind(self, result: Residues, blinding: Blinding) -> Residues:
-        """Return the whole numbers that the layer makes of the values."""
+        """Return the layer's integer results."""
         return self.field.centred((result - blinding.factor) % self.field.prime)
 
     @enforces("REQ-CHECK-01", "CLAIM-FREIVALDS-BOUND", "CLAIM-ONE-PASSING-ENTRY", "REQ-FIELD-02")
     def apply(self, values: npt.ArrayLike, processor: Processor) -> Residues:
-        """Return what the layer makes of whole numbers (inputs, batch), computed by a processor from copies.
+        """Return the layer's results for integers (inputs, batch), computed by an untrusted processor.
 
         Raises:
             FieldError: a result may not fit the field, or the processor returns no residues of the right shape.
@@ -103,7 +103,7 @@ class BlindedLayer:
 
     @enforces("REQ-FIELD-01")
     def require_room(self, residues: Residues) -> None:
-        """Refuse values of which some result may be larger than half of the prime; nothing was sent.
+        """Refuse values whose results may exceed half of the prime; nothing was sent.
 
         Raises:
             FieldError: some may, or these are no values for the layer.
@@ -114,5 +114,5 @@ class BlindedLayer:
 
 
 def honest(field: Field) -> Processor:
-    """Return the processor that computes what it is asked."""
+    """Return a processor that computes correctly."""
     return field.multiply

@@ -1,1 +1,1 @@
-"""Teechain for custody: a log that a chain of replicas keeps, and that one next chain goes on from."""
+"""Teechain for custody: a chain of replicas keeps a log, and one next chain may continue it."""

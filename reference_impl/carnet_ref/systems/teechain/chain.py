@@ -1,4 +1,4 @@
-"""A chain: its plan, what its members sign, how entries and logs are sealed, and the state that a member keeps."""
+"""A chain: its plan, signatures of members, sealed entries and logs, and the state of a member."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLAN = "plan of a chain"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One chain, before it is opened.
+    """The plan of one chain, before it is opened.
 
     Args:
         nonce: drawn once, so that no two chains have a name in common.
@@ -56,28 +56,28 @@ class Plan:
 
     @property
     def name(self) -> bytes:
-        """The name of the chain: the digest of all that it stands for."""
+        """The name of the chain: the digest of its plan."""
         return primitives.sha384(self.encode())
 
     def ahead(self, member: str) -> tuple[str, ...]:
-        """Return who comes before a member in the chain."""
+        """Return the members before ``member`` in the chain."""
         return self.members[: self.members.index(member)]
 
     @enforces("REQ-TAKE-07", "quorum")
     def has_quorum(self, voters: frozenset[str]) -> bool:
-        """Whether these voters are enough. Any two such sets share a member: the recovery quorum, or more than half."""
+        """Whether the voters are a quorum: the recovery quorum, or more than half. Two quorums share a member."""
         if self.recovery_quorum:
             return voters >= set(self.recovery_quorum)
         return 2 * len(voters & set(self.members)) > len(self.members)
 
     def encode(self) -> bytes:
-        """Return the plan as bytes."""
+        """Return the encoded plan."""
         names = [each.encode() for each in (*self.members, *self.recovery_quorum)]
         return join(_CHAIN_PLAN, self.nonce, self.follows, number(len(self.members)), join(*names))
 
     @classmethod
     def decode(cls, data: bytes) -> Plan:
-        """Return the plan in some bytes. Raises ChainError if they are none."""
+        """Return the plan in some bytes. Raises ChainError if they are malformed."""
         with refused_as(ChainError, MalformedError):
             label, nonce, follows, count, names = split(data, _PLAN, "label", "nonce", "follows", "count", "names")
             every = [to_text(each, _PLAN, "name") for each in fields(names, _PLAN)]
@@ -88,7 +88,7 @@ class Plan:
 
 
 def fields(data: bytes, what: str) -> list[bytes]:
-    """Return all fields of a list of any length. Raises MalformedError if one is cut short."""
+    """Return the fields of an encoded list. Raises MalformedError if one is cut short."""
     reader, found = Reader(data, what), list[bytes]()
     while reader.remaining:
         found.append(reader.take(reader.number(4, "length"), "field"))
@@ -106,7 +106,7 @@ _ONCE = bytes(primitives.NONCE_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """An entry as a replica keeps it: what it says, the head's word on it, and the replica's state with it."""
+    """An entry in a replica's log: its content, the head's signature, and the replica's state."""
 
     entry: bytes
     proposed: bytes
@@ -118,12 +118,12 @@ Log = dict[int, Logged]
 
 
 def word(key: ec.EllipticCurvePrivateKey, chain: bytes, member: str, at: int, entry: bytes) -> bytes:
-    """Return a member's word that it logged an entry."""
+    """Return a member's signature that it logged an entry."""
     return primitives.sign_p384(key, _word(chain, member, at, entry))
 
 
 def check_word(point: bytes, signature: bytes, chain: bytes, member: str, at: int, entry: bytes) -> None:
-    """Check that a member logged an entry. Raises ChainError if this is not its word."""
+    """Check a member's signature that it logged an entry. Raises ChainError if it does not verify."""
     check_signature(point, signature, _word(chain, member, at, entry), f"the word of {member} on entry {at}")
 
 
@@ -139,7 +139,7 @@ def _word(chain: bytes, member: str, at: int, entry: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An entry on its way down the chain, with the words of all who logged it so far."""
+    """An entry on its way down the chain, with the signatures of all members that logged it."""
 
     chain: bytes
     at: int
@@ -147,13 +147,13 @@ class Update:
     words: tuple[tuple[str, bytes], ...]
 
     def encode(self) -> bytes:
-        """Return the update as bytes."""
+        """Return the encoded update."""
         words = join(*(part for name, signature in self.words for part in (name.encode(), signature)))
         return join(UPDATE, self.chain, number(self.at), self.sealed, words)
 
     @classmethod
     def decode(cls, data: bytes) -> Update:
-        """Return the update in some bytes. Raises ChainError if they are none."""
+        """Return the update in some bytes. Raises ChainError if they are malformed."""
         with refused_as(ChainError, MalformedError):
             label, chain, at, sealed, words = split(data, "update", "label", "chain", "number", "entry", "words")
             parts = fields(words, "update")
@@ -166,12 +166,12 @@ class Update:
 
 @enforces("CLAIM-IV-UNIQUE")
 def seal_entry(secret: bytes, chain: bytes, at: int, entry: bytes) -> bytes:
-    """Seal an entry for the members of a chain; the IV is the number of the entry, which is used once."""
+    """Seal an entry for the members of a chain; the IV is the entry's number, which is used once."""
     return primitives.AesGcm(_key(secret, _ENTRY, chain)).encrypt(_iv(at), entry, _bound(chain, at))
 
 
 def open_entry(secret: bytes, update: Update) -> bytes:
-    """Return the entry in an update. Raises ChainError if it is of another chain, or was changed."""
+    """Return the entry in an update. Raises ChainError if it is of another chain, or was altered."""
     try:
         key = primitives.AesGcm(_key(secret, _ENTRY, update.chain))
         return key.decrypt(_iv(update.at), update.sealed, _bound(update.chain, update.at))
@@ -180,12 +180,12 @@ def open_entry(secret: bytes, update: Update) -> bytes:
 
 
 def seal_log(secret: bytes, label: bytes, log: Log) -> bytes:
-    """Seal a whole log under a key for this label alone."""
+    """Seal a log under a key derived for ``label``."""
     return primitives.AesGcm(_key(secret, _LOG, label)).encrypt(_ONCE, encode_log(log), label)
 
 
 def open_log(secret: bytes, label: bytes, sealed: bytes) -> Log:
-    """Return a log that was sealed for this label. Raises ChainError if it was not."""
+    """Return a log that was sealed for ``label``. Raises ChainError if it was not."""
     try:
         return decode_log(primitives.AesGcm(_key(secret, _LOG, label)).decrypt(_ONCE, sealed, label))
     except primitives.AuthenticationError as error:
@@ -193,13 +193,13 @@ def open_log(secret: bytes, label: bytes, sealed: bytes) -> Log:
 
 
 def encode_log(log: Log) -> bytes:
-    """Return a log as bytes."""
+    """Return the encoded log."""
     rows = ((number(at), number(log[at].version), log[at].entry, log[at].proposed) for at in sorted(log))
     return join(*(part for row in rows for part in row))
 
 
 def decode_log(data: bytes) -> Log:
-    """Return the log in some bytes. Raises ChainError if they are none."""
+    """Return the log in some bytes. Raises ChainError if they are malformed."""
     with refused_as(ChainError, MalformedError):
         parts = fields(data, "log")
         numbers = [to_number(each, "log", "number") for each in parts[::4]]
@@ -227,7 +227,7 @@ _STATE = "sealed state"
 
 @dataclass(slots=True)
 class Seat:
-    """A replica's place in one chain.
+    """A replica's membership in one chain.
 
     Attributes:
         plan: what the chain is.
@@ -255,12 +255,12 @@ class Seat:
 
     @property
     def last(self) -> int:
-        """The number of the last entry, or the number after which the chain starts."""
+        """The number of the last entry, or of the entry after which the chain starts."""
         return max(self.log, default=self.start)
 
     @property
     def point(self) -> bytes:
-        """The public half of the key."""
+        """The public key."""
         return point(self.key)
 
     def listed(self, member: str) -> bytes:
@@ -270,7 +270,7 @@ class Seat:
         return self.roster[member]
 
     def encode(self) -> bytes:
-        """Return the seat as bytes."""
+        """Return the encoded seat."""
         private = self.key.private_numbers().private_value.to_bytes(primitives.P384_BYTES, "big")
         roster = join(*(part for name, each in self.roster.items() for part in (name.encode(), each)))
         numbers = (number(self.start), number(self.version))
@@ -279,7 +279,7 @@ class Seat:
 
     @classmethod
     def decode(cls, data: bytes) -> Seat:
-        """Return the seat in some bytes. Raises SealedStateError if they are none."""
+        """Return the seat in some bytes. Raises SealedStateError if they are malformed."""
         names = ("plan", "member", "key", "start", "version", "secret", "roster", "history", "log", "voted")
         with refused_as(SealedStateError, MalformedError, ChainError, ValueError):
             plan, member, private, start, version, secret, roster, history, log, voted = split(data, _STATE, *names)

@@ -1,4 +1,4 @@
-"""The custody log: what a primary appends counts once every member has logged it, and a next primary goes on from it.
+"""The custody log: an entry counts once every member has logged it, and a next primary continues the log.
 
 The three calls of a journal are here, on a chain of replicas in place of a disk. ``found`` opens the first chain, and
 ``take_over`` the next one, with the members that still answer. A holder takes only a grant that is meant for it.
@@ -45,7 +45,7 @@ class CustodyLog:
         return self.primary.plan.name
 
     def append(self, kind: str, payload: bytes) -> int:
-        """Append an entry, and return its number once every member has logged it.
+        """Append an entry; return its number once every member has logged it.
 
         Raises:
             SilentMemberError: a member does not answer; the entry is pending.
@@ -73,15 +73,15 @@ class CustodyLog:
             del self._pending[0]
 
     def last(self, kind: str) -> bytes | None:
-        """Return the last entry of a kind that counts."""
+        """Return the last acknowledged entry of a kind, or None."""
         return next(iter(reversed(self.all(kind))), None)
 
     def all(self, kind: str) -> list[bytes]:
-        """Return every entry of a kind that counts, in order."""
+        """Return every acknowledged entry of a kind, in order."""
         return [payload for each, payload in self.entries() if each == kind]
 
     def entries(self) -> list[tuple[str, bytes]]:
-        """Return all entries that count, those of the chains before included."""
+        """Return all acknowledged entries, including those of earlier chains."""
         seat = self.primary.seat
         counting = {at: each for at, each in seat.log.items() if at in self.primary.acknowledged}
         every = seat.history | counting
@@ -97,21 +97,21 @@ def found(primary: Primary, carry: Carry) -> CustodyLog:
 
     Raises:
         SilentMemberError: a member does not answer.
-        TeechainError: a member is not taken.
+        TeechainError: an answer is refused.
     """
     primary.found(primary.plan.name)
     return gather(primary, carry)
 
 
 def take_over(primary: Primary, before: Plan, carry: Carry) -> CustodyLog:
-    """Ask the members of the chain before for their votes, open the next chain, and return its log.
+    """Collect the votes of the previous chain's members, open the next chain, and return its log.
 
     Members that do not answer, or are not what they were, are passed over.
 
     Raises:
         ChainError: no quorum voted.
         SilentMemberError: a member of the next chain does not answer.
-        TeechainError: a member of the next chain is not taken.
+        TeechainError: the answer of a member of the next chain is refused.
     """
     request = primary.poll_request()
     for member in before.members:
@@ -125,7 +125,7 @@ def take_over(primary: Primary, before: Plan, carry: Carry) -> CustodyLog:
 
 
 def go_on(primary: Primary, carry: Carry) -> CustodyLog:
-    """Return the log of a chain whose head started again from its sealed state, once all of it is acknowledged anew.
+    """Return the log of a chain whose head restarted from sealed state, once all entries are acknowledged again.
 
     Raises:
         SilentMemberError: a member does not answer.
@@ -141,7 +141,7 @@ def gather(primary: Primary, carry: Carry) -> CustodyLog:
 
     Raises:
         SilentMemberError: a member does not answer.
-        TeechainError: a member is not taken.
+        TeechainError: an answer is refused.
     """
     for member in primary.plan.members[1:]:
         welcome = primary.enlist(ask(carry, member, primary.call()))
@@ -169,13 +169,13 @@ _GRANT = b"carnet teechain grant"
 
 
 def entry_for(holder: str) -> bytes:
-    """Return the entry that says whom an epoch is for, as the custody log keeps it under the kind ``grant``."""
+    """Return the entry, of kind ``grant``, that gives an epoch to a holder."""
     return join(b"grant", holder.encode())
 
 
 @enforces("REQ-ISSUE-04")
 def grant(primary: Primary, at: int, holder: str) -> bytes:
-    """Return the grant of an entry that counts, to the holder whom the entry names.
+    """Return the signed grant of an acknowledged entry, for the holder that it names.
 
     Raises ChainError if it does not count yet, or is for another holder.
     """
@@ -187,14 +187,14 @@ def grant(primary: Primary, at: int, holder: str) -> bytes:
 
 
 def sign_grant(primary: Primary, at: int, holder: str) -> bytes:
-    """Return a grant under the head's key, whether or not the entry counts."""
+    """Return a grant signed by the head, without checking that the entry is acknowledged."""
     body = join(_GRANT, primary.plan.name, number(at), holder.encode())
     return join(body, primary.call(), sign_p384(primary.seat.key, body))
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A holder of custody, and whose quotes it takes."""
+    """A holder of custody, with its policy for quotes."""
 
     name: str
     policy: Policy
@@ -202,10 +202,10 @@ class Holder:
 
     @enforces("REQ-HOLDER-01", "REQ-HOLDER-02", "LIVE-GRANT-TAKEN", "grant-holder", "holder-check")
     def take(self, granted: bytes) -> int:
-        """Return the epoch that a grant is for.
+        """Return the epoch of a valid grant for this holder.
 
         Raises:
-            QuoteError: the head's quote is not taken.
+            QuoteError: the policy refuses the head's quote.
             ChainError: the head did not sign the grant, or it names another holder.
         """
         with refused_as(ChainError, MalformedError):

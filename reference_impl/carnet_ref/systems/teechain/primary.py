@@ -1,4 +1,4 @@
-"""The head of a chain: draws it up, lists its members, proposes entries, and takes over from the chain before."""
+"""The head of a chain: it makes the plan, lists members, proposes entries, and takes over from the previous chain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 
 class Primary:
-    """A replica that is, or is to be, the head of one chain.
+    """A replica as the head, or future head, of one chain.
 
     The key that it draws for the chain is in the chain's plan, so no other launch can open it.
 
@@ -55,7 +55,7 @@ class Primary:
 
     @classmethod
     def again(cls, replica: Replica, chain: bytes) -> Primary:
-        """Return the head of a chain that a replica took up again; what it logged has to be acknowledged anew.
+        """Return the head of a chain that a replica has restored; its entries have to be acknowledged again.
 
         Raises ChainError if it is not the head of such a chain.
         """
@@ -68,12 +68,12 @@ class Primary:
 
     @property
     def seat(self) -> Seat:
-        """What the replica keeps for the chain, once it is open."""
+        """The replica's seat in the chain, once it is open."""
         return self.replica.seat(self.plan.name)
 
     @enforces("REQ-SETUP-01")
     def found(self, agreed: bytes) -> None:
-        """Open the first chain, which holders agreed on by its name.
+        """Open the first chain, whose name ``agreed`` the holders agreed on.
 
         Raises ChainError if this is not it, or it is open.
         """
@@ -82,12 +82,12 @@ class Primary:
         self.open_after(0, {})
 
     def poll_request(self) -> bytes:
-        """Return what asks a member of the chain before for its vote."""
+        """Return the message that asks a member of the previous chain for its vote."""
         return join(FREEZE, self.plan.encode())
 
     @enforces("REQ-TAKE-04", "REQ-TAKE-05", "LIVE-VOTE-POLLED", "from-the-chain", "vote-bound")
     def poll(self, vote: bytes) -> None:
-        """Take a vote for this chain, and the log that comes with it.
+        """Accept a vote for this chain, with the voter's log.
 
         Raises:
             ChainError: the replica is no member of the chain before, or the vote is not by one, or not for this chain.
@@ -109,7 +109,7 @@ class Primary:
 
     @enforces("REQ-TAKE-06", "REQ-TAKE-07", "LIVE-CHAIN-OPENED", "quorum", "newest-log")
     def take_over(self) -> None:
-        """Open the chain with the votes of a quorum, after the newest log among them.
+        """Open the chain with the votes of a quorum, continuing the newest log among them.
 
         Raises ChainError if there is no quorum, or the chain is open.
         """
@@ -124,23 +124,23 @@ class Primary:
         self.open_after(start, history)
 
     def open_after(self, start: int, history: Log) -> None:
-        """Open the chain after an entry, whatever the chain before says. Raises ChainError if it is open."""
+        """Open the chain after entry ``start``, without votes. Raises ChainError if it is open."""
         seat = Seat(self.plan, self.replica.name, self._key, start, history=history)
         seat.secret, seat.roster[seat.member] = self.replica.random(primitives.KEY_BYTES), seat.point
         self.replica.take_seat(seat)
 
     def call(self) -> bytes:
-        """Return the call to the members: the plan, where the chain starts, and a quote for the key and this call."""
+        """Return the call to the members: the plan, the start, and a quote that binds them and the key."""
         said = join(CALL, self.plan.name, number(self.seat.start), self.seat.point, self._share.public)
         return join(CALL, self.plan.encode(), number(self.seat.start), self.replica.tee.quote(said).encode())
 
     @enforces("REQ-SETUP-03", "REQ-SETUP-04", "quote-bound", "quote-certificate", "quote-measurement")
     def enlist(self, answer: bytes) -> bytes:
-        """List the key of a member that answered, count that, and return the welcome for it.
+        """List the key of a member that answered, advance the counter, and return its welcome.
 
         Raises:
-            QuoteError: its quote is not taken.
-            ChainError: it is no member, or is listed already.
+            QuoteError: the replica's policy refuses its quote.
+            ChainError: the answer is malformed, or its sender is no member or is listed already.
         """
         with refused_as(ChainError, MalformedError, UnicodeDecodeError):
             kind, chain, named, key, share, quoted = split(
@@ -164,14 +164,14 @@ class Primary:
         return join(WELCOME, chain, primitives.AesGcm(link).encrypt(bytes(primitives.NONCE_BYTES), inside, chain))
 
     def roster(self) -> bytes:
-        """Return the list of keys so far, under the head's own."""
+        """Return the list of keys so far, signed by the head."""
         listed = join(*(part for name, key in self.seat.roster.items() for part in (name.encode(), key)))
         chain = self.plan.name
         return join(ROSTER, chain, listed, primitives.sign_p384(self._key, join(ROSTER, chain, listed)))
 
     @enforces("REQ-ISSUE-01", "issue-grows", "freeze")
     def log(self, entry: bytes, at: int | None = None) -> int:
-        """Log an entry of the head's own, and return its number; nothing is told yet.
+        """Log an entry at the head, and return its number; nothing is sent yet.
 
         Raises ChainError if the number comes no later than another, or the chain is frozen here.
         """
@@ -182,7 +182,7 @@ class Primary:
         return chosen
 
     def pass_on(self, at: int) -> bytes:
-        """Return the update with a logged entry, for the next member.
+        """Return the update with a logged and counted entry, for the next member.
 
         Raises ChainError if the entry is not logged, or not counted.
         """
@@ -192,13 +192,13 @@ class Primary:
         return self.sealed_entry(at)
 
     def sealed_entry(self, at: int) -> bytes:
-        """Return the update that ``pass_on`` tells, for who does not tell it yet."""
+        """Return the update for an entry without checking that it is counted."""
         seat, chain = self.seat, self.plan.name
         sealed = seal_entry(seat.secret, chain, at, seat.log[at].entry)
         return Update(chain, at, sealed, ((self.replica.name, seat.log[at].proposed),)).encode()
 
     def propose(self, entry: bytes) -> bytes:
-        """Log an entry, count it, and return the update for the next member.
+        """Log and count an entry, and return the update for the next member.
 
         Raises ChainError if the chain is frozen here.
         """
@@ -208,7 +208,7 @@ class Primary:
 
     @enforces("REQ-ISSUE-04", "LIVE-EPOCH-GRANTED", "every-member")
     def issue(self, update: bytes) -> int:
-        """Take the acknowledgement of the tail and the words of all others; only now does the entry count.
+        """Accept the acknowledgement of the tail with the signatures of all members; only then does the entry count.
 
         Raises ChainError if a word is missing or wrong, or it is another entry than the head logged.
         """

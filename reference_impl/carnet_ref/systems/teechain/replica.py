@@ -1,4 +1,4 @@
-"""A replica: joins chains, logs entries, counts before it speaks, and hands a log over once, for one next chain."""
+"""A replica: it joins chains, logs entries, counts before it sends, and hands its log to one next chain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Store = Callable[[bytes, bytes], None]
 
 
 class Replica:
-    """One launch of the custody program.
+    """One launch of the custody program on a platform.
 
     Args:
         name: what chains call it.
@@ -61,13 +61,13 @@ class Replica:
         self._links: dict[bytes, bytes] = {}
 
     def seat(self, chain: bytes) -> Seat:
-        """Return what the replica keeps for a chain. Raises ChainError if it is no member of it."""
+        """Return the replica's seat in a chain. Raises ChainError if it is no member."""
         if chain not in self._seats:
             raise ChainError(f"{self.name} is no member of {chain.hex()[:16]}…")
         return self._seats[chain]
 
     def let_in(self, chain: bytes) -> Seat:
-        """Return what the replica keeps for a chain whose head has let it in.
+        """Return the replica's seat in a chain to which its head has welcomed it.
 
         Raises ChainError if it is no member, or has had no welcome.
         """
@@ -77,14 +77,14 @@ class Replica:
         return seat
 
     def take_seat(self, seat: Seat) -> None:
-        """Keep a new chain. Raises ChainError if the replica is a member of it already."""
+        """Store a new seat. Raises ChainError if the replica is a member already."""
         chain = seat.plan.name
         if chain in self._seats:
             raise ChainError(f"{self.name} is a member of {chain.hex()[:16]}… already")
         self._seats[chain] = seat
 
     def handle(self, message: bytes) -> bytes:
-        """Return the answer to a message of another member, or nothing where none is due.
+        """Return the answer to a message of another member; empty if none is due.
 
         Raises TeechainError if the message is refused; nothing has changed.
         """
@@ -105,10 +105,10 @@ class Replica:
 
     @enforces("REQ-SETUP-02", "REQ-SETUP-05", "head-quote")
     def join(self, call: bytes) -> bytes:
-        """Join the chain of a head whose quote is one of the custody program, and answer with a quote.
+        """Join the chain of a head with an accepted quote, and answer with a quote.
 
         Raises:
-            QuoteError: the head's quote is not taken.
+            QuoteError: the policy refuses the head's quote.
             ChainError: the replica is no member, or is one already.
         """
         plan, start, share = read_call(call, self.policy, self.checks)
@@ -124,7 +124,7 @@ class Replica:
 
     @enforces("REQ-SETUP-06", "floor-handed")
     def welcome(self, message: bytes) -> None:
-        """Take the secret of a chain, and the entries of the chains before it, from the head.
+        """Store the secret of a chain and the entries of earlier chains, from the head's welcome.
 
         Raises ChainError if they are not the head's, or not for this replica.
         """
@@ -143,7 +143,7 @@ class Replica:
         del self._links[chain]
 
     def take_roster(self, message: bytes) -> bytes:
-        """Take the head's list of keys, and return the chain's name; a key that is on the list stays.
+        """Store the head's list of keys, and return the chain's name; listed keys never change.
 
         Raises ChainError if the head did not sign it.
         """
@@ -155,7 +155,7 @@ class Replica:
         return chain
 
     def update(self, message: bytes) -> bytes:
-        """Log an entry, count, and pass it on with the replica's own word; an entry that is logged is passed on again.
+        """Log an entry, count, and pass it on with the replica's signature; a logged entry is only passed on again.
 
         Raises ChainError if the entry is refused.
         """
@@ -169,7 +169,7 @@ class Replica:
     @enforces("REQ-ISSUE-02", "REQ-ISSUE-03", "REQ-TAKE-02", "chain-order", "log-grows", "freeze")
     @enforces("LIVE-ENTRY-LOGGED")
     def log(self, message: bytes) -> None:
-        """Log an entry that every member before this one passed on.
+        """Log an entry that every earlier member has signed.
 
         Raises ChainError if a word is missing or wrong, the entry is no new one, or the chain is frozen here.
         """
@@ -183,7 +183,7 @@ class Replica:
         self.keep(seat, update.at, entry, words[seat.plan.head])
 
     def keep(self, seat: Seat, at: int, entry: bytes, proposed: bytes) -> None:
-        """Keep an entry as the last one."""
+        """Store an entry as the last one of the log."""
         seat.version += 1
         seat.log = {each: logged for each, logged in seat.log.items() if each < at}
         seat.log[at] = Logged(entry, proposed, seat.version)
@@ -195,7 +195,7 @@ class Replica:
             raise ChainError(f"entry {at} does not come after {seat.last}")
 
     def insist_new(self, chain: bytes, at: int) -> None:
-        """Insist that a head may propose an entry with this number.
+        """Check that a head may propose an entry with number ``at``.
 
         Raises ChainError if it comes no later than another, or the chain is frozen here.
         """
@@ -203,7 +203,7 @@ class Replica:
 
     @enforces("REQ-STORE-01", "increment-first")
     def count(self, chain: bytes) -> None:
-        """Store the state of a chain, and increment the counter for it: older sealed states are void from now on.
+        """Store the sealed state of a chain and increment its counter, which invalidates older sealed states.
 
         Raises ChainError if another launch of this replica has counted since, so this one counts no more.
         """
@@ -216,7 +216,7 @@ class Replica:
 
     @enforces("REQ-STORE-01", "LIVE-ENTRY-PASSED-ON", "increment-first")
     def pass_on(self, message: bytes) -> bytes:
-        """Return an update with the replica's own word that it logged the entry.
+        """Return an update with the replica's signature that it logged the entry.
 
         Raises ChainError if it did not, or has not counted it.
         """
@@ -230,7 +230,7 @@ class Replica:
         return Update(update.chain, update.at, update.sealed, words).encode()
 
     def insist_counted(self, seat: Seat, at: int) -> None:
-        """Insist that this launch counted the state with an entry, before it is told.
+        """Check that this launch has counted the state with an entry, before it sends the entry.
 
         Raises ChainError if it did not.
         """
@@ -240,7 +240,7 @@ class Replica:
 
     @enforces("REQ-TAKE-01", "REQ-TAKE-03", "one-vote", "votes-for-members", "vote-bound")
     def freeze(self, message: bytes) -> bytes:
-        """Freeze a chain for good, and hand its log over to the head of the one next chain that is voted for.
+        """Freeze a chain for good, and hand its log to the head of the one next chain.
 
         Raises ChainError if the next chain follows none of its own, its head is not listed, or it voted for another.
         """
@@ -260,12 +260,12 @@ class Replica:
         return join(VOTE, label, sealed, primitives.sign_p384(seat.key, join(label, sealed)))
 
     def sealed(self, chain: bytes) -> bytes:
-        """Return the state of a chain, sealed for later launches: the platform may keep it."""
+        """Return the sealed state of a chain, for later launches."""
         return self.tee.seal(self.seat(chain).encode())
 
     @enforces("REQ-STORE-02", "counter-check", "launch-identity")
     def start_again(self, sealed: bytes) -> bytes:
-        """Take up a chain again from a sealed state, and return the chain's name.
+        """Restore a chain from its sealed state, and return the chain's name.
 
         That is counted, too. So a second launch from the same state is refused, and whatever launch is still there
         counts nothing more. A state may have been stored and not counted, which is why the counter leaves one out.
@@ -285,11 +285,11 @@ class Replica:
 
 
 def read_call(call: bytes, policy: Policy, checks: Checks = EVERY) -> tuple[Plan, int, bytes]:
-    """Return the plan, the start and the head's share in a call.
+    """Return the plan, the start and the head's key share in a call.
 
     Raises:
-        QuoteError: the quote is not taken, or is of another call.
-        ChainError: it is no call.
+        QuoteError: the policy refuses the quote, or it is of another call.
+        ChainError: the message is no call.
     """
     _, encoded, start, quoted = _fields(call, 4)
     plan, quote = Plan.decode(encoded), Quote.decode(quoted)
@@ -305,12 +305,12 @@ def read_call(call: bytes, policy: Policy, checks: Checks = EVERY) -> tuple[Plan
 
 
 def is_poll(message: bytes) -> bool:
-    """Whether a message asks a replica for its vote and its log. Raises ChainError if it is no message."""
+    """Whether a message is a poll. Raises ChainError if it is malformed."""
     return _fields(message)[0] == FREEZE
 
 
 def read_said(call: bytes) -> tuple[bytes, bytes, bytes, bytes]:
-    """Return the chain, the start, the key and the share that the quote in a call speaks of.
+    """Return the chain, the start, the key and the key share that the quote in a call commits to.
 
     Raises QuoteError if it speaks of something else.
     """
@@ -323,7 +323,7 @@ def read_said(call: bytes) -> tuple[bytes, bytes, bytes, bytes]:
 
 
 def link_key(own: primitives.X25519Share, share: bytes, chain: bytes, member: str) -> bytes:
-    """Return the key of head and member, for the one welcome. Raises QuoteError if the share is none."""
+    """Return the key of head and member for the welcome. Raises QuoteError if ``share`` is no key share."""
     with refused_as(QuoteError, primitives.KeyMaterialError):
         return primitives.hkdf_sha384(own.agree(share), chain, join(_LINK, member.encode()), primitives.KEY_BYTES)
 

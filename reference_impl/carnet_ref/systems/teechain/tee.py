@@ -1,4 +1,4 @@
-"""The TEE below a replica: quotes that a vendor's certificate speaks for, a sealing key, and monotonic counters."""
+"""The TEE below a replica: certified quotes, a sealing key, and monotonic counters."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from carnet_ref.wire import MalformedError, join, split
 
 
 class TeechainError(Exception):
-    """Something that the protocol refuses; nothing was released, and nothing that was logged is lost."""
+    """The protocol refuses something; nothing was released, and nothing that was logged is lost."""
 
 
 class QuoteError(TeechainError):
-    """A quote that is not taken."""
+    """A quote is refused."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the quote is not taken: {reason}")
 
 
 class ChainError(TeechainError):
-    """A message or a step that a replica refuses in a chain."""
+    """A replica refuses a message or a step in a chain."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"refused by the chain: {reason}")
 
 
 class SealedStateError(TeechainError):
-    """A sealed state that a replica does not start from."""
+    """A replica refuses to start from a sealed state."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the sealed state is refused: {reason}")
 
 
 class SilentMemberError(TeechainError):
-    """A member that does not answer, so that nothing is acknowledged."""
+    """A member does not answer, so nothing is acknowledged."""
 
     def __init__(self, member: str) -> None:
         super().__init__(f"{member} does not answer, and the chain waits for it")
@@ -58,7 +58,7 @@ certify = partial(devices.certify, _DEVICE)
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What a platform signed: the measurement of an enclave, and what the enclave said."""
+    """A signed statement of a platform: the measurement of an enclave, and the enclave's data."""
 
     measurement: bytes
     said: bytes
@@ -67,26 +67,26 @@ class Quote:
     certificate: bytes
 
     def encode(self) -> bytes:
-        """Return the quote as bytes."""
+        """Return the encoded quote."""
         return join(self.measurement, self.said, self.signature, self.platform, self.certificate)
 
     @classmethod
     def decode(cls, data: bytes) -> Quote:
-        """Return the quote in some bytes. Raises QuoteError if they are none."""
+        """Return the quote in some bytes. Raises QuoteError if they are malformed."""
         with refused_as(QuoteError, MalformedError):
             return cls(*split(data, "quote", "measurement", "said", "signature", "platform", "certificate"))
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Whom quotes are taken from: a vendor's platforms, and one program."""
+    """The quotes that are accepted: those of a vendor's platforms about one program."""
 
     root: ec.EllipticCurvePublicKey
     measurement: bytes
 
     @enforces("REQ-SETUP-04", "REQ-SETUP-05", "REQ-HOLDER-02", "quote-certificate", "quote-measurement")
     def check(self, quote: Quote, checks: Checks = EVERY) -> None:
-        """Check that a quote is a certified one of the custody program. Raises QuoteError if it is not."""
+        """Check a quote. Raises QuoteError if it is not certified, or about another program."""
         with refused_as(QuoteError, primitives.AuthenticationError, ValueError):
             verify_under(quote.platform, quote.signature, join(_QUOTE, quote.measurement, quote.said), "quote")
             if checks.insist_on("quote-certificate"):
@@ -96,7 +96,7 @@ class Policy:
 
 
 class Tee:
-    """One platform: it outlives every launch of its enclaves, and so do its counters."""
+    """One platform; it and its counters outlive every launch of its enclaves."""
 
     def __init__(
         self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, measurement: bytes, random: primitives.Random
@@ -106,17 +106,17 @@ class Tee:
         self._counters: dict[bytes, int] = defaultdict(int)
 
     def quote(self, said: bytes) -> Quote:
-        """Return a quote of what the enclave says."""
+        """Return a quote with the enclave's data."""
         signature = primitives.sign_p384(self._identity, join(_QUOTE, self._measurement, said))
         return Quote(self._measurement, said, signature, point(self._identity), self._certificate)
 
     def counter(self, chain: bytes) -> int:
-        """Return the monotonic counter that the enclave has for a chain."""
+        """Return the enclave's monotonic counter for a chain."""
         return self._counters[chain]
 
     @enforces("REQ-STORE-01", "increment-first")
     def advance(self, chain: bytes, value: int) -> None:
-        """Move a counter forward; it never goes back."""
+        """Advance a counter to ``value``; a counter never goes back."""
         self._counters[chain] = max(self._counters[chain], value)
 
     def seal(self, state: bytes) -> bytes:
@@ -125,7 +125,7 @@ class Tee:
         return nonce + primitives.AesGcm(self._sealing_key()).encrypt(nonce, state, _SEALED)
 
     def unseal(self, sealed: bytes) -> bytes:
-        """Return a sealed state, of whatever age.
+        """Return a sealed state, however old.
 
         Raises SealedStateError if this enclave did not seal it on this platform.
         """

@@ -1,1 +1,1 @@
-"""TensorTEE: versions and MACs of whole tensors, computing before the MAC is compared, and nothing exported before."""
+"""TensorTEE: versions and MACs per tensor; the NPU computes before the MAC is compared, and exports only after."""

@@ -1,4 +1,4 @@
-"""The enclaves: the CPU waits for the MAC of each line; the NPU computes before, and exports nothing before."""
+"""The enclaves: the CPU verifies the MAC of each line first; the NPU computes first and exports after verification."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROOM = 512
 
 
 class Enclave:
-    """One side of a session, with its memory and its table."""
+    """One side of a session, with its memory and version table."""
 
     def __init__(
         self, side: Side, keys: Keys, layout: Layout, memory: Memory, room: int = ROOM, checks: Checks = EVERY
@@ -43,7 +43,7 @@ class Enclave:
         """The MACs of the lines that were written in the pass that is under way."""
 
     def begin(self, tensor: int, version: int) -> None:
-        """Begin a pass: the tensor goes on to this version before its first line is written.
+        """Begin a pass: advance the tensor to ``version`` before its first line is written.
 
         Raises TensorError if the other side writes the tensor, or the version is not the next one.
         """
@@ -53,7 +53,7 @@ class Enclave:
 
     @enforces("REQ-WRITE-03", "line-once")
     def write(self, tensor: int, line: int, block: bytes) -> None:
-        """Write a line in the pass that is under way, once.
+        """Write a line in the current pass, once.
 
         Raises TensorError if the other side writes the tensor, there is no such line or no pass, the line was written,
         or the block is no line.
@@ -76,7 +76,7 @@ class Enclave:
 
     @enforces("REQ-HAND-01", "whole-write")
     def hand_over(self, tensor: int) -> Descriptor:
-        """Return what tells the other side that the tensor is there, as it lies in memory.
+        """Return the descriptor that tells the other side that the tensor in memory is complete.
 
         Raises TensorError if the other side writes the tensor, or a line of the pass is not written.
         """
@@ -106,7 +106,7 @@ class Cpu(Enclave):
         super().__init__(Side.CPU, keys, layout, memory, room, checks)
 
     def take(self, descriptor: Descriptor) -> None:
-        """Take the version of a result that the NPU handed over.
+        """Accept the version of a result that the NPU handed over.
 
         Raises TensorError if the NPU did not hand it over, or it is no newer than the last one.
         """
@@ -116,7 +116,7 @@ class Cpu(Enclave):
 
     @enforces("REQ-READ-01")
     def read(self, tensor: int, line: int) -> bytes:
-        """Return a line, once its MAC has verified for tensor, line and version.
+        """Return a line, after verifying its MAC for tensor, line and version.
 
         Raises TensorError if there is no such line, or what memory gives is not what was written there last.
         """
@@ -163,7 +163,7 @@ class Npu(Enclave):
         self._begin_load(descriptor.tensor)
 
     def load_again(self, tensor: int) -> None:
-        """Begin to read a tensor again, in the version that the table has: memory had it meanwhile.
+        """Begin to read a tensor again in its known version, since memory is untrusted in the meantime.
 
         Raises TensorError if it has no version yet, or the last load awaits its MAC.
         """
@@ -183,7 +183,7 @@ class Npu(Enclave):
 
     @enforces("REQ-LOAD-02", "one-fetch")
     def fetch(self, tensor: int, line: int) -> bytes:
-        """Return a line as it decrypts: computation goes on with it, and its MAC goes into that of the tensor.
+        """Return a decrypted line, unverified; its MAC is added to the tensor's MAC.
 
         Raises TensorError if there is no such line, it was fetched, or the tensor is not being read.
         """
@@ -203,7 +203,7 @@ class Npu(Enclave):
 
     @enforces("REQ-VERIFY-01", "REQ-VERIFY-02", "REQ-TAINT-01", "every-line", "mac-compared", "taint-kept")
     def verify(self, tensor: int) -> None:
-        """Compare the MAC of a tensor: what awaited it awaits it no more, and what it awaits itself it awaits still.
+        """Compare the MAC of a tensor; values that depend on it then depend only on what it depends on itself.
 
         Raises TensorError if the MAC is another one, or a line is missing; then the NPU halts.
         """
@@ -224,16 +224,16 @@ class Npu(Enclave):
             self._awaits[tensor].clear()
 
     def is_verified(self, tensor: int) -> bool:
-        """Whether the tensor was read, and its MAC verified."""
+        """Whether the tensor was read and its MAC verified."""
         return tensor in self._fetched and tensor not in self._awaits.get(tensor, ())
 
     def verified_lines(self, tensor: int) -> dict[int, bytes]:
-        """Return what was read of a tensor, by line: nothing while it awaits its MAC."""
+        """Return the lines read of a tensor, by number; empty while its MAC is pending."""
         return dict(self._fetched[tensor]) if self.is_verified(tensor) else {}
 
     @enforces("REQ-VERIFY-03", "fail-stop")
     def give_up(self, tensor: int, reason: str) -> NoReturn:
-        """Halt: a MAC failed, or a line does not come.
+        """Halt the NPU, because a MAC failed or a line is missing.
 
         Raises:
             TensorError: always.
@@ -245,7 +245,7 @@ class Npu(Enclave):
 
     @enforces("REQ-TAINT-01", "taint-passed-on")
     def compute(self, result: int, source: int, kernel: Kernel) -> None:
-        """Make a result of what was read of a tensor so far; it awaits whatever that awaits.
+        """Compute a result from what was read of a tensor; the result depends on the same pending MACs.
 
         Raises TensorError if the CPU writes the result, or the NPU has nothing of the tensor.
         """
@@ -259,7 +259,7 @@ class Npu(Enclave):
         self._results[result] = kernel(self._results.get(result, b""), read)
 
     def begin(self, tensor: int, version: int) -> None:
-        """Begin a pass over a result; what was read of the version before is dropped.
+        """Begin a pass over a result, and discard what was read of the previous version.
 
         Raises TensorError if the CPU writes it, the version is not the next one, or its MAC is awaited.
         """
@@ -271,7 +271,7 @@ class Npu(Enclave):
 
     @enforces("REQ-EXPORT-01", "verified-hand-over")
     def hand_over(self, tensor: int) -> Descriptor:
-        """Return what tells the CPU that a result is there, and that everything in it is verified.
+        """Return the descriptor that tells the CPU that a result is complete and fully verified.
 
         Raises:
             TensorError: it awaits a MAC, it is not whole, or the CPU writes it.
@@ -282,7 +282,7 @@ class Npu(Enclave):
 
     @enforces("REQ-EXPORT-01", "verified-release")
     def release(self, tensor: int) -> bytes:
-        """Return a result, out of the enclaves.
+        """Return a result outside the enclaves.
 
         Raises:
             TensorError: it awaits a MAC, or the CPU writes it.

@@ -1,4 +1,4 @@
-"""Memory that an adversary owns: lines, MACs, tables of versions, and the descriptors that hand tensors over.
+"""Untrusted memory: lines, MACs, spilled version tables, and the descriptors that hand tensors over.
 
 Both sides encrypt a line under its address and version, so a tensor moves between their memories as it is. The MAC of a
 line is that of a pseudorandom function, so the XOR of all of them may be compared in place of each. GCM tags may not be
@@ -28,7 +28,7 @@ _LINE = b"carnet tensortee line"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where and when a line is written: in which tensor, at which place of it, and in which version."""
+    """The tensor, line number and version of a line."""
 
     tensor: int
     line: int
@@ -40,19 +40,19 @@ class Address:
 
     @property
     def nonce(self) -> bytes:
-        """The IV: four bytes of each part."""
+        """The IV: four bytes for each field."""
         return b"".join(part.to_bytes(4, "big") for part in (self.tensor, self.line, self.version))
 
 
 def encrypt(keys: Keys, address: Address, block: bytes) -> bytes:
-    """Return the ciphertext of a line. Raises ValueError if the block has not the size of a line."""
+    """Return the ciphertext of a line. Raises ValueError if the block does not have a line's size."""
     if len(block) != LINE_BYTES:
         raise ValueError(f"a line has {LINE_BYTES} bytes, and this block {len(block)}")
     return AesGcm(keys.lines).encrypt(address.nonce, block)[:LINE_BYTES]
 
 
 def decrypt(keys: Keys, address: Address, ciphertext: bytes) -> bytes:
-    """Return what a ciphertext decrypts to at an address. Nothing is verified, and anybody may have made it."""
+    """Return the decryption of a line at an address, unverified."""
     return decrypt_unverified(keys.lines, address.nonce, ciphertext)
 
 
@@ -67,7 +67,7 @@ def line_mac(keys: Keys, address: Address, ciphertext: bytes, checks: Checks = E
 
 
 def total(macs: Iterable[bytes]) -> bytes:
-    """Return the MAC of a tensor: the XOR of the MACs of its lines, which may come in any order."""
+    """Return the MAC of a tensor: the XOR of its lines' MACs, in any order."""
     summed = 0
     for mac in macs:
         summed ^= int.from_bytes(mac, "big")
@@ -75,20 +75,20 @@ def total(macs: Iterable[bytes]) -> bytes:
 
 
 class Side(Enum):
-    """The two enclaves of a job."""
+    """The two enclaves of a job, CPU and NPU."""
 
     CPU = "cpu"
     NPU = "npu"
 
     @property
     def other(self) -> Side:
-        """The side that reads what this one writes."""
+        """The other side, which reads what this side writes."""
         return Side.NPU if self is Side.CPU else Side.CPU
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A tensor: its number of lines, and who writes it."""
+    """The shape of a tensor: its number of lines, and the side that writes it."""
 
     lines: int
     writer: Side
@@ -120,7 +120,7 @@ class Layout:
 
 @dataclass(slots=True)
 class Memory:
-    """The memory of one side; an adversary on the bus reads and writes it as an enclave does."""
+    """The memory of one side, which an adversary on the bus can read and write."""
 
     lines: dict[tuple[int, int], bytes] = field(default_factory=dict)
     """Ciphertext and MAC, by tensor and line."""
@@ -130,19 +130,19 @@ class Memory:
     """Versions of tensors that have no room on-chip."""
 
     def line(self, tensor: int, line: int) -> bytes:
-        """Return what lies there; nothing, if nothing was written."""
+        """Return the stored bytes of a line; empty if it was never written."""
         return self.lines.get((tensor, line), b"")
 
 
 def transfer(tensor: int, source: Memory, target: Memory) -> None:
-    """Copy a tensor as it is, without any key: host software does that."""
+    """Copy a tensor's ciphertext between memories, as host software does without a key."""
     target.lines.update({place: stored for place, stored in source.lines.items() if place[0] == tensor})
     if tensor in source.macs:
         target.macs[tensor] = source.macs[tensor]
 
 
 class VersionTable:
-    """The version of each tensor, 0 if it has none.
+    """The version of each tensor, 0 for none; the table is partly on-chip and partly in untrusted memory.
 
     Args:
         room: how many entries are on-chip; the one that was used longest ago makes room.
@@ -157,7 +157,7 @@ class VersionTable:
         self._root = _root_of({})
 
     def version(self, tensor: int) -> int:
-        """Return the version of a tensor, from memory if it was moved there.
+        """Return the version of a tensor, read from memory if its entry was spilled.
 
         Raises TensorError if the entry in memory is not the one that was moved there last.
         """
@@ -172,7 +172,7 @@ class VersionTable:
 
     @enforces("REQ-WRITE-02", "version-advances")
     def advance(self, tensor: int, version: int) -> None:
-        """Take the next version of a tensor, before anything is written in it.
+        """Advance a tensor to its next version, before its lines are written.
 
         Raises TensorError if it is not the next one, or there is none left.
         """
@@ -185,7 +185,7 @@ class VersionTable:
 
     @enforces("REQ-HAND-03", "descriptor-fresh")
     def take(self, tensor: int, version: int) -> None:
-        """Take the version that a descriptor tells. Raises TensorError if it is no newer than the last one."""
+        """Accept the version in a descriptor. Raises TensorError if it is not newer than the last one."""
         last = self.version(tensor)
         if version <= last and self._checks.insist_on("descriptor-fresh"):
             raise TensorError(tensor, f"version {version} is no newer than version {last}")
@@ -193,7 +193,7 @@ class VersionTable:
 
     @enforces("REQ-KEY-03", "new-key")
     def start_again(self, tensor: int) -> None:
-        """Count the versions of a tensor from the start, which takes a new key.
+        """Restart the versions of a tensor, which requires a new key.
 
         Raises TensorError if the key is the old one.
         """
@@ -202,7 +202,7 @@ class VersionTable:
         self._put(tensor, 0)
 
     def spill(self, tensor: int) -> None:
-        """Move an entry to memory, and keep the root of what lies there.
+        """Move an entry to memory, and update the root over the spilled entries.
 
         Raises TensorError if there is no entry, or what lies there already is not what was written.
         """
@@ -247,7 +247,7 @@ _SIDES = {Side.CPU: b"cpu ", Side.NPU: b"npu "}
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """A tensor in a version, and the tag of the side that hands it over."""
+    """A tensor's number and version, with a tag by the side that hands it over."""
 
     tensor: int
     version: int
@@ -256,14 +256,14 @@ class Descriptor:
 
 @enforces("REQ-HAND-02")
 def seal_descriptor(keys: Keys, side: Side, tensor: int, version: int) -> Descriptor:
-    """Return the descriptor of a tensor that a side hands over."""
+    """Return the descriptor by which ``side`` hands over a tensor."""
     nonce, bound = _bound(side, tensor, version)
     return Descriptor(tensor, version, AesGcm(keys.descriptors).encrypt(nonce, b"", bound))
 
 
 @enforces("REQ-HAND-02", "descriptor-sealed")
 def check_descriptor(keys: Keys, side: Side, descriptor: Descriptor, checks: Checks = EVERY) -> None:
-    """Check that the side handed the tensor over in that version. Raises TensorError if it did not."""
+    """Check that ``side`` handed over the tensor in this version. Raises TensorError if it did not."""
     if not checks.insist_on("descriptor-sealed"):
         return
     try:

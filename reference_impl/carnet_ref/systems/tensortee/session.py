@@ -1,4 +1,4 @@
-"""Sessions: the CPU enclave of a job agrees on keys with an NPU, once it has attested it."""
+"""The key exchange of a job's CPU enclave with an attested NPU."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from carnet_ref.wire import join
 
 
 class TensorTeeError(Exception):
-    """Something that the protocol refuses."""
+    """The protocol refuses something."""
 
 
 class SessionError(TensorTeeError):
-    """A session that does not begin."""
+    """A session cannot begin."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"no session: {reason}")
 
 
 class TensorError(TensorTeeError):
-    """A step with a tensor that an enclave refuses to take."""
+    """An enclave refuses a step with a tensor."""
 
     def __init__(self, tensor: int, reason: str) -> None:
         super().__init__(f"tensor {tensor}: {reason}")
 
 
 class HaltedError(TensorTeeError):
-    """A step that is refused because the MAC of some tensor failed before."""
+    """A step is refused because the MAC of some tensor failed before."""
 
     def __init__(self) -> None:
         super().__init__("a MAC failed, and the NPU has halted")
@@ -50,7 +50,7 @@ certify: Final = partial(devices.certify, _DEVICE)
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What both enclaves have after an exchange, one key for each use."""
+    """The keys of both enclaves after an exchange, one for each use."""
 
     lines: bytes
     macs: bytes
@@ -59,7 +59,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An NPU's answer: its share, a report that names the whole exchange, and the vendor's certificate."""
+    """An NPU's answer: its key share, a report about the transcript, and the vendor's certificate."""
 
     share: bytes
     signature: bytes
@@ -68,7 +68,7 @@ class Answer:
 
 
 class KeyExchange:
-    """The CPU enclave's end of the one exchange of a session."""
+    """The CPU enclave's end of a session's only exchange."""
 
     def __init__(self, random: primitives.Random, checks: Checks = EVERY) -> None:
         self._checks = checks
@@ -78,12 +78,12 @@ class KeyExchange:
 
     @property
     def opening(self) -> bytes:
-        """What the CPU enclave sends."""
+        """The CPU enclave's message."""
         return self._nonce + self._share.public
 
     @enforces("REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03", "npu-attested", "job-key")
     def take(self, answer: Answer, root: ec.EllipticCurvePublicKey) -> Keys:
-        """Return the keys that an answer leads to: they belong to this exchange, so to one session of one job.
+        """Return the keys after the NPU's answer; they belong to this exchange, so to one session of one job.
 
         Raises SessionError if the report is of another exchange, or of no genuine NPU, or an answer was taken before.
         """
@@ -99,14 +99,14 @@ class KeyExchange:
 
 
 class Device:
-    """An NPU's end of key exchanges: an identity that the vendor certified."""
+    """An NPU's end of key exchanges, with its certified identity."""
 
     def __init__(self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, random: primitives.Random) -> None:
         self._identity, self._certificate, self._random = identity, certificate, random
 
     @enforces("REQ-KEY-01")
     def answer(self, opening: bytes) -> tuple[Answer, Keys]:
-        """Answer an exchange with a report that names the whole of it.
+        """Return the answer and the keys; the report names the exchange's transcript.
 
         Raises KeyMaterialError if the share of the other end is no share.
         """

@@ -1,1 +1,1 @@
-"""Verifiable claims about training: exclaves that attest each step, the graph that steps form, and its auditor."""
+"""Verifiable claims about training: exclaves attest their steps, and an auditor checks the resulting graph."""

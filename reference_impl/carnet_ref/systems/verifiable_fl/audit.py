@@ -1,4 +1,4 @@
-"""The auditor: takes the statements of a run one by one, and says what may be believed of them.
+"""The auditor of a run: it checks the statements one by one, and then the claims about the whole graph.
 
 A statement is taken in numbered steps, and the first one that does not hold refuses it, with whom it is held against:
 
@@ -43,7 +43,7 @@ from carnet_ref.wire import MalformedError
 
 
 class Fault(StrEnum):
-    """What is wrong with a graph that is refused."""
+    """The reasons for refusing a graph."""
 
     MALFORMED = "malformed"
     UNATTESTED = "unattested"
@@ -57,7 +57,7 @@ class Fault(StrEnum):
 
 
 class RefusedGraphError(Exception):
-    """A graph that is refused.
+    """A graph is refused.
 
     Attributes:
         fault: what is wrong.
@@ -73,13 +73,13 @@ class RefusedGraphError(Exception):
 
     @property
     def culprit(self) -> str:
-        """Whom it is held against, in words."""
+        """The culprits, in words."""
         return " or ".join(self.culprits)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedClaim:
-    """Something that the claims file asks, and what bears it out."""
+    """A requirement of the claims file, with the evidence for it."""
 
     id: str
     detail: str
@@ -87,7 +87,7 @@ class CheckedClaim:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """What an audit found."""
+    """The result of an audit."""
 
     level: Level
     steps: int
@@ -102,7 +102,7 @@ class AuditResult:
         return self.refusal is None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return the fields as JSON values."""
         refusal = self.refusal
         refused = None
         if refusal is not None:
@@ -132,7 +132,7 @@ class _Log:
 
 @dataclass(slots=True)
 class Auditor:
-    """Takes introductions and statements of one run.
+    """Checks the introductions and statements of one run.
 
     Attributes:
         claims: what is to be shown.
@@ -158,23 +158,23 @@ class Auditor:
 
     @property
     def logs(self) -> dict[str, int]:
-        """How many statements were taken of each exclave, the last one of its log not counted."""
+        """The number of accepted statements of each exclave, without the last one of its log."""
         return {name: log.number - log.ended for name, log in self._logs.items()}
 
     @property
     def level(self) -> Level:
-        """What statements of all these exclaves can promise."""
+        """The assurance that statements of all these exclaves can give together."""
         return min((log.shown.level for log in self._logs.values()), default=Level.NONE)
 
     def position(self, digest: str) -> int | None:
-        """Return the place of the statement whose envelope has this digest, if it was taken."""
+        """Return the position of an accepted statement by its envelope's digest, or None."""
         return self._places.get(digest)
 
     # -- exclaves ----------------------------------------------------------------------------------
 
     @enforces("REQ-AUDIT-01", "REQ-AUDIT-02", "REQ-AUDIT-03", "key-bound", "certificate", "measurement")
     def enlist(self, shown: Introduction) -> None:
-        """Take an exclave whose evidence says what the claims expect of it.
+        """Accept an exclave whose evidence is as the claims expect.
 
         Raises RefusedGraphError if it does not.
         """
@@ -222,12 +222,15 @@ class Auditor:
     # -- statements --------------------------------------------------------------------------------
 
     def take(self, envelope: Envelope) -> int:
-        """Take the next statement, and return its place in the graph. Raises RefusedGraphError if it does not hold."""
+        """Verify and accept the next statement, and return its position in the graph.
+
+        Raises RefusedGraphError if it is refused.
+        """
         self.verify(envelope)
         return self.take_verified(envelope)
 
     def take_verified(self, envelope: Envelope) -> int:
-        """Take the next statement, which `verify` accepted, and return its place in the graph.
+        """Accept the next statement, already checked by `verify`, and return its position in the graph.
 
         Raises RefusedGraphError if it does not hold.
         """
@@ -243,7 +246,7 @@ class Auditor:
 
     @enforces("REQ-AUDIT-05", "signature")
     def verify(self, envelope: Envelope) -> None:
-        """Insist that the exclave made the statement, in this run.
+        """Check that the exclave made the statement, in this run.
 
         Raises RefusedGraphError if it did not, or is not enlisted.
         """
@@ -381,7 +384,7 @@ class Auditor:
 
     @enforces("REQ-AUDIT-09", "log-ended")
     def finish(self) -> None:
-        """Insist that each exclave that the claims name was introduced, and that its log is whole.
+        """Check that each exclave in the claims was introduced, and that its log is complete.
 
         Raises RefusedGraphError if one was not, or is not.
         """
@@ -405,7 +408,7 @@ def _require_end(said: StepStatement) -> None:
 
 
 def audit_graph(shown: Sequence[Introduction], envelopes: Sequence[Envelope], claims: AuditClaims) -> AuditResult:
-    """Audit a graph: all introductions and statements in the order in which they were recorded, and the claims."""
+    """Audit a graph: its introductions, its statements in the recorded order, and the claims."""
     runs = Counter(each.run for each in shown)
     auditor = Auditor(claims, run=claims.run or next((run for run, _ in runs.most_common(1)), ""))
     try:
@@ -417,7 +420,7 @@ def audit_graph(shown: Sequence[Introduction], envelopes: Sequence[Envelope], cl
 
 
 def audit_statements(auditor: Auditor, envelopes: Sequence[Envelope]) -> AuditResult:
-    """Audit the statements of a graph whose exclaves were enlisted."""
+    """Audit the statements of a graph after its exclaves were enlisted."""
     try:
         _take_all(auditor, envelopes)
         auditor.finish()

@@ -1,4 +1,4 @@
-"""The claims that an audit checks, as a TOML file.
+"""The file format of claims for an audit, in TOML.
 
 Every key is in `SCHEMA`, which the documentation shows. A file that has another key, lacks one, names nothing to check,
 or says two things that cannot both be, is refused in one line.
@@ -42,7 +42,7 @@ _SHA384, _NAME = "a SHA-384, in hexadecimal", "a name"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of the file: what stands there, what for, and whether it may be left out."""
+    """A key of the file: its value, its purpose, and whether it is optional."""
 
     value: str
     says: str
@@ -104,7 +104,7 @@ OPTIONAL_TABLES: Final = ("source", "order", "result")
 
 
 class ClaimsError(MalformedError):
-    """A claims file that says nothing that could be checked."""
+    """A claims file is malformed, contradictory, or contains nothing to check."""
 
     def __init__(self, where: str, expected: str, found: object) -> None:
         super().__init__(f"claims, {where}" if where else "claims", expected, ascii(found)[:80])
@@ -112,7 +112,7 @@ class ClaimsError(MalformedError):
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """When evidence is appraised, and which roots it has to end in."""
+    """The time of appraisal, and the trusted roots of evidence."""
 
     at: datetime
     anchors: Anchors = field(repr=False)
@@ -120,7 +120,7 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class TaskClaim:
-    """What is claimed of a task.
+    """The claim about a task: exclave, code, inputs and outputs.
 
     ``count`` is how often it was done, ``None`` once or more often; an empty ``digest`` lets it give anything.
     """
@@ -135,7 +135,7 @@ class TaskClaim:
 
 @dataclass(frozen=True, slots=True)
 class OrderClaim:
-    """By whom a task was done, in order."""
+    """The claim about the order in which exclaves performed a task."""
 
     task: str
     by: tuple[str, ...]
@@ -143,7 +143,7 @@ class OrderClaim:
 
 @dataclass(frozen=True, slots=True)
 class ResultClaim:
-    """Which task gave the result, and which it is; an empty ``digest`` is any.
+    """The claim about the result: its task, name and digest; an empty ``digest`` allows any.
 
     ``over`` has the names of the inputs by which it has to come from every step of the order; any, if it is empty.
     """
@@ -155,7 +155,7 @@ class ResultClaim:
 
 @dataclass(frozen=True, slots=True)
 class AuditClaims:
-    """What is claimed of a run; ``sources`` has digests by the exclave that may read them and the name of the input."""
+    """All claims about a run; ``sources`` has digests by exclave and input name."""
 
     level: Level
     run: str
@@ -168,7 +168,7 @@ class AuditClaims:
 
 
 def parse_claims(data: bytes) -> AuditClaims:
-    """Return the claims in a file. Raises ClaimsError if it is no such file, or contradicts itself."""
+    """Return the claims in a file. Raises ClaimsError if the file is malformed or contradicts itself."""
     if len(data) > LARGEST_FILE:
         raise ClaimsError("", f"at most {LARGEST_FILE} bytes", len(data))
     try:

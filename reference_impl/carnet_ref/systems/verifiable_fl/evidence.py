@@ -1,4 +1,4 @@
-"""Evidence of exclaves: what binds a key, or a single step, to the code that was launched, and how it is appraised.
+"""Evidence of exclaves, which binds a key or a single step to the launched code, and its appraisal.
 
 An exclave introduces itself with a name, the run that it was launched for, and one of these:
 
@@ -51,7 +51,7 @@ _STEP_LABEL: Final = b"carnet exclave step 1"
 
 
 class Level(IntEnum):
-    """What an audit can promise; each level promises what those below it do."""
+    """The assurance levels of an audit; each includes those below it."""
 
     NONE = 0
     """Nothing."""
@@ -68,7 +68,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """What an exclave shows of itself.
+    """An exclave's description of itself, with evidence.
 
     Attributes:
         name: what its statements call it.
@@ -88,22 +88,22 @@ class Introduction:
 
     @property
     def level(self) -> Level:
-        """What statements of such an exclave can promise, once everything has been appraised."""
+        """The assurance of this exclave's statements, once everything was appraised."""
         return level_of(self.kind, keyed=bool(self.key))
 
     @property
     def keyid(self) -> str:
-        """How its envelopes name its key; the key of hardware has the exclave's name."""
+        """The key id in its envelopes; for keys of hardware, the exclave's name."""
         return sha256(self.key).hex() if self.key else self.name
 
     @property
     def binding(self) -> bytes:
-        """What evidence over the key is bound to."""
+        """The bytes to which evidence about the key is bound."""
         return join(_KEY_LABEL, self.run.encode("ascii"), self.name.encode("ascii"), self.key)
 
     @property
     def public_key(self) -> ec.EllipticCurvePublicKey:
-        """The key. Raises MalformedError if it is no point on P-256."""
+        """The public key. Raises MalformedError if it is no point on P-256."""
         return public_key_of(self.key)
 
     def to_json(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Introduction:
 
     @classmethod
     def from_json(cls, value: object) -> Introduction:
-        """Return what `to_json` gave. Raises MalformedError if it is something else."""
+        """Return the introduction in JSON values. Raises MalformedError if they are malformed."""
         names = ("name", "kind", "run", "key", "evidence", "endorsements")
         if not isinstance(value, dict) or value.keys() != frozenset(names):
             raise MalformedError("exclave", f"an object of {', '.join(names)}", ascii(value)[:80])
@@ -130,14 +130,14 @@ class Introduction:
 
 
 def level_of(kind: str, *, keyed: bool) -> Level:
-    """Return what statements of such an exclave can promise; it signs with a key, or each step has evidence."""
+    """Return the assurance of statements of such an exclave, which signs with a key or attests each step."""
     if kind != TDX:
         return Level.LINKED
     return Level.ATTESTED if keyed else Level.EXCLAVE
 
 
 def public_key_of(point: bytes) -> ec.EllipticCurvePublicKey:
-    """Return a key, so that no two encodings are of one key. Raises MalformedError if it is no uncompressed point."""
+    """Return the public key of an uncompressed point. Raises MalformedError for any other encoding."""
     wrong = MalformedError("exclave", "an uncompressed point on P-256", point.hex()[:16])
     if len(point) != POINT_BYTES:
         raise wrong
@@ -148,13 +148,13 @@ def public_key_of(point: bytes) -> ec.EllipticCurvePublicKey:
 
 
 def step_binding(signed: bytes) -> bytes:
-    """Return what evidence over a single step is bound to, of what a signature would be made over."""
+    """Return the bytes to which evidence about a single step is bound; ``signed`` is what a key would sign."""
     return join(_STEP_LABEL, signed)
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedExclave:
-    """What is expected of an exclave: its kind, the measurement that its evidence states, and the level it reaches.
+    """The claims about an exclave: its kind, measurement and assurance level.
 
     ``measurement`` is the MRTD of a TD in hexadecimal and, after spaces, as many of RTMR0 to RTMR3 as are compared, the
     driver and VBIOS versions of a GPU with a space between them, which have to be these very ones, or the key itself in
@@ -203,7 +203,7 @@ def _of_versions(found: Appraisal, expected: str) -> Appraisal:
 
 
 def report_data(binding: bytes) -> bytes:
-    """Return the 64 bytes that a TD asks for a quote with."""
+    """Return the 64 bytes of report data for a TD's quote."""
     return sha384(binding).ljust(REPORT_DATA_BYTES, b"\0")
 
 
@@ -215,14 +215,14 @@ class Attester(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind of its evidence."""
+        """The kind of evidence."""
 
     @property
     def endorsements(self) -> Mapping[str, tuple[bytes, ...]]:
-        """What vendors publish about it, by name."""
+        """The vendor's endorsements of the hardware, by name."""
 
     def evidence(self, binding: bytes) -> bytes:
-        """Return evidence of what runs, bound to these bytes."""
+        """Return evidence about the running code, bound to ``binding``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class TdAttester:
 
     @property
     def endorsements(self) -> Mapping[str, tuple[bytes, ...]]:
-        """The collateral of its platform."""
+        """The collateral of the platform."""
         return {"collateral": (self.td.collateral,)}
 
     def evidence(self, binding: bytes) -> bytes:
@@ -244,7 +244,7 @@ class TdAttester:
 
 @dataclass(frozen=True, slots=True)
 class GpuAttester:
-    """A simulated GPU, with the reference values and the OCSP replies that its vendor hands out."""
+    """A simulated GPU, with its vendor's reference values and OCSP replies."""
 
     gpu: SimulatedGpu
     rims: tuple[bytes, ...]
@@ -253,7 +253,7 @@ class GpuAttester:
 
     @property
     def endorsements(self) -> Mapping[str, tuple[bytes, ...]]:
-        """Its certificates, the manifests of its firmware, and replies about certificates."""
+        """The GPU's certificates, firmware manifests and OCSP replies."""
         return {"chain": (self.gpu.chain_pem,), "rims": self.rims, "ocsp": self.ocsp}
 
     def evidence(self, binding: bytes) -> bytes:
@@ -262,7 +262,7 @@ class GpuAttester:
 
 
 def point_of(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the public half of a key, as an uncompressed point."""
+    """Return the public key as an uncompressed point."""
     return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
 
 

@@ -1,4 +1,4 @@
-"""An exclave: it runs steps, digests what they read and give itself, and says so in a log of signed statements."""
+"""An exclave: it runs steps, and logs the digests of their inputs and outputs in signed statements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Program = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
 
 
 class ExclaveError(Exception):
-    """A step that an exclave does not take."""
+    """An exclave refuses a step."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class Exclave:
     @property
     @enforces("REQ-EXCLAVE-01")
     def introduction(self) -> Introduction:
-        """What it shows of itself; the evidence over key, name and run is made once."""
+        """The exclave's introduction; its evidence is made once."""
         if self._introduction is None:
             kind, files = (KEY, {}) if self.attester is None else (self.attester.kind, self.attester.endorsements)
             point = b"" if self.key is None else point_of(self.key)
@@ -69,14 +69,14 @@ class Exclave:
     @property
     @enforces("REQ-KEY-01", "key-in-hardware")
     def memory(self) -> tuple[int, str, ec.EllipticCurvePrivateKey | None]:
-        """All that software here keeps, which may leak: where its log ends and, where it has one, its key."""
+        """The exclave's whole state, which may leak: length and last digest of its log, and its key if any."""
         return self._number, self._predecessor, self.key
 
     @enforces("REQ-STEP-02", "CLAIM-INPUTS-TOLD", "digest-inside")
     def perform(
         self, task: str, epoch: str, code: bytes, program: Program, reads: Mapping[str, tuple[bytes, str]]
     ) -> tuple[Mapping[str, bytes], bytes]:
-        """Run a step, and return what it gave and its envelope.
+        """Run a step, and return its outputs and its envelope.
 
         What is digested is what the program gets, and what it returns. ``reads`` has bytes and the proof, or nothing in
         its place, by name.
@@ -88,7 +88,7 @@ class Exclave:
 
     @enforces("REQ-STEP-01", "REQ-STEP-04", "log-grows")
     def attest(self, task: str, epoch: str, code: str, reads: tuple[Input, ...], gives: tuple[Artifact, ...]) -> bytes:
-        """Return the envelope of a step that this exclave has just taken: the next statement of its log.
+        """Return the envelope of a step that was just performed: the next statement of the log.
 
         Raises ExclaveError if its log has ended.
         """
@@ -102,7 +102,7 @@ class Exclave:
 
     @enforces("REQ-STEP-05", "end-final")
     def end(self) -> bytes:
-        """Return the last statement of the log; nothing follows it."""
+        """Return the last statement of the log."""
         last = last_statement(self.name, self.run, self._number, self._predecessor)
         line = self.attest(last.task, last.epoch, last.code, last.reads, last.gives)
         self._ended = True

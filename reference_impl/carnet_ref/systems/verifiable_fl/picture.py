@@ -1,4 +1,4 @@
-"""An attested dataflow graph as a picture: a lane for each exclave, arrows from each step to those that read from it.
+"""A picture of an attested dataflow graph, with a lane for each exclave and an arrow for each input.
 
 The picture shows what an audit did with each statement. Where one is refused, or is not there, its box is red.
 """
@@ -42,7 +42,7 @@ INPUTS: Final = ("#1f6feb", "#d9822b", "#2da44e", "#8250df", "#00707a", "#8a6d3b
 
 
 class BoxState(StrEnum):
-    """What an audit did with a statement."""
+    """The result of an audit for a statement."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
@@ -60,7 +60,7 @@ LOOKS: Final[Mapping[BoxState, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A statement in the picture, or the place of one that is not there; ``place`` is its place among those shown."""
+    """A statement in the picture, or a missing one; ``place`` is its position."""
 
     by: str
     number: int
@@ -70,12 +70,12 @@ class Box:
 
     @property
     def id(self) -> str:
-        """The id of its group in the file."""
+        """The id of its group in the SVG file."""
         return f"{self.state.replace(' ', '-')}-{self.by}-{self.number}"
 
 
 def plot(envelopes: Sequence[Envelope], result: AuditResult, path: Path) -> None:
-    """Write the statements of a graph, and what an audit did with each, to ``path`` as SVG.
+    """Write a picture of the statements and their audit to ``path`` as SVG.
 
     Raises UsageError if there are too many, Matplotlib is not installed, or the file cannot be written.
     """
@@ -89,7 +89,7 @@ def plot(envelopes: Sequence[Envelope], result: AuditResult, path: Path) -> None
 
 
 def boxes_of(envelopes: Sequence[Envelope], result: AuditResult) -> list[Box]:
-    """Return a box for each statement, in order, and one for a statement that the audit says is not there.
+    """Return a box for each statement, in order, and one for a missing statement that the audit names.
 
     Where two statements have the number that is refused, both are.
     """

@@ -1,4 +1,4 @@
-"""The graph of a run, as it is recorded and as it is read: a folder of two files.
+"""The recorded graph of a run: a folder with the introductions and the statements.
 
 ``exclaves.json`` has the introductions of all exclaves; ``steps.intoto.jsonl`` has the envelopes of their statements,
 one a line, in the order in which they were made.
@@ -34,7 +34,7 @@ LARGEST_EXCLAVES: Final = 1 << 26
 
 @dataclass(slots=True)
 class GraphRecorder:
-    """Has the exclave of each party attest what the party did, with the proofs of what it read.
+    """Lets each party's exclave attest the party's steps, with proofs of their inputs.
 
     Attributes:
         exclaves: by the names of parties.
@@ -47,7 +47,7 @@ class GraphRecorder:
 
     @enforces("REQ-STEP-03", "proof-first")
     def record(self, party: str, done: Transformed) -> None:
-        """Attest a transformation; what no step gave is a source."""
+        """Attest a transformation; an input that no step produced is a source."""
         reads = tuple(Input(name, digest.hex(), self._proofs.get((name, digest), "")) for name, digest in done.reads)
         gives = tuple(Artifact(name, digest.hex()) for name, digest in done.gives)
         line = self.exclaves[party].attest(done.task, done.epoch, done.code.hex(), reads, gives)
@@ -55,7 +55,7 @@ class GraphRecorder:
         self._proofs |= {given: envelope_digest(line) for given in done.gives}
 
     def end(self) -> None:
-        """End every log."""
+        """Add the last statement of every log."""
         self.lines += [exclave.end() for exclave in self.exclaves.values()]
 
     def write(self, folder: Path) -> None:
@@ -74,7 +74,7 @@ def write_graph(folder: Path, shown: Iterable[Introduction], lines: Iterable[byt
 
 
 def require_graph_folder(folder: Path) -> None:
-    """Insist, before anything is run, that a graph can be written here. Raises UsageError if it cannot."""
+    """Check before a run that a graph can be written to a folder. Raises UsageError if it cannot."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"expected a folder that is empty, or not there, for the graph, and not '{folder}'")
     if not folder.parent.is_dir():
@@ -82,7 +82,7 @@ def require_graph_folder(folder: Path) -> None:
 
 
 def audit_folder(folder: Path, claims: AuditClaims) -> tuple[AuditResult, list[Envelope]]:
-    """Audit the graph in a folder; return its statements, too, and none if one of them is malformed.
+    """Audit the graph in a folder; return the result, and the statements unless one is malformed.
 
     Raises UsageError if its files cannot be read.
     """
@@ -107,7 +107,7 @@ def read_graph(folder: Path) -> tuple[list[Introduction], list[Envelope]]:
 
 
 def parse_introductions(data: bytes) -> list[Introduction]:
-    """Return the introductions in a file. Raises RefusedGraphError if it is none."""
+    """Return the introductions in a file. Raises RefusedGraphError if they are malformed."""
     try:
         said = bounded_json(data, EXCLAVES, LARGEST_EXCLAVES)
         if not isinstance(said, list):

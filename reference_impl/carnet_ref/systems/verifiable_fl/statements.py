@@ -1,4 +1,4 @@
-"""Steps of a training run as statements that exclaves sign: in-toto Statements in DSSE envelopes, one JSON line each.
+"""The statements of a training run: in-toto Statements in DSSE envelopes, one JSON line each, signed by exclaves.
 
 A statement says what one exclave did: which code ran, what it read and gave, by digest, in which run and epoch, and
 which statement of the same exclave came before. What a step read from another step comes with its *proof*, the digest
@@ -43,7 +43,7 @@ MOST_TEXT: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """Something that a step gives: a name, and the SHA-384 of its bytes in hexadecimal."""
+    """An output of a step: its name, and the SHA-384 of its bytes in hexadecimal."""
 
     name: str
     digest: str
@@ -51,7 +51,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Something that a step reads; ``proof`` is the SHA-256 of the envelope it comes from, nothing for a source."""
+    """An input of a step; ``proof`` is the SHA-256 of the envelope it comes from, empty for a source."""
 
     name: str
     digest: str
@@ -60,7 +60,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class StepStatement:
-    """What an exclave says of one step.
+    """An exclave's statement about one step.
 
     Attributes:
         by: the name of the exclave.
@@ -108,7 +108,7 @@ class StepStatement:
 
 
 def last_statement(by: str, run: str, number: int, predecessor: str) -> StepStatement:
-    """Return the only statement that can end a log: it reads nothing, and gives all that came before."""
+    """Return the statement that ends a log: it has no inputs, and its output is the log so far."""
     log = Artifact(LOG, sha384(bytes.fromhex(predecessor)).hex())
     return StepStatement(by, END, run, END, sha384(END.encode("ascii")).hex(), (), (log,), number, predecessor)
 
@@ -133,12 +133,15 @@ class Envelope:
 
 
 def pae(payload: bytes) -> bytes:
-    """Return what is signed of a payload. Source: DSSE v1.0, protocol.md, "Signature Definition"."""
+    """Return the pre-authentication encoding of a payload, which is signed.
+
+    Source: DSSE v1.0, protocol.md, "Signature Definition".
+    """
     return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD), PAYLOAD.encode("ascii"), len(payload), payload)
 
 
 def encode_envelope(payload: bytes, keyid: str, signature: bytes) -> bytes:
-    """Return an envelope as one JSON line, without its end."""
+    """Return an envelope as one JSON line, without line end."""
     signatures = [{"keyid": keyid, "sig": _base64(signature)}]
     fields = {"payload": _base64(payload), "payloadType": PAYLOAD, "signatures": signatures}
     return json.dumps(fields, separators=(",", ":")).encode("ascii")
@@ -150,7 +153,7 @@ def envelope_digest(line: bytes) -> str:
 
 
 def parse_envelope(line: bytes) -> Envelope:
-    """Return the envelope that a line is; its signature is not checked. Raises MalformedError if it is none."""
+    """Return the envelope in a line, unverified. Raises MalformedError if it is malformed."""
     said = bounded_json(line, "envelope", LARGEST_ENVELOPE)
     fields = _fields(said, "envelope", "payload", "payloadType", "signatures")
     if fields["payloadType"] != PAYLOAD:
@@ -165,7 +168,7 @@ def parse_envelope(line: bytes) -> Envelope:
 
 
 def parse_statement(payload: bytes) -> StepStatement:
-    """Return what a payload says. Raises MalformedError if it is no statement about a step."""
+    """Return the statement in a payload. Raises MalformedError if it is no statement about a step."""
     said = bounded_json(payload, "statement", LARGEST_ENVELOPE)
     statement = _fields(said, "statement", "_type", "subject", "predicateType", "predicate")
     kinds = statement["_type"], statement["predicateType"]

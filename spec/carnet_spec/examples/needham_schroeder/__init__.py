@@ -1,4 +1,4 @@
-"""Needham-Schroeder with public keys, which falls to Lowe's man in the middle, and Lowe's repair, which is proved.
+"""Needham-Schroeder with public keys, with Lowe's attack, and Lowe's repair, which is proved.
 
 An initiator and a responder want to know that they talk to each other, and to share two nonces that only they know:
 

@@ -1,4 +1,4 @@
-"""SIGMA: a Diffie-Hellman exchange that signatures and MACs authenticate, proved; and what falls where one is left out.
+"""SIGMA, a Diffie-Hellman exchange with signatures and MACs, proved; its variants without one of them are attacked.
 
 Whoever ends the exchange wants a secret that only the partner has, too, and to be named by the partner in turn. A
 share is the generator to the power of an exponent that its owner drew; K is the secret of both exponents:

@@ -1,4 +1,4 @@
-"""Needham and Schroeder's protocol with shared keys: a ticket inside of a message, and Denning and Sacco's replay.
+"""Needham-Schroeder with shared keys (a ticket inside a message), with Denning and Sacco's replay.
 
 1. a -> server: a, b, n
 2. server -> a: {n, b, k, {k, a} under b's key} under a's key

@@ -185,7 +185,7 @@ def _stratified(protocol: Protocol) -> Findings:
     if cycle:
         yield (
             protocol.id,
-            f"quantifiers and functions run in a circle: {'; '.join(map(str, cycle))}. Replace a "
+            f"quantifiers and functions form a cycle: {'; '.join(map(str, cycle))}. Replace a "
             "function by a relation, or an 'exists' by a symbol that holds the witness",
         )
 

@@ -1,4 +1,4 @@
-"""The lint that no step changes one place in two ways.
+"""The lint that no step assigns two values to one symbol at one row.
 
 Updates of one symbol apply in the order in which they are written. That order is clear if a narrow update follows one
 that covers its place: first the slot is empty, then one party is in it. Otherwise the last update would silently win.

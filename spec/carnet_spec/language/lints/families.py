@@ -1,4 +1,4 @@
-"""Lints about a family: what it names of its variants, and of its normative text, is there."""
+"""Lints about a family: every name that it uses of its variants and its normative text exists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Known = Callable[[Protocol], Iterable[str]]
 
 
 def parts(family: Family) -> Findings:
-    """What a family names of its own parts, without a look at any design."""
+    """Every variant, size and finding that a family names exists; no design is built for this check."""
     for name in family.main:
         if name not in family.variants:
             yield f"family {family.id}", f"main variant '{name}' is not declared: {one_of(family.variants, name)}"
@@ -32,7 +32,7 @@ def parts(family: Family) -> Findings:
         for name in sorted(service.needed_by - set(family.variants)):
             yield f"service {service.id}", f"no variant '{name}': {one_of(family.variants, name)}"
     for kind in repeated([view.kind.value for view in family.views]):
-        yield f"family {family.id}", f"two views of '{kind}': tell what differs in one of them"
+        yield f"family {family.id}", f"two views of '{kind}': say in one of them how it differs"
     sizes = _sizes(family)
     if family.rounds and family.rounds not in sizes:
         yield f"family {family.id}", f"no size '{family.rounds}' for its rounds: {one_of(sizes, family.rounds)}"
@@ -51,7 +51,7 @@ def _sizes(family: Family) -> set[str]:
 
 
 def designs(family: Family, wholes: Mapping[str, Protocol]) -> Findings:
-    """What a family names of each of its designs: a finding is of what its own variant says."""
+    """Every name that a finding uses exists in the finding's own variant."""
     for finding in family.findings:
         protocol = wholes.get(finding.variant or family.main[0])
         for what, name, known in _named_by(finding):
@@ -69,7 +69,7 @@ def designs(family: Family, wholes: Mapping[str, Protocol]) -> Findings:
 
 
 def bases(family: Family, protocol: Protocol) -> Findings:
-    """A defence is removed from a variant of the family."""
+    """The base variant of every removable defence is a variant of the family."""
     for defence in protocol.defences:
         if defence.base and defence.base not in family.variants:
             why = f"no base variant '{defence.base}': {one_of(family.variants, defence.base)}"
@@ -77,10 +77,10 @@ def bases(family: Family, protocol: Protocol) -> Findings:
 
 
 def undeclared(family: Family, judged: Protocol) -> Findings:
-    """Names that no variant declares.
+    """Every name that a family uses is declared in some variant.
 
-    What the judged variant lacks is looked for in the first main one, and then in the one that is spoken of: no other
-    is built. Where no threat model is declared, everybody is meant by any.
+    Names that the judged variant lacks are looked up in the first main variant, and then in the variant that the text
+    refers to; no other variant is built. If no threat model is declared, "any" stands for all.
     """
     yield from parts(family)
     yield from bases(family, judged)
@@ -156,7 +156,7 @@ def _goals(protocol: Protocol) -> list[str]:
 
 
 def unwritten(protocol: Protocol, text: NormativeText) -> Findings:
-    """Every requirement that is enforced or claimed is in the normative text, where there is one."""
+    """Every requirement that is enforced or claimed is in the normative text, if there is one."""
     written: Collection[str] = text.requirements()
     assumed = {assumption.id for assumption in protocol.assumptions}
     actions = {action.name for action in protocol.actions}

@@ -13,7 +13,7 @@ from carnet_spec.language.terms import Symbol, Term, Var, free_variables, sort_o
 
 
 def scope(protocol: Protocol) -> Findings:
-    """Nothing mentions a variable that is not its own."""
+    """Every variable of a formula is a parameter or is bound by a quantifier."""
     for action in protocol.actions:
         for guard in action.guards:
             yield from strangers(at(action, guard), guard.formula, action.params)
@@ -44,7 +44,7 @@ def unused(protocol: Protocol) -> Findings:
 
 
 def axioms(protocol: Protocol) -> Findings:
-    """What is assumed reads only what never changes, and names a declared assumption."""
+    """Axioms read rigid symbols only, and name a declared assumption."""
     assumptions = {assumption.id for assumption in protocol.assumptions}
     for axiom in (*protocol.axioms, *(axiom for t in protocol.threats for axiom in t.axioms)):
         yield from _axiom(axiom, assumptions)
@@ -54,7 +54,7 @@ def _axiom(axiom: Axiom, assumptions: set[str]) -> Findings:
     where = f"axiom {axiom.name}"
     for symbol in by_name(symbols_of(axiom.formula)):
         if symbol.mutable:
-            yield where, f"reads {symbol.name}, which changes: what always holds must be proved"
+            yield where, f"reads {symbol.name}, which is mutable: an invariant must be proved, not assumed"
     yield from strangers(where, axiom.formula, ())
     if axiom.assumption and axiom.assumption not in assumptions:
         yield (
@@ -64,16 +64,16 @@ def _axiom(axiom: Axiom, assumptions: set[str]) -> Findings:
 
 
 def initial(protocol: Protocol) -> Findings:
-    """Initial values are given once, and depend on nothing that changes."""
+    """Every initial value is given once, and reads rigid symbols only."""
     for name in repeated(initial.symbol.name for initial in protocol.initial):
         yield f"initial value of {name}", "is given twice: drop one"
     for initial in protocol.initial:
         where = f"initial value of {initial.symbol.name}"
         if not initial.symbol.mutable:
-            yield where, "is given to a symbol that never changes: write an axiom"
+            yield where, "is given to a rigid symbol: write an axiom"
         for symbol in by_name(symbols_of(initial.value)):
             if symbol.mutable:
-                yield where, f"reads {symbol.name}, which changes: read only what never does"
+                yield where, f"reads {symbol.name}, which is mutable: read only rigid symbols"
         if len(initial.params) != len(initial.symbol.domain):
             yield where, f"needs one parameter for each of {len(initial.symbol.domain)} arguments"
         elif tuple(var.sort for var in initial.params) != initial.symbol.domain:
@@ -84,9 +84,9 @@ def initial(protocol: Protocol) -> Findings:
 
 
 def interchangeable(protocol: Protocol) -> Findings:
-    """What is drawn fresh is drawn blindly: elements of such a sort differ in nothing but what steps do with them.
+    """Elements that are drawn fresh differ in nothing before they are drawn.
 
-    Engines draw one unused element and let it stand for all the others.
+    Engines draw one unused element, which represents all others.
     """
     for sort in protocol.sorts:
         if sort.fresh and sort.is_enumeration:
@@ -96,13 +96,13 @@ def interchangeable(protocol: Protocol) -> Findings:
         if told_apart and not symbol.mutable:
             yield (
                 f"symbol {symbol.name}",
-                f"tells apart elements of {' and '.join(sorted(told_apart))} that nobody has drawn yet: "
+                f"tells apart elements of {' and '.join(sorted(told_apart))} that no step has drawn yet: "
                 "let a step write it, or draw from another sort",
             )
 
 
 def insert_only(protocol: Protocol) -> Findings:
-    """Rules insert, and cost nothing."""
+    """Rules only insert, and have no cost."""
     for action in protocol.actions:
         for update in action.updates if action.deduction else ():
             if update.effect is not Effect.INSERT:
@@ -156,7 +156,7 @@ def _tags(protocol: Protocol) -> Iterator[tuple[str, str]]:
 
 
 def hasty_reads(protocol: Protocol) -> Findings:
-    """Yield where a deduced fact is read in a way that makes eager deduction inexact, and why."""
+    """Yield each read of a deduced fact that makes eager deduction inexact, with the reason."""
     deduced = deduced_symbols(protocol)
 
     def misread(term: Term, allowed: bool | None) -> list[str]:

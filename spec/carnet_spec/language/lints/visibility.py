@@ -1,4 +1,4 @@
-"""Lints about who may read what: honest parties decide by evidence, and ghosts decide nothing."""
+"""Lints about visibility: honest parties decide by evidence, and ghosts affect nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from carnet_spec.language.protocol import Protocol
 
 
 def visibility(protocol: Protocol) -> Findings:
-    """Honest parties decide by evidence: what is public, what was sent, and what they keep."""
+    """Guards of honest parties read only public symbols, messages and the party's own state."""
     for action in protocol.actions:
         if action.by.honest:
             for where, term in _decisions(action):
@@ -30,7 +30,7 @@ def visibility(protocol: Protocol) -> Findings:
 
 
 def own_state(protocol: Protocol) -> Findings:
-    """An honest agent reads no other agent's state, even where both play the same role."""
+    """An honest agent does not read the state of another agent, even if both have the same role."""
     for action in protocol.actions:
         if action.by.honest:
             for where, term in _decisions(action):
@@ -44,9 +44,9 @@ def own_state(protocol: Protocol) -> Findings:
 
 
 def honesty(protocol: Protocol) -> Findings:
-    """No honest step waits for a fact of the world about others that holds from the start: that they are honest, say.
+    """No honest step requires a fixed fact of the world about others, such as that they are honest.
 
-    The claims would be about a world in which such a step is never taken towards anybody else, without saying so.
+    Otherwise the claims would only be about runs without such steps towards dishonest parties.
     """
     for action in protocol.actions:
         for guard in action.guards if action.by.honest else ():
@@ -74,7 +74,7 @@ def _hidden_facts(formula: terms.Term) -> Iterator[terms.Apply]:
 
 
 def own_writes(protocol: Protocol) -> Findings:
-    """An honest party changes its own state only."""
+    """An honest party writes only its own state."""
     for action in protocol.actions:
         for update in action.updates if action.by.honest else ():
             symbol = update.symbol
@@ -82,8 +82,8 @@ def own_writes(protocol: Protocol) -> Findings:
             if of_another or _anothers(action, symbol, update.args):
                 yield (
                     at(action, update),
-                    f"changes {symbol.name}, which another party keeps: attacks live between two "
-                    "such changes, so let that party take a step of its own",
+                    f"changes {symbol.name}, the state of another party: an attack may come between the "
+                    "two changes, so give that party a step of its own",
                 )
 
 
@@ -116,7 +116,7 @@ def _anothers(action: Action, symbol: terms.Symbol, args: tuple[terms.Term, ...]
 
 
 def ghosts(protocol: Protocol) -> Findings:
-    """History kept for the claims changes nothing that happens."""
+    """Ghosts (history for the claims) do not affect behaviour."""
     for action in protocol.actions:
         for where, term, is_world in _non_ghost_readings(action):
             for symbol in by_name(terms.symbols_of(term)):
@@ -128,12 +128,12 @@ def ghosts(protocol: Protocol) -> Findings:
 
 
 def ghost_worlds(protocol: Protocol) -> Findings:
-    """What the adversary can do and is read off a ghost deserves a second look."""
+    """Ghosts that the guards of the adversary read are reported as notes, for review."""
     for action in protocol.actions:
         for where, term, is_world in _non_ghost_readings(action):
             for symbol in by_name(terms.symbols_of(term)):
                 if symbol.kind is terms.Kind.GHOST and is_world and not action.by.honest:
-                    yield where, f"makes the ghost {symbol.name} decide what can happen"
+                    yield where, f"lets the ghost {symbol.name} decide which steps are possible"
 
 
 def _non_ghost_readings(action: Action) -> Iterator[tuple[str, terms.Term, bool]]:
@@ -148,10 +148,10 @@ def _non_ghost_readings(action: Action) -> Iterator[tuple[str, terms.Term, bool]
 
 
 def kinds(protocol: Protocol) -> Findings:
-    """State belongs to somebody, and what is public does not change."""
+    """State symbols have an owner, and public symbols are rigid."""
     for symbol in protocol.symbols:
         where = f"symbol {symbol.name}"
         if symbol.kind is terms.Kind.STATE and symbol.role is None:
-            yield where, "is state of nobody: say whose in 'of'"
+            yield where, "is local state without an owner: name the role in 'of'"
         if symbol.kind is terms.Kind.PUBLIC and symbol.mutable:
-            yield where, "is public but changes: what changes is a message, or somebody's state"
+            yield where, "is public but mutable: mutable state is a message, or the state of a role"

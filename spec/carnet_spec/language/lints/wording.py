@@ -1,4 +1,4 @@
-"""Lints about names and words: everything can be told apart, and read aloud."""
+"""Lints about names and words: names are unique and pronounceable, and everything has its sentence and source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W\d][\w-]*")
 
 
 def labels(protocol: Protocol) -> Findings:
-    """Guards and updates have names of their own: they name mutants, cores and diagrams."""
+    """Every guard and update has a name, unique in its action: mutants, cores and diagrams use it."""
     for action in protocol.actions:
         guards, updates = [g.name for g in action.guards], [u.name for u in action.updates]
         for what, labels_of in (("guards", guards), ("updates", updates)):
@@ -28,7 +28,7 @@ def labels(protocol: Protocol) -> Findings:
 
 
 def names(protocol: Protocol) -> Findings:
-    """No two things of one kind share a name."""
+    """No two parts of one kind have the same name."""
     threat_axioms = (axiom for threat in protocol.threats for axiom in threat.axioms)
     spaces = {
         "actions": [action.name for action in protocol.actions],
@@ -57,7 +57,7 @@ def names(protocol: Protocol) -> Findings:
 
 
 def spelling(protocol: Protocol) -> Findings:
-    """What is named in traces and formulas is called by words, so that no engine can take a name for its own."""
+    """Names in traces and formulas are words, so that they cannot clash with names that engines generate."""
     terms = [term for action in protocol.actions for term in terms_of_action(action)]
     terms += [invariant.body for invariant in protocol.invariants] + [goal.body for goal in protocol.goals]
     terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
@@ -94,7 +94,7 @@ def sentence(protocol: Protocol) -> Findings:
 
 
 def places(protocol: Protocol) -> Findings:
-    """What an action says and sends has places for its own parameters, and for nothing else."""
+    """The sentence and message of an action have places for its own parameters only."""
     for action in protocol.actions:
         yield from _places(action, "says", action.says)
         yield from _places(action, "message", action.message)
@@ -114,7 +114,7 @@ def _places(action: Action, what: str, text: str) -> Findings:
 
 
 def source(protocol: Protocol) -> Findings:
-    """Every action and claim says where it comes from."""
+    """Every action and claim names its source."""
     for action in protocol.actions:
         if not action.source.strip():
             yield at(action), "has no source: name the slide, section, clause or file it follows"
@@ -126,7 +126,7 @@ def source(protocol: Protocol) -> Findings:
 
 
 def message(protocol: Protocol) -> Findings:
-    """What sends a message draws an arrow."""
+    """Every action that sends a message has an arrow for diagrams."""
     for action in protocol.actions:
         sends = any(update.symbol.kind is Kind.MESSAGE and update.effect is Effect.INSERT for update in action.updates)
         if action.message:
@@ -137,17 +137,17 @@ def message(protocol: Protocol) -> Findings:
 
 
 def judged(protocol: Protocol) -> Findings:
-    """Where there are threat models, every claim is judged under one of them, and in one way."""
+    """Every claim is made under some threat model, if any are declared, and expected to fail under others only."""
     for claim in protocol.claims:
         where = f"claim {claim.name}"
         if protocol.threats and not claim.under and not claim.fails_under:
-            yield where, "is claimed under no threat model, so nobody judges it: name some in 'under'"
+            yield where, "is claimed under no threat model, so no engine checks it: name some in 'under'"
         for id in sorted({*claim.under} & {*claim.fails_under}):
             yield where, f"is both claimed and expected to fail under {id}: choose one"
 
 
 def fairness(protocol: Protocol) -> Findings:
-    """What is taken fairly is an action, of somebody who follows the protocol, with values that fit its parameters."""
+    """Fairness is required only of actions of honest parties, with values that fit their parameters."""
     known = {action.name: action for action in protocol.actions}
     for live in protocol.liveness:
         where = f"liveness {live.name}"
@@ -183,7 +183,7 @@ def _misgiven(action: Action, given: Given) -> Iterator[str]:
 
 
 def claims(protocol: Protocol) -> Findings:
-    """Every claim has its words, its requirement and its threat models."""
+    """Every claim has a sentence, a requirement and threat models."""
     for claim in protocol.claims:
         where = f"claim {claim.name}"
         if not claim.sentence.strip():
@@ -207,7 +207,7 @@ def claims(protocol: Protocol) -> Findings:
 
 
 def threats(protocol: Protocol) -> Findings:
-    """Where threat models are declared, every one that is named is among them."""
+    """Every threat model that is named is declared, if any are."""
     if protocol.threats:
         yield from _undeclared(protocol)
 

@@ -1,4 +1,4 @@
-"""AsymML: convolutions split between a TEE and a GPU that is given clipped and noised residuals.
+"""AsymML: convolutions split between a TEE and a GPU, which gets clipped and noised residuals.
 
 In reading order: the text (requirements.md), the cases of each lemma claim (cases), what is first-order of them and
 what is claimed (claims), and the whole (design).

@@ -1,4 +1,4 @@
-"""The cases of each lemma claim: by what its words mean, and by formulas; smallest first."""
+"""The finite cases of AsymML's lemma claims, decided by definition and by formula, smallest first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = tuple[int, ...]
 
 
 def recombination(left_out: str) -> Iterator[Case]:
-    """Yield whether a layer of one weight, and a product of two split values, come out of their parts."""
+    """Yield whether a layer of one weight, and a product of two split values, equal the sums of their parts."""
     for most in (1, 2):
         numbers = range(-most, most + 1)
         for weight, kept, left, gradient, away in product(numbers, repeat=5):
@@ -39,7 +39,7 @@ BOUNDS = (1, 2, 3)
 
 
 def sensitivity_counted(left_out: str) -> Iterator[Case]:
-    """Yield, for two vectors of whole numbers, whether they are at most twice the bound apart."""
+    """Yield, for pairs of integer vectors, whether their clipped values differ by at most twice the bound."""
     for bound in BOUNDS:
         for dimension in DIMENSIONS:
             clipped = _clipped(bound, dimension, left_out == "euclidean-norm")
@@ -63,7 +63,7 @@ LARGEST = 4
 
 
 def sensitivity_calculated(left_out: str) -> Iterator[Case]:
-    """Yield the same for every Gram matrix of whole numbers, by the square of a difference."""
+    """Yield the cases of the sensitivity claim by Gram matrices of integers: squared differences are compared."""
     for bound in range(1, LARGEST + 1):
         square = bound * bound
         most = 2 * square if left_out == "euclidean-norm" else square  # in two dimensions
@@ -81,7 +81,7 @@ VARIANCES = (1, 2)
 
 
 def composition_counted(left_out: str) -> Iterator[Case]:
-    """Yield, for every small combination of two releases, whether it tells no more than is allowed."""
+    """Yield, for every small combination of two releases, whether its advantage is within the claimed bound."""
     for bounds, variances, distances, shared in _releases(left_out):
         allowed = _allowed(bounds, variances, left_out)
         for factors in product(range(-2, 3), repeat=2):
@@ -94,7 +94,7 @@ def composition_counted(left_out: str) -> Iterator[Case]:
 
 
 def composition_calculated(left_out: str) -> Iterator[Case]:
-    """Yield, for three releases, the same of the best combination that there is: d · Σ⁻¹ d, for a covariance Σ."""
+    """Yield, for three releases, whether the best combination is within the bound, d · Σ⁻¹ d for covariance Σ."""
     for bounds in sorted(product((1, 2), repeat=3), key=max):
         for variances in product((1, 3), repeat=3):
             promised = sum(Fraction(4 * bound**2, variance) for bound, variance in zip(bounds, variances, strict=True))

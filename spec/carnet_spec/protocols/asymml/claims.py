@@ -1,4 +1,4 @@
-"""What is claimed of AsymML: what is first-order, for any layer and any metric, and the lemma claims."""
+"""The claims of AsymML: first-order claims for any layer and metric, and lemma claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The design put together: what is assumed and claimed, and the numbers that are gone through."""
+"""The family of AsymML: assumptions, claims, and the sizes of its cases."""
 
 from __future__ import annotations
 

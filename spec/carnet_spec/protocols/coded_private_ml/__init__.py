@@ -1,4 +1,4 @@
-"""CodedPrivateML: blocks of data and random ones on a polynomial, of which each worker is given a value.
+"""CodedPrivateML: data blocks and random blocks define a polynomial; each worker gets one of its values.
 
 In reading order: the text (requirements.md), the cases that are counted and calculated (cases), what is claimed
 (claims), and the whole (design).

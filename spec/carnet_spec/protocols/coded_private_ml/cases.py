@@ -1,4 +1,4 @@
-"""The cases of each lemma claim: by what its words mean, and by ranks and polynomials; smallest first."""
+"""The finite cases of CodedPrivateML's lemma claims, decided by definition, and by ranks and polynomials."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORKERS = 6
 
 
 def share(point: int, blocks: Row, random: Row, modulus: int) -> Share:
-    """Return the share at a point of the polynomial that takes data and random values at these points."""
+    """Return the value at ``point`` of the polynomial through the data and random values."""
     row = lagrange(point, blocks + random, modulus)
     return Share(row[: len(blocks)], row[len(blocks) :])
 
@@ -37,7 +37,7 @@ def share(point: int, blocks: Row, random: Row, modulus: int) -> Share:
 
 
 def threshold_counted(left_out: str) -> Iterator[Case]:
-    """Yield, for points in small fields, whether what workers see together is as likely for any data."""
+    """Yield, for points in small fields, whether the colluding workers' shares are equally likely for any data."""
     for modulus in SMALL:
         for data, random in SHAPES:
             if data + random <= modulus:
@@ -51,7 +51,7 @@ def threshold_counted(left_out: str) -> Iterator[Case]:
 
 
 def threshold_calculated(left_out: str) -> Iterator[Case]:
-    """Yield the same by ranks, at the size that is computed with, for workers beside the blocks or among them."""
+    """Yield the cases of the threshold claim by ranks, at the implemented size."""
     for data, random in sorted(product(range(1, MOST + 1), repeat=2), key=sum):
         blocks, noise = tuple(range(data)), tuple(range(data, data + random))
         first = 0 if left_out == "points-apart" else data
@@ -81,7 +81,7 @@ SQUARES = ((1, 1, 5), (1, 1, 7), (1, 2, 7), (2, 1, 7))
 
 
 def decoding_counted(left_out: str) -> Iterator[Case]:
-    """Yield, for all data and random values, whether squares of shares lead to the squares of the data."""
+    """Yield, for all data and random values, whether decoding the squares of shares gives the squares of the data."""
     for data, random, modulus in sorted(SQUARES, key=lambda each: each[2]):
         blocks, noise = tuple(range(data)), tuple(range(data, data + random))
         workers = range(data, data + _needed(2, data, random) - (left_out == "enough-results"))
@@ -95,7 +95,7 @@ def decoding_counted(left_out: str) -> Iterator[Case]:
 
 
 def decoding_calculated(left_out: str) -> Iterator[Case]:
-    """Yield whether every power up to a polynomial's degree is read back, at the size that is computed with."""
+    """Yield whether every power up to the polynomial's degree is decoded, at the implemented size."""
     for data, random in sorted(product(range(1, MOST + 1), repeat=2), key=sum):
         blocks, noise = tuple(range(data)), tuple(range(data, data + random))
         for degree in range(1, 4):

@@ -1,4 +1,4 @@
-"""The design put together: what is claimed, and of whom."""
+"""The family of CodedPrivateML: its claims and threat models."""
 
 from __future__ import annotations
 

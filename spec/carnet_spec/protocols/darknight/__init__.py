@@ -1,4 +1,4 @@
-"""DarKnight: batches of inputs, added up with noise, on processors of which some may work together.
+"""DarKnight: batches of inputs, combined linearly with noise, on accelerators of which some may collude.
 
 In reading order: the text (requirements.md), the cases that are counted and calculated (cases), what is claimed
 (claims), and the whole (design).

@@ -1,4 +1,4 @@
-"""The cases of each lemma claim: by what its words mean, and by ranks; smallest first."""
+"""The finite cases of DarKnight's lemma claims, decided by definition and by ranks, smallest first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PROCESSORS = 6
 
 
 def criterion_counted(left_out: str) -> Iterator[Case]:
-    """Yield, for shares, whether they tell nothing exactly if no combination of them has data and no noise."""
+    """Yield whether shares reveal nothing exactly if no combination of them has data without noise."""
     for modulus in SMALL:
         for shares in _coalitions(modulus):
             for name, draws in _draws(modulus, left_out):
@@ -43,7 +43,7 @@ def criterion_counted(left_out: str) -> Iterator[Case]:
 
 
 def criterion_calculated(left_out: str) -> Iterator[Case]:
-    """Yield the same, where ranks say who learns nothing."""
+    """Yield the cases of the same criterion, with ranks deciding whether shares reveal nothing."""
     del left_out
     for modulus in SMALL:
         for shares in _coalitions(modulus):
@@ -76,7 +76,7 @@ def _draws(modulus: int, left_out: str) -> Iterator[tuple[str, Draws]]:
 
 
 def threshold_counted(left_out: str) -> Iterator[Case]:
-    """Yield, for processors at points of small fields, whether what those together see is as likely for any inputs."""
+    """Yield, for processors at points of small fields, whether their joint shares are equally likely for any inputs."""
     for modulus in SMALL:
         for inputs, noise in SHAPES:
             for points in _together(range(modulus), noise, left_out):
@@ -87,7 +87,7 @@ def threshold_counted(left_out: str) -> Iterator[Case]:
 
 
 def threshold_calculated(left_out: str) -> Iterator[Case]:
-    """Yield the same by ranks, at the size that is computed with."""
+    """Yield the cases of the threshold claim by ranks, at the implemented size."""
     for noise in range(1, PROCESSORS):
         for inputs in range(1, PROCESSORS):
             for points in _together(range(1, PROCESSORS + 1), noise, left_out):
@@ -106,7 +106,7 @@ def _together(points: Iterable[int], noise: int, left_out: str) -> Iterator[Row]
 
 
 def decoding_counted(left_out: str) -> Iterator[Case]:
-    """Yield whether results of a layer that multiplies leave room for one set of inputs alone, by going through all."""
+    """Yield whether the results of a multiplying layer determine the inputs, by enumerating all inputs."""
     for modulus in SMALL:
         for inputs, noise in SHAPES:
             if (number := inputs + noise) <= modulus:
@@ -128,7 +128,7 @@ def _decodes(rows: Sequence[Row], modulus: int, inputs: int) -> bool:
 
 
 def decoding_calculated(left_out: str) -> Iterator[Case]:
-    """Yield whether the rows of the results have full rank, at the size that is computed with."""
+    """Yield whether the rows of the results have full rank, at the implemented size."""
     for number in range(2, PROCESSORS + 1):
         for inputs in range(1, number):
             for points, given in _point_choices(range(1, PROCESSORS + 1), number, left_out):

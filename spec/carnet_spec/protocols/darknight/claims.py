@@ -1,4 +1,4 @@
-"""What is claimed of DarKnight: what is first-order of it, for any field, and the lemma claims."""
+"""The claims of DarKnight: first-order claims for any field, and lemma claims."""
 
 from __future__ import annotations
 

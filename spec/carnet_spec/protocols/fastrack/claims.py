@@ -1,4 +1,4 @@
-"""Claims, goals and lemmas: what holds for any number of users, GPUs, keys, transfers, places and chunks."""
+"""The claims, goals and lemmas of Fastrack, for any number of users, GPUs, keys, transfers, places and chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The design put together: axioms, threat models, instances and findings of Fastrack."""
+"""The family of Fastrack: axioms, threat models, instances and findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps: key exchange and code, sealing chunks, verifying and releasing them, and what the adversary does."""
+"""The steps of Fastrack: key exchange, sealing, verification and release of chunks, and the adversary's moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of Fastrack: sorts, parties, every symbol a state is made of, and the designs.
+"""The vocabulary of Fastrack: sorts, parties, symbols of the state, and designs.
 
 A *key* stands for a key exchange, too: a user opens it, and whoever answers it first is its other end. A *place* is
 where a chunk belongs in a transfer; the places stand in line. What arrives and is decrypted is *staged*; what a kernel

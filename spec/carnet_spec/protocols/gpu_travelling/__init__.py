@@ -1,4 +1,4 @@
-"""GPU Travelling: the GPU moves to the data, holding the model, and sharing the link key is sharing the GPU.
+"""GPU Travelling: one GPU goes to the data of several holders, with the model; who has the link key has the GPU.
 
 In reading order: the text (requirements.md), the words (vocabulary), what the honest do (setup, rotation, handover;
 schedules and engines say where keys come from), what the adversary reaches, does and deduces (adversary, deductions),

@@ -1,4 +1,4 @@
-"""The adversary's moves: what a corrupt platform, corrupt holders and outsiders may do.
+"""The adversary's moves: what a corrupt platform, corrupt holders and outsiders can do.
 
 Recording, delaying, dropping, replaying and reordering need no action: messages are facts that stay, and no delivery
 is ever forced. What is listed here is active: each move counts against a budget. The adversary's own sessions, keys
@@ -22,7 +22,7 @@ located = relation("located", Agent, Session, kind=Kind.KNOWLEDGE, says="knows w
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What lies beneath a variant.
+    """What the hardware of a variant permits.
 
     Attributes:
         confined: the hardware limits a link key to the dataset buffer (the deck's outlook).
@@ -37,23 +37,23 @@ class Hardware:
     leads_to: Callable[[Agent], Formula] = lambda x: mux == x
 
     def routes(self, x: Agent) -> Formula:
-        """Whether what ``x`` puts on the bus gets to the GPU."""
+        """Whether data that ``x`` puts on the bus reaches the GPU."""
         return true if self.switched else corrupt(platform) | self.leads_to(x)
 
     def locates(self, x: Agent, key: Key) -> Formula:
-        """Whether ``x`` knows where the model lies in the key's session; today every holder does."""
+        """Whether ``x`` knows the model's address in the key's session; today every holder does."""
         return located(x, key_session(key)) if self.hidden else true
 
     def taps(self) -> Formula:
-        """Whether the adversary reads and writes what the bus, or a GPU out of confidential mode, lays open."""
+        """Whether the adversary can read and write data on the bus, and in a GPU outside confidential mode."""
         return true if self.switched else corrupt(platform)
 
     def holds(self, gpu: Gpu) -> Formula:
-        """Whether the adversary may reset the GPU, boot it otherwise and talk to it."""
+        """Whether the adversary can reset the GPU, boot it in another mode and talk to it."""
         return interferes if self.switched else interferes & (corrupt(platform) | elsewhere(gpu))
 
     def reaches(self, x: Agent, gpu: Gpu, key: Key) -> Formula:
-        """Whether corrupt ``x`` reaches memory: it makes messages under the live key, and the bus leads there.
+        """Whether corrupt ``x`` can access memory: it can send under the live key, and the bus leads to the GPU.
 
         What outsiders do to a GPU of their own, on another machine, is left out: nobody else ever uses it.
         """
@@ -70,7 +70,7 @@ PLAIN = Hardware()
 
 
 def specify_impersonation(draft: Draft) -> None:
-    """Add what is offered at the end of a channel that a holder attested."""
+    """Add the adversary's moves at the end of a channel that a holder attested."""
     by_adversary = partial(draft.action, ADVERSARY)
 
     @by_adversary("Carnet (impersonated orchestrator, relay and diversion)", cost=1)
@@ -247,7 +247,7 @@ def specify_adversary(draft: Draft, hardware: Hardware = PLAIN) -> None:
 
 
 def wipe(step: Step, gpu: Gpu) -> None:
-    """Lose everything a GPU holds: session, keys, counters and memory."""
+    """Clear everything that a GPU holds: session, keys, counters and memory."""
     step.remove(occupied(gpu), in_session(gpu, step.each(Session)))
     for keys in (live_h2d, live_d2h, stale):
         step.remove(keys(gpu, step.each(Key)))

@@ -1,4 +1,4 @@
-"""Claims: the properties of every reachable state, with the threat models under which each is claimed."""
+"""The claims of GPU Travelling: invariants, with the threat models under which each is claimed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVERYWHERE = (*ALL, "past-keys")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Under which threat models the claims are made, and where they are expected to fall."""
+    """The threat models under which claims are made, and those under which their violation is expected."""
 
     all: tuple[str, ...] = ALL
     everywhere: tuple[str, ...] = EVERYWHERE
@@ -45,7 +45,7 @@ RECORDING = Scope(("recording",), ("recording",), (), (), ("collusion",), (), ("
 
 
 def agreement_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
-    """State that what two parties did agrees."""
+    """State the claims that two parties agree on what they did."""
     claim = Claims(draft, TEXT, made.everywhere)
 
     @claim("data-agreement", "Carnet (dropped tail, replay, injection)")
@@ -97,7 +97,7 @@ def agreement_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
 
 
 def model_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
-    """State what the versions of the model were made of."""
+    """State the claims about the origin of model versions."""
     claim = Claims(draft, TEXT, made.everywhere)
 
     @claim("model-integrity", "deck, System Architecture: verification of the integrity of code and model")
@@ -129,7 +129,7 @@ def model_claims(draft: Draft, schedule: Schedule, made: Scope) -> None:
 
 
 def authenticity_claims(draft: Draft, made: Scope) -> None:
-    """State who the orchestrator is, and whose word it takes."""
+    """State the claims about the identity of the orchestrator, and about the messages that it accepts."""
     claim = Claims(draft, TEXT, made.everywhere)
 
     @claim("orchestrator-genuine", "deck, Threat Model: a holder trusts the orchestrator")
@@ -357,7 +357,7 @@ def leaving(schedule: Schedule, gpu: Gpu) -> Formula:
 
 
 def state_goals(draft: Draft) -> None:
-    """Add what must be reachable to ``draft``."""
+    """Add the goals, which must be reachable, to ``draft``."""
 
     @draft.goal(sentence="An honest holder's data is resident.")
     def data_resident(g: Gpu, m: Data) -> Formula:
@@ -443,7 +443,7 @@ _NAMED = {
 
 
 def state_progress(draft: Draft, *, answers: bool) -> None:
-    """Add what happens eventually to ``draft``; ``answers`` too, where the lemmas are that they rest on."""
+    """Add the liveness properties to ``draft``; with ``answers`` also those that need lemmas about answers."""
     draft.eventually(
         "grant-ends",
         phase == Phase.AWAY,

@@ -1,4 +1,4 @@
-"""The adversary's deductions: what follows, at no cost, from what it knows and has seen.
+"""The adversary's deductions: rules for what follows, at no cost, from its knowledge.
 
 Corrupt agents pool what they know, whoever knows a key forges under it, and every ciphertext that crossed unprotected
 memory is on record until its key is known.
@@ -17,7 +17,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
 
 def specify_messages_on_the_link(draft: Draft) -> None:
-    """Add what reports and orders on the link allow: each exists only where the defence that moves it is missing."""
+    """Add the deductions from reports and orders on the link, for designs without the defence against them."""
     rule = partial(draft.rule, ADVERSARY)
 
     @rule("AEAD: whoever knows the key makes valid messages", shortcut_of="session-acknowledgements")
@@ -204,12 +204,12 @@ def specify_deductions(draft: Draft, hardware: Hardware = PLAIN, *, inner_key: b
 
 
 def responder_is(s: Session, gpu: Gpu) -> Formula:
-    """Whether ``gpu`` really is at the far end of a session that was opened."""
+    """Whether ``gpu`` is the actual far end of a session that was opened."""
     return answered(s) & (ends_at(s) == gpu)
 
 
 def key_of(s: Session, key: Key) -> Formula:
-    """Whether the key belongs to the session of the orchestrator's."""
+    """Whether the key belongs to the orchestrator's session ``s``."""
     return key_exchange(s, key) | (issued(key) & (key_session(key) == s))
 
 
@@ -327,7 +327,7 @@ def _there(gpu: Gpu, data: Data) -> Formula:
 
 
 def specify_hiding(draft: Draft, hardware: Hardware) -> None:
-    """Add how the address is found out, and what needs none."""
+    """Add the deductions about the hidden model address, and those that do not need it."""
     rule = partial(draft.rule, ADVERSARY)
     by_adversary = partial(draft.action, ADVERSARY)
 
@@ -369,7 +369,7 @@ GIVEN_UP = ("trains-verified", "model-integrity", "provenance")
 
 
 def give_up_the_model(draft: Draft) -> None:
-    """Say which claims fall to a corrupt holder, who overwrites what it cannot find, and with them what led to them."""
+    """Withdraw the claims and lemmas that a corrupt holder violates, since it overwrites what it cannot find."""
     for name in GIVEN_UP:
         draft.expect(name, under=(), fails_under=("holder", "collusion", "past-keys"))
     draft.expect("participation", under=(), fails_under=("holder", "collusion"))

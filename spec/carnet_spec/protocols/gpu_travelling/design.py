@@ -1,4 +1,4 @@
-"""The design put together: axioms, threat models, assumptions, defences and variants of GPU Travelling."""
+"""The designs of GPU Travelling: axioms, threat models, assumptions, defences and variants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Engines: each holder has a copy engine with a key of its own, and epochs are channels on it."""
+"""Copy engines: each holder has an engine with its own key, and an epoch is a channel on that engine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ session_carried = _history("session_carried", Session, Data, says="the data, or 
 
 
 class EnginePerHolder(Schedule):
-    """Each holder has a copy engine whose key is a branch of the master of its own; a new epoch is a new channel on it.
+    """The schedule with a copy engine per holder, whose key is a branch of the master; an epoch is a channel on it.
 
     The key bytes of an engine never change, so whoever knows one epoch of it knows them all. An engine that was given
     back must be retired, acknowledged in the session, until it is granted to the same holder again.
@@ -38,7 +38,7 @@ class EnginePerHolder(Schedule):
     retirement = "engine-retirement"
 
     def rules(self, draft: Draft) -> None:
-        """Add the deduction that epochs of one engine share their key bytes."""
+        """Add the deduction that the epochs of one engine share their key bytes."""
         draft.initially(channel_of, lambda k: first)
 
         @draft.rule(
@@ -85,7 +85,7 @@ class EnginePerHolder(Schedule):
         )(same_engine)
 
     def open_channel(self, step: Step, home: Session, whose: Agent, key: Key, number: Slot) -> None:
-        """Give the epoch a channel of its own on its engine: the channel counter is what keeps epochs apart."""
+        """Give the epoch a new channel counter on its engine, which separates it from other epochs."""
         free = next_free(lambda u: channels(home, whose, u), number)
         step.require("next channel", free, defence="channel-counter")
         step.insert(channels(home, whose, number))
@@ -152,7 +152,7 @@ class EnginePerHolder(Schedule):
             step.insert(received(g, k, v), buffer(g, m), placed(g, v, m), stray(j))
 
     def reveal(self, draft: Draft) -> None:
-        """An engine key is past only when its session is, and then all are: until then the GPU would take it again."""
+        """Add the leak of engine keys after their session; before that the GPU would accept them again."""
 
         @draft.action(ADVERSARY, "Carnet: threat model past-keys")
         def reveal_session(step: Step, s: Session) -> None:
@@ -173,7 +173,7 @@ class EnginePerHolder(Schedule):
             step.insert(knows_h2d(x, k), knows_d2h(x, k))
 
     def lemmas(self, draft: Draft) -> None:
-        """Add what a revealed session means."""
+        """Add the lemmas about revealed sessions."""
         self._channel_lemmas(draft)
 
         @draft.lemma
@@ -212,11 +212,11 @@ class EnginePerHolder(Schedule):
             return implies(first_or_issued & self._one_engine(j, k) & (channel_of(j) == channel_of(k)), j == k)
 
     def protects(self, key: Key, number: Slot, *, home: bool) -> Formula:
-        """Say that the engine's key bytes protected a message of that number, in one direction, in whatever epoch."""
+        """Return the fact that the engine's key bytes protected message ``number`` in one direction, in any epoch."""
         return (engine_home if home else engine_out)(key_session(key), owner(key), number)
 
     def protects_as(self, key: Key, value: Slot, number: Slot, *, home: bool) -> Formula:
-        """Say that the message of that epoch and counter value was the number-th under the engine's key bytes."""
+        """Return the fact that the epoch's message at counter ``value`` was message ``number`` of the engine."""
         return (engine_use_home if home else engine_use_out)(key_session(key), owner(key), key, value, number)
 
     def within(self, limit: Slot, *, home: bool) -> Formula:
@@ -292,18 +292,18 @@ class EnginePerHolder(Schedule):
 
 
 class RetireThenOpen(EnginePerHolder):
-    """An engine per holder, retired by an order of its own before the next is opened."""
+    """A schedule with an engine per holder, which a separate order retires before the next one opens."""
 
     name = "retire-then-open"
     splits = True
 
     def gpu_rotates(self, step: Step, gpu: Gpu, key: Key) -> None:
-        """Open an engine only when the one before it is retired."""
+        """Require that the previous engine is retired before the GPU opens an engine."""
         idle = forall(lambda j: ~live_h2d(gpu, j) & ~live_d2h(gpu, j), Key)
         step.require("engine retired", idle, defence="retire-before-open")
 
     def rules(self, draft: Draft) -> None:
-        """Add the order to retire, which the host may drop."""
+        """Add the order to retire an engine, which the host may drop."""
         super().rules(draft)
 
         @draft.action(
@@ -325,16 +325,16 @@ class RetireThenOpen(EnginePerHolder):
 
 
 class RetiredEngineLeaks(EnginePerHolder):
-    """An engine per holder, whose key leaks already while its engine is retired: the GPU will take it again."""
+    """A schedule with an engine per holder, whose key leaks while its engine is retired."""
 
     name = "retired-engine-leaks"
 
     def reveal(self, draft: Draft) -> None:
-        """Each epoch's key leaks once the GPU no longer accepts it, as if every epoch had a key of its own."""
+        """Add the leak of each epoch's key as soon as the GPU no longer accepts it."""
         Schedule.reveal(self, draft)
 
     def lemmas(self, draft: Draft) -> None:
-        """Add what keeps epochs apart; what the same bytes open later cannot be kept."""
+        """Add the lemmas that separate epochs."""
         self._channel_lemmas(draft)
 
     def leaked(self, key: Key) -> Formula:

@@ -1,4 +1,4 @@
-"""Hand-over: the link is granted to one holder, takes in its data, and is given back or taken away.
+"""Hand-over steps: the link is granted to one holder, receives its data, and is returned or taken away.
 
 A grant goes to the one holder whose key it is; a return comes from that holder and states how many counter values it
 used, so that neither side uses one twice.

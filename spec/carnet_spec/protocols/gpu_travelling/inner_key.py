@@ -1,4 +1,4 @@
-"""An inner key: holder and verified code agree on a key of one epoch, over whatever link schedule lies beneath.
+"""The inner key: holder and verified code agree on a key for one epoch, on top of any link key schedule.
 
 Code on the GPU draws a share of a key exchange and sends the public half home. The orchestrator, which has verified
 the code and fenced everything else, takes it for the code's, and names it beside the next holder's grant, over the
@@ -41,7 +41,7 @@ _EXCHANGE = "Carnet (an inner key): authenticated key exchange of holder and ver
 
 
 def specify_inner_key(draft: Draft, hardware: Hardware) -> None:
-    """Add the exchange, what opens it, and what honest parties do with it on top of their steps."""
+    """Add the key exchange, the deductions about it, and its use by honest parties."""
     by_adversary = partial(draft.action, ADVERSARY)
     rule = partial(draft.rule, ADVERSARY)
 
@@ -153,7 +153,7 @@ def specify_inner_key(draft: Draft, hardware: Hardware) -> None:
 
 
 def state_inner_key(draft: Draft) -> None:
-    """Say what falls to somebody who interferes, and add who can have a private half."""
+    """Withdraw the claims that an active adversary violates, and add lemmas about private halves."""
     draft.expect("single-custody", under=("recording",), fails_under=("collusion",))
 
     @draft.lemma

@@ -1,4 +1,4 @@
-"""Finite instances of GPU Travelling: who takes part, how often, and in which order a search widens."""
+"""The finite instances of GPU Travelling: parties, sizes, and the order in which attack searches enlarge them."""
 
 from __future__ import annotations
 

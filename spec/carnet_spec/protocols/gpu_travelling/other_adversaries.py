@@ -1,4 +1,4 @@
-"""The designs in which the adversary has more than in the main ones: what each excludes, another lets happen."""
+"""Designs with a stronger adversary than the main ones: corruption over time, leaks, and resets."""
 
 from __future__ import annotations
 
@@ -38,33 +38,33 @@ LATE = Scope(all=UNDER_LATE, everywhere=UNDER_LATE, past=(), keys=UNDER_LATE, mo
 
 
 class Turning(Schedule):
-    """A schedule whose holders may be compromised late: what that changes, whatever the keys are made of."""
+    """A schedule whose holders may be compromised after their epoch ("turn")."""
 
     asked_at_return = ("REQ-LATE-01",)
 
     def faithful(self, agent: Agent) -> Formula:
-        """Whether the agent is honest, and has been ever since."""
+        """Whether the agent is honest and has not turned."""
         return ~corrupt(agent) & ~turned(agent)
 
     def routed(self, to: Agent) -> Formula:
-        """A turned holder's VM is the adversary's."""
+        """Whether the bus leads to a VM of ``to``, or of the adversary, if ``to`` is a turned holder's."""
         return super().routed(to) | turned(mux)
 
     def holders_turn(self) -> Formula:
-        """Whether some holder turned."""
+        """Whether some holder has turned."""
         return exists(turned, Agent)
 
     def provisions(self, step: Step, sender: Agent, key: Key, at: Slot, data: Data) -> None:
-        """What was erased cannot be sent."""
+        """Require that a chunk was not erased before it is sent."""
         step.require("still there", ~wiped(sender, data))
 
     def gives_back(self, step: Step, sender: Agent, key: Key) -> None:
-        """Erase the link key, and what opens the grant that it came in."""
+        """Erase the link key, and the key that opens its grant."""
         step.given("still honest", ~turned(sender))
         step.insert(erased(sender, key), defence="erase-after-return")
 
     def rules(self, draft: Draft) -> None:
-        """Add how a holder erases its chunks, how it turns, and what the adversary has of it then."""
+        """Add how a holder erases its chunks, how it turns, and what the adversary then gets."""
         super().rules(draft)
         _erase(draft)
         _turn(draft)
@@ -72,7 +72,7 @@ class Turning(Schedule):
         _act_for_turned(draft)
 
     def hand_over(self, draft: Draft) -> None:
-        """Hand the link keys that a turned holder keeps, or is lent from then on, to the adversary."""
+        """Give the adversary the link keys that a turned holder has, or is lent later."""
 
         @draft.rule(ADVERSARY, "Carnet (late corruption): what a holder keeps is found when it is compromised")
         def find_link_key(step: Step, x: Agent, a: Agent, k: Key, v: Slot) -> None:
@@ -84,20 +84,20 @@ class Turning(Schedule):
             self.record(step, a, k)
 
     def record(self, step: Step, holder: Agent, key: Key) -> None:
-        """Record what else the key opens."""
+        """Record further data that the key opens."""
 
     def sound(self, key: Key) -> Formula:
-        """Whether the adversary never had the key from its owner."""
+        """Whether the adversary never got the key from its owner."""
         return ~corrupt(owner(key)) & ~(turned(owner(key)) & ~erased(owner(key), key))
 
     def given_up(self, data: Data) -> Formula:
-        """Whether the adversary may have the data from its owner: the chunk itself, or a key that it was sent under."""
+        """Whether the adversary may have got the data from its owner: the chunk, or a key that it was sent under."""
         whose = data_owner(data)
         key_kept = exists(lambda k: supplied(whose, k, data) & ~erased(whose, k), Key)
         return turned(whose) & (~wiped(whose, data) | key_kept)
 
     def lemmas(self, draft: Draft) -> None:
-        """Add what turned holders are."""
+        """Add the lemmas about turned holders."""
         super().lemmas(draft)
 
         @draft.lemma
@@ -175,26 +175,26 @@ def _act_for_turned(draft: Draft) -> None:
 
 
 class LateCorruption(Turning):
-    """A fresh key for every epoch: a holder that turns has no key of earlier epochs left."""
+    """A schedule with a fresh key for every epoch: a turned holder has no key of earlier epochs."""
 
     name = "late-corruption"
 
 
 class LateCorruptionOnEngine(Turning, EnginePerHolder):
-    """An engine per holder: if a turned holder is lent its engine again, that opens what it sent in earlier epochs."""
+    """A schedule with an engine per holder: a turned holder that is lent its engine again can open earlier epochs."""
 
     name = "late-corruption-engine"
 
     def record(self, step: Step, holder: Agent, key: Key) -> None:
-        """The key bytes are those of every epoch of the engine."""
+        """Record that the key opens the data of every epoch on its engine."""
         step.insert(engine_lost(key_session(key), holder))
 
     def grants(self, step: Step, holder: Agent) -> None:
-        """What is lent to a turned holder is the adversary's, with all that the engine's key opens."""
+        """Give the adversary the key that a turned holder is lent, and all data that the engine's key opens."""
         step.insert(engine_lost(session, holder), when=turned(holder))
 
     def sound(self, key: Key) -> Formula:
-        """Whether the adversary never had the bytes of the engine's key from its owner, in any epoch."""
+        """Whether the adversary never got the engine's key bytes from their owner, in any epoch."""
         return ~corrupt(owner(key)) & ~engine_lost(key_session(key), owner(key))
 
     def given_up(self, data: Data) -> Formula:
@@ -203,7 +203,7 @@ class LateCorruptionOnEngine(Turning, EnginePerHolder):
         return turned(whose) & (~wiped(whose, data) | ~_nothing_kept(whose))
 
     def lemmas(self, draft: Draft) -> None:
-        """Add what it takes to lose an engine's key."""
+        """Add the lemmas about how an engine's key is lost."""
         super().lemmas(draft)
 
         @draft.lemma
@@ -230,7 +230,7 @@ def _nothing_kept(holder: Agent) -> Formula:
 
 
 def state_late_claims(draft: Draft, schedule: Schedule) -> None:
-    """Add what stays secret of a holder that is compromised late."""
+    """Add the claims about the secrets of a holder that turns later."""
     claim = Claims(draft, TEXT, UNDER_LATE)
     apart = not isinstance(schedule, EnginePerHolder)
 
@@ -307,20 +307,20 @@ ROLLBACK_HUNTS = (
 
 
 class RolledBack(Schedule):
-    """A fresh key for every epoch; but holders can be rolled back."""
+    """A schedule with a fresh key for every epoch, whose holders can be rolled back."""
 
     name = "rolled-back-holder"
 
     def holders_remember(self) -> Formula:
-        """Whether honest holders know what they did."""
+        """Whether honest holders remember what they did: not if they are rolled back."""
         return false
 
     def in_order(self, sender: Agent, key: Key, earlier: Data) -> Formula:
-        """Whether a chunk that comes before another is out of the way: it was sent, or is there no more."""
+        """Whether a chunk before another one was sent, or no longer exists."""
         return supplied(sender, key, earlier) | withdrawn(sender, earlier)
 
     def provisions(self, step: Step, sender: Agent, key: Key, at: Slot, data: Data) -> None:
-        """Encrypt only what the orchestrator confirmed for that counter value."""
+        """Require that the orchestrator confirmed the chunk for its counter value."""
         step.require("still in the dataset", ~withdrawn(sender, data))
         step.require("confirmed", confirmed(key, at, data), defence="chunks-pinned")
 
@@ -332,7 +332,7 @@ class RolledBack(Schedule):
         _pin(draft)
 
     def lemmas(self, draft: Draft) -> None:
-        """Add what was confirmed."""
+        """Add the lemmas about confirmed chunks."""
         super().lemmas(draft)
 
         @draft.lemma
@@ -352,7 +352,7 @@ class RolledBack(Schedule):
 
 
 def state_rolled_back(draft: Draft) -> None:
-    """Say which claims fall."""
+    """Declare the expected violations."""
     for name in FALL_ON_ROLLBACK:
         draft.expect(name, under=(), fails_under=UNDER_ROLLBACK)
 
@@ -416,16 +416,16 @@ _SOURCE = "Carnet (a leaked device key)"
 
 
 class LeakedDevice(Schedule):
-    """A fresh key for every epoch; but what a session's report proves, it proves only if no device key leaked."""
+    """A schedule with a fresh key for every epoch, where device keys may leak, so that reports prove less."""
 
     name = "leaked-device"
 
     def vouched(self, of: Session) -> Formula:
-        """What the orchestrator knows of the far end of a session that it attested: nothing."""
+        """Return what the orchestrator knows about the far end of an attested session: nothing."""
         return true
 
     def told_truth(self) -> Formula:
-        """Whether all that was ever reported inside attested sessions is true: a fake reports what it likes."""
+        """Whether all reports inside attested sessions are true: a fake reports anything."""
         return false
 
     def calm(self, of: Session) -> Formula:
@@ -433,20 +433,20 @@ class LeakedDevice(Schedule):
         return protected(of)
 
     def sound(self, key: Key) -> Formula:
-        """Whether the adversary never had the key, from its owner or from the GPU."""
+        """Whether the adversary never got the key, from its owner or from the GPU."""
         return super().sound(key) & protected(key_session(key))
 
     def given_up(self, data: Data) -> Formula:
-        """Whether the data was sent in a session that is betrayed."""
+        """Whether the data was sent in a betrayed session."""
         return exists(lambda k: supplied(data_owner(data), k, data) & ~protected(key_session(k)), Key)
 
     def lemmas(self, draft: Draft) -> None:
-        """Add that whatever was sent, was sent in a session that was attested."""
+        """Add the lemma that all data was sent in attested sessions."""
         super().lemmas(draft)
         kept_back_lemmas(draft, self)
 
     def rules(self, draft: Draft) -> None:
-        """Add what a fake gives to whoever made it, whether or not the platform is corrupt."""
+        """Add what a fake gives to its maker, whether or not the platform is corrupt."""
         super().rules(draft)
         _fakes_tell(draft)
 
@@ -483,7 +483,7 @@ FALL_WITH_A_LEAK = (
 
 
 def state_survivors(draft: Draft, schedule: Schedule) -> None:
-    """Say which claims fall, and add what holds in every session that is not betrayed."""
+    """Declare the expected violations, and add the claims about sessions that are not betrayed."""
     for name in FALL_WITH_A_LEAK:
         draft.expect(name, under=(), fails_under=UNDER)
 
@@ -624,7 +624,7 @@ DONE_WITHOUT = {"late-corruption": "A2", "late-corruption-engine": "A2", "rolled
 
 
 def state_more(draft: Draft, schedule: Schedule) -> None:
-    """Add the claims that only such a design makes, and say which of the usual ones fall there."""
+    """Add the claims of these designs alone, and declare the expected violations of the others."""
     if isinstance(schedule, Turning):
         state_late_claims(draft, schedule)
     if isinstance(schedule, LeakedDevice):

@@ -1,4 +1,4 @@
-"""Rotation of the link key before and after travelling, and the checks on the GPU that follow the one at return.
+"""Rotation steps: the link key is replaced before and after a visit, followed by the checks on the GPU.
 
 Once the link is the orchestrator's again, what still runs is fenced, code is uploaded again, the firmware reports
 digests of code and model, and the GPU's receive counter is compared with the count that the holder returned. The same

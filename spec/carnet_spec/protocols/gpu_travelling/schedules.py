@@ -1,4 +1,4 @@
-"""Key schedules: where the next link key comes from, and what follows from it for whoever held the last one.
+"""Key schedules: the origin of the next link key, and what the last holder can deduce about it.
 
 Each schedule says three things: what an order to rotate gives away (deduction rules), what the GPU must do about the
 key it leaves, and when a key counts as one the GPU no longer accepts.
@@ -21,7 +21,7 @@ use_home = relation("use_home", Key, Slot, Slot, kind=Kind.GHOST, says="so for m
 
 
 class Schedule:
-    """A fresh key for every epoch, sent under the session master that only orchestrator and GPU hold."""
+    """The schedule with fresh keys, sent under the session master, which only orchestrator and GPU have."""
 
     name = "sealed-under-master"
     retirement: str | None = None
@@ -36,21 +36,21 @@ class Schedule:
     """Whether a session is lent to one holder only."""
 
     def issue(self, step: Step, key: Key) -> None:
-        """Record what ordering a rotation to ``key`` puts on the wire."""
+        """Add the effects of an order to rotate to ``key`` on what is on the wire."""
 
     def open_channel(self, step: Step, home: Session, whose: Agent, key: Key, number: Slot) -> None:
-        """Give the epoch the channel counter ``number``: under a key of its own, the first."""
+        """Give the epoch its channel counter: the first, since its key is new."""
         step.require("first channel", number == first)
 
     def gpu_rotates(self, step: Step, gpu: Gpu, key: Key) -> None:
-        """Add what the GPU needs before it can take ``key``."""
+        """Add the GPU's requirements for using ``key``."""
 
     def rules(self, draft: Draft) -> None:
-        """Add the deductions that the schedule allows, and how past keys leak."""
+        """Add the deductions that the schedule permits, and the leak of past keys."""
         self.reveal(draft)
 
     def reveal(self, draft: Draft) -> None:
-        """Hand the adversary each link key that the GPU no longer accepts, in the threat model that says so."""
+        """Add the leak of each link key that the GPU no longer accepts, in the threat model with such leaks."""
 
         @draft.action(ADVERSARY, "Carnet: threat model past-keys")
         def reveal_past_key(step: Step, x: Agent, g: Gpu, k: Key) -> None:
@@ -80,23 +80,23 @@ class Schedule:
             return implies(carried(k, m) & self.kept_back(m) & self.holders_remember(), sent)
 
     def leaked(self, key: Key) -> Formula:
-        """Whether the key was given to the adversary after its epoch."""
+        """Whether the key leaked to the adversary after its epoch."""
         return revealed(key)
 
     def secret(self, key: Key) -> Formula:
-        """Whether nobody who is corrupt ever had a right to the key, nor was given it."""
+        """Whether no corrupt agent was ever entitled to the key, or was given it."""
         return self.sound(key) & ~self.leaked(key)
 
     def calm(self, of: Session) -> Formula:
-        """Whether nobody who is corrupt can follow the keys of the session; where keys are independent, always."""
+        """Whether no corrupt agent can derive the session's keys; always true for independent keys."""
         return true
 
     def vouched(self, of: Session) -> Formula:
-        """What the orchestrator knows of the far end of a session that it attested."""
+        """Return what the orchestrator knows about the far end of an attested session."""
         return protected(of)
 
     def told_truth(self) -> Formula:
-        """Whether all that was ever reported inside attested sessions is true."""
+        """Whether all reports inside attested sessions are true."""
         return true
 
     def agreed_on(self, instance: Agent) -> Formula:
@@ -104,27 +104,27 @@ class Schedule:
         return agreed(instance)
 
     def holders_remember(self) -> Formula:
-        """Whether honest holders know what they did."""
+        """Whether honest holders remember what they did, which fails if they are rolled back."""
         return true
 
     def faithful(self, agent: Agent) -> Formula:
-        """Whether the agent is honest, and has been ever since."""
+        """Whether the agent is honest and was never compromised."""
         return ~corrupt(agent)
 
     def sound(self, key: Key) -> Formula:
-        """Whether the adversary never had the key from its owner."""
+        """Whether the adversary never got the key from its owner."""
         return self.faithful(owner(key))
 
     def given_up(self, data: Data) -> Formula:
-        """Whether the adversary may have an honest holder's data for another reason than a past key."""
+        """Whether the adversary may have an honest holder's data other than by a past key."""
         return false
 
     def holders_turn(self) -> Formula:
-        """Whether some holder that was honest is so no more."""
+        """Whether some formerly honest holder is compromised."""
         return false
 
     def kept_back(self, data: Data) -> Formula:
-        """Whether it is an honest holder's data, and the adversary has no such reason, nor a past key that opens it."""
+        """Whether the data is an honest holder's and the adversary can have it in no way, past keys included."""
         return honest_data(data) & ~self.given_up(data) & ~exposed(data)
 
     def routed(self, to: Agent) -> Formula:
@@ -132,28 +132,28 @@ class Schedule:
         return mux == to
 
     def in_order(self, sender: Agent, key: Key, earlier: Data) -> Formula:
-        """Whether a chunk that comes before another is out of the way: it was sent."""
+        """Whether ``earlier``, a chunk before the next one, has been sent."""
         return supplied(sender, key, earlier)
 
     def grants(self, step: Step, holder: Agent) -> None:
-        """Add what follows from lending the link to a holder."""
+        """Add the effects of lending the link to a holder."""
 
     def provisions(self, step: Step, sender: Agent, key: Key, at: Slot, data: Data) -> None:
-        """Add what a holder looks at before it encrypts a chunk."""
+        """Add a holder's requirements before it encrypts a chunk."""
 
     def gives_back(self, step: Step, sender: Agent, key: Key) -> None:
-        """Add what a holder does with the key when it gives the GPU back."""
+        """Add what a holder does with the key when it returns the GPU."""
 
     def protects(self, key: Key, number: Slot, *, home: bool) -> Formula:
-        """Say that the key's bytes protected a message of that number, in one direction: each epoch has its own."""
+        """Return the fact that the key's bytes protected message ``number``, in one direction."""
         return (protected_home if home else protected_out)(key, number)
 
     def protects_as(self, key: Key, value: Slot, number: Slot, *, home: bool) -> Formula:
-        """Say that the message with that counter value was the number-th under the key's bytes."""
+        """Return the fact that the message at counter ``value`` was message ``number`` under the key's bytes."""
         return (use_home if home else use_out)(key, value, number)
 
     def within(self, limit: Slot, *, home: bool) -> Formula:
-        """Whether all messages under the same key bytes have numbers of their own below the limit."""
+        """Whether all messages under the same key bytes have different numbers below the limit."""
         use = use_home if home else use_out
         return forall(
             lambda k, v, w, u: implies(use(k, v, u), before(u, limit)) & implies(use(k, v, u) & use(k, w, u), v == w),
@@ -173,11 +173,11 @@ class Schedule:
         return numbered & of_messages
 
     def same_ivs(self, left: Key, right: Key) -> Formula:
-        """Whether messages of both epochs with the same counter value share AES key and IV: each epoch has a key."""
+        """Whether messages of both epochs with equal counter values share AES key and IV: keys are unique here."""
         return left == right
 
     def carried(self, key: Key, data: Data) -> Formula:
-        """Whether the data was sent under the key, or went home in what training sent."""
+        """Whether the data was sent under the key, or is part of what training sent home."""
         return carried(key, data)
 
     def opened(self, data: Data) -> Formula:
@@ -199,17 +199,17 @@ wrapped_under = relation("wrapped_under", Key, Key, kind=Kind.MESSAGE, says="the
 
 
 class Ratchet(Schedule):
-    """The public driver's rotation: the next key is a public function of the last one."""
+    """The public driver's schedule: the next key is a public function of the last one."""
 
     name = "ratchet"
     keys_follow = True
 
     def issue(self, step: Step, key: Key) -> None:
-        """The new key follows from the link key."""
+        """Record that the new key follows from the link key."""
         step.insert(follows(link_h2d, key))
 
     def rules(self, draft: Draft) -> None:
-        """Add the deduction that whoever knows a key computes the next."""
+        """Add the deduction of the next key from a known one."""
 
         @draft.rule(
             ADVERSARY,
@@ -241,7 +241,7 @@ class Ratchet(Schedule):
 
 
 class ResetOut(Ratchet):
-    """A new session and key exchange before every journey; on the way in the stock ratchet."""
+    """A schedule with a new session before every hand-over, and the driver's ratchet at return."""
 
     name = "reset"
     keys_follow = False
@@ -265,15 +265,15 @@ class ResetOut(Ratchet):
             wipe(step, g)
 
     def secret(self, key: Key) -> Formula:
-        """Whether the one holder of the session is honest too, since it can compute what follows its own key."""
+        """Whether the key's owner and the session's only holder, who can derive it, are honest."""
         return super().secret(key) & self.calm(key_session(key))
 
     def calm(self, of: Session) -> Formula:
-        """Whether the session's one holder, if it was lent, is honest."""
+        """Whether the session's only holder, if it was lent, is honest."""
         return implies(tenanted(of), ~corrupt(tenant(of)))
 
     def lemmas(self, draft: Draft) -> None:
-        """Add that a session has one holder, and what follows from what stays in it."""
+        """Add the lemmas about sessions with only one holder."""
         super().lemmas(draft)
 
         @draft.lemma
@@ -311,16 +311,16 @@ class ResetOut(Ratchet):
 
 
 class WrappedUnderOld(Schedule):
-    """A fresh key, sent under the outgoing link key."""
+    """A schedule with fresh keys, each sent under the outgoing link key."""
 
     name = "wrapped-under-old"
 
     def issue(self, step: Step, key: Key) -> None:
-        """The new key travels under the link key."""
+        """Record that the new key is sent under the link key."""
         step.insert(wrapped_under(link_h2d, key))
 
     def rules(self, draft: Draft) -> None:
-        """Add the deduction that whoever knows the old key unwraps the new one."""
+        """Add the deduction of the new key from the old one."""
 
         @draft.rule(ADVERSARY, "Carnet: key transport under the outgoing key")
         def unwrap(step: Step, j: Key, k: Key) -> None:

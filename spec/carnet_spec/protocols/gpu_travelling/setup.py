@@ -1,4 +1,4 @@
-"""Setup: the orchestrator attests the GPU in its session, holders attest the orchestrator and prove who they are.
+"""Setup steps: the orchestrator attests the GPU in a session; holders attest the orchestrator and authenticate.
 
 One-way attestation is what makes GPU Travelling possible (deck, Proposal: "Single-way attestation"): a CVM attests a
 GPU, never the reverse. Nothing here is secret to outsiders; everything is *bound*: the report to the session it
@@ -179,7 +179,7 @@ def ask_for_session(step: Step, s: Session, k: Key, c: Slot, schedule: Schedule)
 
 
 def start_again(step: Step, first_key: Key, version: Expression) -> None:
-    """Go on from that version in a new session; what was returned since it was kept is recorded as lost."""
+    """Continue from ``version`` in a new session; epochs returned since it was saved are recorded as lost."""
     step.remove(mux_request(step.each(Agent)), name="withdraw route")
     step.insert(mux_request(orchestrator), name="ask for route")
     step.set(latest, version)
@@ -260,7 +260,7 @@ endorsed = relation(
 
 
 class Endorsed(Schedule):
-    """A fresh key for every epoch, granted by the instance that every holder endorsed."""
+    """A schedule with a fresh key for every epoch, granted by the instance that every holder endorsed."""
 
     name = "endorsed-instance"
 
@@ -269,12 +269,12 @@ class Endorsed(Schedule):
         return forall(lambda b: implies(enrolled(b), endorsed(b, instance)), Agent)
 
     def rules(self, draft: Draft) -> None:
-        """Add how holders endorse."""
+        """Add the endorsement by holders."""
         super().rules(draft)
         _endorse(draft)
 
     def lemmas(self, draft: Draft) -> None:
-        """Add what an endorsement says."""
+        """Add the lemmas about endorsements."""
         super().lemmas(draft)
 
         @draft.lemma
@@ -289,7 +289,7 @@ class Endorsed(Schedule):
 
 
 def name_the_orchestrator(draft: Draft) -> None:
-    """Say what the orchestrator is: of several instances, the one that all honest holders endorse, if there is one."""
+    """Define the orchestrator: of several instances, the one that all honest holders endorse, if there is one."""
     draft.axiom(
         "a holder endorses one instance",
         forall(lambda a, p, q: implies(_endorses(a, p) & _endorses(a, q), p == q), Agent, Agent, Agent),
@@ -345,7 +345,7 @@ _PATTERN = "deck, Outlook: backup orchestrator; Carnet (pattern only, without re
 
 
 def specify_backup(draft: Draft, schedule: Schedule) -> None:
-    """Add the deposit of the record, and the take-over."""
+    """Add the deposit of the custody record, and the take-over by a backup."""
 
     @draft.rule(ORCHESTRATOR, _PATTERN)
     def deposit(step: Step, n: Version) -> None:

@@ -1,4 +1,4 @@
-"""The timed layer: the orchestrator's clock, leases and the limits of keys, superposed on the steps of the design.
+"""The timed layer: a clock, leases and limits of keys, added to the steps of a design.
 
 Every step of the untimed design keeps all it requires and does; the layer adds guards, and updates of symbols of its
 own. So every run with a clock is a run without one, and what is proved of the untimed design holds here too.

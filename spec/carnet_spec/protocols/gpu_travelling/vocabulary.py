@@ -1,4 +1,4 @@
-"""The words of GPU Travelling: sorts, parties, every symbol a state is made of, and phrases of steps.
+"""The vocabulary of GPU Travelling: sorts, parties, symbols of the state, and phrases for sentences.
 
 A *state symbol* belongs to one party; a *message symbol* holds what was put on a wire or shown as evidence and is
 never taken back, since the network records everything; *truth* is what no honest party can look at; *ghosts* are

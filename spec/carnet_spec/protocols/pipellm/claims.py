@@ -1,4 +1,4 @@
-"""Claims, goals and lemmas: what holds for any number of tenants, channels, pages, copies, messages and guesses."""
+"""The claims, goals and lemmas of PipeLLM, for any number of tenants, channels, pages, copies, messages and guesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The design put together: axioms, threat models, instances and findings of PipeLLM."""
+"""The family of PipeLLM: axioms, threat models, instances and findings."""
 
 from __future__ import annotations
 

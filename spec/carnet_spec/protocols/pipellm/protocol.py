@@ -1,4 +1,4 @@
-"""Steps: what the application asks for, what the runtime encrypts ahead, how the GPU decrypts, and the adversary."""
+"""The steps of PipeLLM: requests, speculative encryption, decryption by the GPU, and the adversary's moves."""
 
 from __future__ import annotations
 

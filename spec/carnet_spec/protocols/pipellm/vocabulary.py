@@ -1,4 +1,4 @@
-"""The words of PipeLLM: sorts, parties, every symbol a state is made of, and the designs.
+"""The vocabulary of PipeLLM: sorts, parties, symbols of the state, and designs.
 
 A *channel* leads from a tenant's confidential VM to a GPU; its key names it. An *IV* is a value of the channel's
 counter, and the messages of the channel are counted by the same values. A *copy* is what the application asks for, by

@@ -1,4 +1,4 @@
-"""Ring all-reduce among GPU TEEs: every hop is encrypted and authenticated, and sums of gradients go round the ring.
+"""Ring all-reduce among GPU TEEs: sums of gradients go round a ring whose hops are encrypted and authenticated.
 
 In reading order: the text (requirements.md), the words and the designs (vocabulary), the steps (protocol), what holds
 (claims), and the whole, with how large it is where states are counted (design).

@@ -1,4 +1,4 @@
-"""Claims, goals and lemmas: what holds for any number of ranks, chunks, iterations, sub-steps and keys."""
+"""The claims, goals and lemmas of ring all-reduce, for any number of ranks, chunks, iterations, sub-steps and keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The design put together: axioms, threat models, instances and findings of ring all-reduce."""
+"""The family of ring all-reduce: axioms, threat models, instances and findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps: keys for the hops, sums that go round the ring, and what the adversary does."""
+"""The steps of ring all-reduce: keys for the hops, partial sums round the ring, and the adversary's moves."""
 
 from __future__ import annotations
 

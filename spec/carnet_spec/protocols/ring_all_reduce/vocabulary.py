@@ -1,4 +1,4 @@
-"""The words of ring all-reduce: sorts, parties, every symbol a state is made of, and the designs.
+"""The vocabulary of ring all-reduce: sorts, parties, symbols of the state, and designs.
 
 A *key* stands for a key exchange, too: a rank opens it for the hop to the next rank, and whoever answers it first is
 its other end. A *vector* is what a chunk of gradients, or a sum of such chunks, is at one moment; ``part`` says whose

@@ -1,4 +1,4 @@
-"""Claims: what the host sees is the same in two runs of one public shape, whatever the data of each."""
+"""The claims of SGX-LKL: the host's view is equal in two runs of one public shape with any data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The design put together: what one run does, and two of it side by side."""
+"""The family of SGX-LKL: one run, and the product of two runs."""
 
 from __future__ import annotations
 

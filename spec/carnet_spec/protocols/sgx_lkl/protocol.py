@@ -1,4 +1,4 @@
-"""Steps: the hand-over, the calls of the application, the end, and what the host does."""
+"""The steps of one run of SGX-LKL: the hand-over, calls of the application, the end, and moves of the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of one run: sorts, parties, every symbol a state is made of, and the designs.
+"""The vocabulary of one run of SGX-LKL: sorts, parties, symbols of the state, and designs.
 
 A *tick* is a quantum that the host gives; the ticks stand in line. In the ticks up to the manifest's bound a hand-over
 sends chunks, and afterwards the enclave sends frames. A *message* is what a frame carries: a call of the application,

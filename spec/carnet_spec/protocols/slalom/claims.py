@@ -1,4 +1,4 @@
-"""What is claimed of Slalom: what is first-order, for any field, and the lemma claims that rest on it."""
+"""The claims of Slalom: first-order claims for any field, and lemma claims."""
 
 from __future__ import annotations
 

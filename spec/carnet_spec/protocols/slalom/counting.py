@@ -1,4 +1,4 @@
-"""The small cases of each lemma claim, decided by what its words mean; smallest first."""
+"""The finite cases of Slalom's lemma claims, decided by definition, smallest first."""
 
 from __future__ import annotations
 

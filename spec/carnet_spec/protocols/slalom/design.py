@@ -1,4 +1,4 @@
-"""The design put together: what is assumed and claimed, and the fields that are gone through."""
+"""The family of Slalom: assumptions, claims, and the fields of its cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims, goals and lemmas: what holds for any number of replicas, chains, quorums, epochs and holders."""
+"""The claims, goals and lemmas of Teechain, for any number of replicas, chains, quorums, epochs and holders."""
 
 from __future__ import annotations
 

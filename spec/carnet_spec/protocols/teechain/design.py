@@ -1,4 +1,4 @@
-"""The design put together: axioms, threat models, instances and findings of Teechain for custody."""
+"""The family of Teechain for custody: axioms, threat models, instances and findings."""
 
 from __future__ import annotations
 

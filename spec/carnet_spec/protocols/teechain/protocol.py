@@ -1,4 +1,4 @@
-"""Steps: chains, epochs, votes and the chain that follows, and what the adversary does."""
+"""The steps of Teechain for custody: chains, epochs, votes, succession of chains, and the adversary's moves."""
 
 from __future__ import annotations
 

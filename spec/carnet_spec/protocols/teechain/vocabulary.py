@@ -1,4 +1,4 @@
-"""The words of Teechain for custody: sorts, parties, every symbol a state is made of, and the designs.
+"""The vocabulary of Teechain for custody: sorts, parties, symbols of the state, and designs.
 
 A *replica* is one launch of an enclave; a launch that has lost its keys is that replica no more. A *chain* is a list of
 replicas in line, drawn up once: its head issues epochs, and each of its members logs them first. A chain *follows* the

@@ -1,4 +1,4 @@
-"""Claims, goals and lemmas: what holds for any number of jobs, sessions, tensors, lines, versions and blocks."""
+"""The claims, goals and lemmas of TensorTEE, for any number of jobs, sessions, tensors, lines, versions and blocks."""
 
 from __future__ import annotations
 

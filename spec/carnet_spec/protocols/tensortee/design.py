@@ -1,4 +1,4 @@
-"""The design put together: axioms, threat models, instances and findings of TensorTEE."""
+"""The family of TensorTEE: axioms, threat models, instances and findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps: sessions, what CPU and NPU read and write, what leaves, and what the adversary does."""
+"""The steps of TensorTEE: sessions, reads and writes of CPU and NPU, exports, and the adversary's moves."""
 
 from __future__ import annotations
 

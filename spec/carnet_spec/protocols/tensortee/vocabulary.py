@@ -1,4 +1,4 @@
-"""The words of TensorTEE: sorts, parties, every symbol a state is made of, and the designs.
+"""The vocabulary of TensorTEE: sorts, parties, symbols of the state, and designs.
 
 A *key* stands for a session of one job, too: the CPU enclave and the NPU enclave of the job share it. A *tensor* is
 written by one side and read by both. Its *version* is the number of the pass in which it was written. A *line* is a

@@ -1,4 +1,4 @@
-"""Verifiable claims about training: what an auditor accepts is true of the run, and no exclave has a secret.
+"""Verifiable claims about training: an auditor accepts only what is true of the run, and exclaves hold no secret.
 
 In reading order: the text (requirements.md), the words and the designs (vocabulary), the steps (protocol), what holds
 (claims), and the whole, with how large it is where states are counted (design).

@@ -1,4 +1,4 @@
-"""Claims, goals and lemmas: what holds for any number of exclaves, statements, runs, data and code."""
+"""The claims, goals and lemmas of verifiable claims, for any number of exclaves, statements, runs, data and code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The design put together: axioms, threat models, instances and findings of verifiable claims."""
+"""The family of verifiable claims: axioms, threat models, instances and findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps: exclaves and what they say of their steps, the auditor, and what the adversary does."""
+"""The steps of verifiable claims: exclaves and their statements, the auditor, and the adversary's moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of verifiable claims: sorts, parties, every symbol a state is made of, and the designs.
+"""The vocabulary of verifiable claims: sorts, parties, symbols of the state, and designs.
 
 A *statement* is what an exclave signs of one step. It is a text: who says it, which code ran in which run, what it read
 and gave, and which statement of the same exclave came before. So all of that is fixed, and what changes is whether it

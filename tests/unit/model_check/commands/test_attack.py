@@ -238,7 +238,7 @@ def test_an_attack_is_told_in_numbered_sentences_with_the_decisive_step_marked(f
     html = found._repr_html_()
     assert found.decisive is not None
     text = read(html).text
-    assert "secrecy falls under collusion: toy, main without fresh-key" in text
+    assert "secrecy is violated under collusion: toy, main without fresh-key" in text
     (marked,) = [line for line in html.splitlines() if "▶" in line]
     assert found.decisive.says in read(marked).text
     assert "<strong>" in marked

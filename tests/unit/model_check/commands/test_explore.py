@@ -113,7 +113,7 @@ def test_verify_takes_the_same_limits() -> None:
     assert ran.code == 3
     said = " ".join(ran.out.split())
     assert "stopped by states after" in said
-    assert "asked for: 5 states to an exploration · asked for: 60 s to an exploration" in said
+    assert "asked for: 5 states per exploration · asked for: 60 s per exploration" in said
     late = carnet("verify", WIDE, "--engine", "explicit", "--max-seconds", "1", "--jobs", "1", "--json")
     assert late.code == 3
     assert any("stopped by time after" in row["detail"] for row in late.json["results"])
@@ -135,7 +135,7 @@ def test_any_number_of_threads_says_the_same() -> None:
 def test_liveness_is_not_judged_by_exploring_or_walking_and_that_is_said() -> None:
     said = " ".join(carnet("explore", "gpu-travelling", "--threat", "outsider", "--max-states", "10").out.split())
     assert "not judged grant-ends" in said
-    assert "`carnet verify` judges what happens in the end" in said
+    assert "`carnet verify` checks what eventually happens" in said
     assert "not judged" not in carnet("explore", TOY).out
     assert carnet("explore", LIT, "--simulate", "5", "--json").json["simulation"]["not_judged"] == ["lights-up"]
     told = " ".join(carnet("explore", LIT, "--simulate", "5").out.split())

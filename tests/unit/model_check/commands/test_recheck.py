@@ -240,7 +240,7 @@ def test_nothing_that_was_not_judged_is_accepted(folder: Path, monkeypatch: pyte
     monkeypatch.setattr("carnet_check.certificates.folder.digests", lambda _: [])
     ran = carnet("recheck", str(folder), "--json")
     assert (ran.code, len(ran.json["unproved"])) == (3, ran.json["obligations"])
-    assert {each["why"] for each in ran.json["unproved"]} == {"it was not judged: nobody was asked about its text"}
+    assert {each["why"] for each in ran.json["unproved"]} == {"it was not judged: no checker was asked about its text"}
 
 
 def test_the_index_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

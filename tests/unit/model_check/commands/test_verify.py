@@ -154,7 +154,7 @@ def test_the_closing_block_lists_everything_that_was_written(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     asked = ("verify", TOY, "--engine", "explicit")
     files = ("--html", "pages", "--junit", "j.xml", "--sarif", "s.json", "--markdown", "m.md")
-    assert "artefacts    none kept (--out DIR keeps them)" in carnet(*asked, "--long").out.splitlines()
+    assert "artefacts    none written (--out DIR writes them)" in carnet(*asked, "--long").out.splitlines()
     assert "artefacts" not in carnet(*asked).out
     assert "artefacts    pages, j.xml, s.json, m.md" in carnet(*asked, *files).out.splitlines()
     assert "artefacts    run, pages, j.xml, s.json, m.md" in carnet(*asked, *files, "--out", "run").out.splitlines()
@@ -412,7 +412,7 @@ def test_from_a_contradiction_nothing_is_proved() -> None:
     ran = carnet("verify", unsound_draft("a_threat_that_cannot_be"), "--engine", "induction", "--jobs", "1", "--json")
     (row,) = ran.json["results"]
     assert (ran.code, row["verdict"]) == (4, "VACUOUS")
-    assert row["detail"] == "what is assumed under somebody contradicts itself, so anything follows"
+    assert row["detail"] == "the assumptions under somebody contradict each other, so anything follows"
 
 
 @pytest.fixture
@@ -429,8 +429,8 @@ def test_nothing_is_proved_of_what_nobody_knows_to_be_possible(draft: str, threa
     ran = carnet("verify", unsound_draft(draft), "--engine", "induction", "--jobs", "1", "--json")
     (row,) = ran.json["results"]
     assert (ran.code, row["verdict"]) == (ExitCode.UNKNOWN, "UNKNOWN")
-    assert f"no small structure was found in which what is assumed under {threat} holds" in row["detail"]
-    assert "the solver does not answer whether there is any" in row["detail"]
+    assert f"no small structure that satisfies the assumptions under {threat} was found" in row["detail"]
+    assert "the solver gives no answer whether one exists" in row["detail"]
 
 
 @pytest.mark.usefixtures("no_answer")
@@ -443,7 +443,7 @@ def test_neither_is_progress_nor_a_run_of_a_few_steps(engine: str) -> None:
         "induction": {("claim", "UNKNOWN"), ("liveness", "UNKNOWN")},
         "bmc": {("claim", "UNKNOWN")},
     }[engine]
-    assert all("does not answer whether there is any" in row["detail"] for row in rows), rows
+    assert all("gives no answer whether one exists" in row["detail"] for row in rows), rows
     assert ran.code == ExitCode.UNKNOWN
 
 
@@ -485,8 +485,8 @@ def test_a_premise_that_no_state_meets_is_noted_though_the_solver_does_not_answe
     file.write_text(DARK, "utf-8")
     ran = carnet("verify", str(file), "--engine", "induction", "--engine", "explicit", "--jobs", "1", "--json")
     assert [note for note in ran.json["notes"] if "premise" in note] == [
-        "main: the premise of steady is met in no state of this profile, and it is unknown whether it can ever be met: "
-        "the solver does not answer"
+        "main: the premise of steady holds in no state of this profile, and it is unknown whether it can be satisfied: "
+        "no answer by the solver"
     ]
 
 
@@ -503,7 +503,7 @@ def contradiction(tmp_path: Path) -> str:
 def test_nothing_is_proved_from_a_contradiction(contradiction: str) -> None:
     (row,) = carnet("verify", contradiction, "--engine", "kernel", "--json").json["results"]
     assert (row["verdict"], row["claim"]) == ("UNKNOWN", "none-seen")
-    assert "no small structure was found in which what is assumed under anybody holds" in row["detail"]
+    assert "no small structure that satisfies the assumptions under anybody was found" in row["detail"]
     assert "ask a solver, as `--engine induction` does" in row["detail"]
     (row,) = carnet("verify", contradiction, "--engine", "induction", "--jobs", "1", "--json").json["results"]
     assert row["verdict"] == "VACUOUS"

@@ -231,7 +231,7 @@ def test_a_registered_engine_has_its_place_in_words_and_in_the_matrix() -> None:
     ran = carnet("verify", TOY, "--engine", "toy", "--engine", "induction", "--jobs", "1", "--long")
     assert "secrecy  PROVED·EXHAUSTED  PROVED·EXHAUSTED" in ran.out
     assert "every state of profile tiny: 3 Agent · 3 Key (author:" in ran.out
-    assert "explored instances take for granted A1" in ran.out
+    assert "assumed in the explored instances: A1" in ran.out
 
 
 def test_an_engine_that_does_not_run_by_default_is_left_out() -> None:

@@ -108,7 +108,7 @@ def test_mutants_of_what_is_not_proved_are_not_judged(tmp_path: Path) -> None:
 
 def test_a_lost_worker_says_nothing_about_the_specification(monkeypatch: pytest.MonkeyPatch) -> None:
     request = Request(HALL, ("main",), only=NOTICED_BY_ATTACKS)
-    with pytest.raises(EngineError, match=r"main: nobody could ask whether all is proved of it \(the worker was"):
+    with pytest.raises(EngineError, match=r"main: whether its claims are proved could not be checked \(the worker was"):
         fates(request, Record(None, {}), monkeypatch, lambda part: not hasattr(part, "where"))
 
 

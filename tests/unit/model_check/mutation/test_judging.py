@@ -134,7 +134,7 @@ def test_an_attack_is_looked_for_where_a_proof_fails_or_the_proof_stands() -> No
     """Without the list nobody is let in uninvited still: the porter asks for an invitation, too."""
     found = judged("give_key/guard inside/drop", hunting=True)
     assert (found.fate, found.by) == (MutantStatus.KILLED, KilledBy.ATTACK)
-    assert found.evidence.startswith("keys-inside falls in 1 step,")
+    assert found.evidence.startswith("keys-inside is violated in 1 step,")
     found = judged("write_down/guard invited/drop", hunting=True)
     assert (found.fate, found.by) == (MutantStatus.KILLED, KilledBy.PROOF)
 
@@ -173,7 +173,7 @@ def test_an_attack_is_looked_for_where_nobody_decides(monkeypatch: pytest.Monkey
     monkeypatch.setattr(judge, "_proofs", [Undecided(None, None)])
     found = judge.judged(MUTANTS["give_key/guard inside/drop"])
     assert (found.fate, found.by, found.refuted) == (MutantStatus.KILLED, KilledBy.ATTACK, "")
-    assert found.evidence.startswith("keys-inside falls in 1 step,")
+    assert found.evidence.startswith("keys-inside is violated in 1 step,")
 
 
 def test_what_a_small_budget_leaves_open_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +287,7 @@ def test_an_argument_that_nobody_needs_is_told(spec: Path) -> None:
     arguments = spec.with_name("door.argued-mutants.toml")
     arguments.write_text(arguments.read_text("utf-8").replace(ARGUED, "give_key/guard inside/drop"), encoding="utf-8")
     told = " ".join(mutate(str(spec), "--only", "give_key/guard").out.split())
-    assert "nobody needs the argument for main: give_key/guard inside/drop: it is killed" in told
+    assert "the argument for main: give_key/guard inside/drop is not needed: the mutant is killed" in told
 
 
 def test_an_argument_expires_with_the_specification(spec: Path) -> None:

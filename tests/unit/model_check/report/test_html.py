@@ -32,14 +32,14 @@ def table(heat: Any) -> ElementTree.Element:
     ("made", "text", "words"),
     [
         (cell(0, 0), "–", "no claim is made there"),
-        (cell(0, 17), "0", "of 17 claims fall"),
-        (cell(0, 17, decided=False), "?", "of 17 claims none is known to fall, and not all are decided"),
-        (cell(3, 17), "3", "of 17 claims fall"),
-        (cell(3, 17, decided=False), "3", "of 17 claims are known to fall"),
-        (cell(1, 17, decided=False), "1", "of 17 claims is known to fall"),
-        (cell(1, 1, expected=False), "1!", "of 1 claim falls, not as expected"),
+        (cell(0, 17), "0", "of 17 claims are violated"),
+        (cell(0, 17, decided=False), "?", "of 17 claims none is known to be violated, and not all are decided"),
+        (cell(3, 17), "3", "of 17 claims are violated"),
+        (cell(3, 17, decided=False), "3", "of 17 claims are known to be violated"),
+        (cell(1, 17, decided=False), "1", "of 17 claims is known to be violated"),
+        (cell(1, 1, expected=False), "1!", "of 1 claim is violated, not as expected"),
         (attacked(0), "–", "no attack was looked for, or none was found"),
-        (attacked(2), "2", "attacked claims fell"),
+        (attacked(2), "2", "attacked claims are violated"),
     ],
 )
 def test_a_cell_says_everything_as_text(made: dict[str, str], text: str, words: str) -> None:
@@ -64,7 +64,10 @@ def test_a_map_is_a_table_with_a_caption_and_scopes() -> None:
         ("row", "lockin old"),
     ]
     assert [each.get("href") for each in found.iter("a")] == ["#lock"]
-    assert ["".join(each.itertext()) for each in found.iter("td")] == ["1 of 2 claims falls", "0 of 2 claims fall"]
+    assert ["".join(each.itertext()) for each in found.iter("td")] == [
+        "1 of 2 claims is violated",
+        "0 of 2 claims are violated",
+    ]
     assert "style" not in {name for each in found.iter() for name in each.attrib}
 
 

@@ -156,7 +156,7 @@ def test_axioms_that_are_violated_are_named_and_none_reads_state() -> None:
     assert judge.violated(judge.protocol.axioms[:2]) == ["nobody"]
     assert judge.violated([]) == []
     judge = _with_axioms(unseen=~seen(alice))
-    with pytest.raises(SpecificationError, match="axiom 'unseen' reads seen, which changes"):
+    with pytest.raises(SpecificationError, match="axiom 'unseen' reads seen, which is mutable"):
         judge.axioms_hold()
 
 

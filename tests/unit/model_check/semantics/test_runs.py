@@ -176,7 +176,7 @@ def test_an_initial_value_is_read_at_its_own_arguments_and_reads_no_state() -> N
     assert state.functions["friend"] == {("p1",): "p2", ("p2",): "p2"}
     draft = drafted(touch)
     draft.initially(first, second)
-    with pytest.raises(SpecificationError, match="the initial value of first reads second, which changes"):
+    with pytest.raises(SpecificationError, match="the initial value of first reads second, which is mutable"):
         _start(draft)
 
 

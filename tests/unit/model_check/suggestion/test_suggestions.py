@@ -57,7 +57,7 @@ def test_without_one_of_the_suggested_lemmas_a_claim_that_needs_it_is_not_proved
 
 
 def test_lemmas_of_which_each_needs_the_next_are_suggested_together(tmp_path: Path) -> None:
-    """Only the first is about what the claim is about, and two of them need each other."""
+    """Two of them need each other, and others that exclude the same states are taken and given up before."""
     (suggestion,) = _verified(LEASES, "--suggest").json["suggestions"]
     assert (suggestion["open"], suggestion["proved"]) == ([], ["one-writer"])
     formulas = {each["formula"] for each in suggestion["lemmas"]}

@@ -232,7 +232,7 @@ def test_the_word_of_one_engine_does_not_pass(tickets: str, engine: str) -> None
 def test_what_is_announced_or_sampled_alone_does_not_pass(tickets: str) -> None:
     ran = carnet("verify", TOY, "--strict", "--json")
     assert ran.code == 3
-    assert any("declared, and not stated yet" in each for each in ran.json["shortcomings"])
+    assert any("declared, without a formula yet" in each for each in ran.json["shortcomings"])
     ran = carnet("verify", tickets, "--simulate", "5", "--strict", "--json")
     assert ran.code == 3
     assert {each.rpartition(": ")[2] for each in ran.json["shortcomings"]} == {"established by induction alone"}

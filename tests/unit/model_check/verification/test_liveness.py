@@ -63,7 +63,7 @@ def test_what_is_proved_for_any_size_is_explored_for_none_unless_asked() -> None
     ran = carnet("verify", name, "--jobs", "1", "--json")
     found = {row["engine"]: row["verdict"] for row in ran.json["results"] if row["kind"] == "liveness"}
     assert (ran.code, found) == (0, {"induction": "PROVED"})
-    note = f"main: proved for any size, so no instance was explored for it (--engine {FASTEST} does that): lights-up"
+    note = f"main: proved for any size, and therefore not explored (--engine {FASTEST} does that): lights-up"
     assert note in ran.json["notes"]
     code, alone = rows("liveness_that_fairness_brings", "--engine", "explicit")
     assert (code, {engine: row["verdict"] for engine, row in alone.items()}) == (0, {"explicit": "EXHAUSTED"})
@@ -79,7 +79,7 @@ def test_a_lasso_is_steps_and_where_they_begin_again_or_nothing_more() -> None:
     assert (found["explicit"]["steps"], found["explicit"]["loop"]) == ([], 0)
     ran = carnet("verify", f"{MENDED}:liveness_that_nobody_brings", "--engine", "explicit")
     assert "  and then nothing happens any more" in ran.out.splitlines()
-    assert "    this is fair: nobody has to act" in ran.out.splitlines()
+    assert "    this is fair: no fairness assumption demands a step" in ran.out.splitlines()
 
 
 def test_a_lasso_is_told_and_can_be_found_again() -> None:
@@ -87,7 +87,7 @@ def test_a_lasso_is_told_and_can_be_found_again() -> None:
     for line in (
         "  and then, again and again:",
         "  1.  it is paid",
-        "    and it never comes that  lit",
+        "    and it never holds that  lit",
         "    the last 2 steps are taken again and again",
         "    this is fair: pay is taken again and again",
         "    this is fair: light cannot change anything, again and again",
@@ -112,7 +112,7 @@ def test_a_lasso_is_kept_with_the_run(tmp_path: Path) -> None:
     assert trace["states"][0]["paid"] == trace["states"][-1]["paid"]
     assert carnet("report", str(out), "--html", str(tmp_path / "again")).code in (0, 1)
     assert "taken again and again" in markdown.read_text()
-    assert "What lights-up waits for comes in the end." in sarif.read_text()
+    assert "The response of lights-up eventually follows its trigger." in sarif.read_text()
 
 
 def test_one_property_can_be_asked_for() -> None:
@@ -174,9 +174,7 @@ def test_that_nothing_waits_in_this_profile_is_noted_of_what_is_proved() -> None
         ran = carnet("verify", f"{MENDED}:liveness_after_what_two_would_do", *claims, "--jobs", "1", "--json")
         (row,) = (row for row in ran.json["results"] if row["claim"] == "comes")
         assert (row["engine"], row["verdict"]) == ("induction", "PROVED")
-        assert any(
-            "comes waits for nothing in any state of this profile, though it may" in n for n in ran.json["notes"]
-        )
+        assert any("the trigger of comes holds in no state of this profile" in n for n in ran.json["notes"])
 
 
 def test_searches_are_remembered_that_look_whether_anything_waits(tmp_path: Path) -> None:

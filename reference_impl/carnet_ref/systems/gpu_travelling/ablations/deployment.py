@@ -1,4 +1,4 @@
-"""The deployment of a design that lacks some defences: the secure parts, and alternatives where defences are off.
+"""The deployment of an ablated design: the secure parts, with alternatives where defences are off.
 
 A verifier of a weaker design leaves out a step: what it believes of a GPU's report, or of the orchestrator's quote.
 """
@@ -31,10 +31,10 @@ from carnet_ref.systems.gpu_travelling.roles.messages import Grant
 
 
 class TrustsAnyChain(GpuVerifier):
-    """A report and a session are taken from any device with a chain, whatever root it ends in."""
+    """Ablation: accepts a report and a session from any device with a certificate chain, whatever its root."""
 
     def roots(self, chain: tuple[x509.Certificate, ...]) -> Anchors:
-        """Return the end of the chain itself."""
+        """Return the last certificate of the chain itself as its root."""
         return Anchors({**self.anchors.by_role, AnchorRole.NVIDIA_DEVICE: (chain[-1],)})
 
     def trust(self, certificates: tuple[x509.Certificate, ...]) -> None:
@@ -42,26 +42,26 @@ class TrustsAnyChain(GpuVerifier):
 
 
 class TakesAnyFirmware(GpuVerifier):
-    """A report may hold any measurements, of any version."""
+    """Ablation: accepts measurements of any firmware."""
 
     def policy(self) -> Policy:
-        """Ask for no version."""
+        """Return a policy without a firmware version."""
         return _leaving_out(super().policy(), VALUES, minimum_driver=None, minimum_vbios=None)
 
     def reference_values(self) -> tuple[bytes, ...]:
-        """Compare with nothing."""
+        """Return no reference values."""
         return ()
 
 
 class AsksNobody(GpuVerifier):
-    """A certificate counts whatever its authority says of it today."""
+    """Ablation: accepts certificates without asking whether they are revoked."""
 
     def policy(self) -> Policy:
-        """Ask for no reply."""
+        """Return a policy without revocation."""
         return _leaving_out(super().policy(), {"revocation"})
 
     def answers(self, chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...]:
-        """Ask nobody."""
+        """Return no OCSP replies."""
         return ()
 
 
@@ -80,10 +80,10 @@ def _leaving_out(policy: Policy, steps: Set[str], **changes: Any) -> Policy:
 
 
 class TrustsAnyMeasurement(TdVerifier):
-    """A quote may measure any code."""
+    """Ablation: accepts quotes with any code measurement."""
 
     def measured(self) -> tuple[tuple[str, frozenset[bytes]], ...]:
-        """Expect no measurement."""
+        """Return no expected measurement."""
         return ()
 
 
@@ -122,7 +122,7 @@ NO_LIMITS: Final = UsageLimits(UNLIMITED, UNLIMITED)
 
 @dataclass(frozen=True)
 class AblatedDeployment(Deployment):
-    """A deployment without the defences ``off``, which shows what each of them is worth; without any, the secure one.
+    """A deployment without the defences ``off``; with none off, the secure deployment.
 
     Raises ValueError if ``off`` names something that is no defence.
     """
@@ -138,17 +138,17 @@ class AblatedDeployment(Deployment):
 
     @property
     def without(self) -> frozenset[str]:
-        """The defences that the design lacks; the schedule ``none`` is one without rotation."""
+        """The defences that the design lacks; key schedule ``none`` lacks rotation."""
         return self.off.union(("rotation-out", "rotation-in") if self.schedule == "none" else ())
 
     @property
     def removed(self) -> tuple[str, ...]:
-        """The defences that the trace says are off."""
+        """The removed defences, for the trace's header."""
         return tuple(sorted(self.off))
 
     @cached_property
     def parts(self) -> Parts:
-        """The secure parts, with alternatives."""
+        """The parts of the roles: the secure ones, with alternatives where defences are off."""
         off = self.off
         return Parts(
             Hardware(
@@ -164,16 +164,16 @@ class AblatedDeployment(Deployment):
 
     @property
     def limits(self) -> UsageLimits:
-        """How much a link key may protect."""
+        """The usage limits of link keys."""
         return NO_LIMITS if "key-usage-limit" in self.off else super().limits
 
     @cached_property
     def unauthenticated_addresses(self) -> list[int]:
-        """Where somebody said, outside of every channel, that the buffer is."""
+        """The buffer addresses that were announced outside of every channel."""
         return []
 
     def holder_setup(self, name: str) -> HolderSetup:
-        """Return what a holder brings; without ``address-in-grant`` it believes what was said of the buffer last."""
+        """Return a holder's setup; without ``address-in-grant`` it uses the last announced buffer address."""
         setup = super().holder_setup(name)
         link = without(BorrowedLink, gpu.BORROWED_LINKS, self.off)
         address = self._address_heard if "address-in-grant" in self.off else setup.address
@@ -184,10 +184,10 @@ class AblatedDeployment(Deployment):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What `of` makes the same deployment of."""
+        """The settings from which :meth:`of` makes the same deployment."""
         return {**super().settings, "off": sorted(self.off)}
 
     @classmethod
     def arguments(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the deployment with these settings is made with."""
+        """Return the constructor arguments for these settings."""
         return {**super().arguments(settings), "off": frozenset(settings["off"])}

@@ -1,4 +1,4 @@
-"""The GPU and the ends of the link in ablated designs: what each lacks, by the defence that is off."""
+"""Ablations of the GPU and of the ends of the link, one class for each defence that is off."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from carnet_ref.transport.frames import FrameKind
 
 
 class OneChannel(EnginePerHolder):
-    """Each epoch of an engine has the first channel; its key bytes are the same, and so are its IVs."""
+    """Ablation: every epoch on an engine uses the first channel, so key bytes and IVs repeat."""
 
     def _place(self, owner: str) -> tuple[int, int]:
         engine, _ = super()._place(owner)
@@ -27,7 +27,7 @@ class OneChannel(EnginePerHolder):
 
 
 class KeepsCode(Device):
-    """An upload leaves code that is there."""
+    """Ablation: an upload does not overwrite code that is already there."""
 
     def replace_code(self, code: bytes) -> None:
         """Write the code only where there is none."""
@@ -44,7 +44,7 @@ DEVICES: Final[Mapping[str, type[Device]]] = {
 
 
 class EngineKeepsReceiving(CopyEngines):
-    """A rotation at return leaves the holder's half to the device as it is."""
+    """Ablation: a rotation at return does not replace the host-to-device key."""
 
     def receive_under(self, keys: LinkKeys) -> None:
         """Take new keys only when the GPU travels, and at first."""
@@ -53,7 +53,7 @@ class EngineKeepsReceiving(CopyEngines):
 
 
 class EngineKeepsSending(CopyEngines):
-    """A rotation at return leaves the half from the device as it was lent."""
+    """Ablation: a rotation at return does not replace the device-to-host key."""
 
     def send_under(self, keys: LinkKeys) -> None:
         """Take new keys only when the GPU travels, and at first."""
@@ -72,20 +72,20 @@ class BelievesCounters(CopyEngines):
 
 
 class RestartsCounters(CopyEngines):
-    """Half a rotation is possible: counters restart, and the keys stay."""
+    """Ablation: counters can be restarted without new keys."""
 
     def restart_counters(self) -> None:
-        """Start every counter again under the same keys."""
+        """Restart every counter under the same keys."""
         for receiving in list(self._receiving.values()):
             self._load(receiving.keys)
         self._sealer = self._sealer_of(self._sending)
 
 
 class Reloads(CopyEngines):
-    """An engine can be loaded again with a key that it left."""
+    """Ablation: an engine can be loaded with an earlier key."""
 
     def reload(self, keys: LinkKeys) -> None:
-        """Take traffic under ``keys`` again, and under no others."""
+        """Accept traffic under ``keys`` again, and under no other keys."""
         self._receiving.clear()
         self._load(keys)
         self._sending, self._sealer = keys, self._sealer_of(keys)
@@ -109,17 +109,17 @@ _CHANNEL: Final = 1 << 63
 
 
 def seal_on_link(keys: LinkKeys, place: Place, report: Report) -> bytes:
-    """Return the body of a frame with a report, under these keys."""
+    """Return the frame body of a report, sealed with the link's keys."""
     return _sealed(keys, place, encode(report))
 
 
 def to_send(place: Place, report: Report) -> bytes:
-    """Return what code on the GPU has the engine send, to pass for the firmware's report."""
+    """Return the bytes that code on the GPU has the engine send, to imitate a firmware report."""
     return ON_LINK + with_place(place, encode(report))
 
 
 def split_report(body: bytes) -> tuple[Place | None, bytes]:
-    """Return the place of a report on the link and what was sealed; of anything else that goes home, only that.
+    """Return the place and the sealed part of a report on the link; other messages have no place.
 
     Raises MalformedError if the report is too short to have a place.
     """
@@ -127,7 +127,7 @@ def split_report(body: bytes) -> tuple[Place | None, bytes]:
 
 
 def unmasked(keys: LinkKeys, place: Place | None) -> bytes:
-    """Return what the IV of a report, or of the first message home beside reports, is before it is masked."""
+    """Return the IV of a report (or, without a place, of other messages home) before masking."""
     keys = replace(keys, d2h_mask=bytes(NONCE_BYTES))
     return (keys.ivs(Direction.D2H) if place is None else _ivs(keys, place)).advance()
 
@@ -142,15 +142,15 @@ def _ivs(keys: LinkKeys, place: Place) -> IvCounter:
 
 
 class ReportsOnLink(Firmware):
-    """Reports go under the live half of the link that the device sends with."""
+    """Ablation: the firmware's reports go over the link, under its device-to-host key."""
 
     def report(self, place: Place, report: Report) -> tuple[FrameKind, bytes]:
-        """Return a report, as a copy engine makes it; that of a rotation goes under the key that was taken."""
+        """Return a report sealed by a copy engine; the report of a rotation uses the new key."""
         keys = self.engines.taken if isinstance(report, Rotated) else self.engines.sending
         return FrameKind.D2H, seal_on_link(keys, place, report)
 
     def copied_home(self, data: bytes) -> bytes:
-        """Return what the engine makes of any bytes: in the channel of reports too, which is one like any other."""
+        """Return bytes sealed by the engine, possibly in the channel of reports."""
         if not data.startswith(ON_LINK):
             return super().copied_home(data)
         place, report = placed(data.removeprefix(ON_LINK))
@@ -162,10 +162,10 @@ FIRMWARE: Final[Mapping[str, type[Firmware]]] = {"session-acknowledgements": Rep
 
 
 class HearsTheLink(Link):
-    """Reports come over the link, under the half that the device sends with, in a channel of their own."""
+    """Ablation: the orchestrator receives reports over the link, in a separate channel."""
 
     def open_report(self, sealed: bytes) -> tuple[Place, bytes]:
-        """Open what came under the live key, or under the key that a rotation is under way to.
+        """Open a report under the live key, or under the pending key of a rotation.
 
         Raises AuthenticationError if it was made without that key.
         """
@@ -176,12 +176,12 @@ class HearsTheLink(Link):
 
 
 class LendsOneKey(Link):
-    """Every holder is lent the key that the first one was lent."""
+    """Ablation: every holder is lent the same key."""
 
     _lent: tuple[Rotate, LinkKeys] | None = None
 
     def draw(self, owner: str, random: Random) -> Rotate:
-        """Return the first order again, for any holder but the first."""
+        """Return the first holder's order again, for every later holder."""
         if owner == ORCHESTRATOR:
             return super().draw(owner, random)
         if self._lent is None:
@@ -194,7 +194,7 @@ class LendsOneKey(Link):
 
 
 class LinkKeepsSending(Link):
-    """A rotation at return leaves the half to the device as it was lent."""
+    """Ablation: a rotation at return does not replace the host-to-device key."""
 
     def send_under(self, keys: LinkKeys) -> None:
         """Take a new key only when the GPU travels."""
@@ -203,7 +203,7 @@ class LinkKeepsSending(Link):
 
 
 class LinkKeepsReceiving(Link):
-    """A rotation at return leaves the half from the device as it was."""
+    """Ablation: a rotation at return does not replace the device-to-host key."""
 
     def receive_under(self, pending: Incoming) -> None:
         """Take a new key only when the GPU travels."""
@@ -212,19 +212,19 @@ class LinkKeepsReceiving(Link):
 
 
 class SetsCounterBack(Link):
-    """Every order goes under the first counter value, as after a snapshot was restored."""
+    """Ablation: every order uses the first counter value, as after a restored snapshot."""
 
     def seal(self, command: Command) -> tuple[int, bytes]:
-        """Count from the start again, and seal."""
+        """Seal with the counter's first value."""
         self._outgoing = self._sending(self.keys)
         return super().seal(command)
 
 
 class BorrowerSetsCounterBack(BorrowedLink):
-    """Every chunk goes under the first counter value of the grant, as after a snapshot was restored."""
+    """Ablation: every chunk uses the first counter value of the grant, as after a restored snapshot."""
 
     def seal(self, command: Command) -> tuple[int, bytes]:
-        """Count from the start again, and seal."""
+        """Seal with the counter's first value."""
         self.count_from_start()
         return super().seal(command)
 

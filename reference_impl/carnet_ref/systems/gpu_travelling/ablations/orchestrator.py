@@ -1,4 +1,4 @@
-"""The orchestrator of ablated designs: for each defence that is off, the step that is taken in its place.
+"""Ablations of the orchestrator: for each defence that is off, the step that replaces the secure one.
 
 `ChecksWithout` leaves single checks out. What differs in more than a check is here: a step that a design leaves
 out or takes in another order overrides the secure one, and an input that a design believes has a row of its own.
@@ -51,21 +51,21 @@ class ChecksWithout(Checks):
     off: frozenset[str]
 
     def passes(self, defence: str, requirement: str, holds: bool, *, saw: Seen = ()) -> bool:
-        """Return whether what ``requirement`` asks for holds, or is not looked at, since ``defence`` is off."""
+        """Return whether the condition holds; True without a check if ``defence`` is off."""
         return defence in self.off or Checks.passes(self, defence, requirement, holds, saw=saw)
 
 
 class NoChecks(Checks):
-    """No check is made, and none is logged."""
+    """Checks that always pass and are not logged."""
 
     def expect(self, defence: str, requirement: str, found: object, kind: type[_Found], *, saw: Seen = ()) -> _Found:
-        """Return what was ``found``, which the design made up."""
+        """Return ``found`` without checking its kind."""
         del defence, requirement, saw
         assert isinstance(found, kind)
         return found
 
     def passes(self, defence: str, requirement: str, holds: bool, *, saw: Seen = ()) -> bool:
-        """Return that whatever was asked for holds."""
+        """Return True."""
         return True
 
 
@@ -74,7 +74,7 @@ _NOTHING: Final = GpuEvidence(b"", b"")
 
 
 class Pretended(Link):
-    """The epoch that a link is in, as if the firmware had just reported this about it."""
+    """A link whose firmware seems to have just sent ``report``."""
 
     def __init__(self, link: Link, said: Report) -> None:
         self.session = link.session
@@ -88,16 +88,16 @@ class Pretended(Link):
 
     @property
     def pending(self) -> LinkKeys:
-        """The same keys, as if a rotation to them were under way."""
+        """The same keys, as if they were pending in a rotation."""
         return self._keys
 
     def report(self, sealed: bytes) -> Report:
-        """Return the report, whatever came."""
+        """Return the pretended report."""
         del sealed
         return self._said
 
     def take(self) -> None:
-        """Stay in the epoch."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +113,24 @@ class _Believing:
 
 
 def pretend_rotated(link: Link) -> facts.KeyRotated:
-    """Go on under the key that is there, as if it were a new one."""
+    """Continue under the present key, as if it were a new one."""
     return facts.rotated(Pretended(link, Rotated(link.keys.epoch, 1)), b"", _UNCHECKED)
 
 
 def rotated_unacknowledged(link: Link) -> facts.KeyRotated:
-    """Take the pending key without an acknowledgement."""
+    """Use the pending key without an acknowledgement."""
     link.awaited = None
     link.take()
     return pretend_rotated(link)
 
 
 def pretend_fenced(link: Link) -> facts.ContextsFenced:
-    """Go on as if contexts were fenced."""
+    """Continue as if contexts had been fenced."""
     return facts.fenced(Pretended(link, Fenced()), b"", _UNCHECKED)
 
 
 def scrubbed_unacknowledged(link: Link) -> facts.BufferScrubbed:
-    """Take the buffer for clean without an acknowledgement."""
+    """Treat the buffer as scrubbed without an acknowledgement."""
     link.awaited = None
     return facts.scrubbed(Pretended(link, Scrubbed(0)), b"", _UNCHECKED)
 
@@ -150,13 +150,13 @@ def procedures(off: frozenset[str]) -> Procedures:
 
 @dataclass(frozen=True, slots=True)
 class AwaitsReattachment(states.AwaitsSession):
-    """A session is opened again after a failure, to go on with what was ``interrupted``."""
+    """State: a session is opened again after a failure, to continue with the state ``interrupted``."""
 
     interrupted: states.OrchestratorState | None = None
 
 
 class ProceduresWithout(Procedures):
-    """The steps of a design without the defences ``off``."""
+    """The orchestrator's steps in a design without the defences ``off``."""
 
     def __init__(self, off: frozenset[str]) -> None:
         alike = off.union(*(ALIKE.get(name, frozenset()) for name in off))
@@ -164,7 +164,7 @@ class ProceduresWithout(Procedures):
         self.off = off
 
     def take(self, state: states.OrchestratorState, event: states.Input) -> states.Transition:
-        """Take an input, unless it is the report that nobody waits for; reports may come over the link."""
+        """Handle an input; an unexpected report is ignored, and reports may come over the link."""
         if "session-acknowledgements" in self.off and isinstance(event, states.LinkMessage):
             event = states.Reported(event.sealed) if event.sealed.startswith(ON_LINK) else event
         link, unacknowledged = state.job.link, bool(_UNACKNOWLEDGED & self.off)
@@ -175,7 +175,7 @@ class ProceduresWithout(Procedures):
     # -- on the way out ----------------------------------------------------------------------------
 
     def order_rotation(self, job: Job, attested: facts.GpuAttested) -> states.Transition:
-        """Grant the key that is there, or do not wait for an acknowledgement."""
+        """Grant the present key, or do not wait for an acknowledgement."""
         if "rotation-out" in self.off:
             job, intent = self.set_out(job, attested)
             state, effects = self.grant(job, pretend_rotated(job.live))
@@ -184,15 +184,15 @@ class ProceduresWithout(Procedures):
         return state, [*effects, *self._without_answer("rotation-ack")]
 
     def addressee(self, job: Job) -> str:
-        """Grant to the holder that was admitted last."""
+        """Return the holder that was admitted last."""
         return job.admission.holders[-1] if "grant-addressee" in self.off else super().addressee(job)
 
     def first_slot(self, job: Job) -> int:
-        """Let the holder count from the start."""
+        """Return the first counter value."""
         return 0 if "count-handover" in self.off else super().first_slot(job)
 
     def granted(self, job: Job, enrolled: facts.HolderEnrolled, start: int, budget: Budget) -> Grant:
-        """Lend the other half of the key, and the launch key."""
+        """Return a grant with the other half of the key and the launch key."""
         said = super().granted(job, enrolled, start, budget)
         if "h2d-half-only" in self.off:
             said = replace(said, d2h=job.live.keys.d2h)
@@ -203,17 +203,17 @@ class ProceduresWithout(Procedures):
     # -- on the way back ---------------------------------------------------------------------------
 
     def learn_count(self, job: Job, given: Return) -> None:
-        """Learn nothing of what the holder used."""
+        """Ignore the number of counter values that the holder used."""
         if "count-handover" not in self.off:
             super().learn_count(job, given)
 
     def forfeit(self, job: Job) -> None:
-        """Count nothing as used."""
+        """Count no counter value as used."""
         if "count-handover" not in self.off:
             super().forfeit(job)
 
     def steps_home(self, first: bool) -> tuple[states.HomeStep, ...]:
-        """Leave steps out, or take them in another order."""
+        """Return the steps after a return, some left out or in another order."""
         fence: states.HomeStep = self.skip_fence if "fence" in self.off else self.fence
         check: tuple[states.HomeStep, ...] = (self.upload, self.read_back)
         if first:
@@ -229,46 +229,46 @@ class ProceduresWithout(Procedures):
     # -- steps that are left out ------------------------------------------------------------------
 
     def keep_key(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
-        """Go on under the holder's key."""
+        """Continue under the holder's key."""
         state, effects = self.go_on(job, left, replace(so_far, rotated=pretend_rotated(job.live)))
         return state, [_noted("keep_key_in"), route_back(), *effects]
 
     def check_first(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
-        """Leave the rotation for later."""
+        """Postpone the rotation."""
         state, effects = self.go_on(job, left, replace(so_far, rotated=pretend_rotated(job.live)))
         return state, [_noted("check_first"), *effects]
 
     def skip_fence(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
-        """Leave contexts running."""
+        """Do not stop running contexts."""
         state, effects = self.go_on(job, left, replace(so_far, fenced=pretend_fenced(job.live)))
         return state, [_noted("skip_fence"), *effects]
 
     def rely_on_early_fence(
         self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established
     ) -> states.Transition:
-        """Take the fence before the rotation for one after it."""
+        """Use the fence from before the rotation as if it were later."""
         state, effects = self.go_on(job, left, replace(so_far, fenced=pretend_fenced(job.live)))
         return state, [_noted("rely_on_early_fence"), *effects]
 
     # -- steps under other names, or without an answer --------------------------------------------
 
     def rotate_in(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
-        """Rotate, and do not wait for an acknowledgement."""
+        """Rotate without waiting for an acknowledgement."""
         state, effects = super().rotate_in(job, left, so_far)
         return state, [*effects, *self._without_answer("rotation-ack")]
 
     def rotate_late(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
-        """Rotate once memory was checked."""
+        """Rotate after memory was checked."""
         return _as(self.rotate_late, "rotate_late", self.rotate_in(job, left, so_far))
 
     def rotate_after_fence(
         self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established
     ) -> states.Transition:
-        """Rotate once contexts were fenced."""
+        """Rotate after contexts were fenced."""
         return _as(self.rotate_after_fence, "rotate_after_fence", self.rotate_in(job, left, so_far))
 
     def fence(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
-        """Fence, and do not wait for an acknowledgement."""
+        """Fence without waiting for an acknowledgement."""
         state, effects = super().fence(job, left, so_far)
         return state, [*effects, *self._without_answer("fence-ack")]
 
@@ -284,13 +284,13 @@ class ProceduresWithout(Procedures):
     def rotated_out(
         self, state: states.AwaitsRotationOut, event: states.Reported | states.OwnTurn
     ) -> states.Transition:
-        """Take the new key, whatever the GPU says."""
+        """Use the new key, whatever the GPU reports."""
         if isinstance(event, states.Reported) and "rotation-ack" not in self.off:
             return super().rotated_out(state, event)
         return self.go_out(state.job, rotated_unacknowledged(state.job.live))
 
     def rotated_in(self, state: states.AwaitsRotationIn, event: states.Reported | states.OwnTurn) -> states.Transition:
-        """Take the new key, whatever the GPU says; what was checked before a late rotation still counts."""
+        """Use the new key, whatever the GPU reports; checks before a late rotation still count."""
         late = state.step == self.rotate_late
         if isinstance(event, states.Reported) and "rotation-ack" not in self.off:
             rotated = facts.rotated(state.job.live, event.sealed, self.checks)
@@ -311,7 +311,7 @@ class ProceduresWithout(Procedures):
         return after, [taken, *effects]
 
     def fenced(self, state: states.AwaitsFence, event: states.Reported | states.OwnTurn) -> states.Transition:
-        """Go on, whatever the GPU says."""
+        """Continue, whatever the GPU reports."""
         if isinstance(event, states.Reported) and "fence-ack" not in self.off:
             fenced = facts.fenced(state.job.live, event.sealed, self.checks)
         else:
@@ -322,13 +322,13 @@ class ProceduresWithout(Procedures):
         return after, [taken, *effects]
 
     def scrubbed(self, state: states.AwaitsScrub, event: states.Reported) -> states.Transition:
-        """Take the buffer for clean, whatever the GPU says."""
+        """Treat the buffer as scrubbed, whatever the GPU reports."""
         if "scrub-ack" not in self.off:
             return super().scrubbed(state, event)
         return self.go_clean(state.job, scrubbed_unacknowledged(state.job.live))
 
     def believe(self, state: states.AwaitsScrub, event: states.Semaphore) -> states.Transition:
-        """Believe a plain semaphore."""
+        """Treat the buffer as scrubbed after an unauthenticated semaphore."""
         if event.name != Scrubbed.__name__:
             return state, []
         return self.go_clean(state.job, scrubbed_unacknowledged(state.job.live))
@@ -336,24 +336,24 @@ class ProceduresWithout(Procedures):
     # -- sessions ----------------------------------------------------------------------------------
 
     def new_schedule(self, job: Job, session: H100KeySchedule) -> KeySchedule:
-        """Return a schedule that gives every epoch of an engine the same channel."""
+        """Return a schedule in which every epoch of an engine has the same channel."""
         if "channel-counter" not in self.off or job.terms.schedule != EnginePerHolder.name:
             return super().new_schedule(job, session)
         return OneChannel(session, ORCHESTRATOR, self.checks)
 
     def new_link(self, job: Job, session: str, schedule: KeySchedule, secrets: SessionKeys) -> Link:
-        """Return a link without these defences."""
+        """Return a link of the ablated design."""
         return without(Link, LINKS, self.off)(session, schedule, secrets, job.terms.limits)
 
     def report_shown(self, state: states.AwaitsReport, event: states.ReportOutside) -> states.Transition:
-        """Take a report from outside the session."""
+        """Accept a report from outside the session."""
         if state.job.session is None:
             return state, []
         report, chain = split(event.body, "report", "report", "chain")
         return self.accept(state, state.job.session, GpuEvidence(report, chain), ReceivedMessage(GPU, report))
 
     def start_over(self, state: states.OrchestratorState, job: Job) -> states.Transition:
-        """Open the session again, as a driver does that re-attaches by itself, and go on."""
+        """Open the session again, as a driver that re-attaches by itself, and continue."""
         if "fail-stop-on-reset" not in self.off or job.attested is None:
             return super().start_over(state, job)
         opened, effects = self.open_session(job)
@@ -361,7 +361,7 @@ class ProceduresWithout(Procedures):
         return AwaitsReattachment(opened.job, opened.session, opened.noted, interrupted), effects
 
     def reattach(self, state: AwaitsReattachment, event: states.SessionMessage) -> states.Transition:
-        """Go on with the handshake; once it is done, go on with what was interrupted."""
+        """Continue the handshake; after it, continue with the interrupted state."""
         shaken, effects = shake_hands(state, event, "reattach", self.checks)
         session, before = shaken.session, shaken.job
         if not session.established:
@@ -388,7 +388,7 @@ class ProceduresWithout(Procedures):
 
 
 def table_without(off: frozenset[str]) -> Table:
-    """Return the table of a design without these defences: what it believes is taken, and not left aside."""
+    """Return the transition table of a design without these defences."""
     changed: dict[str, tuple[tuple[type[states.OrchestratorState], str, Handler], ...]] = {
         "report-in-session": ((states.AwaitsReport, "report", ProceduresWithout.report_shown),),
         "rotation-ack": (

@@ -1,4 +1,4 @@
-"""The attested dataflow graph of a run: which exclaves there are, and the claims that its parties agreed on before it.
+"""The attested dataflow graph of a run: its exclaves, and the claims on which its parties agreed.
 
 The orchestrator and every holder run in a TD, and the GPU makes reports of its own. The claims are made from what the
 deployment says, and from nothing that a run records.
@@ -33,7 +33,7 @@ KEY_SEED_BYTES = 32
 
 
 def graph_recorder(deployment: Deployment, run: str, random: Random, *, quote_steps: bool) -> GraphRecorder:
-    """Return what records a run: an exclave for each party, launched for this run.
+    """Return the recorder of a run's graph, with an exclave for each party.
 
     ``run`` names it, 32 bytes in hexadecimal. Each exclave has a key in its memory that evidence binds, or with
     ``quote_steps`` no key, and evidence for each step.

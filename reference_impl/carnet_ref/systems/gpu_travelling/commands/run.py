@@ -42,8 +42,8 @@ QUOTE_STEPS = "Attest each step by evidence of its own; no exclave has a key."
 MOST_MISHAPS = 10_000
 CLIP = "Let each round's update have at most this norm; with --noise."
 NOISE = "Add noise of this standard deviation to each weight, each round; with --clip."
-DELTA = "Say ε for this δ.  [default: 1e-06, with --noise]"
-MISHAPS = "Kill, roll back or fork instances so often, at random moments."
+DELTA = "Report ε for this δ.  [default: 1e-06, with --noise]"
+MISHAPS = "Kill, roll back or fork instances K times, at random moments."
 
 
 @click.command()
@@ -67,14 +67,14 @@ MISHAPS = "Kill, roll back or fork instances so often, at random moments."
 @click.option("--journal-key", type=click.Path(path_type=Path), metavar="FILE", help="What seals them; made if absent.")
 @click.option("--backup", "backups", type=click.IntRange(0, MOST_BACKUPS), default=0, metavar="N", help=BACKUP)
 @click.option("--mishaps", type=click.IntRange(0, MOST_MISHAPS), default=0, metavar="K", help=MISHAPS)
-@click.option("--seed", type=click.IntRange(0), metavar="S", help="Of the mishaps.  [default: 0]")
+@click.option("--seed", type=click.IntRange(0), metavar="S", help="Seed of the mishaps.  [default: 0]")
 @click.option("--graph", type=click.Path(path_type=Path), metavar="DIR", help=GRAPH)
 @click.option("--claims", type=click.Path(path_type=Path), metavar="FILE", help=CLAIMS)
 @click.option("--quote-steps", is_flag=True, help=QUOTE_STEPS)
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write the steps taken.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
 def run(as_json: bool, **asked: Any) -> int:
-    """Let a GPU travel: lend it to holders in turn, train on what they return, scrub it and go on."""
+    """Run GPU Travelling: lend a GPU to holders in turn, train on what they return, scrub it and continue."""
     from carnet_ref.systems.gpu_travelling.commands.running import RunRequest, carried_out
 
     plan = RunRequest(**asked)

@@ -1,4 +1,4 @@
-"""What ``carnet run`` does: a plan, carried out in one process or several, its trace checked against the spec."""
+"""The work of ``carnet run``: a request is carried out in one or several processes, and its trace checked."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What was asked for."""
+    """The options of a run."""
 
     holders: int
     rounds: int
@@ -75,7 +75,7 @@ class RunRequest:
 
     @property
     def update_noise(self) -> UpdateNoise | None:
-        """How updates are clipped and noised.
+        """The clipping and noise of updates, or None.
 
         Raises UsageError if only half of that is said, or the accountant can count no such release.
         """
@@ -93,7 +93,7 @@ class RunRequest:
 
     @property
     def deployment(self) -> Deployment:
-        """Who takes part.
+        """The deployment of the run.
 
         Raises UsageError if the schedule has no copy engine for so many holders, or no machine a process for each, or
         the trainer is not installed.
@@ -127,7 +127,7 @@ class RunRequest:
 
     @property
     def announcement(self) -> str:
-        """One line on what is going to happen."""
+        """One line about what is going to happen."""
         where = "one process each" if self.processes else "one process"
         extent = f"{counted(self.rounds, 'round')} among {counted(self.holders, 'holder')}"
         standing_by = f", {counted(self.backups, 'backup')}" if self.backups else ""
@@ -135,7 +135,7 @@ class RunRequest:
 
     @property
     def rerun(self) -> str:
-        """The command that does the same again."""
+        """The command that repeats the run."""
         words = ["carnet", "run", "--holders", self.holders, "--rounds", self.rounds, "--key-schedule", self.schedule]
         words += ["--key-limit", self.key_limit] if self.key_limit is not None else []
         words += ["--save-every", self.save_every] if self.save_every else []
@@ -162,7 +162,7 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcome of a run; ``judged`` is what the checker says of its trace, nothing where none is installed."""
+    """The outcome of a run; ``judged`` is the checker's verdict on its trace, None if no checker is installed."""
 
     plan: RunRequest
     judged: Mapping[str, Any]
@@ -208,7 +208,7 @@ class Result:
 
     @property
     def privacy(self) -> dict[str, Any] | None:
-        """What everybody who has every model can tell of each holder's data, by the lines of the ledger.
+        """The differential privacy of each holder's data against everybody who has all models.
 
         A round that was trained again is in the ledger again, although its noise is the same: ε is no better than true.
         """
@@ -252,7 +252,7 @@ def _saved(lines: Iterable[str]) -> frozenset[int]:
 
 
 def carried_out(plan: RunRequest, say: Say) -> Result:
-    """Say what a plan is, once it is known that it can be carried out, and carry it out.
+    """Announce a run, carry it out, and return its result.
 
     Raises:
         CarnetError: it cannot be carried out, and why.

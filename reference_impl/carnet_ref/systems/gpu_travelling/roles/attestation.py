@@ -1,4 +1,4 @@
-"""Attestation: what roles ask of it, and the appraisals that facts about GPU, holder and orchestrator rest on."""
+"""Attestation as roles use it: its interfaces, and the appraisals on which facts about the parties rest."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class SessionEnd(Protocol):
 
     @property
     def label(self) -> str:
-        """A name of the session that both ends know; empty until the key exchange is under way."""
+        """A name of the session that both ends know; empty until the key exchange has begun."""
 
     @property
     def established(self) -> bool:
         """Whether both ends have finished the handshake."""
 
     def receive(self, message: bytes) -> list[bytes]:
-        """Take a handshake message and return those that answer it."""
+        """Handle a handshake message, and return the answers."""
 
     def exported_master_secret(self) -> bytes:
         """Return the session's exported master secret, once."""
@@ -47,7 +47,7 @@ class SessionEnd(Protocol):
         """Protect a message inside the session."""
 
     def open(self, message: bytes) -> bytes:
-        """Return a message that came inside the session."""
+        """Return the content of a message that came inside the session."""
 
 
 class Requester(SessionEnd, Protocol):
@@ -57,13 +57,13 @@ class Requester(SessionEnd, Protocol):
         """Return the first messages."""
 
     def report_nonce(self, drawn: bytes) -> bytes:
-        """Return the nonce that a report has to answer: it commits to this session and to the bytes just drawn."""
+        """Return the nonce for a report, which commits to this session and to ``drawn``."""
 
     def ask_report(self, nonce: bytes) -> bytes:
         """Return the request, inside the session, for a report on ``nonce``."""
 
     def take_evidence(self, message: bytes) -> GpuEvidence:
-        """Return the evidence that answers the request, as it came inside the session."""
+        """Return the evidence in the answer, which came inside the session."""
 
     @property
     def responder_key(self) -> bytes:
@@ -85,14 +85,14 @@ class Quoter(Protocol):
     """Makes the orchestrator's composite evidence."""
 
     def evidence(self, exporter: bytes, nonce: bytes, manifest: bytes, gpu: GpuEvidence) -> bytes:
-        """Return a quote with what it is bound to."""
+        """Return composite evidence: a quote, with the values that it is bound to."""
 
 
 class QuoteVerifier(Protocol):
     """Appraises the orchestrator's composite evidence step by step."""
 
     def appraise(self, evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes) -> Appraisal:
-        """Return the steps."""
+        """Return the steps of the appraisal."""
 
 
 Steps = frozenset[str]
@@ -122,7 +122,7 @@ _SHOWN: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """What the holders of a job agreed on: its manifest, and the one instance of the orchestrator that runs it."""
+    """What the holders of a job agreed on: its manifest, and the orchestrator instance that runs it."""
 
     manifest: bytes
     instance: bytes
@@ -131,7 +131,7 @@ class Agreed:
 def accept_orchestrator(
     evidence: bytes, exporter: bytes, nonce: bytes, job: Agreed, verifier: QuoteVerifier, checks: Checks
 ) -> None:
-    """Check that the far end of a channel is the orchestrator, with the job and the instance that were agreed on.
+    """Check that the far end of a channel is the agreed orchestrator instance with the agreed job.
 
     The quote binds the instance together with the report of the GPU in its session: so it is this instance that leases
     this session, and no other of the same code with the same manifest. Raises ProtocolError if the quote is refused.
@@ -175,7 +175,7 @@ def proves_enrolment(key: EllipticCurvePublicKey, signature: bytes, exporter: by
 
 
 def accepted(appraisal: Appraisal, what: str) -> None:
-    """Insist that evidence was accepted. Raises ProtocolError if it was refused, or nothing was checked."""
+    """Raise ProtocolError unless the appraisal accepted the evidence and checked something."""
     if not appraisal.accepted:
         raise ProtocolError(refusal(appraisal, what))
 
@@ -185,7 +185,7 @@ _TOLD: Final = ("device", "mode", "product", "driver_version", "vbios_version", 
 
 
 def summary(appraisal: Appraisal) -> dict[str, object]:
-    """Return what was compared in the appraisal of a GPU, what was not, and what it came to, as JSON values."""
+    """Return the results of a GPU's appraisal as JSON values: what was compared, what was not, and the claims."""
     return {
         "compared": {step.id: step.detail for step in appraisal.steps if step.ok},
         "not_compared": {step.id: step.detail for step in appraisal.steps if step.ok is None},
@@ -194,13 +194,13 @@ def summary(appraisal: Appraisal) -> dict[str, object]:
 
 
 def asked_of(appraisal: Appraisal, what: str) -> tuple[Callable[[Steps], bool], Callable[[Steps], str]]:
-    """Return whether steps of an appraisal were taken and passed, and what to say where they were not."""
+    """Return a test whether steps of an appraisal passed, and a function for the message if they did not."""
     passed = frozenset(step.id for step in appraisal.steps if step.ok)
     return lambda steps: passed >= steps, lambda steps: refusal(appraisal, what, steps - passed)
 
 
 def each_in_turn(appraisal: Appraisal, made: Mapping[Steps, Callable[[Steps], None]]) -> None:
-    """Make checks of the steps of an appraisal: first that of the step which refused, since no later step was taken.
+    """Make the checks for groups of appraisal steps, first the group with the refusing step.
 
     Raises ProtocolError if a check does not hold; the first of them is what the evidence is refused for.
     """
@@ -209,7 +209,7 @@ def each_in_turn(appraisal: Appraisal, made: Mapping[Steps, Callable[[Steps], No
 
 
 def refusal(appraisal: Appraisal, what: str, missing: Steps = frozenset()) -> str:
-    """Say which step of an appraisal refuses, or which that it needs are ``missing``."""
+    """Return which step of an appraisal refuses the evidence, or which needed steps are ``missing``."""
     failed = next((step for step in appraisal.steps if step.ok is False), None)
     if failed is not None:
         return f"{what} is refused: {failed.id}: {failed.detail}"

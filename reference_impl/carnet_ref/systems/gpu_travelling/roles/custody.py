@@ -1,4 +1,4 @@
-"""Custody: the GPU is lent to one holder, and comes back by return or by eviction.
+"""Custody steps: the GPU is lent to one holder, and comes back by return or by eviction.
 
 Before it travels, while it is clean, the orchestrator looks whether the session's keys have room for a hand-over; after
 training it looks again, and where there is no room for another hand-over, the model comes home first. A key that is due
@@ -43,13 +43,13 @@ ORDERS: Final = Budget.of([256] * 8)
 
 
 def at_home(model: int) -> dict[Direction, Budget]:
-    """Return what one return takes of the orchestrator's keys, if a model of so many bytes goes home."""
+    """Return the part of the orchestrator's key budgets that one return needs, if the model goes home."""
     uploads, replies = [size_of(Upload(TRAINING_CODE, b""))], [size_of(Logged(0.0)), size_of(Model(b"")) + model]
     return {Direction.H2D: Budget.of(uploads), Direction.D2H: Budget.of(replies)}
 
 
 def shortage(job: Job, holder: str) -> str:
-    """Return why the next hand-over, to ``holder``, should be under other keys than this session's; nothing if not."""
+    """Return why the next hand-over to ``holder`` needs other keys than this session's; empty if it does not."""
     away = {Direction.H2D: job.needs.get(holder, _ANY_CHUNK), Direction.D2H: Budget()}
     uses = [
         (owner, way, job.live.usage(owner, way), needs[way])
@@ -79,7 +79,7 @@ ALL_CHECKS: Final = Checks()
 
 
 class Lending(ABC):
-    """The steps from a clean GPU to the end of a holder's custody."""
+    """The orchestrator's steps from a clean GPU to the end of a holder's custody."""
 
     def __init__(self, checks: Checks = ALL_CHECKS) -> None:
         self.checks = checks
@@ -88,7 +88,7 @@ class Lending(ABC):
 
     @enforces("REQ-KEY-03")
     def lend(self, job: Job, clean: BufferScrubbed) -> states.Transition:
-        """Lend the clean GPU to the next holder, in a new session if need be; end the job after its last round."""
+        """Lend the clean GPU to the next holder, in a new session if necessary; end the job after its last round."""
         facts.require(clean, job.live)
         attested = job.attested
         if attested is None:
@@ -112,27 +112,27 @@ class Lending(ABC):
 
     @abstractmethod
     def renew(self, job: Job, for_journey: bool) -> states.Transition:
-        """Have the GPU reset, and open a new session though nothing failed."""
+        """Reset the GPU and open a new session, although nothing failed."""
 
     def renewed(self, job: Job, why: str) -> states.Transition:
-        """Go on under other keys, which only a new session has."""
+        """Continue under other keys, which only a new session has."""
         state, effects = self.renew(job, for_journey=False)
         return state, [frames.Remark(f"session renewed: {why}"), *effects]
 
     def holder_came(self, state: states.AwaitsHolder, event: states.Admitted) -> states.Transition:
-        """Lend the GPU if it is the holder that was waited for."""
+        """Lend the GPU, if the admitted holder is the awaited one."""
         return self.lend(state.job, state.clean) if event.holder == state.job.holder else (state, [])
 
     @enforces("REQ-KEY-02", "rotation-out")
     def order_rotation(self, job: Job, attested: GpuAttested) -> states.Transition:
-        """Give the link a key of the next holder's epoch, before the GPU leaves."""
+        """Order the key of the next holder's epoch, before the GPU leaves."""
         job, intent = self.set_out(job, attested)
         effects = self.rotate(job, job.holder, step("rotate_out", ORCHESTRATOR, a=job.holder), now=job.now)
         return states.AwaitsRotationOut(job), [intent, *effects]
 
     @enforces("REQ-IV-04", "channel-counter")
     def rotate(self, job: Job, owner: str, action: TraceStep, **at: float) -> list[frames.RoleEffect]:
-        """Order a key of ``owner`` in a channel of its own, and record it as ``action``, ``at`` these instants."""
+        """Order a key of ``owner`` in a new channel, and record it as ``action`` at the instants ``at``."""
         live, due = job.live, job.live.channel_due(owner)
         order = live.draw(owner, job.tools.random)
         channel, told = live.pending_channel, f"channel {live.pending_channel} is not the next one, which is {due}"
@@ -142,24 +142,24 @@ class Lending(ABC):
         return [log_step(taken, inside(frame), **at), frame]
 
     def set_out(self, job: Job, attested: GpuAttested) -> tuple[Job, frames.Persist]:
-        """Look at the age of the GPU's evidence, and write down whose turn it is."""
+        """Check the age of the GPU's evidence, and record whose turn it is in the journal."""
         facts.require(attested, job.live)
         self.look_at_age(job)
         intent = frames.Persist("custody", f"{job.progress.rounds} {job.holder}".encode())
         return replace(job, lendings=job.lendings + 1).waiting(job.terms.patience), intent
 
     def look_at_age(self, job: Job) -> None:
-        """Insist that the GPU's evidence is not too old to be used. Raises ProtocolError if it is."""
+        """Raise ProtocolError if the GPU's evidence is too old to be used."""
         saw, told = (job.evidence_age, job.evidence_lasts), job.age_of_evidence
         self.checks.require("attestation-age", "REQ-SETUP-13", not job.evidence_is_old, saw=saw, otherwise=told)
 
     def rotated_out(self, state: states.AwaitsRotationOut, event: states.Reported) -> states.Transition:
-        """Take the firmware's report."""
+        """Handle the firmware's report about the rotation."""
         rotated = facts.rotated(state.job.live, event.sealed, self.checks)
         return self.go_out(state.job, rotated)
 
     def go_out(self, job: Job, rotated: KeyRotated) -> states.Transition:
-        """Grant the key that the link was rotated to."""
+        """Grant the key of the completed rotation."""
         seen = log_step(step("rotated_out", ORCHESTRATOR))
         state, effects = self.grant(job, rotated)
         return state, [seen, *effects]
@@ -190,7 +190,7 @@ class Lending(ABC):
         ]
 
     def lease_end(self, job: Job) -> float:
-        """Return until when the holder may keep the GPU: not longer than the GPU's evidence lasts.
+        """Return the end of the holder's lease, which is not after the end of the GPU's evidence.
 
         Raises ProtocolError if the lease outlasts the evidence.
         """
@@ -200,23 +200,23 @@ class Lending(ABC):
         return ends
 
     def cut_short(self, job: Job) -> float:
-        """Return when a lease of the usual length ends, or the GPU's evidence is too old."""
+        """Return the end of a usual lease, or the end of the GPU's evidence if that is earlier."""
         return min(job.now + job.terms.lease, job.evidence_end)
 
     @enforces("REQ-GRANT-01", "grant-addressee")
     def addressee(self, job: Job) -> str:
-        """Return who the grant goes to: the holder whose key the link was rotated to."""
+        """Return the holder who gets the grant: the owner of the link's key."""
         return job.holder
 
     @enforces("REQ-GRANT-02", "count-handover")
     def first_slot(self, job: Job) -> int:
-        """Return where the holder's counter starts: at the first value that was never used."""
+        """Return the first counter value for the holder, which was never used."""
         return job.live.next_slot
 
     @enforces("REQ-GRANT-03", "h2d-half-only", "launch-key-kept")
     @enforces("address-in-grant")
     def granted(self, job: Job, enrolled: HolderEnrolled, start: int, budget: Budget) -> Grant:
-        """Return the grant: the host-to-device half, and neither the other half nor the launch key."""
+        """Return the grant: the host-to-device key only, without the other key and the launch key."""
         told, keys = f"{enrolled!r} is not about {job.holder}", job.live.keys
         same, both = enrolled.holder == job.holder, (enrolled.holder, job.holder)
         self.checks.require("grant-addressee", "REQ-GRANT-01", same, saw=both, otherwise=told)
@@ -238,7 +238,7 @@ class Lending(ABC):
     # -- on the way back ---------------------------------------------------------------------------
 
     def take_back(self, state: states.AwaitsReturn, event: states.Returned) -> states.Transition:
-        """Take the GPU back from the holder it was lent to, and learn which counter values are gone."""
+        """Accept the return of the GPU, and learn which counter values are used."""
         job, given = state.job, event.given
         due = is_due(job, event.holder, given)
         came = ReceivedMessage(event.holder, encode_message(given))
@@ -259,14 +259,14 @@ class Lending(ABC):
 
     @enforces("REQ-IV-03", "count-handover")
     def learn_count(self, job: Job, given: Return) -> None:
-        """Learn how far the holder counted.
+        """Record the holder's count of used counter values.
 
         Raises KeysError if the holder used more of the key than it was lent, or the key has no IV left.
         """
         job.live.count_borrowed(given.count, given.size)
 
     def lend_again(self, state: states.AwaitsReturn, event: states.Declined) -> states.Transition:
-        """Lend to the holder again in a new session, under a whole key; one that had a whole key cannot be helped."""
+        """Lend to the holder again in a new session, under a fresh key; end the job if the key was fresh."""
         if not is_due(state.job, event.holder, event.said):
             return state, [frames.Remark(event.left_aside)]
         why = f"{event.holder} needs {event.said.needs} for one turn"
@@ -283,14 +283,14 @@ class Lending(ABC):
         return self.checks.passes("lease", "REQ-RETURN-04", now <= ends, saw=(now, ends))
 
     def holder_restarted(self, state: states.AwaitsReturn, event: states.Admitted) -> states.Transition:
-        """Evict a holder that started anew: it has forgotten its grant."""
+        """Evict a holder that restarted, since it has forgotten its grant."""
         return (
             self.evict(state.job, f"{event.holder} started anew") if event.holder == state.job.holder else (state, [])
         )
 
     @enforces("REQ-RETURN-03")
     def evict(self, job: Job, why: str) -> states.Transition:
-        """Take the GPU back without a return: nothing more counts under the grant, and nothing is trained."""
+        """Take the GPU back without a return: the grant is void, and nothing is trained."""
         self.forfeit(job)
         job = replace(job, custody=Custody.EVICTED, evictions=job.evictions + 1)
         if job.evictions > job.terms.evictions:
@@ -311,19 +311,19 @@ class Lending(ABC):
     # -- in any state ------------------------------------------------------------------------------
 
     def wait_on(self, state: states.OrchestratorState, event: states.TimePassed) -> states.Transition:
-        """Wait on for an answer. Raises ProtocolError if the answer that is awaited is lost."""
+        """Keep waiting for an answer. Raises ProtocolError if the answer is overdue."""
         if state.job.now > state.job.deadline:
             raise frames.ProtocolError(f"no answer in time, while the orchestrator {state}")
         return state, []
 
 
 def too_low(job: Job, why: str) -> states.Transition:
-    """End the job: under new keys there is no more room than this."""
+    """End the job, because new keys would have no more room."""
     return states.Finished(job), [frames.Ended(f"the key limit is too low for one hand-over: {why}")]
 
 
 def attested(job: Job, task: str, reads: tuple[tuple[str, bytes], ...], given: tuple[str, bytes]) -> frames.Transformed:
-    """Return a step of the orchestrator's in the epoch lent last, as it is attested; the code is the job's manifest."""
+    """Return the record of an attested step in the last lent epoch; its code is the job's manifest."""
     return frames.Transformed(task, lent_epoch(job), sha384(job.manifest), reads, (given,))
 
 
@@ -335,6 +335,6 @@ def lent_epoch(job: Job) -> str:
 
 
 def is_due(job: Job, holder: str, said: Return | Decline) -> bool:
-    """Return whether it is the holder that has the GPU who says so, of the epoch that it was lent."""
+    """Return whether a message is from the holder that has the GPU, about its epoch."""
     given = (holder, said.session, said.epoch)
     return job.lent is not None and given == (job.holder, job.live.session, job.lent.epoch)

@@ -1,4 +1,4 @@
-"""Facts that a role has established: values that only the check that establishes them can make.
+"""Facts that a role has established: values that only the establishing check can make.
 
 A step that rests on a fact takes it as a parameter, so that it cannot be written down without the check. A fact says
 what it is about: a session with a GPU (`SessionFact`), an epoch of such a session (`EpochFact`), or a holder and its
@@ -29,11 +29,11 @@ _MINT: Final = object()
 
 
 class ForgedFactError(TypeError):
-    """A fact was made by something else than the check that establishes it."""
+    """Code other than the establishing check tried to make a fact."""
 
 
 class Fact:
-    """Something that was established; a subclass says what it is about."""
+    """An established fact; subclasses say what it is about."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class Fact:
 
 
 class SessionFact(Fact):
-    """Something established about one session with a GPU."""
+    """A fact about one session with a GPU."""
 
     __slots__ = ("session",)
 
@@ -66,12 +66,12 @@ class SessionFact(Fact):
         return f"{self}({self.session})"
 
     def is_about(self, link: Link) -> bool:
-        """Return whether it is about the session of this link."""
+        """Return whether the fact is about the session of ``link``."""
         return self.session == link.session
 
 
 class EpochFact(SessionFact):
-    """Something established about one epoch of one session."""
+    """A fact about one epoch of one session."""
 
     __slots__ = ("epoch",)
 
@@ -83,28 +83,28 @@ class EpochFact(SessionFact):
         return f"{self}({self.session}/{self.epoch})"
 
     def is_about(self, link: Link) -> bool:
-        """Return whether it is about the session and the epoch that this link is in."""
+        """Return whether the fact is about the session and epoch of ``link``."""
         return (self.session, self.epoch) == (link.session, link.keys.epoch)
 
 
 class GpuAttested(SessionFact):
-    """The session's responder is a genuine GPU in confidential mode."""
+    """The fact that the session's responder is a genuine GPU in confidential mode."""
 
 
 class KeyRotated(EpochFact):
-    """The firmware reported that the GPU took the key of this epoch."""
+    """The fact that the firmware reported, in this session, that the GPU took the key of this epoch."""
 
 
 class ContextsFenced(EpochFact):
-    """The firmware reported, in this epoch, that nothing of anybody else's runs."""
+    """The fact that the firmware reported, in this epoch, that no foreign context runs."""
 
 
 class MemoryVerified(EpochFact):
-    """The firmware reported, in this epoch, code, model and receive counter as they should be, and no context."""
+    """The fact that the firmware reported, in this epoch, the expected code, model and counter, and no context."""
 
 
 class VersionFact(EpochFact):
-    """Something established, in one epoch, about a version of the model, which its digest names."""
+    """A fact, in one epoch, about a version of the model, which its digest identifies."""
 
     __slots__ = ("digest",)
 
@@ -114,19 +114,19 @@ class VersionFact(EpochFact):
 
 
 class VersionTrained(VersionFact):
-    """The firmware reported that training in this epoch ended with this version."""
+    """The fact that the firmware reported this version as the result of training in this epoch."""
 
 
 class VersionSaved(VersionFact):
-    """The model that came home in this epoch is this version, the one last produced."""
+    """The fact that the model that came home in this epoch is this version, the last one produced."""
 
 
 class BufferScrubbed(EpochFact):
-    """The firmware reported, in this epoch, that nothing of a dataset is left."""
+    """The fact that the firmware reported, in this epoch, that no data of a dataset is left."""
 
 
 class HolderEnrolled(Fact):
-    """The far end of a channel proved the enrolment key of a holder; about the holder and its channel."""
+    """The fact that the far end of a channel has the enrolment key of a holder."""
 
     __slots__ = ("channel", "holder")
 
@@ -140,7 +140,7 @@ class HolderEnrolled(Fact):
 
 
 def require(fact: SessionFact, link: Link) -> None:
-    """Insist that a fact is about the link's session and, if it is about an epoch, about the link's epoch.
+    """Raise ProtocolError unless a fact is about the link's session and, for an epoch's fact, the link's epoch.
 
     Raises ProtocolError if it is about another one.
     """
@@ -156,7 +156,7 @@ def attested(
     checks: Checks,
     saw: ReceivedMessage,
 ) -> tuple[GpuAttested, Appraisal]:
-    """Establish that the session's responder is a genuine GPU in confidential mode; ``saw`` is how the report came.
+    """Establish that the session's responder is a genuine GPU in confidential mode; ``saw`` has its report.
 
     Raises ProtocolError if the report is refused, or another GPU than the session's responder signed it.
     """
@@ -209,7 +209,7 @@ def enrolled(
 
 
 def rotated(link: Link, sealed: bytes, checks: Checks) -> KeyRotated:
-    """Take the pending key, on the firmware's report that the GPU took it."""
+    """Establish that the GPU took the pending key, by the firmware's report, and use that key."""
     saw = ReceivedMessage(GPU, sealed)
     report = checks.expect("rotation-ack", "REQ-KEY-05", link.report(sealed), Rotated, saw=saw)
     ordered = link.pending is not None and report.epoch == link.pending.epoch
@@ -222,14 +222,14 @@ def rotated(link: Link, sealed: bytes, checks: Checks) -> KeyRotated:
 
 
 def fenced(link: Link, sealed: bytes, checks: Checks) -> ContextsFenced:
-    """Establish that contexts are fenced, on the firmware's report."""
+    """Establish that contexts are fenced, by the firmware's report."""
     saw = ReceivedMessage(GPU, sealed)
     checks.expect("fence-ack", "REQ-HOME-02", link.report(sealed), Fenced, saw=saw)
     return ContextsFenced(_MINT, link.session, link.keys.epoch)
 
 
 def scrubbed(link: Link, sealed: bytes, checks: Checks) -> BufferScrubbed:
-    """Establish that the scrub happened, on the firmware's report, never on a semaphore."""
+    """Establish that the scrub happened, by the firmware's report, never by a semaphore."""
     saw = ReceivedMessage(GPU, sealed)
     report = checks.expect("scrub-ack", "REQ-SCRUB-03", link.report(sealed), Scrubbed, saw=saw)
     told = f"{report.left} bytes are left after the scrub"
@@ -239,7 +239,7 @@ def scrubbed(link: Link, sealed: bytes, checks: Checks) -> BufferScrubbed:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a read-back should find; ``count`` is ``None`` where no holder returned one."""
+    """The expected result of a read-back; ``count`` is None if no holder returned one."""
 
     code_digest: bytes
     model_digest: bytes
@@ -247,7 +247,7 @@ class Expected:
 
 
 def verified(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> MemoryVerified:
-    """Compare the digests, the counter and the contexts that the firmware reports with what they should be."""
+    """Establish that digests, counter and contexts in the firmware's report are as ``expected``."""
     saw = ReceivedMessage(GPU, sealed)
     found = checks.expect("code-read-back", "REQ-HOME-04", link.report(sealed), MemoryRead, saw=saw)
     own, last = found.code == expected.code_digest, found.model == expected.model_digest
@@ -264,14 +264,14 @@ def verified(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> M
 
 
 def trained(link: Link, sealed: bytes, checks: Checks) -> VersionTrained:
-    """Establish which version training ended with, on the firmware's report; what came on the link decides nothing."""
+    """Establish which version training produced, by the firmware's report; data on the link is not used."""
     saw = ReceivedMessage(GPU, sealed)
     report = checks.expect("session-acknowledgements", "REQ-MODEL-02", link.report(sealed), Trained, saw=saw)
     return VersionTrained(_MINT, link.session, link.keys.epoch, report.model)
 
 
 def saved(link: Link, sealed: bytes, model: bytes, latest: bytes, checks: Checks) -> VersionSaved:
-    """Establish that the model that came home is the version last produced."""
+    """Establish that the model that came home is the last produced version."""
     saw = ReceivedMessage(GPU, sealed)
     report = checks.expect("saved-digest", "REQ-MODEL-03", link.report(sealed), Saved, saw=saw)
     told = "the model that went home is not the one last produced"

@@ -1,4 +1,4 @@
-"""The GPU: one session at a time, whose firmware takes orders inside it; whoever has the link can copy to it.
+"""The GPU's state machine: one session at a time, whose firmware takes orders, and copies over the link.
 
 Anything that does not verify is its end.
 """
@@ -33,7 +33,7 @@ SCRUB_CODE = b"clear buffer\nclear workspace\n"
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What a GPU is made of: its device, its copy engines, its firmware, and what they check before they obey."""
+    """The parts of a GPU: device, copy engines, firmware, and the checks before orders."""
 
     device: type[Device] = Device
     engines: type[CopyEngines] = CopyEngines
@@ -42,25 +42,25 @@ class Hardware:
 
 
 class GpuState:
-    """One state of the GPU, named by what it awaits."""
+    """Base class of the GPU's states."""
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
 
     def on_session(self, orders: bool, message: bytes) -> Transition:
-        """Take a message of the session."""
+        """Handle a message of the session."""
         return self, []
 
     def on_link(self, body: bytes) -> Transition:
-        """Take a message for a copy engine: there is none with a key."""
+        """Ignore a message for a copy engine: none has a key."""
         return self, []
 
     def on_work(self, body: bytes) -> Transition:
-        """Take work: there is nothing to run it in."""
+        """Ignore submitted work: there is no context for it."""
         return self, []
 
     def on_host_memory(self, words: bytes) -> Transition:
-        """Take what stands in plain host memory: nobody looks."""
+        """Ignore data in plain host memory."""
         return self, []
 
 
@@ -68,7 +68,7 @@ Transition = tuple[GpuState, list[frames.RoleEffect]]
 
 
 class AwaitsSession(GpuState):
-    """No session, or one whose handshake is under way."""
+    """State: there is no session, or its handshake is under way."""
 
     def __init__(self, gpu: Gpu) -> None:
         super().__init__(gpu)
@@ -76,7 +76,7 @@ class AwaitsSession(GpuState):
         self.noted = False
 
     def on_session(self, orders: bool, message: bytes) -> Transition:
-        """Go on with the handshake; once it is done, take the first keys from the session."""
+        """Continue the handshake; after it, derive the first keys from the session."""
         if orders:
             raise frames.ProtocolError("an order without a session")
         effects = [self.gpu.answer(each) for each in self.responder.receive(message)]
@@ -90,7 +90,7 @@ class AwaitsSession(GpuState):
 
 
 class InSession(GpuState):
-    """A session, its keys, orders that come inside it, and copies that come through the link."""
+    """State: a session with its keys; orders come inside it, and copies over the link."""
 
     def __init__(self, gpu: Gpu, responder: Responder) -> None:
         super().__init__(gpu)
@@ -104,7 +104,7 @@ class InSession(GpuState):
 
     @enforces("REQ-SETUP-02")
     def on_session(self, orders: bool, message: bytes) -> Transition:
-        """Answer a request for evidence, or have the firmware carry out an order."""
+        """Answer a request for evidence, or execute an order."""
         if not orders:
             return self, self._answered(self.responder.receive(message))
         return self, self.obey(*self.firmware.open(message))
@@ -118,7 +118,7 @@ class InSession(GpuState):
 
     @enforces("REQ-DATA-02")
     def on_link(self, body: bytes) -> Transition:
-        """Open the next message under the live key, and do what it says."""
+        """Open the next message under the live key, and execute it."""
         if len(body) < _HEAD:
             raise MalformedError("message for a copy engine", f"at least {_HEAD} bytes", str(len(body)))
         counter = to_number(body[1:_HEAD], "message", "counter")
@@ -136,7 +136,7 @@ class InSession(GpuState):
         return self, [*self._stored(opened, command), *self.gpu.leaked()]
 
     def obey(self, place: orders.Place, order: orders.Order) -> list[frames.RoleEffect]:
-        """Carry out an order if it is the next one, and report on it in its place."""
+        """Execute an order if it is the next one, and report on it."""
         self.firmware.take(place, order)
         taken, report, home = self._carry_out(place, order)
         target, body = self.firmware.report(place, report)
@@ -186,7 +186,7 @@ class InSession(GpuState):
         return taken, orders.Rotated(keys.epoch, self.engines.live), []
 
     def on_work(self, body: bytes) -> Transition:
-        """Start a kernel that somebody with the launch key submitted."""
+        """Start a kernel that was submitted with the launch key."""
         tag, signed = body[:SHA384_BYTES], body[SHA384_BYTES:]
         verify_hmac_sha384(self.launch_key, signed, tag, "submitted work")
         count, program = split(signed, "submitted work", "number", "program")
@@ -197,7 +197,7 @@ class InSession(GpuState):
         return self, self.gpu.leaked()
 
     def on_host_memory(self, words: bytes) -> Transition:
-        """Let a kernel that listens have the GPU do what it is told: it uses the engine, and knows no key of it."""
+        """Let a listening kernel execute a command; it uses the engine without knowing its key."""
         effects: list[frames.RoleEffect] = []
         for told in self.gpu.device.told(words):
             if told.verb is Verb.ORDER:
@@ -241,14 +241,14 @@ class InSession(GpuState):
 
 
 class AwaitsReset(GpuState):
-    """Something did not verify: session and keys are gone, and nothing works before a reset.
+    """State: something did not verify; session and keys are erased, and only a reset helps.
 
     Source: open-gpu-kernel-modules 595.45.04, conf_compute.c (confComputeSetErrorState).
     """
 
 
 class Gpu:
-    """A GPU's state machine, from power-on on; no key protects more there than ``limits`` say."""
+    """A GPU's state machine from power-on; ``limits`` bound the use of each key."""
 
     def __init__(
         self,
@@ -273,7 +273,7 @@ class Gpu:
         self.state: GpuState = AwaitsSession(self)
 
     def handle(self, event: frames.RoleEvent) -> tuple[GpuState, list[frames.RoleEffect]]:
-        """Take an event, and return the new state and what is to be done; whatever does not verify is fatal."""
+        """Return the next state and the effects of an event; a verification failure is fatal."""
         if not isinstance(event, frames.Frame):
             return self.state, []
         with checking(names.GPU) as log:
@@ -292,11 +292,11 @@ class Gpu:
         ]
 
     def answer(self, message: bytes, reports: bool = False) -> frames.RoleEffect:
-        """Return the frame that answers a message of the session, or ``reports`` on an order."""
+        """Return the frame with an answer of the session, or with a report (``reports``)."""
         return frames.Send(names.ORCHESTRATOR, frames.FrameKind.SESSION, tagged(reports, self._attempt, message))
 
     def leaked(self) -> list[frames.RoleEffect]:
-        """Return what code on the GPU wrote to plain host memory since the last time."""
+        """Return effects for what code on the GPU wrote to plain host memory since the last call."""
         written = list(self._written_out)
         self._written_out.clear()
         return [frames.Send(frames.PLATFORM, frames.FrameKind.HOST_MEMORY, data) for data in written]
@@ -317,7 +317,7 @@ class Gpu:
         return self.state, [frames.Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
 
     def outcome(self) -> Mapping[str, object]:
-        """Return how much each key protected."""
+        """Return the usage of each key."""
         return {"key_usage": [use.to_json() for ledger in self.ledgers for use in ledger.uses]}
 
     @enforces("REQ-STOP-02")

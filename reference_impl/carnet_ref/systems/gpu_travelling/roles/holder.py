@@ -1,4 +1,4 @@
-"""A data holder: attests the orchestrator, proves who it is, and fills the buffer when the GPU is there."""
+"""A data holder: it attests the orchestrator, authenticates, and fills the buffer when it has the GPU."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ Failure = (CryptoError, KeysError, MalformedError, frames.ProtocolError)
 
 
 def address_in(grant: messages.Grant) -> int:
-    """Return where a grant says that the buffer is."""
+    """Return the buffer address in a grant."""
     return grant.address
 
 
 @dataclass(frozen=True, slots=True)
 class HolderSetup:
-    """What a holder brings: its name, its enrolment key, its data in chunks, and what the holders agreed on.
+    """The settings of a holder: its name, enrolment key, data in chunks, and what the holders agreed on.
 
     It asks for a channel again after ``patience`` seconds, and gives up after ``refusals`` channels that it refused.
     """
@@ -65,7 +65,7 @@ class HolderSetup:
 
 @dataclass(slots=True)
 class HolderState:
-    """What a holder knows while it runs; ``accepted`` names every epoch it was ever granted."""
+    """The knowledge of a running holder; ``accepted`` names every epoch that it was granted."""
 
     setup: HolderSetup
     random: Random
@@ -78,24 +78,24 @@ class HolderState:
 
 @dataclass(eq=False, repr=False)
 class HolderPhase:
-    """One state of a holder, named by what it awaits."""
+    """Base class of the holder's states, named by what they await."""
 
     known: HolderState
 
     def on_envelope(self, envelope: messages.Envelope) -> Transition:
-        """Take a channel message. Raises ProtocolError if it is not what is awaited."""
+        """Handle a channel message. Raises ProtocolError if it is not the awaited one."""
         raise frames.ProtocolError(f"{type(envelope).__name__} is not awaited")
 
     def on_no_channel(self, name: bytes) -> Transition:
-        """Ask for a channel if the other end has none at all."""
+        """Ask for a channel, if the other end says that it has none."""
         return (self, []) if name else hello(self.known)
 
     def on_proceed(self) -> Transition:
-        """Go on where nothing is awaited."""
+        """Continue by itself, where nothing is awaited."""
         return self, []
 
     def on_tick(self) -> Transition:
-        """Ask for a channel again if none comes about."""
+        """Ask for a channel again, if none was established."""
         return hello(self.known) if self.known.now > self.known.deadline else (self, [])
 
 
@@ -111,13 +111,13 @@ def hello(known: HolderState) -> Transition:
 
 @dataclass(eq=False, repr=False)
 class AwaitsAnswer(HolderPhase):
-    """A key share was sent."""
+    """State: a key share was sent."""
 
     initiator: messages.Initiator
     nonce: bytes
 
     def on_envelope(self, envelope: messages.Envelope) -> Transition:
-        """Make the channel; who is at the other end is not known yet."""
+        """Establish the channel; its other end is not authenticated yet."""
         if not isinstance(envelope, messages.Answer) or envelope.to != self.initiator.hello:
             return self, []
         return AwaitsEvidence(self.known, self.initiator.finish(envelope.share), self.nonce), []
@@ -172,17 +172,17 @@ class _InChannel(HolderPhase):
 
 
 class AwaitsEvidence(_InChannel):
-    """The channel stands; the orchestrator has to show its evidence in it."""
+    """State: the channel is established; the orchestrator has to send its evidence in it."""
 
 
 @dataclass(eq=False, repr=False)
 class AwaitsGrant(_InChannel):
-    """The orchestrator is attested, for one session of its GPU."""
+    """State: the orchestrator is attested, for one session of its GPU."""
 
     session: str
 
     def on_grant(self, grant: messages.Grant) -> Transition:
-        """Accept a grant for the session that was attested, once; decline one whose budget is too small."""
+        """Accept a grant for the attested session, once; decline it if its budget is too small."""
         grant = replace(grant, address=self.known.setup.address(grant))
         self._check(grant)
         known, name = self.known, epoch_name(grant)
@@ -226,13 +226,13 @@ class AwaitsGrant(_InChannel):
         checks.require("address-in-grant", "REQ-GRANT-04", place == BUFFER, saw=saw, otherwise=astray)
 
     def on_tick(self) -> Transition:
-        """Wait on: a turn may be long in coming."""
+        """Keep waiting: a holder's turn may be far away."""
         return self, []
 
 
 @dataclass(eq=False, repr=False)
 class Provides(_InChannel):
-    """The GPU is here: one chunk after another goes into its buffer, and then it goes back.
+    """State: the holder has the GPU, copies its chunks into the buffer, and then returns the GPU.
 
     No more of the key is used than the grant's budget.
     """
@@ -248,12 +248,12 @@ class Provides(_InChannel):
         self.link = setup.link(grant.keys(setup.name), grant.start, grant.budget)
 
     def on_tick(self) -> Transition:
-        """Go on: a holder that has the GPU asks for no other channel, however long ago it asked for this one."""
+        """Ignore the time: a holder that has the GPU needs no other channel."""
         return self, []
 
     @enforces("REQ-DATA-01")
     def on_proceed(self) -> Transition:
-        """Seal the next chunk; after the last, give the GPU back with the count used."""
+        """Seal the next chunk; after the last one, return the GPU with the number of used counter values."""
         if self.sent == len(self.chunks):
             return self._give_back()
         data, name = self.chunks[self.sent], self.known.setup.name
@@ -304,7 +304,7 @@ class Holder:
         return effects
 
     def handle(self, event: frames.RoleEvent) -> tuple[HolderPhase, list[frames.RoleEffect]]:
-        """Take an event, and return the new state and what is to be done.
+        """Return the next state and the effects of an event.
 
         A channel in which anything is wrong is given up, with the grant that came through it, and asked for anew.
         """
@@ -316,7 +316,7 @@ class Holder:
             return self.state, [*enforcement.unattributed_checks(log), *effects]
 
     def outcome(self) -> Mapping[str, Any]:
-        """Return nothing: what a holder did is in its journal."""
+        """Return an empty mapping: a holder's results are in its journal."""
         return {}
 
     def _on_event(self, event: frames.RoleEvent) -> Transition:
@@ -346,7 +346,7 @@ class Holder:
 
 
 def epoch_name(grant: messages.Grant) -> str:
-    """Return the name of the epoch that a grant lends."""
+    """Return the name of the granted epoch."""
     return f"{grant.session}/{grant.epoch}"
 
 

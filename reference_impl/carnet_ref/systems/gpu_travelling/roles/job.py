@@ -1,4 +1,4 @@
-"""The orchestrator's job: what it was set up with, what it writes down, whom it admitted, and what it knows meanwhile.
+"""The orchestrator's job as a value: settings, books, admitted holders, and what it knows while it runs.
 
 A job is a value: a step of the orchestrator makes a new one, and a step that fails leaves the old one as it was. What a
 job refers to, and what counts for itself, are the ends of connections: session, link and channels (`Admission`).
@@ -32,7 +32,7 @@ from carnet_ref.wire import MalformedError, join, split
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the job is: rounds trained, the loss of each, the bytes that holders provided, and the latest version.
+    """The progress of a job: rounds trained, their losses, the bytes provided, and the latest version.
 
     ``latest`` is the SHA-384 of the model that the last round ended with.
     """
@@ -54,7 +54,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The version that is kept at home, and how far the job was with it.
+    """The version that was brought home, and the progress at that time.
 
     ``returns`` says how many epochs were taken back until then: what they brought is in it, or was recorded as lost.
     """
@@ -65,7 +65,7 @@ class Checkpoint:
 
     @classmethod
     def first(cls, model: bytes) -> Checkpoint:
-        """Return what is kept before anything was trained."""
+        """Return the checkpoint before any training."""
         return cls(Progress(0, (), 0, sha384(model)), model)
 
     def encode(self) -> bytes:
@@ -82,7 +82,7 @@ class Checkpoint:
 
     @classmethod
     def parse(cls, data: bytes) -> Checkpoint:
-        """Return what `encode` wrote. Raises MalformedError if it wrote something else."""
+        """Return an encoded checkpoint. Raises MalformedError if ``data`` is malformed."""
         numbers, model = split(data, "what is kept", "numbers", "model")
         try:
             said = json.loads(numbers)
@@ -99,7 +99,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the ledger: whose epoch led from which version of the model to which."""
+    """A line of the ledger: the holder and epoch of a training, and the versions before and after."""
 
     holder: str
     epoch: str
@@ -111,12 +111,12 @@ class Entry:
         return json.dumps(self.to_json()).encode("ascii")
 
     def to_json(self) -> dict[str, str]:
-        """Return plain values."""
+        """Return the fields as JSON values."""
         return {"holder": self.holder, "epoch": self.epoch, "parent": self.parent, "model": self.model}
 
     @classmethod
     def parse(cls, data: bytes) -> Entry:
-        """Return what `encode` wrote. Raises MalformedError if it wrote something else."""
+        """Return an encoded entry. Raises MalformedError if ``data`` is malformed."""
         try:
             said = json.loads(data)
             fields = [said[name] for name in ("holder", "epoch", "parent", "model")]
@@ -129,7 +129,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The ledger, the epochs that were taken back since a version was kept last, and those that were lost.
+    """The ledger, the epochs returned since the last checkpoint, and the lost epochs.
 
     ``returns`` counts every epoch that was ever taken back.
     """
@@ -141,26 +141,26 @@ class Books:
 
     @classmethod
     def of(cls, ledger: Iterable[bytes], returned: Iterable[bytes], lost: Iterable[bytes], kept: Checkpoint) -> Books:
-        """Return the books that a journal's entries tell. Raises MalformedError if no orchestrator wrote them."""
+        """Return the books recorded in a journal. Raises MalformedError if no orchestrator wrote the entries."""
         epochs = [each.decode("utf-8", "replace") for each in returned]
         gone = tuple(each.decode("utf-8", "replace") for each in lost)
         since = tuple(epoch for epoch in epochs[kept.returns :] if epoch not in gone)
         return cls(tuple(map(Entry.parse, ledger)), since, gone, len(epochs))
 
     def returned(self, epoch: str) -> Books:
-        """Return the books after an epoch was taken back."""
+        """Return the books after the return of an epoch."""
         return replace(self, unsecured=(*self.unsecured, epoch), returns=self.returns + 1)
 
     def entered(self, entry: Entry) -> Books:
-        """Return the books with one more line in the ledger."""
+        """Return the books with one more ledger entry."""
         return replace(self, ledger=(*self.ledger, entry))
 
     def secured(self) -> Books:
-        """Return the books after a version was kept."""
+        """Return the books after a checkpoint."""
         return replace(self, unsecured=())
 
     def given_up(self) -> Books:
-        """Return the books after a session was lost, with all that was returned since a version was kept last."""
+        """Return the books after the loss of a session: epochs since the last checkpoint are lost."""
         return replace(self, unsecured=(), lost=(*self.lost, *self.unsecured))
 
 
@@ -181,7 +181,7 @@ class _Applicant:
 
 @dataclass(slots=True)
 class Admission:
-    """The orchestrator's ends of all channels; a new one replaces the old once the holder proved itself in it."""
+    """The orchestrator's channels; a new channel replaces the old one once the holder authenticated in it."""
 
     keys: Mapping[str, EllipticCurvePublicKey]
     random: Random
@@ -190,17 +190,17 @@ class Admission:
     _applying: dict[str, _Applicant] = field(default_factory=dict)
 
     def admitted(self, holder: str) -> HolderEnrolled | None:
-        """Return the fact that the holder is at the end of its channel, if it is."""
+        """Return the fact that the holder is at the end of its channel, or None."""
         applicant = self._admitted.get(holder)
         return applicant.enrolled if applicant else None
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """Everyone who is admitted, in the order in which they were."""
+        """The admitted holders, in the order of admission."""
         return tuple(self._admitted)
 
     def answer(self, holder: str, hello: messages.Hello, attest: Attest | None) -> list[RoleEffect]:
-        """Answer a hello and, if there is a GPU to vouch for, show evidence.
+        """Answer a hello and, if there is an attested GPU, send evidence.
 
         Raises:
             ProtocolError: nobody of that name is enrolled.
@@ -213,12 +213,12 @@ class Admission:
         return [_send(holder, messages.Answer(share, hello.share)), *self._show(holder, applicant, attest)]
 
     def show_all(self, attest: Attest) -> list[RoleEffect]:
-        """Show evidence in every channel."""
+        """Send evidence in every channel."""
         applicants = [*self._admitted.items(), *self._applying.items()]
         return [effect for holder, applicant in applicants for effect in self._show(holder, applicant, attest)]
 
     def take(self, holder: str, record: messages.Record) -> messages.Message | None:
-        """Return the message in a record; the first enrolment proof admits the holder, and gives ``None``.
+        """Return the message in a record; the first enrolment proof admits the holder, and gives None.
 
         Raises:
             ProtocolError: there is no such channel, or the proof is refused.
@@ -243,14 +243,14 @@ class Admission:
         return _in_channel(holder, self._admitted[holder].channel, message)
 
     def forget(self, holder: str, record: messages.Record) -> list[RoleEffect]:
-        """Give up the channel that a record is of, and say so in reply."""
+        """Close the channel of a record, and reply that it is closed."""
         for applicants in (self._applying, self._admitted):
             if _is_in(applicants.get(holder), record):
                 del applicants[holder]
         return [_send(holder, messages.NoChannel(record.channel))]
 
     def invite(self) -> list[RoleEffect]:
-        """Give up every channel, and tell every holder that there is none, so that it asks for one."""
+        """Close every channel, and tell the holders, so that they ask for new ones."""
         self._applying.clear()
         self._admitted.clear()
         return [_send(holder, messages.NoChannel()) for holder in self.keys]
@@ -276,7 +276,7 @@ def _send(holder: str, envelope: messages.Envelope) -> Send:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the job is.
+    """The settings of a job.
 
     ``rounds`` hand-overs go to ``holders`` in turn. A holder keeps the GPU for ``lease`` seconds at most, any other
     answer is waited for ``patience`` seconds, a job with more than ``evictions`` evictions in a row is given up, and so
@@ -297,14 +297,14 @@ class Terms:
     limits: UsageLimits = field(default_factory=UsageLimits.for_advantage)
 
     def manifest(self, trainer: Trainer) -> messages.Manifest:
-        """Return what every holder has to know of the job."""
+        """Return the manifest, which every holder has to know."""
         digests = sha384(TRAINING_CODE), sha384(trainer.first_model())
         return messages.Manifest(*digests, self.holders, self.schedule)
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the orchestrator cannot make itself: randomness, sessions, appraisals, quotes, and the first model."""
+    """The orchestrator's collaborators: randomness, sessions, appraisals, quotes, and the first model."""
 
     random: Random
     requester: Callable[[], Requester]
@@ -323,7 +323,7 @@ class Custody(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the orchestrator knows while it runs.
+    """The orchestrator's knowledge while it runs.
 
     ``lendings`` counts the hand-overs that were begun in the session. ``needs`` is what each holder's last turn took of
     its key, or would have. ``used`` is how much the keys of earlier sessions protected. ``furthest`` is the round that
@@ -371,55 +371,55 @@ class Job:
 
     @property
     def evidence_age(self) -> float:
-        """Seconds since the session was opened in which the GPU's evidence was asked for."""
+        """Seconds since the opening of the session in which the GPU's evidence was requested."""
         return self.now - self.evidence_begin
 
     @property
     def evidence_lasts(self) -> float:
-        """Seconds for which that evidence is used: by its age, or by what it rests on if that ends before."""
+        """Seconds for which the GPU's evidence is used, from the opening of its session."""
         return self.evidence_end - self.evidence_begin
 
     @property
     def evidence_is_old(self) -> bool:
-        """Whether the GPU's evidence is older than it may be."""
+        """Whether the GPU's evidence is too old."""
         return self.now > self.evidence_end
 
     @property
     def evidence_is_due(self) -> bool:
-        """Whether the GPU's evidence has half of its time behind it: the model comes home then, and a session after."""
+        """Whether half of the evidence's time is over, so that the model comes home and a session follows."""
         return 2 * self.evidence_age > self.evidence_lasts
 
     @property
     def age_of_evidence(self) -> str:
-        """How old the GPU's evidence is, in words."""
+        """The age of the GPU's evidence, in words."""
         age, lasts = self.evidence_age, self.evidence_lasts
         return f"the GPU's evidence is {age:.0f} seconds old, and lasts {lasts:.0f}"
 
     def load(self, command: Command) -> tuple[int, Send]:
-        """Return the counter value and the frame that carries ``command`` through the link."""
+        """Return a counter value, and the frame that carries ``command`` over the link under it."""
         slot, body = self.live.seal(command)
         return slot, Send(GPU, FrameKind.H2D, body)
 
     def order(self, order: Order) -> tuple[Place, Send]:
-        """Return the place of an order, and the frame that carries it to the firmware, inside the session."""
+        """Return the place of an order, and the frame that carries it to the firmware."""
         place, sealed = self.live.order(order)
         return place, Send(GPU, FrameKind.SESSION, messages.tagged(True, self.attempt, sealed))
 
     def handshake(self, message: bytes) -> Send:
-        """Return the frame that carries a message of the session's own."""
+        """Return the frame that carries a message of the session."""
         return Send(GPU, FrameKind.SESSION, messages.tagged(False, self.attempt, message))
 
     def waiting(self, seconds: float) -> Job:
-        """Return the job, with the next answer expected within ``seconds`` from now."""
+        """Return the job with the next answer due within ``seconds``."""
         return replace(self, deadline=self.now + seconds)
 
     def without_session(self) -> Job:
-        """Return the job, with everything forgotten that belongs to a session with a GPU."""
+        """Return the job without everything that belongs to a session with a GPU."""
         if self.link is not None:
             self.used.extend(self.link.uses)
         return replace(self, session=None, link=None, attested=None, evidence=None, lent=None)
 
     @property
     def next_holder(self) -> str:
-        """The holder whose turn the next one is."""
+        """The holder whose turn is next."""
         return self.terms.holders[self.progress.rounds % len(self.terms.holders)]

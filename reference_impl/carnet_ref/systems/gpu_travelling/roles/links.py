@@ -41,7 +41,7 @@ TURN = Budget(messages=CAPACITY // 16, units=CAPACITY // 4)
 
 @dataclass(slots=True)
 class Outgoing:
-    """The half to the device, and where its counter is."""
+    """The host-to-device half of the link, with its counter."""
 
     keys: LinkKeys
     sealer: Sealer
@@ -49,7 +49,7 @@ class Outgoing:
 
 @dataclass(slots=True)
 class Incoming:
-    """The half from the device, and where its counter is."""
+    """The device-to-host half of the link, with its counter."""
 
     keys: LinkKeys
     opener: Opener
@@ -57,7 +57,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class SessionKeys:
-    """The keys of a session that belong to no epoch: those for orders, for reports, and for submitted work."""
+    """The keys of a session for orders, reports and submitted work; they belong to no epoch."""
 
     orders: bytes = field(repr=False)
     reports: bytes = field(repr=False)
@@ -65,12 +65,12 @@ class SessionKeys:
 
     @classmethod
     def of(cls, session: H100KeySchedule) -> SessionKeys:
-        """Return those that hang on a session's secret."""
+        """Derive these keys from a session's secret."""
         return cls(session.key(orders.ORDERS_LABEL), session.key(orders.REPORTS_LABEL), session.key(LAUNCH_LABEL))
 
 
 class Link:
-    """The orchestrator's end of one session: its link, and the orders that go beside it to the firmware.
+    """The orchestrator's end of one session: the link, and the order channel to the firmware.
 
     Every key has one count of what it protected, in all its epochs and by holders too; past a limit nothing is done
     with it. Epochs are named ``session/epoch`` wherever a name is needed.
@@ -99,12 +99,12 @@ class Link:
 
     @property
     def next_slot(self) -> int:
-        """The first counter value that is not used under the host-to-device half."""
+        """The first unused counter value of the host-to-device half."""
         return self._outgoing.sealer.ivs.message
 
     @property
     def standing(self) -> UsageSummary:
-        """How much the host-to-device key protected, by holders too."""
+        """The usage of the host-to-device key, including that of holders."""
         return self._outgoing.sealer.usage.standing
 
     @property
@@ -114,21 +114,21 @@ class Link:
 
     @property
     def pending(self) -> LinkKeys | None:
-        """The keys that a rotation is under way to."""
+        """The pending keys of a rotation, or None."""
         return None if self._pending is None else self._pending.keys
 
     @property
     def pending_name(self) -> str:
-        """The name of the epoch that a rotation is under way to."""
+        """The name of the epoch that a pending rotation begins."""
         return "" if self._pending is None else self.name(self._pending.keys)
 
     @property
     def pending_channel(self) -> int:
-        """The channel counter of the epoch that a rotation is under way to, counted from 0."""
+        """The channel counter of the epoch that a pending rotation begins, counted from 0."""
         return 0 if self._pending is None else self._pending.keys.channel - FIRST_CHANNEL
 
     def channel_due(self, owner: str) -> int:
-        """Return the channel counter that the next epoch of ``owner`` has to have, counted from 0."""
+        """Return the channel counter for the next epoch of ``owner``, counted from 0."""
         before = self._schedule.used_again(owner)
         return 0 if before is None else before.channel + 1 - FIRST_CHANNEL
 
@@ -140,7 +140,7 @@ class Link:
 
     @enforces("REQ-KEY-01", "fresh-key")
     def draw(self, owner: str, random: Random) -> orders.Rotate:
-        """Return the order that rotates to a key of ``owner``, never used before.
+        """Return the order that rotates to a new key of ``owner``.
 
         Raises KeysError if the schedule has no key for ``owner`` in this session.
         """
@@ -149,12 +149,12 @@ class Link:
         return orders.Rotate(order)
 
     def expect(self, keys: LinkKeys) -> None:
-        """Expect that a rotation to ``keys`` is reported; those in use keep their counters."""
+        """Set ``keys`` as the pending keys of a rotation; the keys in use keep their counters."""
         self._pending = self._incoming if keys is self._incoming.keys else self._receiving(keys)
 
     @enforces("REQ-SESSION-01", "session-orders")
     def order(self, order: orders.Order) -> tuple[orders.Place, bytes]:
-        """Return the place of an order, and the order sealed for it; its report is awaited from now on.
+        """Return the place of an order, and the sealed order; its report is then awaited.
 
         A rotation is the first of the epoch that it begins, anything else the next one of the link's epoch.
         """
@@ -167,7 +167,7 @@ class Link:
 
     @enforces("REQ-SESSION-03", "session-acknowledgements")
     def report(self, sealed: bytes) -> orders.Report:
-        """Return the report on the order that was given last.
+        """Return the report on the last order.
 
         Raises:
             AuthenticationError: the session's firmware did not make it, or made it on another order.
@@ -181,7 +181,7 @@ class Link:
         return orders.parse_report(message)
 
     def open_report(self, sealed: bytes) -> tuple[orders.Place, bytes]:
-        """Return what the firmware said, and on which order.
+        """Return the place and the content of a report.
 
         Raises AuthenticationError if the firmware did not make it, or made it on another order.
         """
@@ -189,30 +189,30 @@ class Link:
 
     @property
     def own_usage(self) -> Mapping[str, KeyUsage]:
-        """The counts of the session's own keys, which belong to no epoch."""
+        """The usage of the session's own keys, which belong to no epoch."""
         return self._ledger.own
 
     @property
     def uses(self) -> list[KeyUsageRecord]:
-        """How much each key protected, of the link and of the session itself."""
+        """The usage of each key of the link and of the session."""
         return self._ledger.uses
 
     # -- rotation ----------------------------------------------------------------------------------
 
     @enforces("REQ-KEY-06", "rotation-in-h2d", "rotation-in-d2h")
     def take(self) -> None:
-        """Go on under the pending key, in both directions; one that stays keeps its counters."""
+        """Use the pending keys in both directions; a key that stays keeps its counters."""
         pending, self._pending = self._pending, None
         if pending is not None and pending is not self._incoming:
             self.send_under(pending.keys)
             self.receive_under(pending)
 
     def send_under(self, keys: LinkKeys) -> None:
-        """Protect what goes to the device under ``keys``, counted from the start."""
+        """Use ``keys`` for messages to the device, with counters from the start."""
         self._outgoing = self._sending(keys)
 
     def receive_under(self, pending: Incoming) -> None:
-        """Open what comes from the device under the key of a rotation."""
+        """Use a pending key for messages from the device."""
         self._incoming = pending
 
     # -- the link ----------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class Link:
     @enforces("REQ-IV-01", "sender-iv-monotonic")
     @enforces("REQ-KEY-07", "key-usage-limit")
     def seal(self, command: orders.Command) -> tuple[int, bytes]:
-        """Return the counter value a command goes under and the frame body that carries it.
+        """Return the counter value of a command, and the frame body that carries it.
 
         Raises KeysError if the key has protected as much as it may, or has no IV left.
         """
@@ -229,7 +229,7 @@ class Link:
         return slot, h2d_body(self.keys.engine, slot, sealer.seal(orders.encode_copy(command)))
 
     def open(self, sealed: bytes) -> orders.Reply:
-        """Return the next reply under the device-to-host half.
+        """Return the next reply under the device-to-host key.
 
         Raises:
             AuthenticationError: it is not the next reply.
@@ -239,7 +239,7 @@ class Link:
 
     @enforces("REQ-IV-03")
     def count_borrowed(self, count: int, size: int) -> None:
-        """Learn how far a holder counted, and charge what it encrypted to the key; a count never goes back.
+        """Record the holder's message count, and charge its messages to the key; a count never decreases.
 
         ``size`` is that of the data; what chunks grow by before they are sealed comes on top. Raises KeysError if the
         holder used more of the key than it was lent, or the key has no IV left.
@@ -251,19 +251,19 @@ class Link:
         self._lent_out = Budget()
 
     def lend(self) -> Budget:
-        """Return how much of the host-to-device key a holder may use; all of it counts as used until it is returned."""
+        """Return the budget of the host-to-device key for a holder; it counts as used until the return."""
         self._lent_out = self._outgoing.sealer.usage.lend(TURN)
         return self._lent_out
 
     def forfeit(self) -> None:
-        """Give up learning what a holder used: all that it was lent is gone, IVs included if the key stays in use."""
+        """Count everything as used that was lent, including IVs if the key stays in use."""
         ivs = self._outgoing.sealer.ivs
         if self._schedule.used_again(self._home) is self.keys:
             ivs.skip_to(min(ivs.message + self._lent_out.messages, LAST_MESSAGE))
         self._lent_out = Budget()
 
     def usage(self, owner: str, way: Direction) -> KeyUsage:
-        """Return the count, so far, of the key that the next epoch of ``owner`` is under."""
+        """Return the usage so far of the key for the next epoch of ``owner``."""
         keys = self._schedule.used_again(owner)
         return self._ledger.unused() if keys is None else self._ledger.usage(keys, way)
 
@@ -275,7 +275,7 @@ class Link:
 
 
 class BorrowedLink:
-    """A holder's end of the link: the half that a grant lends, from the IV it names, for no more than its budget."""
+    """A holder's end of the link: the granted half, from a given IV on, within a budget."""
 
     def __init__(self, keys: LinkKeys, start: int, budget: Budget) -> None:
         self._keys = keys
@@ -285,22 +285,22 @@ class BorrowedLink:
 
     @property
     def count(self) -> int:
-        """The counter value that the next message goes under: how many are used, from the first of the epoch on."""
+        """The counter value for the next message; equal to the number of used values of the epoch."""
         return self._sealer.ivs.message
 
     @property
     def standing(self) -> UsageSummary:
-        """How much of the budget is used."""
+        """The usage of the budget."""
         return self._usage.standing
 
     def count_from_start(self) -> None:
-        """Begin at the counter value that the grant names."""
+        """Start at the counter value in the grant."""
         self._sealer = Sealer(self._keys.h2d, self._keys.ivs(Direction.H2D, self._start), self._usage)
 
     @enforces("REQ-IV-01", "sender-iv-monotonic")
     @enforces("REQ-KEY-07", "key-usage-limit")
     def seal(self, command: orders.Command) -> tuple[int, bytes]:
-        """Return the counter value a command goes under and the frame body that carries it.
+        """Return the counter value of a command, and the frame body that carries it.
 
         Raises KeysError if the budget is used up, or the key has no IV left.
         """
@@ -309,11 +309,11 @@ class BorrowedLink:
 
 
 def borrowed(size: int, messages: int) -> Budget:
-    """Return what so many bytes of data in so many messages took of a key, at least."""
+    """Return the least usage of a key for ``size`` bytes of data in ``messages`` messages."""
     messages = max(0, messages)
     return Budget(messages, (size + messages * FRAMING) // BLOCK_BYTES + messages)
 
 
 def h2d_body(engine: int, slot: int, sealed: bytes) -> bytes:
-    """Return the body of a frame to a copy engine; the counter value in it is a claim that no device believes."""
+    """Return the body of a frame to a copy engine; its counter value is unauthenticated, and devices ignore it."""
     return bytes([engine]) + number(slot) + sealed

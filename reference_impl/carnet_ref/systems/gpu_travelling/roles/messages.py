@@ -1,4 +1,4 @@
-"""What the parties say to each other: the manifest of a job, channels with their messages, and session frames.
+"""The messages between the parties: the manifest of a job, channels with their messages, and session frames.
 
 A channel between a holder and the orchestrator is HPKE to an ephemeral key, then records that both sides count. The
 orchestrator is the sender; its records are HPKE's. The holder's go under a key and a nonce that are exported, and so is
@@ -23,7 +23,7 @@ from carnet_ref.wire import MalformedError, join
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a holder has to know of a job before it sends anything: code, first model, holders, schedule."""
+    """The public description of a job: code, first model, holders, schedule."""
 
     code_digest: bytes
     model_digest: bytes
@@ -31,7 +31,7 @@ class Manifest:
     schedule: str
 
     def encode(self) -> bytes:
-        """Return the bytes that the orchestrator's quote binds."""
+        """Return the bytes that the orchestrator's quote commits to."""
         holders = join(*(name.encode("utf-8") for name in self.holders))
         return join(self.code_digest, self.model_digest, holders, self.schedule.encode("utf-8"))
 
@@ -50,7 +50,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The second message of a channel, in the clear: a key share, and the one that it answers."""
+    """The second message of a channel, in the clear: a key share, and the first message's share."""
 
     share: bytes
     to: bytes
@@ -58,7 +58,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A sealed message of a channel, and the name of the channel: who is not in it lets the record pass."""
+    """A sealed message of a channel, with the channel's name."""
 
     channel: bytes
     sealed: bytes
@@ -66,7 +66,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class NoChannel:
-    """There is no such channel, or it is lost; with no name, there is none at all.
+    """The reply that a channel does not exist or was lost; without a name, that there is none at all.
 
     Believed for no more than to start again.
     """
@@ -79,7 +79,7 @@ Envelope = Hello | Answer | Record | NoChannel
 
 @dataclass(frozen=True, slots=True)
 class OrchestratorEvidence:
-    """The orchestrator's evidence, and the session of the GPU that it speaks for."""
+    """The orchestrator's evidence, and the name of the GPU session that it is about."""
 
     evidence: bytes
     session: str
@@ -87,14 +87,14 @@ class OrchestratorEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A holder's signature, with its enrolment key, over the channel's exporter."""
+    """A holder's signature over the channel's exporter with its enrolment key."""
 
     signature: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The right to fill the dataset buffer: the encrypt half of the link key, where its IVs start, where to write.
+    """The right to fill the dataset buffer: the host-to-device key, its first IV, and the address.
 
     ``budget`` is how much of the key the holder may use. ``d2h`` and ``launch`` are empty: those halves are never lent.
     """
@@ -113,13 +113,13 @@ class Grant:
     launch: bytes = field(default=b"", repr=False)
 
     def keys(self, holder: str) -> LinkKeys:
-        """Return what the grant lends, for the holder's end of the link."""
+        """Return the lent keys, for the holder's end of the link."""
         return LinkKeys(self.epoch, holder, self.engine, self.channel, self.h2d, self.d2h, self.mask)
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """The GPU is given back: the epoch, the count of messages used from the first on, and the bytes they held."""
+    """The return of the GPU: the epoch, the number of used messages, and the bytes in them."""
 
     session: str
     epoch: int
@@ -129,7 +129,7 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Decline:
-    """The grant is not taken: what the holder has to send needs more of the key than the grant allows."""
+    """The refusal of a grant, because its key budget is too small for the holder's data."""
 
     session: str
     epoch: int
@@ -153,7 +153,7 @@ NAME_BYTES: Final = 16
 
 
 class Channel:
-    """One end of an established channel; records are opened in the order they were sealed, each once.
+    """One end of an established channel; records are opened in order, each once.
 
     ``name`` is public, and the same at both ends: it tells the records of one channel from those of the one before.
     """
@@ -169,7 +169,7 @@ class Channel:
         return self._sealer.seal(message)
 
     def open(self, record: bytes) -> bytes:
-        """Return what is in the next record. Raises AuthenticationError if it is not the next record."""
+        """Return the content of the next record. Raises AuthenticationError if ``record`` is another one."""
         return self._opener.open(record)
 
 
@@ -181,7 +181,7 @@ class Initiator:
         self.hello = self._share.public
 
     def finish(self, answer: bytes) -> Channel:
-        """Return the channel that the other end's answer makes. Raises KeyMaterialError if it is no key share."""
+        """Return the channel established by the other end's answer. Raises KeyMaterialError if it is no key share."""
         return Channel(hpke.recipient(self._share, answer, _INFO), self.hello + answer, initiator=True)
 
 

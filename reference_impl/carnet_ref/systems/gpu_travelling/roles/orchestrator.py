@@ -86,7 +86,7 @@ Handler = Callable[[Any, Any, Any], Transition]
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An input that a step takes, and the states that it leads to, if it does not fail; none: it stays where it is."""
+    """A table entry: the step for an input, and the states to which it may lead; no states: the state stays."""
 
     by: Handler
     to: tuple[type[OrchestratorState], ...] = ()
@@ -97,7 +97,7 @@ Cell = Taken | Unwanted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What one state does about each kind of input."""
+    """The entries of one state, by kind of input."""
 
     session: Cell
     reported: Cell
@@ -200,14 +200,14 @@ TABLE: Final[Table] = MappingProxyType({
 
 
 class Procedures(Setup):
-    """The orchestrator's steps, and the table that leads to them."""
+    """The orchestrator's steps, with the table of transitions."""
 
     def __init__(self, checks: Checks = ALL_CHECKS, table: Table = TABLE) -> None:
         super().__init__(checks)
         self.table = table
 
     def take(self, state: OrchestratorState, event: Input) -> Transition:
-        """Take an input as the table says.
+        """Handle an input according to the table.
 
         Raises ProtocolError if the state refuses it, or the step that it leads to does.
         """
@@ -223,7 +223,7 @@ class Procedures(Setup):
 
 
 def cell(table: Table, state: type[OrchestratorState], event: type[Input]) -> Cell:
-    """Return what a table says about a kind of input in a state."""
+    """Return the entry of a table for a kind of input in a state."""
     found: Cell = getattr(table[state], COLUMNS[event])
     return found
 
@@ -235,7 +235,7 @@ SECURE: Final = Procedures()
 
 
 class Orchestrator:
-    """The orchestrator's state machine: opens what events carry, and takes it as its procedures say."""
+    """The orchestrator's state machine: it opens messages, and handles them by its procedures."""
 
     def __init__(
         self,
@@ -261,7 +261,7 @@ class Orchestrator:
         return self.state.job
 
     def begin(self, now: float) -> list[frames.RoleEffect]:
-        """Ask holders for channels and open a session; after a restart, have the GPU reset first."""
+        """Ask holders for channels and open a session; after a restart, reset the GPU first."""
         effects: list[frames.RoleEffect] = [*self.job.admission.invite()]
         if self.resumed:
             effects.append(reset_gpu())
@@ -269,7 +269,7 @@ class Orchestrator:
         return effects + opened
 
     def outcome(self) -> dict[str, Any]:
-        """Return what was trained: losses, bytes, and the version that is kept; what the books say, and keys."""
+        """Return the results: losses, bytes, the saved version, the books, and the usage of keys."""
         kept, books, appraisal = self.job.kept, self.job.books, self.job.appraisal
         live = [] if self.job.link is None else self.job.link.uses
         return {
@@ -283,7 +283,7 @@ class Orchestrator:
         }
 
     def handle(self, event: frames.RoleEvent) -> tuple[OrchestratorState, list[frames.RoleEffect]]:
-        """Take an event, and return the new state and what is to be done.
+        """Return the next state and the effects of an event.
 
         A failure in the session with the GPU is fail-stop; one in a holder's channel ends that channel.
         """

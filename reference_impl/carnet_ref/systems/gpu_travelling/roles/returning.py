@@ -1,4 +1,4 @@
-"""Home: what the orchestrator does between a return and the next journey, one state for each answer it awaits.
+"""The steps at home: from a return to the next hand-over, with a state for each awaited answer.
 
 The order of the steps is the defence. The link is rotated first, in both directions, so that whatever the last holder
 still sends is dead; only then are contexts fenced, code is uploaded, and code and model are checked. All of it rests on
@@ -24,24 +24,24 @@ from carnet_ref.transport.frames import PLATFORM, FrameKind, Persist, ProtocolEr
 
 
 class Returning(Lending):
-    """The steps from a GPU that is back to one that is clean."""
+    """The orchestrator's steps from a returned GPU to a clean one."""
 
     def begin_home(self, state: states.Back, event: states.OwnTurn) -> states.Transition:
-        """Begin with the first step on the way home."""
+        """Begin the steps after a return."""
         return self.go_on(state.job, self.steps_home(first=False), states.Established())
 
     def begin_at_home(self, job: Job) -> states.Transition:
-        """Begin in a new session: nobody had the GPU, so there is nothing to rotate away from."""
+        """Begin in a new session: no holder had the GPU, so no rotation is needed."""
         return self.go_on(job, self.steps_home(first=True), states.Established())
 
     @enforces("REQ-KEY-06", "rotation-in", "rotation-before-check", "rotation-before-fence")
     def steps_home(self, first: bool) -> tuple[states.HomeStep, ...]:
-        """Return the steps in order; the rotation comes before everything else."""
+        """Return the steps in order; the rotation is first."""
         at_home: tuple[states.HomeStep, ...] = (self.fence, self.upload, self.read_back)
         return at_home if first else (self.rotate_in, *at_home)
 
     def go_on(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
-        """Take the first of the steps left; after the last, train or scrub."""
+        """Take the first of the remaining steps; after the last, train or scrub."""
         job = job.waiting(job.terms.patience)
         if not left:
             return self.at_home(job, so_far)
@@ -50,12 +50,12 @@ class Returning(Lending):
     # -- steps ------------------------------------------------------------------------------------
 
     def rotate_in(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
-        """Give the link a key of the orchestrator's own, in both directions."""
+        """Order a key of the orchestrator's for both directions of the link."""
         ordered, frame = self.rotate(job, ORCHESTRATOR, step("rotate_in", ORCHESTRATOR))
         return states.AwaitsRotationIn(job, self.rotate_in, left, so_far), [ordered, route_back(), frame]
 
     def rotated_in(self, state: states.AwaitsRotationIn, event: states.Reported) -> states.Transition:
-        """Take the firmware's report."""
+        """Handle the firmware's report about the rotation."""
         rotated = facts.rotated(state.job.live, event.sealed, self.checks)
         seen = log_step(step("rotated_in", ORCHESTRATOR))
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, rotated=rotated))
@@ -63,11 +63,11 @@ class Returning(Lending):
 
     @enforces("REQ-HOME-01", "fence")
     def fence(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
-        """Have the GPU stop every resident context."""
+        """Order the GPU to stop every resident context."""
         return states.AwaitsFence(job, self.fence, left, so_far), ordered(job, Fence(), "send_fence")
 
     def fenced(self, state: states.AwaitsFence, event: states.Reported) -> states.Transition:
-        """Take the firmware's report."""
+        """Handle the firmware's report about the fence."""
         fenced = facts.fenced(state.job.live, event.sealed, self.checks)
         seen = log_step(step("fenced", ORCHESTRATOR))
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
@@ -75,7 +75,7 @@ class Returning(Lending):
 
     @enforces("REQ-HOME-03", "REQ-TRAIN-03")
     def upload(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
-        """Upload the code each time, and the model when there is none yet: after that it stays on the GPU."""
+        """Upload the code and, if the GPU has no model yet, the model."""
         model = job.kept.model if job.custody is Custody.NONE else b""
         slot, frame = job.load(Upload(TRAINING_CODE, model))
         due, told = job.live.next_slot, f"the counter value {slot} is not used up"
@@ -94,7 +94,7 @@ class Returning(Lending):
         return states.AwaitsReadBack(job, self.read_back, left, so_far), effects
 
     def verified(self, state: states.AwaitsReadBack, event: states.Reported) -> states.Transition:
-        """Compare what the firmware found with what it should be."""
+        """Compare the firmware's report with the expected memory."""
         job = state.job
         count = job.count if job.custody is Custody.RETURNED else None
         expected = facts.Expected(sha384(TRAINING_CODE), job.progress.latest, count)
@@ -107,7 +107,7 @@ class Returning(Lending):
 
     @enforces("REQ-TRAIN-01")
     def at_home(self, job: Job, so_far: states.Established) -> states.Transition:
-        """Train on what a holder returned; scrub untrained what an evicted one left, or what was there at first."""
+        """Train on returned data; scrub without training after an eviction, or at first."""
         if so_far.verified is None or so_far.fenced is None:
             raise ProtocolError("nothing is done at home before fence and check")
         if job.custody is not Custody.RETURNED:
@@ -120,21 +120,21 @@ class Returning(Lending):
     def train(
         self, job: Job, rotated: facts.KeyRotated, fenced: facts.ContextsFenced, verified: facts.MemoryVerified
     ) -> states.Transition:
-        """Train on what was returned, once its key is dead, nothing else runs and memory is as it should be."""
+        """Order training, after the holder's key is dead, contexts are fenced and memory is verified."""
         for fact in (rotated, fenced, verified):
             facts.require(fact, job.live)
         state = states.AwaitsTraining(job, states.Established(rotated, fenced, verified))
         return state, ordered(job, Train(), "send_train")
 
     def logged(self, state: states.AwaitsTraining, event: states.LinkMessage) -> states.Transition:
-        """Take down what training logged; it decides nothing."""
+        """Store the loss that training sent over the link; no decision depends on it."""
         reply = state.job.live.open(event.sealed)
         if not isinstance(reply, Logged):
             raise ProtocolError(f"expected what training logged, found {type(reply).__name__}")
         return replace(state, loss=reply.loss), []
 
     def trained(self, state: states.AwaitsTraining, event: states.Reported) -> states.Transition:
-        """Take the version that training ended with as the latest, and enter it in the ledger."""
+        """Record the version that training produced as the latest, in the ledger, too."""
         version = facts.trained(state.job.live, event.sealed, self.checks)
         if state.loss is None:
             raise ProtocolError("training is over, and what it logged did not come")
@@ -142,7 +142,7 @@ class Returning(Lending):
 
     @enforces("REQ-MODEL-02")
     def enter(self, job: Job, version: facts.VersionTrained, loss: float) -> states.Transition:
-        """Write the version down, and have it brought home if it is to be kept now."""
+        """Write the version to the journal, and have it saved if that is due."""
         facts.require(version, job.live)
         entry = Entry(job.holder, lent_epoch(job), job.progress.digest, version.digest.hex())
         progress = job.progress.further(loss, job.returned_bytes, version.digest)
@@ -162,18 +162,18 @@ class Returning(Lending):
 
     @enforces("REQ-TRAIN-03")
     def save(self, job: Job) -> states.Transition:
-        """Have the model brought home."""
+        """Order the model home."""
         return states.AwaitsModel(job.waiting(job.terms.patience)), ordered(job, Save(), "send_save")
 
     def model_came(self, state: states.AwaitsModel, event: states.LinkMessage) -> states.Transition:
-        """Take the model that came, without believing in it yet."""
+        """Store the model that came over the link, unverified."""
         reply = state.job.live.open(event.sealed)
         if not isinstance(reply, Model):
             raise ProtocolError(f"expected the model, found {type(reply).__name__}")
         return replace(state, model=reply.model), []
 
     def saved(self, state: states.AwaitsModel, event: states.Reported) -> states.Transition:
-        """Keep the model if it is the version last produced."""
+        """Save the model, if it is the last produced version."""
         job, model = state.job, state.model
         if model is None:
             raise ProtocolError("the model went home, and did not come")
@@ -187,28 +187,28 @@ class Returning(Lending):
 
     @enforces("REQ-SCRUB-01")
     def scrub(self, job: Job) -> states.Transition:
-        """Have the GPU clear the buffer, and everything that was derived from it."""
+        """Order the GPU to clear the buffer and all derived data."""
         return states.AwaitsScrub(job.waiting(job.terms.patience)), ordered(job, Scrub(), "send_scrub")
 
     def scrubbed(self, state: states.AwaitsScrub, event: states.Reported) -> states.Transition:
-        """Take the firmware's report."""
+        """Handle the firmware's report about the scrub."""
         return self.go_clean(state.job, facts.scrubbed(state.job.live, event.sealed, self.checks))
 
     def go_clean(self, job: Job, clean: facts.BufferScrubbed) -> states.Transition:
-        """Lend the GPU on."""
+        """Continue with the next hand-over."""
         seen = log_step(step("scrubbed", ORCHESTRATOR))
         state, effects = self.lend(job, clean)
         return state, [seen, *effects]
 
 
 def ordered(job: Job, order: Order, action: str) -> list[RoleEffect]:
-    """Give an order to the firmware, and record that as ``action``."""
+    """Give an order to the firmware, and record it as ``action``."""
     place, frame = job.order(order)
     return [log_step(step(action, ORCHESTRATOR, v=place.number), inside(frame)), frame]
 
 
 def is_to_be_kept(job: Job) -> bool:
-    """Whether the model comes home now: after the last round, as often as asked for, and before a new session."""
+    """Whether the model comes home now: after the last round, every ``save_every`` rounds, and before a new session."""
     done, terms = job.progress.rounds, job.terms
     if done == terms.rounds or terms.schedule == "reset":
         return True

@@ -1,4 +1,4 @@
-"""Setup: the orchestrator opens a session with what is in its slot, and attests it inside that session."""
+"""Setup steps: the orchestrator opens a session with the GPU in its slot, and attests it inside that session."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _NONCE_BYTES = 32
 
 
 class Setup(Returning):
-    """The steps from nothing to an attested GPU in a session, and back to nothing when anything fails."""
+    """The orchestrator's steps to an attested GPU in a session, and back to the start after a failure."""
 
     @enforces("REQ-MODEL-04")
     def open_session(self, job: Job) -> tuple[states.AwaitsSession, list[frames.RoleEffect]]:
-        """Open a session from nothing: new keys are to come of it, and a new attestation.
+        """Open a new session, with new keys and a new attestation.
 
         The job goes on from the version that was kept last; what was returned since then is written down as lost.
         """
@@ -41,7 +41,7 @@ class Setup(Returning):
         return opened, [*gone, frames.Persist("session", number(job.failures)), *started]
 
     def handshake(self, state: states.AwaitsSession, event: states.SessionMessage) -> states.Transition:
-        """Go on with the handshake; once it is done, ask for the GPU's report inside the session."""
+        """Continue the handshake; after it, request the GPU's report inside the session."""
         now, end = state.job.now, state.job.now + state.job.terms.evidence_lasts
         state, effects = shake_hands(state, event, "open_session", self.checks, now=now, end=end)
         session = state.session
@@ -53,22 +53,22 @@ class Setup(Returning):
 
     @enforces("REQ-SETUP-01")
     def take_keys(self, job: Job, session: Requester) -> Job:
-        """Take the first link key, for both directions, from the session that was just opened."""
+        """Derive the first link keys from the new session."""
         keys = H100KeySchedule.of_session(session.exported_master_secret())
         schedule = self.new_schedule(job, keys)
         link = self.new_link(job, session.label, schedule, SessionKeys.of(keys))
         return replace(job, session=session, link=link, lendings=0, lent=schedule.keys)
 
     def new_schedule(self, job: Job, session: H100KeySchedule) -> KeySchedule:
-        """Return the orchestrator's end of the schedule of a session's keys."""
+        """Return the orchestrator's end of the key schedule for a session."""
         return key_schedule(job.terms.schedule, session, ORCHESTRATOR)
 
     def new_link(self, job: Job, session: str, schedule: KeySchedule, secrets: SessionKeys) -> Link:
-        """Return the orchestrator's end of the link of a session."""
+        """Return the orchestrator's end of the link for a session."""
         return Link(session, schedule, secrets, job.terms.limits)
 
     def report_came(self, state: states.AwaitsReport, event: states.SessionMessage) -> states.Transition:
-        """Appraise the report; only as it arrives inside the session it is to be used in."""
+        """Appraise a report that arrived inside the session."""
         if state.job.session is None:
             raise frames.ProtocolError("a report without a session")
         session, body = state.job.session, event.body
@@ -80,7 +80,7 @@ class Setup(Returning):
     def accept(
         self, state: states.AwaitsReport, session: Requester, evidence: GpuEvidence, saw: ReceivedMessage
     ) -> states.Transition:
-        """Establish that the session's responder is a genuine GPU, and begin at home."""
+        """Establish that the session's responder is a genuine GPU, and continue with the steps at home."""
         job, nonce = young_enough(state.job), state.nonce
         attested, appraisal = facts.attested(session, evidence, nonce, job.tools.verifier, self.checks, saw)
         job = replace(job, attested=attested, evidence=evidence, appraisal=appraisal, custody=Custody.NONE)
@@ -94,14 +94,14 @@ class Setup(Returning):
         return after, [accepted, *shown, *effects]
 
     def evidence_end(self, job: Job, appraisal: Appraisal) -> float:
-        """Return until when evidence is used: not beyond a certificate or an OCSP reply that its appraisal rests on."""
+        """Return the time until which the evidence is used: until a certificate or OCSP reply expires, at most."""
         left = appraisal.claims.get("seconds_left")
         return job.evidence_end if not isinstance(left, float) else min(job.evidence_end, job.now + left)
 
     # -- fail-stop ---------------------------------------------------------------------------------
 
     def restart(self, state: states.OrchestratorState, reason: str) -> states.Transition:
-        """Fail-stop: give up the session, and start again, unless too many sessions failed."""
+        """Fail-stop: close the session and start again, unless too many sessions failed."""
         job = replace(state.job, failures=state.job.failures + 1)
         if job.failures > job.terms.sessions:
             return states.Stopped(job), [
@@ -112,19 +112,19 @@ class Setup(Returning):
 
     @enforces("REQ-STOP-01", "CLAIM-NO-SILENT-RESET", "fail-stop-on-reset")
     def start_over(self, state: states.OrchestratorState, job: Job) -> states.Transition:
-        """Start from nothing: everything in the session is forgotten, and the GPU is reset."""
+        """Forget everything about the session, and reset the GPU."""
         after, started = self.open_session(job.without_session())
         return after, [reset_gpu(), *started]
 
     def renew(self, job: Job, for_journey: bool) -> states.Transition:
-        """Open a new session though nothing failed: the schedule asks for it, or a key has no room left."""
+        """Open a new session without a failure: the schedule requires it, or a key has no room left."""
         state, started = self.open_session(job.without_session())
         return state, [reset_gpu(for_journey), *started]
 
 
 @enforces("REQ-SETUP-13")
 def young_enough(job: Job) -> Job:
-    """Return the job, if evidence that comes now is not too old to be appraised: it is as old as its nonce.
+    """Return the job, if the evidence is young enough to be appraised; its age is that of the nonce.
 
     Raises ProtocolError if it is too old.
     """
@@ -136,7 +136,7 @@ def young_enough(job: Job) -> Job:
 def shake_hands(
     state: states.AwaitsSession, event: states.SessionMessage, action: str, checks: Checks, **at: float
 ) -> tuple[states.AwaitsSession, list[frames.RoleEffect]]:
-    """Take a message of the handshake; once the session has a name, ``action`` is recorded, and the GPU asked for.
+    """Handle a handshake message; once the session has a name, record ``action`` and request the report.
 
     ``at`` are the instants of the action; if evidence is asked for anew, ``end`` among them is when it is too old.
     """
@@ -166,10 +166,10 @@ def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> OrchestratorEvidenc
 
 
 def show_all(job: Job) -> list[frames.RoleEffect]:
-    """Show the orchestrator's evidence in every channel."""
+    """Send the orchestrator's evidence in every channel."""
     return job.admission.show_all(lambda exporter, nonce: evidence_for(job, exporter, nonce))
 
 
 def reset_gpu(for_journey: bool = False) -> frames.Send:
-    """Return the request to reset the GPU: after a failure, or because the schedule asks for it before a journey."""
+    """Return the request to reset the GPU, after a failure or before a hand-over."""
     return frames.Send(frames.PLATFORM, frames.FrameKind.RESET, FOR_JOURNEY if for_journey else FOR_NEW_SESSION)

@@ -1,4 +1,4 @@
-"""The orchestrator's states, and what can happen to it: the rows and the columns of its table of transitions.
+"""The orchestrator's states and inputs, the rows and columns of its table of transitions.
 
 States are named by what they await: values that hold the job and what was established on the way. Inputs are what
 happens once frames are opened. What each state does about each input is the table in module `orchestrator`.
@@ -20,19 +20,19 @@ from carnet_ref.transport.frames import RoleEffect
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One thing that happens; ``noun`` says what."""
+    """One kind of input; ``noun`` names it."""
 
     noun: ClassVar[str] = ""
 
     @property
     def left_aside(self) -> str:
-        """What is remarked where it means nothing."""
+        """The remark if the input has no effect."""
         return f"ignored: {self.noun}"
 
 
 @dataclass(frozen=True, slots=True)
 class SessionMessage(Input):
-    """A message of the session came, of the attempt that is under way."""
+    """Input: a message of the session's current attempt."""
 
     noun = "a session message"
     body: bytes
@@ -40,7 +40,7 @@ class SessionMessage(Input):
 
 @dataclass(frozen=True, slots=True)
 class Reported(Input):
-    """A report of the firmware came, still sealed."""
+    """Input: a sealed report of the firmware."""
 
     noun = "a report of the firmware"
     sealed: bytes
@@ -48,7 +48,7 @@ class Reported(Input):
 
 @dataclass(frozen=True, slots=True)
 class LinkMessage(Input):
-    """A message from a copy engine came, still sealed."""
+    """Input: a sealed message from a copy engine."""
 
     noun = "a message from a copy engine"
     sealed: bytes
@@ -56,7 +56,7 @@ class LinkMessage(Input):
 
 @dataclass(frozen=True, slots=True)
 class ReportOutside(Input):
-    """Somebody showed a GPU's report that did not come through the session."""
+    """Input: a GPU's report that did not come through the session."""
 
     noun = "a report from outside the session"
     body: bytes
@@ -64,7 +64,7 @@ class ReportOutside(Input):
 
 @dataclass(frozen=True, slots=True)
 class Semaphore(Input):
-    """A plain word said that something is done; it proves nothing."""
+    """Input: an unauthenticated message that something is done; it proves nothing."""
 
     noun = "a plain semaphore"
     name: str
@@ -72,7 +72,7 @@ class Semaphore(Input):
 
 @dataclass(frozen=True, slots=True)
 class Admitted(Input):
-    """A holder proved its enrolment key in its channel."""
+    """Input: a holder proved its enrolment key in its channel."""
 
     noun = "a holder that was admitted"
     holder: str
@@ -80,7 +80,7 @@ class Admitted(Input):
 
 @dataclass(frozen=True, slots=True)
 class Returned(Input):
-    """A holder says that it gives the GPU back."""
+    """Input: a holder returns the GPU."""
 
     noun = "a return"
     holder: str
@@ -88,13 +88,13 @@ class Returned(Input):
 
     @property
     def left_aside(self) -> str:
-        """It is late, or a lie."""
+        """The remark for a late or false return."""
         return f"{self.holder} returned what it does not have"
 
 
 @dataclass(frozen=True, slots=True)
 class Declined(Input):
-    """A holder does not take a grant."""
+    """Input: a holder declines a grant."""
 
     noun = "the refusal of a grant"
     holder: str
@@ -102,20 +102,20 @@ class Declined(Input):
 
     @property
     def left_aside(self) -> str:
-        """It is late, or a lie."""
+        """The remark for a late or false refusal."""
         return f"{self.holder} declined what it does not have"
 
 
 @dataclass(frozen=True, slots=True)
 class TimePassed(Input):
-    """The clock was read; the job says what it showed."""
+    """Input: the clock was read; the time is in the job."""
 
     noun = "a tick of the clock"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTurn(Input):
-    """The orchestrator goes on by itself, as it asked to."""
+    """Input: the orchestrator continues by itself, as it requested."""
 
     noun = "its own turn"
 
@@ -125,7 +125,7 @@ _CAPITAL: Final = re.compile("[A-Z]")
 
 @dataclass(frozen=True, slots=True)
 class OrchestratorState:
-    """One state of the orchestrator."""
+    """Base class of the orchestrator's states."""
 
     job: Job
 
@@ -139,7 +139,7 @@ Transition = tuple[OrchestratorState, list[RoleEffect]]
 
 @dataclass(frozen=True, slots=True)
 class AwaitsSession(OrchestratorState):
-    """Key exchange and handshake are under way; ``noted`` says that the session has a name, which is recorded."""
+    """State: key exchange and handshake are under way; ``noted`` says that the session's name was recorded."""
 
     session: Requester
     noted: bool = False
@@ -147,38 +147,38 @@ class AwaitsSession(OrchestratorState):
 
 @dataclass(frozen=True, slots=True)
 class AwaitsReport(OrchestratorState):
-    """The GPU's report on ``nonce`` is asked for, inside the session."""
+    """State: the GPU's report on ``nonce`` was requested inside the session."""
 
     nonce: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitsHolder(OrchestratorState):
-    """The next holder has not proved who it is yet."""
+    """State: the next holder has not authenticated yet."""
 
     clean: BufferScrubbed
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitsRotationOut(OrchestratorState):
-    """The key of the next holder's epoch is ordered."""
+    """State: the key of the next holder's epoch was ordered."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitsReturn(OrchestratorState):
-    """The GPU is away; ``whole`` says that in a new session there is no more of the key to lend than was lent now."""
+    """State: a holder has the GPU; ``whole`` says that a new session would have no larger key budget."""
 
     whole: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Back(OrchestratorState):
-    """The GPU is back; what is done about it begins with the next turn."""
+    """State: the GPU is back; the steps at home begin with the next input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Established:
-    """The facts that were established since the GPU is back."""
+    """The facts established since the return of the GPU."""
 
     rotated: KeyRotated | None = None
     fenced: ContextsFenced | None = None
@@ -191,7 +191,7 @@ HomeStep = Callable[[Job, tuple[Any, ...], Established], Transition]
 
 @dataclass(frozen=True, slots=True)
 class AwaitsAnswer(OrchestratorState):
-    """The answer to a ``step`` is awaited, with others ``left`` after it."""
+    """State: the answer to ``step`` is awaited; the steps ``left`` follow."""
 
     step: HomeStep
     left: tuple[HomeStep, ...]
@@ -200,22 +200,22 @@ class AwaitsAnswer(OrchestratorState):
 
 @dataclass(frozen=True, slots=True)
 class AwaitsRotationIn(AwaitsAnswer):
-    """A key of the orchestrator's own is ordered."""
+    """State: a key of the orchestrator's was ordered."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitsFence(AwaitsAnswer):
-    """Resident contexts are to be stopped."""
+    """State: the fence of resident contexts was ordered."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitsReadBack(AwaitsAnswer):
-    """Code, model and receive counter are to be read back."""
+    """State: the read-back of code, model and receive counter was ordered."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitsTraining(OrchestratorState):
-    """Training is under way, on what these facts are about; ``loss`` is what it logged, once that came home."""
+    """State: training was ordered; ``loss`` is the logged loss, once it arrived."""
 
     so_far: Established
     loss: float | None = None
@@ -223,21 +223,21 @@ class AwaitsTraining(OrchestratorState):
 
 @dataclass(frozen=True, slots=True)
 class AwaitsModel(OrchestratorState):
-    """The model is ordered home; ``model`` is what came, once it did."""
+    """State: the model was ordered home; ``model`` is what arrived."""
 
     model: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitsScrub(OrchestratorState):
-    """Buffer and workspace are to be cleared."""
+    """State: the scrub of buffer and workspace was ordered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished(OrchestratorState):
-    """Every round is trained, or the job is given up."""
+    """State: every round is trained, or the job was given up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped(OrchestratorState):
-    """Nothing is awaited any more: too many sessions failed, or none was begun."""
+    """State: nothing is awaited: too many sessions failed, or none was opened."""

@@ -1,4 +1,4 @@
-"""Lemmas: what makes the claims inductive, for any number of parties, GPUs, sessions, keys, messages and rounds.
+"""The lemmas that make the claims inductive, for any number of parties, GPUs, sessions, keys, messages and rounds.
 
 They are stated without any axiom about who is corrupt, so that one proof serves every threat model. The argument, in
 the order of their sections: an attested session ends at a genuine GPU in confidential mode (sessions); its keys are the

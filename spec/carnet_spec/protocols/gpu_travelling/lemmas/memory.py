@@ -1,4 +1,4 @@
-"""Hand-over and memory: whom a grant goes to, what a return proves, and what stays true of memory after a check."""
+"""Lemmas about hand-over and memory: recipients of grants, evidence of returns, and memory after a check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
 
 def grant_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add whom grants go to, and what is sent under them."""
+    """Add the lemmas about recipients of grants, and about data sent under them."""
 
     @draft.lemma
     def channels_end_at_the_orchestrator(a: Agent, p: Agent) -> Formula:
@@ -94,7 +94,7 @@ def grant_lemmas(draft: Draft, schedule: Schedule) -> None:
 
 
 def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add what a return, and the counter read at home, prove."""
+    """Add the lemmas about what a return, and the counter read afterwards, prove."""
 
     @draft.lemma
     def honest_returns(a: Agent, k: Key, n: Slot, u: Slot) -> Formula:
@@ -161,7 +161,7 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
 
 
 def record_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add what was recorded, and what for."""
+    """Add the lemmas about recorded data."""
     # Of holders.
 
     @draft.lemma
@@ -239,7 +239,7 @@ def record_lemmas(draft: Draft, schedule: Schedule) -> None:
 
 
 def bookkeeping_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add what the honest keep."""
+    """Add the lemmas about the state of honest parties."""
     # At the orchestrator.
 
     @draft.lemma
@@ -320,7 +320,7 @@ def bookkeeping_lemmas(draft: Draft, schedule: Schedule) -> None:
 
 
 def second_lines(draft: Draft, schedule: Schedule) -> None:
-    """Add the second lines to ``draft``."""
+    """Add the lemmas about second lines of defence, which show that some defences are redundant."""
     # Orders in order.
 
     @draft.lemma
@@ -389,7 +389,7 @@ def _ordered_somewhere(key: Key, order: Order) -> Formula:
 
 
 def memory_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add what is in memory, and what is not."""
+    """Add the lemmas about the content of GPU memory."""
     # Kept after checks.
 
     @draft.lemma
@@ -509,7 +509,7 @@ _UNDER_WAY = (Phase.BACK, *FENCED_TOO_EARLY, Phase.ROTATING_IN, *BEFORE_CHECK, P
 
 
 def model_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add what keeps the chain of versions."""
+    """Add the lemmas about the chain of model versions."""
     # Versions.
 
     @draft.lemma
@@ -639,7 +639,7 @@ def granted_once(key: Key) -> Formula:
 
 
 def gpu_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add what the GPU keeps."""
+    """Add the lemmas about the GPU's state."""
     # Sessions.
 
     @draft.lemma
@@ -730,7 +730,7 @@ def gpu_lemmas(draft: Draft, schedule: Schedule) -> None:
 
 
 def hardware_lemmas(draft: Draft, hardware: Hardware) -> None:
-    """Add what holds on that hardware alone."""
+    """Add the lemmas that hold on this hardware only."""
     if hardware.confined:
 
         @draft.lemma
@@ -744,7 +744,7 @@ def hardware_lemmas(draft: Draft, hardware: Hardware) -> None:
 
 
 def kept_back_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add where such data is, and how it came there."""
+    """Add the lemmas about data that was kept back: where it is, and how it got there."""
 
     @draft.lemma
     def sent_under_grants(a: Agent, k: Key, m: Data) -> Formula:

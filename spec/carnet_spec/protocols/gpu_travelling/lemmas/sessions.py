@@ -1,4 +1,4 @@
-"""Sessions, keys, phases, epochs and orders: who can know a key, which is newest, and what a report proves."""
+"""Lemmas about sessions, keys, phases, epochs and orders: who can know a key, and what a report proves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
 
 def session_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add what a session is and what a report inside it proves."""
+    """Add the lemmas about sessions, and about what a report inside one proves."""
     # Ends and first keys.
 
     @draft.lemma
@@ -95,7 +95,7 @@ def session_lemmas(draft: Draft, schedule: Schedule) -> None:
 
 
 def key_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add whose keys are, and what the schedule says of them."""
+    """Add the lemmas about owners of keys, and about the key schedule."""
 
     @draft.lemma
     def live_keys_are_the_sessions(g: Gpu, k: Key) -> Formula:
@@ -154,7 +154,7 @@ def key_lemmas(draft: Draft, schedule: Schedule) -> None:
 
 
 def secrecy_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add who can know a key."""
+    """Add the lemmas about who can know a key."""
 
     @draft.lemma
     def known_keys_are_used(x: Agent, k: Key) -> Formula:
@@ -192,7 +192,7 @@ def secrecy_lemmas(draft: Draft, schedule: Schedule) -> None:
 
 
 def phase_lemmas(draft: Draft) -> None:
-    """Add what each phase of the orchestrator means."""
+    """Add the lemmas about the phases of the orchestrator."""
     # Session of phase.
 
     @draft.lemma
@@ -309,7 +309,7 @@ def phase_lemmas(draft: Draft) -> None:
 
 
 def knowledge_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add what the adversary can have learned."""
+    """Add the lemmas about the adversary's possible knowledge."""
 
     @draft.lemma
     def learners(x: Agent, m: Data) -> Formula:
@@ -355,7 +355,7 @@ def knowledge_lemmas(draft: Draft, schedule: Schedule) -> None:
 
 
 def epoch_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add the order of epochs, and what it says of orders and of live keys."""
+    """Add the lemmas about the order of epochs, of orders and of live keys."""
     # Order of epochs.
 
     @draft.lemma
@@ -489,7 +489,7 @@ def epoch_lemmas(draft: Draft, schedule: Schedule) -> None:
 
 
 def counter_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add what both ends' counters say."""
+    """Add the lemmas about the counters at both ends."""
 
     @draft.lemma
     def orders_are_counted(k: Key, v: Slot, o: Order) -> Formula:
@@ -591,7 +591,7 @@ GIVEN = (Order.ROTATE, *dict.fromkeys(WAITING.values()))
 
 
 def order_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add what is ordered when, and what is done about it."""
+    """Add the lemmas about orders to the firmware and their execution."""
     # Given.
 
     @draft.lemma
@@ -686,7 +686,7 @@ def _was_given(order: Order) -> Formula:
 
 
 def acknowledgement_lemmas(draft: Draft, schedule: Schedule) -> None:
-    """Add what an acknowledgement proves, and when."""
+    """Add the lemmas about what an acknowledgement proves."""
 
     @draft.lemma
     def acknowledgements_are_true(k: Key, o: Order) -> Formula:

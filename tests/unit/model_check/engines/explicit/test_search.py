@@ -498,7 +498,7 @@ def test_a_property_of_each_element_fails_if_it_does_for_one() -> None:
     (trace,) = found.violations.values()
     told = reasons(judge, draft.protocol().liveness[0], trace, judge.replay(trace))
     assert told[0] == "seen fails for a = q:"
-    assert "  and it never comes that  seen(q)" in told
+    assert "  and it never holds that  seen(q)" in told
 
 
 def test_elements_that_want_other_steps_taken_fairly_have_graphs_of_their_own_and_share_the_bounds() -> None:

@@ -153,17 +153,6 @@ def test_a_false_guess_that_excludes_every_counterexample_is_not_believed() -> N
     assert found.open == ("whole",)
 
 
-def _second_is_sound_or_third(t: Thing) -> Formula:
-    return implies(second(t), sound(t) | third(t))
-
-
-@pytest.mark.parametrize("wrong", [_second_is_nothing, _second_is_third, _second_is_sound_or_third])
-def test_another_guess_is_taken_once_one_that_excludes_the_same_state_was_given_up(wrong: object) -> None:
-    """Neither is inductive by itself, and both were asked about when the first of them was taken."""
-    found = _strengthened(wrong, _second_is_sound, _first_is_sound)
-    assert set(found.proved["whole"]) == {"second_is_sound", "first_is_sound"}
-
-
 def _third_is_first(t: Thing) -> Formula:
     return implies(third(t), first(t))
 

@@ -133,7 +133,7 @@ def test_a_file_that_is_none_is_said_and_the_solver_asked(content: bytes, spec: 
     ran = verified(spec)
     assert asked
     assert {row["verdict"] for row in proved(ran)} == {"PROVED"}
-    assert any("no certificate is believed, so the solver was asked" in note for note in ran.json["notes"])
+    assert any("no certificate is accepted, so the solver was asked" in note for note in ran.json["notes"])
 
 
 def test_without_a_file_nothing_is_said(spec: Path, asked: list[str]) -> None:

@@ -309,8 +309,12 @@ ABOUT_MEANING: dict[str, tuple[str, tuple[Part, ...], str]] = {
         (act(_acting(lambda a, b, k: exists(lambda x: own(x, k) & enrolled(a) & enrolled(b), Agent))),),
         "reads own of an agent other than the actor",
     ),
-    "another role's state changed": ("own-writes", (act(writes_theirs),), "changes theirs, which another party"),
-    "a neighbour's state changed": ("own-writes", (act(_writes_neighbours),), "changes own, which another party"),
+    "another role's state changed": ("own-writes", (act(writes_theirs),), "changes theirs, the state of another party"),
+    "a neighbour's state changed": (
+        "own-writes",
+        (act(_writes_neighbours),),
+        "changes own, the state of another",
+    ),
     "a ghost in a message": ("ghosts", (act(_ghost_to_message),), "reads the ghost owner"),
     "a ghost in knowledge": ("ghosts", (act(_ghost_to_knowledge),), "reads the ghost used_key"),
     "a ghost who acts": ("ghosts", (act(_ghost_actor),), "guard 'actor': reads the ghost seen"),
@@ -333,21 +337,21 @@ ABOUT_MEANING: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "a ghost as a fact of the world": (
         "ghost-worlds",
         (act(given(lambda a, k: seen(a)), by=ADVERSARY),),
-        "makes the ghost seen decide",
+        "lets the ghost seen decide",
     ),
-    "state of nobody": ("kinds", (act(given(lambda a, k: nobodys(a))),), "say whose in 'of'"),
-    "public, but changing": ("kinds", (act(given(lambda a, k: posted(a))),), "is public but changes"),
+    "state of nobody": ("kinds", (act(given(lambda a, k: nobodys(a))),), "name the role in 'of'"),
+    "public, but changing": ("kinds", (act(given(lambda a, k: posted(a))),), "is public but mutable"),
     "a variable of another's": ("scope", (act(_leaking),), "mentions a.1, which is no parameter"),
     "an each inside an argument": ("scope", (act(_nested_each),), "use it as an argument of its own"),
     "an unused parameter": ("unused", (act(_unused),), "parameter b is used by no guard or update"),
-    "an axiom about what changes": ("axioms", (axiom(ready),), "reads ready, which changes"),
+    "an axiom about what changes": ("axioms", (axiom(ready),), "reads ready, which is mutable"),
     "an axiom of no assumption": ("axioms", (axiom(true, "A9"),), "states assumption 'A9', which is not declared"),
     "a threat about what changes": ("axioms", (lambda d: d.threat("t", "T", law=ready),), "axiom t: law: reads ready"),
     "an initial value twice": ("initial", (lambda d: d.initially(phase, Phase.END),), "is given twice"),
     "an initial value that depends on another": (
         "initial",
         (lambda d: d.initially(seen, _is_ready),),
-        "reads ready, which changes",
+        "reads ready, which is mutable",
     ),
     "an initial value of what never changes": (
         "initial",
@@ -591,7 +595,7 @@ def _known_if_known(step: Step, a: Agent, k: Key) -> None:
 
 
 ABOUT_VERDICTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
-    "a claim under nothing": ("judged", (claim(secret, under=()),), "nobody judges it"),
+    "a claim under nothing": ("judged", (claim(secret, under=()),), "no engine checks it"),
     "fairness of what does not exist": ("fairness", (act(pass_on), _live("pass_by")), "'pass_by', which is no action"),
     "fairness of an adversary": (
         "fairness",
