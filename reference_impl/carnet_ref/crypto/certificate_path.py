@@ -272,8 +272,12 @@ def check_issued(issued: x509.Certificate, issuer: x509.Certificate, *, tpm_key:
         raise PathError(f"{name(issued)} is signed with a hash that is not accepted", issued)
     _check_understood(issued, tpm_key=tpm_key)
     if not is_issued_by(issued, issuer):
-        namesake = ", a namesake with another key" if issued.subject == issuer.subject else ""
-        raise PathError(f"{name(issued)} is not issued by {name(issuer)}{namesake}", issued)
+        raise PathError(f"{name(issued)} is not issued by {_other(issuer, issued)}", issued)
+
+
+def _other(issuer: x509.Certificate, issued: x509.Certificate) -> str:
+    """Return the name of an issuer, and whether it is a namesake of the certificate itself."""
+    return f"{name(issuer)}, a namesake with another key" if issued.subject == issuer.subject else name(issuer)
 
 
 def _check_understood(certificate: x509.Certificate, *, tpm_key: bool = False) -> None:
