@@ -44,7 +44,7 @@ class ProductionReport:
         return self.kept + self.adapted + self.found + len(self.missing)
 
     def add(self, other: ProductionReport) -> None:
-        """Add the counts for other obligations of the variant."""
+        """Add the counts, not the time, for other obligations of the variant."""
         self.kept += other.kept
         self.adapted += other.adapted
         self.found += other.found

@@ -106,6 +106,8 @@ class Segment:
 class SearchCheckpoint:
     """The checkpoint of the search of one instance: notes, and series of items that only grow.
 
+    To make one reads what is stored, and raises UsageError if that is broken or of another instance.
+
     Attributes:
         notes: the latest notes that the search stored; None if it never did.
     """

@@ -44,7 +44,7 @@ Effect = tuple[Table, Table]
 
 
 class TooManyTables(Exception):
-    """There are more tables than may be enumerated."""
+    """The symbols have more possible values (tables) than may be enumerated."""
 
 
 def every_meaning(

@@ -200,7 +200,10 @@ def _sought(protocol: Protocol) -> tuple[Goal, ...]:
 
 
 def telling_scenarios(found: Iterable[Scenario]) -> tuple[Scenario, ...]:
-    """Return the smallest scenario and few others that together show everything that any does, smallest first."""
+    """Return the smallest scenario and few others, smallest first.
+
+    Together they reach every goal, and take every action, that any of the scenarios does.
+    """
     left = sorted(found, key=lambda each: each.states)
     kept, shown = left[:1], set[str]()
     while left:

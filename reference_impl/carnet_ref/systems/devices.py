@@ -38,7 +38,7 @@ def point(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def certify(label: bytes, root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the vendor's certificate of a device, for the use that the label names."""
+    """Return the vendor's P-384 signature over a device's public key; the label keeps those of different uses apart."""
     return sign_p384(root, join(label, point(identity)))
 
 

@@ -63,7 +63,7 @@ class PrivateTrainer:
 
     @property
     def hidden(self) -> int:
-        """Units of the hidden layer."""
+        """Units of the hidden layer, 0 if there is none."""
         return self.trainer.hidden
 
     def first_model(self) -> bytes:
@@ -71,7 +71,10 @@ class PrivateTrainer:
         return self.trainer.first_model()
 
     def train(self, model: bytes, data: bytes) -> TrainingResult:
-        """Return the model with its noised update, and no optimiser state; loss and residue are the trainer's own.
+        """Return the model with its noised update, and no optimiser state.
+
+        An update that is not finite counts as zero. The loss, and the residue (what training left in memory), are those
+        of the inner trainer, without noise.
 
         Raises MalformedError if ``model`` is no model of this trainer.
         """

@@ -214,7 +214,7 @@ class Firmware:
         epoch = max(self.engines.live_epochs)
         return orders.Place(epoch, self.heard.get(epoch, 0)), orders.parse_order(order)
 
-    def copied_home(self, data: bytes) -> bytes:
+    def seal_for_home(self, data: bytes) -> bytes:
         """Return bytes that code on the GPU sends home, sealed by the live engine; code needs no key.
 
         Raises KeysError if the key has protected as much as it may, or has no IV left.

@@ -100,7 +100,7 @@ def found(primary: Primary, carry: Carry) -> CustodyLog:
         TeechainError: an answer is refused.
     """
     primary.found(primary.plan.name)
-    return gather(primary, carry)
+    return let_members_join(primary, carry)
 
 
 def take_over(primary: Primary, before: Plan, carry: Carry) -> CustodyLog:
@@ -121,7 +121,7 @@ def take_over(primary: Primary, before: Plan, carry: Carry) -> CustodyLog:
         except TeechainError:
             continue
     primary.take_over()
-    return gather(primary, carry)
+    return let_members_join(primary, carry)
 
 
 def go_on(primary: Primary, carry: Carry) -> CustodyLog:
@@ -136,8 +136,8 @@ def go_on(primary: Primary, carry: Carry) -> CustodyLog:
     return log
 
 
-def gather(primary: Primary, carry: Carry) -> CustodyLog:
-    """Let the members of an open chain join, and return its log.
+def let_members_join(primary: Primary, carry: Carry) -> CustodyLog:
+    """Enlist the members of an open chain, send each the roster, and return the log of the chain.
 
     Raises:
         SilentMemberError: a member does not answer.

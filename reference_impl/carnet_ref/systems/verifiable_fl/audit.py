@@ -166,10 +166,6 @@ class Auditor:
         """The assurance that statements of all these exclaves can give together."""
         return min((log.shown.level for log in self._logs.values()), default=Level.NONE)
 
-    def position(self, digest: str) -> int | None:
-        """Return the position of an accepted statement by its envelope's digest, or None."""
-        return self._places.get(digest)
-
     # -- exclaves ----------------------------------------------------------------------------------
 
     @enforces("REQ-AUDIT-01", "REQ-AUDIT-02", "REQ-AUDIT-03", "key-bound", "certificate", "measurement")

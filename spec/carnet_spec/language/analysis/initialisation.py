@@ -106,7 +106,7 @@ class _Judged:
         self._analyses = [_Analysis(whole, domain, unset) for domain in dict.fromkeys(each.domain for each in unset)]
 
     def early(self, readers: frozenset[str]) -> tuple[EarlyRead, ...]:
-        """Return the early reads of some actions, in their order."""
+        """Return the early reads of the actions named in ``readers``, in the protocol's order of actions."""
         if readers not in self._found:
             self._found[readers] = self._early_in(readers)
         return self._found[readers]

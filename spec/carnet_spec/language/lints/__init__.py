@@ -257,7 +257,7 @@ RULES: dict[str, _Rule] = {
     "ghost-worlds": visibility.ghost_worlds,
     "kinds": visibility.kinds,
     "scope": shape.scope,
-    "unused": shape.unused,
+    "unused": shape.unused_parameters,
     "axioms": shape.axioms,
     "initial": shape.initial,
     "interchangeable": shape.interchangeable,

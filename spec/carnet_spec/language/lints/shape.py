@@ -34,7 +34,7 @@ def scope(protocol: Protocol) -> Findings:
             yield from strangers(f"liveness {live.name}", term, live.params)
 
 
-def unused(protocol: Protocol) -> Findings:
+def unused_parameters(protocol: Protocol) -> Findings:
     """Every parameter is used."""
     for action in protocol.actions:
         read = frozenset().union(*(free_variables(term) for term in terms_of_action(action)))

@@ -149,10 +149,10 @@ class ReportsOnLink(Firmware):
         keys = self.engines.taken if isinstance(report, Rotated) else self.engines.sending
         return FrameKind.D2H, seal_on_link(keys, place, report)
 
-    def copied_home(self, data: bytes) -> bytes:
-        """Return bytes sealed by the engine, possibly in the channel of reports."""
+    def seal_for_home(self, data: bytes) -> bytes:
+        """Return bytes that code on the GPU sends home, sealed by the live engine, or as a report if they say so."""
         if not data.startswith(ON_LINK):
-            return super().copied_home(data)
+            return super().seal_for_home(data)
         place, report = placed(data.removeprefix(ON_LINK))
         return _sealed(self.engines.sending, place, report)
 

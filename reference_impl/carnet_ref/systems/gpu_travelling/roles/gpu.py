@@ -203,7 +203,7 @@ class InSession(GpuState):
             if told.verb is Verb.ORDER:
                 effects += self.obey(*self.firmware.submitted(bytes.fromhex(told.text)))
             elif told.verb is Verb.SEND:
-                effects.append(_home(self.firmware.copied_home(bytes.fromhex(told.text))))
+                effects.append(_home(self.firmware.seal_for_home(bytes.fromhex(told.text))))
         return self, effects
 
     @enforces("REQ-KEY-04", "engine-retirement", "no-engine-reload", "atomic-rotation")

@@ -14,7 +14,16 @@ from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.devices import point
 from carnet_ref.systems.teechain.chain import FIRST, Plan, Update, draw_key
-from carnet_ref.systems.teechain.custody import CustodyLog, Holder, found, gather, go_on, grant, sign_grant, take_over
+from carnet_ref.systems.teechain.custody import (
+    CustodyLog,
+    Holder,
+    found,
+    let_members_join,
+    go_on,
+    grant,
+    sign_grant,
+    take_over,
+)
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import Replica
 from carnet_ref.systems.teechain.tee import (
@@ -219,7 +228,7 @@ def test_a_primary_that_starts_again_lists_nobody_a_second_time() -> None:
     primary.found(primary.plan.name)
     update = primary.propose(b"entry")
     early = cluster.states["a", primary.plan.name][-1]
-    log = gather(primary, cluster.carry)
+    log = let_members_join(primary, cluster.carry)
     primary.issue(cluster.carry("b", update))
     cluster.kill("a")
     cluster.kill("b")
