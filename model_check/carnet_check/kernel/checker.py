@@ -42,10 +42,7 @@ class Refused(Exception):
 
 
 class Obligation(NamedTuple):
-    """What a refutation has to refute: that elements of the sorts ``constants`` satisfy all hypotheses.
-
-    The negated goal is one of the hypotheses.
-    """
+    """To refute: that elements of the sorts ``constants`` satisfy all hypotheses, of which one is the negated goal."""
 
     functions: Mapping[Name, tuple[tuple[Name, ...], Name]]
     enumerations: Mapping[Name, tuple[Name, ...]]

@@ -154,7 +154,7 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
     for mode in (0o770, 0o707):
         folder.chmod(mode)
-        with pytest.raises(UsageError, match="expected a cache that nobody else may write to"):
+        with pytest.raises(UsageError, match="expected a cache that no other user may write to"):
             open_folder(folder)
     with pytest.raises(UsageError, match="expected a folder for answers, and"):
         open_folder(Path(__file__))
@@ -162,7 +162,7 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
 
 def test_somebody_elses_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
-    with pytest.raises(UsageError, match="expected a cache that nobody else may write to"):
+    with pytest.raises(UsageError, match="expected a cache that no other user may write to"):
         open_folder(tmp_path)
 
 

@@ -258,7 +258,7 @@ def test_a_folder_that_cannot_be_cleared_or_kept_from_others_is_refused(tmp_path
     told(SMALL, shared)
     shared.chmod(0o777)
     ran = carnet("explore", *SMALL, "--checkpoint", str(shared))
-    assert (ran.code, "a checkpoint that nobody else may write to" in ran.err) == (2, True)
+    assert (ran.code, "a checkpoint that no other user may write to" in ran.err) == (2, True)
 
 
 def test_what_cannot_go_together_is_refused(tmp_path: Path) -> None:

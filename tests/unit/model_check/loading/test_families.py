@@ -357,11 +357,11 @@ def test_a_violation_in_what_was_drawn_is_one(monkeypatch: pytest.MonkeyPatch) -
 def test_the_states_are_shared_among_what_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the first interpretation took all of them, no other would be looked at."""
     _few(monkeypatch)
-    caps = Caps(states=320)
+    caps = Caps(states=96)
     asked = Search(BROKER, "main", (), "unrestricted", load(BROKER).profile("tiny"), ("good-only",), caps=caps)
     found = search(EXPLICIT, asked)
     assert (len(found.parts), found.complete, found.stopped_by) == (32, False, "states")
-    assert found.states < 2 * 320
+    assert found.states < 2 * 96
 
 
 @pytest.mark.mends("R480")

@@ -157,7 +157,7 @@ FIRST, SECOND, THIRD = GOOD.split(".")
         (f"{FIRST}.{SECOND}", "2 parts"),
         (f"{GOOD}.", "4 parts"),
         (f"{FIRST}..{THIRD}", "payload: expected base64"),
-        (f"{FIRST}.{SECOND}.", "signature: expected base64"),
+        (f"{FIRST}.{SECOND}.", "expected a signature, found none"),
         (f".{SECOND}.{THIRD}", "header: expected base64"),
         (f"{FIRST}=.{SECOND}.{THIRD}", "header: expected base64"),
         (f"{FIRST}.{SECOND}.{THIRD}==", "signature: expected base64"),
