@@ -103,7 +103,7 @@ def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: 
         for part in parts:
             if formats_for(part.found, inputs):
                 continue
-            beside = not part.may_be_evidence or bool(set(part.found.kinds) & set(COMPANIONS))
+            beside = not part.may_be_evidence or bool(set(part.found.kinds) & set(COMPANIONS) and not part.is_evidence)
             if not (names and beside):
                 steps.refuse("parse", unread(part.found))
             steps.left_out("unwrapped", unread(part.found), lacking=OTHER_MESSAGES)

@@ -208,7 +208,7 @@ def readers(kind: str) -> tuple[str, ...]:
 def advice_on(kind: str) -> str:
     """Return the command that reads a kind of evidence, or how it can be used; empty if unknown."""
     names = readers(kind)
-    return f"carnet attest {names[0]} FILE" if names else kinds.COMPANIONS.get(kind, "")
+    return f"carnet attest {names[0]} FILE" if names else (kinds.COMPANIONS | kinds.UNREAD).get(kind, "")
 
 
 class RegisteredFormat(NamedTuple):

@@ -2,7 +2,7 @@
 
 A kind is told from a few bytes or names, so it is a guess. Nothing is accepted because of it, and nothing is refused
 that its format reads. Each registered format names the kinds that it reads; what comes with evidence and is none is in
-`COMPANIONS`.
+`COMPANIONS`, and what else no format reads in `UNREAD`.
 """
 
 from __future__ import annotations
@@ -83,21 +83,24 @@ COMPANIONS: Final = {
     CORIM: "it goes with a token: carnet attest cca TOKEN --reference FILE",
     EVENT_LOG: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE, or carnet attest tpm",
     OLD_LOG: "Carnet reads those that begin with their specification, as firmware of TPM 2.0 and of TDX writes them",
-    WIDE_TEXT: "save it as UTF-8 without a byte order mark",
-    ARCHIVE: "give what is in it",
     LOG_EVENT: "a list of them goes with a quote: carnet attest tdx QUOTE --event-log FILE",
     LOG_EVENTS: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE",
     HCL: "Carnet reads it where an AMD SEV-SNP report is in it; of a TDX virtual machine it goes with the quotes, as "
     "hcl_report of Azure's evidence",
     RUNTIME_DATA: "nobody signs it; give the evidence whose report is over its hash",
-    CSV: "Carnet reads no evidence of Hygon's processors",
     CLAIMS: "nobody signed them; give the token that they came in",
     TOKEN_CERTIFICATES: "they go with a token, and count only where its verifier is trusted",
     JWKS: "they go with a token: carnet attest result TOKEN --key FILE",
     CERTIFICATE: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
     CERTIFICATES: "a chain goes with a report (--chain), a root with any evidence (--trust-anchor)",
 }
-"""Kinds that no format reads, and what each goes with or why it is not appraised."""
+"""Kinds that no format reads and that are no evidence, or none for others: what each goes with, or what to give."""
+UNREAD: Final = {
+    WIDE_TEXT: "save it as UTF-8 without a byte order mark",
+    ARCHIVE: "give what is in it",
+    CSV: "Carnet reads no evidence of Hygon's processors",
+}
+"""Kinds that no format reads and that may be evidence, so that nothing they come with is accepted: what to do."""
 UNDECIDED: Final = frozenset({DSTACK_ENVELOPE, JWT_TOKEN})
 """Kinds that do not tell which format reads the evidence: it is the first that can parse it."""
 
@@ -109,7 +112,6 @@ _JSON_KINDS: Final = (
     (("hcl_report", "vcek", "tpm_quote"), AZURE_SNP),
     (("hcl_report", "vcek"), AZURE_SNP_ALONE),
     (("quote", "report", "vcek"), AZURE_SNP),
-    (("attestation_report", "serial_number"), CSV),
     (("attestation_report",), SNP_DOCUMENT),
     (("intel_quote",), QUOTE_DOCUMENT),
     (("quote",), QUOTE_DOCUMENT),
@@ -344,7 +346,9 @@ def kinds_of_value(value: object) -> tuple[str, ...]:
         case {"platform": str(), "evidence": Mapping() as inner}:
             return kinds_of_value(inner)
         case {"outblob": str(), "provider": str() as provider} if provider.strip() in TSM_KINDS:
-            return (TSM_KINDS[provider.strip()],)
+            return tuple(dict.fromkeys((TSM_KINDS[provider.strip()], *kinds_of_object(value))))
+        case {"attestation_report": _, "cert_chain": _, "serial_number": _, **beside} if not beside:
+            return (CSV,)
         case Mapping():
             return kinds_of_object(value) or _kinds_of_parts(value) or (_unknown_object(value),)
         case list():

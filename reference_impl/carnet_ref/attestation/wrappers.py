@@ -47,6 +47,8 @@ RATSD: Final = frozenset({"eat_nonce", "eat_profile"})
 DATA: Final = ("runtime_data", "init_data")
 SERVICE_REQUEST: Final = frozenset({"policy_ids", *DATA, *(f"{each}_hash_algorithm" for each in DATA)})
 """What requests of Confidential Containers may have beside evidence; what has more is none."""
+LONGEST_BESIDE: Final = 128
+"""How many characters a text may have that is passed over beside evidence: too few for evidence."""
 _JSON_START: Final = re.compile(rb'\s*(\[\s*"[^"\\/]+/|\{)')
 
 
@@ -75,16 +77,23 @@ class Message(NamedTuple):
         """Whether the wrapper leaves it open that this is evidence or a result, which has to be appraised."""
         return self.purpose is None or bool(self.purpose & (Purpose.EVIDENCE | Purpose.ATTESTATION_RESULTS))
 
+    @property
+    def is_evidence(self) -> bool:
+        """Whether the wrapper says that this is evidence, and nothing else."""
+        return self.purpose is Purpose.EVIDENCE
+
 
 class Part(NamedTuple):
     """What one message of a wrapper seems to be; or what a file is, where it is no wrapper.
 
-    ``wrappers`` are the layers that were taken off, and ``may_be_evidence`` says whether it has to be appraised.
+    ``wrappers`` are the layers that were taken off. ``may_be_evidence`` says whether it has to be appraised where it is
+    not known to be something else, and ``is_evidence`` whether it has to be in any case.
     """
 
     found: Identified
     wrappers: tuple[Layer, ...] = ()
     may_be_evidence: bool = True
+    is_evidence: bool = False
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -103,7 +112,7 @@ def parts_of(data: bytes) -> tuple[Part, ...]:
 
 def _part(message: Message) -> Part:
     layers = tuple(Layer(LayerRole.WRAPPER, words) for words in message.wrappers)
-    return Part(identified(message.data), layers, message.may_be_evidence)
+    return Part(identified(message.data), layers, message.may_be_evidence, message.is_evidence)
 
 
 def messages_in(data: bytes) -> tuple[Message, ...]:
@@ -216,10 +225,11 @@ def _in_object(value: Mapping[object, object], outside: tuple[str, ...]) -> Iter
     match value:
         case {"tee-evidence": Mapping() as evidence, **beside} if GUEST_REQUEST.issuperset(beside):
             yield from _in_guest_request(evidence, outside)
-        case {"verification_requests": list() as requests, **beside} if {"policy_ids"}.issuperset(beside):
+        case {"verification_requests": [*requests], **beside} if requests and {"policy_ids"}.issuperset(beside):
+            _require_names(beside)
             for request in requests:
                 yield from _in_service_request(request, outside)
-        case {"cmw": str() as text, **beside} if RATSD.issuperset(beside):
+        case {"cmw": str() as text, **beside} if RATSD.issuperset(beside) and all(map(_is_short, beside.values())):
             yield from _inside(_octets(text, "JSON"), None, (*outside, "the evidence of Veraison's ratsd"))
         case {"tee": str(), "evidence": str()}:
             yield from _in_service_request(value, outside)
@@ -231,30 +241,40 @@ def _in_object(value: Mapping[object, object], outside: tuple[str, ...]) -> Iter
 
 
 def _member_of_a_kind(value: Mapping[object, object]) -> str | None:
-    """Return the name of the only member that is an object of a known kind, in an object that is of none itself.
+    """Return the name of the member that is an object of a known kind, in an object that is of none itself.
 
-    Requests to Intel Trust Authority and evidence with the name of its platform have such members, and are read whole.
+    All others have to be too short to be evidence. Requests to Intel Trust Authority and evidence with the name of its
+    platform have such members, and are read whole.
     """
-    members = {str(name): each for name, each in value.items() if isinstance(each, Mapping)}
+    members = {str(name): each for name, each in value.items() if not _is_plain(each)}
     whole = TRUST_AUTHORITY.intersection(members) or {"platform", "evidence"} <= value.keys()
-    if whole or kinds_of_object({str(name): each for name, each in value.items()}):
+    if whole or len(members) != 1 or kinds_of_object({str(name): each for name, each in value.items()}):
         return None
-    known = [name for name, each in members.items() if kinds_of_object(each)]
-    return known[0] if len(known) == 1 else None
+    ((name, member),) = members.items()
+    return name if isinstance(member, Mapping) and kinds_of_object(member) else None
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether a value is too short to be evidence."""
+    return value is None or isinstance(value, bool | int | float) or _is_short(value)
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_BESIDE
 
 
 def _in_guest_request(evidence: Mapping[object, object], outside: tuple[str, ...]) -> Iterator[Message]:
     """Yield the evidence in a guest's request: of the machine and of devices, or in older ones of the machine alone."""
     match evidence:
-        case {"primary_evidence": primary, "additional_evidence": str() as text}:
+        case {"primary_evidence": primary, "additional_evidence": str() as text, **beside} if not beside:
             parts = [("primary evidence", primary), *_additional_evidence(text)]
-        case {"primary_evidence": _}:
+        case {"primary_evidence": _} | {"additional_evidence": _}:
             raise NoWrapperError
         case _:
             parts = [("evidence", evidence)]
     for name, part in parts:
         words = f"{name} in a request to a key broker of Confidential Containers"
-        yield from _inside(json.dumps(part).encode(), None, (*outside, words))
+        yield from _inside(json.dumps(part).encode(), Purpose.EVIDENCE, (*outside, words))
 
 
 def _additional_evidence(text: str) -> Iterator[tuple[str, object]]:
@@ -272,11 +292,19 @@ def _in_service_request(request: object, outside: tuple[str, ...]) -> Iterator[M
     """Yield the evidence in a request to an attestation service, or in one of several that come together."""
     match request:
         case {"tee": str() as tee, "evidence": str() as text, **beside} if SERVICE_REQUEST.issuperset(beside):
+            _require_names(beside)
             name = f"evidence of {tee[:LONGEST_LABEL]!a}"
             words = f"{name} in a request to the attestation service of Confidential Containers"
-            yield from _inside(_octets(text, "JSON"), None, (*outside, words))
+            yield from _inside(_octets(text, "JSON"), Purpose.EVIDENCE, (*outside, words))
         case _:
             raise NoWrapperError
+
+
+def _require_names(beside: Mapping[object, object]) -> None:
+    """Raise NoWrapperError if what a request calls its policies are no short names."""
+    policies = beside.get("policy_ids", [])
+    if not isinstance(policies, list) or not all(map(_is_short, policies)):
+        raise NoWrapperError
 
 
 def _inside(data: bytes, purpose: Purpose | None, wrappers: tuple[str, ...]) -> Iterator[Message]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation import appraise, wrappers
-from carnet_ref.attestation.kinds import LayerRole
+from carnet_ref.attestation.kinds import QUOTE_DOCUMENT, SNP_DOCUMENT, LayerRole, kinds_of
 from carnet_ref.attestation.wrappers import MOST_MESSAGES, TAGS, Purpose, messages_in, parts_of
 from tests.fixtures import ear_tokens
 from tests.fixtures import nvidia_pki as pki
@@ -141,7 +141,8 @@ def test_what_a_guest_adds_is_appraised_too_and_not_said_to_be_of_its_machine() 
     assert "not shown to be of one machine" in appraisal.not_compared
     altered = GPU_DOCUMENTS["Confidential Containers"]([(report[:-1] + b"\0", certificates)])
     assert appraise(guest(nvidia=altered), **given).failed_step == "gpu.signature"
-    assert appraise(guest(sample={"report_data": ""}), **given).failed_step == "parse"
+    for other in ({"report_data": ""}, {"eat_nonce": ""}, {"keys": []}):
+        assert appraise(guest(sample=other), **given).failed_step == "parse"
     alike = {"x" * 99 + "0": {"device_evidence_list": [1]}, "x" * 99 + "1": devices}
     assert not appraise(guest(**alike), **given).accepted
     alone = appraise(guest(nvidia=devices), **given, kind="tdx")
@@ -166,6 +167,16 @@ NONE: dict[str, bytes] = {
     "evidence with the name of its platform": in_json({"platform": "snp", "evidence": QUOTED}),
     "a request to Intel Trust Authority": in_json({"tdx": {"quote": ""}}),
     "an answer with two pieces of evidence": in_json({"a": QUOTED, "b": QUOTED}),
+    "an answer with evidence and a list": in_json({"a": QUOTED, "b": [QUOTED]}),
+    "an answer with evidence and a long text": in_json({"a": QUOTED, "b": url64(QUOTE)}),
+    "an answer with evidence and more, one deeper": in_json({"a": QUOTED, "b": {"c": QUOTED}}),
+    "a guest's request with devices alone": in_json({"tee-evidence": {"additional_evidence": "{}", "quote": ""}}),
+    "a guest's request with a third piece": in_json(
+        {"tee-evidence": {"primary_evidence": QUOTED, "additional_evidence": "", "quote": ""}}
+    ),
+    "a broker's request without requests": in_json({"verification_requests": [], "policy_ids": ["default"]}),
+    "a broker's request with evidence as policy": in_json({**SERVICE, "policy_ids": {"quote": ""}}),
+    "claims with a wrapper and a nonce that is none": in_json({"cmw": url64(QUOTE), "eat_nonce": [url64(QUOTE)]}),
     "a broker's request with something beside": in_json({**SERVICE, "quote": ""}),
     "a broker's request in the other alphabet": in_json({**SERVICE, "evidence": "+/+/"}),
     "requests of a broker with something beside": in_json({"verification_requests": [SERVICE], "quote": ""}),
@@ -234,11 +245,23 @@ def test_a_collection_has_one_verdict_about_every_message() -> None:
     assert not appraise(in_json(altered), at=pki.AT, anchors=anchors).accepted
 
 
+def test_nothing_beside_the_answer_of_a_kernel_is_passed_over() -> None:
+    """Evidence of another kind in the same object is another kind of it."""
+    kernel = {"provider": "tdx_guest", "outblob": url64(QUOTE)}
+    assert kinds_of(in_json(kernel)) == (QUOTE_DOCUMENT,)
+    assert kinds_of(in_json({**kernel, "attestation_report": ""})) == (QUOTE_DOCUMENT, SNP_DOCUMENT)
+    named = {"quote": "", "attestation_report": "", "serial_number": ""}
+    assert kinds_of(in_json(named)) == (SNP_DOCUMENT, QUOTE_DOCUMENT)
+
+
 UNREAD: list[tuple[list[Any], str | None]] = [
     (["a/b", url64(b"something"), 4], "parse"),
     (["a/b", url64(b"something")], "parse"),
     (["a/b", url64(b"something"), 8], "parse"),
     (["a/b", url64(b"something"), 3], None),
+    (["a/b", url64(b"\xef\xbb\xbf" + GPU.encode())], "parse"),
+    (["a/b", url64(b"\x1f\x8b\x08" + bytes(20))], "parse"),
+    (["a/b", url64(PLATFORM.collateral), 4], "parse"),
     (["a/b", url64(PLATFORM.collateral)], None),
 ]
 

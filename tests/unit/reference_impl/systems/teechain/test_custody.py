@@ -18,9 +18,9 @@ from carnet_ref.systems.teechain.custody import (
     CustodyLog,
     Holder,
     found,
-    let_members_join,
     go_on,
     grant,
+    let_members_join,
     sign_grant,
     take_over,
 )
