@@ -141,7 +141,11 @@ def _algorithms(key: object) -> tuple[str, ...]:
 def _key_of_set(value: object) -> VerificationKey | None:
     if not isinstance(value, dict):
         raise MalformedError(KEY_SET, "objects as keys", type(value).__name__)
-    if value.get("kty") not in ("EC", "RSA") or value.get("use", "sig") != "sig" or "d" in value:
+    operations = value.get("key_ops", ["verify"])
+    if not isinstance(operations, list):
+        raise MalformedError(KEY_SET, "key_ops to be a list", type(operations).__name__)
+    verifies = value.get("use", "sig") == "sig" and "verify" in operations
+    if value.get("kty") not in ("EC", "RSA") or "d" in value or not verifies:
         return None
     name = value.get("kid")
     if name is not None and not isinstance(name, str):

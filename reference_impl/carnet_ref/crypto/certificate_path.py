@@ -189,13 +189,14 @@ def read_everything(certificate: x509.Certificate) -> None:
 
 @lru_cache(REMEMBERED)
 def check_signature_is_whole(certificate: x509.Certificate) -> None:
-    """Require that the signature's bit string has no unused bits: their number is not signed and could be changed.
-
-    Raises MalformedError if it has some.
-    """
-    signed = asn1.decode_der(SignedCertificate, certificate.public_bytes(Encoding.DER))
-    if signed.signature.padding_bits():
+    """Require that the signature has no unused bits. Raises MalformedError if it has some."""
+    if not has_whole_signature(certificate):
         raise MalformedError("certificate", "a signature of whole bytes", "unused bits")
+
+
+def has_whole_signature(certificate: x509.Certificate) -> bool:
+    """Return whether the signature's bit string has no unused bits: their number is not signed and could be changed."""
+    return not asn1.decode_der(SignedCertificate, certificate.public_bytes(Encoding.DER)).signature.padding_bits()
 
 
 @asn1.sequence
@@ -271,6 +272,8 @@ def check_issued(issued: x509.Certificate, issuer: x509.Certificate, *, tpm_key:
     if not isinstance(issued.signature_hash_algorithm, HASHES):
         raise PathError(f"{name(issued)} is signed with a hash that is not accepted", issued)
     _check_understood(issued, tpm_key=tpm_key)
+    if not has_whole_signature(issued):
+        raise PathError(f"{name(issued)} has a signature with unused bits, whose number is not signed", issued)
     if not is_issued_by(issued, issuer):
         raise PathError(f"{name(issued)} is not issued by {_other(issuer, issued)}", issued)
 

@@ -69,10 +69,21 @@ def _under_a_namesake() -> Path_:
     return certificates(issue("Leaf", namesake, ca=False), namesake)
 
 
+def _with_an_unused_bit() -> Path_:
+    leaf = next(
+        each for each in (issue("Leaf", ROOT, ca=False) for _ in range(64)) if not each.certificate.signature[-1] & 1
+    )
+    whole, size = leaf.certificate.public_bytes(Encoding.DER), len(leaf.certificate.signature)
+    changed = x509.load_der_x509_certificate(whole[: -size - 1] + b"\1" + whole[-size:])
+    changed.verify_directly_issued_by(ROOT.certificate)
+    return [changed]
+
+
 WRONG: dict[str, tuple[str, Callable[[], Path_]]] = {
     "a root of its own": ("no trust anchor", lambda: certificates(issue("Lonely", None, ca=False))),
     "a namesake of the root": ("not issued by", lambda: certificates(issue("Leaf", issue("Root", None), ca=False))),
     "a namesake of the root at the end": ("'Root' is not issued by 'Root', a namesake with", _under_a_namesake),
+    "a signature with an unused bit": ("unused bits, whose number is not signed", _with_an_unused_bit),
     "a link left out": ("not issued by", lambda: certificates(LEAF, ROOT)),
     "the order turned round": ("signs evidence", lambda: certificates(ROOT, MIDDLE, LEAF)),
     "an authority at the bottom": ("signs evidence", lambda: certificates(MIDDLE, ROOT)),

@@ -438,6 +438,7 @@ def test_the_certificates_of_a_key_in_a_set_are_its_own() -> None:
     [
         [{"kty": "oct", "k": "AAAA"}],
         [jwk(EC_KEY, use="enc")],
+        [jwk(EC_KEY, key_ops=["encrypt"])],
         [jwk(EC_KEY, d="AAAA")],
         [jwk(EC_KEY, alg="ES256")],
         [jwk(RSA_KEY, alg="RSA-OAEP")],
@@ -448,6 +449,7 @@ def test_the_certificates_of_a_key_in_a_set_are_its_own() -> None:
     ids=[
         "a secret",
         "for encryption",
+        "for operations of encryption",
         "a private one",
         "another algorithm",
         "RSA for encryption",
