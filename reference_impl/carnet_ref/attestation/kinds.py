@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import codecs
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -345,8 +345,8 @@ def kinds_of_value(value: object) -> tuple[str, ...]:
             return (f"a list that begins with {inner[0]}" if inner else f"a list of objects with {_names(first)}",)
         case {"platform": str(), "evidence": Mapping() as inner}:
             return kinds_of_value(inner)
-        case {"outblob": str(), "provider": str() as provider} if provider.strip() in TSM_KINDS:
-            return tuple(dict.fromkeys((TSM_KINDS[provider.strip()], *kinds_of_object(value))))
+        case {"outblob": str(), "provider": str() as provider, **beside} if provider.strip() in TSM_KINDS:
+            return tuple(dict.fromkeys((TSM_KINDS[provider.strip()], *kinds_of_object(beside))))
         case {"attestation_report": _, "cert_chain": _, "serial_number": _, **beside} if not beside:
             return (CSV,)
         case Mapping():
@@ -357,12 +357,12 @@ def kinds_of_value(value: object) -> tuple[str, ...]:
             return (f"a JSON {type(value).__name__}",)
 
 
-def kinds_of_object(value: Mapping[str, object]) -> tuple[str, ...]:
-    """Return what an object seems to be by its names alone, the most telling first."""
-    left, found = set(value), []
-    for names, kind in _JSON_KINDS:
-        if left.issuperset(names):
-            left.difference_update(names)
+def kinds_of_object(names: Collection[object]) -> tuple[str, ...]:
+    """Return what an object with these names, or this object, seems to be, the most telling first."""
+    left, found = set(names), []
+    for needed, kind in _JSON_KINDS:
+        if left.issuperset(needed):
+            left.difference_update(needed)
             found.append(kind)
     return tuple(dict.fromkeys(found))
 

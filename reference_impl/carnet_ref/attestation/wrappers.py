@@ -248,7 +248,7 @@ def _member_of_a_kind(value: Mapping[object, object]) -> str | None:
     """
     members = {str(name): each for name, each in value.items() if not _is_plain(each)}
     whole = TRUST_AUTHORITY.intersection(members) or {"platform", "evidence"} <= value.keys()
-    if whole or len(members) != 1 or kinds_of_object({str(name): each for name, each in value.items()}):
+    if whole or len(members) != 1 or kinds_of_object(value):
         return None
     ((name, member),) = members.items()
     return name if isinstance(member, Mapping) and kinds_of_object(member) else None

@@ -141,7 +141,8 @@ def test_what_a_guest_adds_is_appraised_too_and_not_said_to_be_of_its_machine() 
     assert "not shown to be of one machine" in appraisal.not_compared
     altered = GPU_DOCUMENTS["Confidential Containers"]([(report[:-1] + b"\0", certificates)])
     assert appraise(guest(nvidia=altered), **given).failed_step == "gpu.signature"
-    for other in ({"report_data": ""}, {"eat_nonce": ""}, {"keys": []}):
+    others: tuple[dict[str, Any], ...] = ({"report_data": ""}, {"eat_nonce": ""}, {"keys": []})
+    for other in others:
         assert appraise(guest(sample=other), **given).failed_step == "parse"
     alike = {"x" * 99 + "0": {"device_evidence_list": [1]}, "x" * 99 + "1": devices}
     assert not appraise(guest(**alike), **given).accepted
