@@ -403,7 +403,7 @@ def answers_in_the_end(protocol: Protocol, threat: str, size: int, most: int) ->
         if all(test(meaning) for test in tests):
             for runs in (Runs(protocol, layout, start, CHEAP) for start in starts):
                 for live in protocol.liveness:
-                    said = {runs.verdict(live), *([BEGINS] if runs.begins(live) else [])}
+                    said = {runs.verdict(live), *([BEGINS] if runs.trigger_is_reachable(live) else [])}
                     found.setdefault(live.name, set()).update(said)
     return found
 

@@ -58,7 +58,7 @@ class Runs:
             return "VIOLATED"
         return "UNKNOWN" if any(question.waits_in_vain(question.is_idle) for question in every) else "EXHAUSTED"
 
-    def begins(self, live: Eventually) -> bool:
+    def trigger_is_reachable(self, live: Eventually) -> bool:
         """Whether the trigger of ``live`` holds in a reachable state, for some elements."""
         sizes = [range(size_of(var.sort, self.layout.sizes)) for var in live.params]
         trigger = value_at(live.trigger, live.params, self.layout)

@@ -218,18 +218,18 @@ class _Writing:
         return self._function(name, params, lambda *_: Formula(formula))
 
     def _eventually(self, live: Eventually) -> None:
-        """State a liveness property; what has parameters is said by functions of them."""
+        """State a liveness property; with parameters its parts are functions of them."""
 
-        def said(value: Formula | Individual) -> Any:
+        def with_parameters(value: Formula | Individual) -> Any:
             return self._function("said", live.params, lambda *_: value) if live.params else value
 
         given: dict[str, dict[str, Any]] = {}
         for each in live.given:
-            given.setdefault(each.action, {})[each.parameter] = said(self.individual(each.value))
+            given.setdefault(each.action, {})[each.parameter] = with_parameters(self.individual(each.value))
         self.draft.eventually(
             live.name,
-            said(Formula(live.trigger)),
-            said(Formula(live.response)),
+            with_parameters(Formula(live.trigger)),
+            with_parameters(Formula(live.response)),
             sentence=live.sentence,
             each=tuple(self.words.classes[var.sort] for var in live.params),
             fair=live.fair,

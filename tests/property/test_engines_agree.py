@@ -26,7 +26,7 @@ from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_spec.language import Action, Eventually, Given, GuardKind, Protocol
 from carnet_spec.language.lints.shape import hasty_reads
 from carnet_spec.language.terms import Equal, Exists, Var, conjunction
-from tests.fixtures.interpreted import interpreted
+from tests.fixtures.interpreted import actions_taken, interpreted
 from tests.fixtures.spin import SMALL, needs_spin, verified
 from tests.fixtures.thorough import share
 from tests.fixtures.tla import Visited, visited
@@ -67,10 +67,6 @@ def _lengths(sample: random_protocols.Sample, found: Exploration) -> tuple[dict[
     return tuple(random_protocols.lengths(traces, rules) for traces in (found.violations, found.goals))
 
 
-def _taken(found: Exploration) -> set[str]:
-    return {name for name, count in found.fired.items() if count}
-
-
 @relaxed
 @given(random_protocols.samples())
 def test_the_compiled_search_agrees_with_the_interpreter(sample: random_protocols.Sample) -> None:
@@ -88,7 +84,7 @@ def test_the_compiled_search_agrees_with_the_interpreter(sample: random_protocol
     assert reduced.complete
     assert reduced.states <= judged.states
     assert _lengths(sample, reduced) == _lengths(sample, judged)
-    assert _taken(reduced) == _taken(judged)
+    assert actions_taken(reduced) == actions_taken(judged)
     first = _explored(sample, reduction=True, stop_at_first=True)
     shortest, _ = _lengths(sample, judged)
     assert set(_lengths(sample, first)[0].values()) == {*sorted(shortest.values())[:1]}

@@ -33,7 +33,7 @@ from carnet_check.verification.checks import enabling_goal
 from carnet_spec.language import Goal, Invariant
 from carnet_spec.language.terms import Exists, conjunction, negation
 from carnet_spec.trace import Trace
-from tests.fixtures.interpreted import interpreted
+from tests.fixtures.interpreted import actions_taken, interpreted
 from tests.fixtures.local_places import Here
 from tests.property.random_protocols import Sample, alike_samples, samples
 from tests.property.rich_protocols import rich_samples
@@ -112,11 +112,6 @@ def found(of: Sample, exploration: Exploration) -> tuple[dict[str, int], dict[st
     return lengths(of, exploration.violations), lengths(of, exploration.goals)
 
 
-def taken(exploration: Exploration) -> set[str]:
-    """Return the actions that were taken at all."""
-    return {name for name, count in exploration.fired.items() if count}
-
-
 def compared(of: Sample) -> Counter[str]:
     """Hold everything that explores against the interpreter's own search; return what was counted."""
     caps = Caps(states=TOO_MANY)
@@ -139,7 +134,7 @@ def compared(of: Sample) -> Counter[str]:
     for name, each in reduced.items():
         assert (each.states, each.represented) == (reduced["explicit"].states, reduced["explicit"].represented), name
         assert max(each.states, each.represented) <= truth.states, name
-        assert taken(each) == taken(truth), name
+        assert actions_taken(each) == actions_taken(truth), name
         assert found(of, each) == found(of, truth), name
     counts["states up to reductions"] = reduced["explicit"].states
     for name, packed_walks in WALKERS.items():

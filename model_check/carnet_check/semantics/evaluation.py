@@ -102,7 +102,7 @@ _evaluations: list[Evaluation] = []
 def evaluation_of(instance: Instance) -> Evaluation:
     """Return the evaluation over an instance; those of the latest instances are kept.
 
-    Whoever searches an instance and whoever judges what was found compile the same terms.
+    The search of an instance and the judge of what it found compile the same terms.
     """
     found = next((each for each in _evaluations if each.instance is instance), None) or Evaluation(instance)
     _evaluations[:] = [found, *(each for each in _evaluations if each is not found)][:KEPT]

@@ -62,7 +62,7 @@ class AuthorNames:
         return cls(drafts[-1] if drafts else "draft", scope)
 
     @property
-    def taken(self) -> Collection[str]:
+    def names_in_use(self) -> Collection[str]:
         """The names that are in use beside the claims or in the text of a lemma."""
         return {self.draft, *self.scope, *WORDS, *keyword.kwlist}
 
@@ -204,7 +204,7 @@ def _numbered(term: Term, depth: int = 0) -> Term:
 
 def with_free_parameters(lemma: Invariant, names: AuthorNames) -> Invariant:
     """Return a lemma whose parameter names are not in use beside the claims."""
-    taken = {*names.taken, *(symbol.name for symbol in _symbols_in_order(lemma.body))}
+    taken = {*names.names_in_use, *(symbol.name for symbol in _symbols_in_order(lemma.body))}
     values: dict[Var, Var] = {}
     for var in lemma.params:
         values[var] = Var(unused_name(var.name, taken), var.sort)

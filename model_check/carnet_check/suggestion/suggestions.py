@@ -295,7 +295,7 @@ def _named(
     for lemma in found.lemmas:
         free = replace(with_free_parameters(lemma, author), says=SAYS, under=under)
         same = (each.name for each in earlier if replace(free, name=each.name) == each and each.name not in own)
-        taken = {*author.taken, *(each.name for each in earlier), *names.values()}
+        taken = {*author.names_in_use, *(each.name for each in earlier), *names.values()}
         names[lemma.name] = next(same, None) or lemma_name(free, protocol, taken)
         lemmas.append(replace(free, name=names[lemma.name]))
 

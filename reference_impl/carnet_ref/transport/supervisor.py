@@ -322,7 +322,7 @@ class InProcessNetwork:
             self.deliver(delivered)
 
     def deliver(self, frame: Frame) -> None:
-        """Deliver a frame to its target, if there is one, whoever sent it."""
+        """Deliver a frame of any sender to its target, if there is one."""
         node = self.nodes.get(frame.target)
         if node is not None and node.ended is None:
             self.queue.extend(node.deliver(frame))

@@ -368,7 +368,7 @@ class DolevYao:
             for value in (each for part in primitive.parts if primitive.reveals for each in part.values):
                 if not isinstance(value.term, Var):
                     raise MisuseError(
-                        f"{symbol.name}: whoever reads {show(value.term)} sees a {value.sort.name}, and not which one: "
+                        f"{symbol.name}: a reader of {show(value.term)} sees a {value.sort.name}, and not which one: "
                         "make it an argument, and compare where a reader can"
                     )
 

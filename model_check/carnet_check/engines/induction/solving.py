@@ -121,7 +121,7 @@ def attempt_text(batch: Batch, question: Question, names: Iterable[str]) -> str:
 
 
 def _attempt(context: Any, batch: Batch, question: Question, names: Iterable[str]) -> tuple[Answer, int]:
-    return _asked(context, attempt_text(batch, question, names), batch.rlimit, batch.minimise)
+    return _answer_and_counter(context, attempt_text(batch, question, names), batch.rlimit, batch.minimise)
 
 
 def _without_the_avoidable(
@@ -146,10 +146,10 @@ def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> Answ
     """
     import z3
 
-    return _asked(z3.Context(), text, rlimit, minimise)[0]
+    return _answer_and_counter(z3.Context(), text, rlimit, minimise)[0]
 
 
-def _asked(context: Any, text: str, rlimit: int, minimise: bool) -> tuple[Answer, int]:
+def _answer_and_counter(context: Any, text: str, rlimit: int, minimise: bool) -> tuple[Answer, int]:
     """Return what Z3 answers, and the state of its counter."""
     import z3
 

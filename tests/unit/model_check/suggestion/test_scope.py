@@ -1,4 +1,4 @@
-"""What names stand for beside the claims: how they are found out changes nothing for whoever watches the run."""
+"""What names stand for beside the claims: to find that out changes no profiler or tracer of the run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Thing(Individual):
 BELT = Role("belt")
 seen = relation("seen", Thing, kind=Kind.STATE, of=BELT)
 
-def made(variant="main"):
+def once(variant="main"):
     d = Draft("once", "Made once", variant)
     d.threat("anyone", "nothing is assumed")
 
@@ -47,8 +47,8 @@ def made(variant="main"):
 
     return d
 
-main = made()
-other = made("other")
+main = once()
+other = once("other")
 """
 
 

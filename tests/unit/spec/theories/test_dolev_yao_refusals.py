@@ -184,7 +184,7 @@ HIDDEN: dict[str, tuple[Callable[[DolevYao], None], str]] = {
     ),
     "a key that is said to be somebody's": (
         sent_a_key_of,
-        "told: whoever reads of(a) sees a Key, and not which one",
+        "told: a reader of of(a) sees a Key, and not which one",
     ),
     "two kinds of shares of one exponent": (
         two_exchanges,
