@@ -251,7 +251,7 @@ def test_nothing_beside_the_answer_of_a_kernel_is_passed_over() -> None:
     kernel = {"provider": "tdx_guest", "outblob": url64(QUOTE)}
     assert kinds_of(in_json(kernel)) == (QUOTE_DOCUMENT,)
     assert kinds_of(in_json({**kernel, "attestation_report": ""})) == (QUOTE_DOCUMENT, SNP_DOCUMENT)
-    named = {"quote": "", "attestation_report": "", "serial_number": ""}
+    named = {"quote": "", "attestation_report": "", "serial_number": "", "cert_chain": ""}
     assert kinds_of(in_json(named)) == (SNP_DOCUMENT, QUOTE_DOCUMENT)
 
 
