@@ -590,7 +590,8 @@ def test_more_evidence_only_decides_what_lacked_it_of_real_machines(situation: S
 def test_every_option_of_every_format_is_given_in_some_situation() -> None:
     for kind, registered in FORMATS.items():
         options = {option.name for option in registered.load().options} - NO_PARTS
-        assert options <= {part.option for each in SITUATIONS if each.kind == kind for part in each.parts.values()}
+        given = {part.option for each in SITUATIONS if each.kind == kind for part in each.parts.values()}
+        assert options <= given, f"a situation of {kind} in SITUATIONS of this file has to give each option"
 
 
 def test_steps_lack_nothing_but_options_that_their_format_has() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +23,14 @@ class Entry:
     """The variants that have it, if the first main variant and its layers do not."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
-        told = {name: getattr(self, name) for name in self.__slots__}
-        return told | {"enforced_by": list(self.enforced_by), "variants": list(self.variants)}
+        """Return the fields as JSON values: tuples as lists."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Entry:
+        """Return the entry with these fields, as :meth:`as_json` writes them."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
 
     def is_called(self, id: str) -> bool:
         """Whether an id, perhaps with the protocol's id in front, names this entry."""

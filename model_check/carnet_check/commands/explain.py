@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +88,7 @@ def _entries(name: str) -> list[Entry]:
         return [entry.as_json() for entry in entries(load(name))]
 
     def read(kept: list[dict[str, Any]]) -> list[Entry]:
-        made = (Entry(**each) for each in kept)
-        return [replace(each, enforced_by=tuple(each.enforced_by), variants=tuple(each.variants)) for each in made]
+        return [Entry.from_json(each) for each in kept]
 
     return memoized("entries", name, make, read) if is_carnets_own(name) else read(make())
 

@@ -392,6 +392,11 @@ def explained(draft: Any = with_more, **changes: Any) -> dict[str, Entry]:
     return {entry.id: entry for entry in entries(Source("toy", family, "toy"))}
 
 
+def test_an_entry_is_read_as_it_was_written() -> None:
+    for entry in explained().values():
+        assert Entry.from_json(json.loads(json.dumps(entry.as_json()))) == entry
+
+
 def test_claims_and_variants_are_explained_by_each_other() -> None:
     found = explained()
     assert found["kept"].variants == found["listening"].variants == found["REQ-TOY-7"].variants == ("forgetful",)
