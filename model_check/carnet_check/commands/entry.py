@@ -30,7 +30,8 @@ class Entry:
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Entry:
         """Return the entry with these fields, as :meth:`as_json` writes them."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
+        values: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in fields.items()}
+        return cls(**values)
 
     def is_called(self, id: str) -> bool:
         """Whether an id, perhaps with the protocol's id in front, names this entry."""
