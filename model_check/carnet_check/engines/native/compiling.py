@@ -1,7 +1,7 @@
-"""Compiles C into a shared object, and keeps it in the user's folder for such things.
+"""Compiles C into shared objects, and caches them in a folder of the user.
 
-What is kept lies under the digest of the text and of who compiles it, and ends in the digest of what is before. So what
-was cut off or altered is compiled anew. What lies in a folder into which others may write is not loaded.
+A file is named by the digest of the C text, the compiler's version and its options, and ends in the digest of the bytes
+before. A file that was cut off or altered is compiled anew. Nothing is loaded from a folder that others may write to.
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ from carnet_command.files import write_durably
 COMPILERS: Final = ("cc", "gcc", "clang")
 OPTIONS: Final = ("-O1", "-fPIC", "-shared", "-pthread", "-w")
 DIGEST: Final = 32
-"""How many bytes the digest takes that a file ends in."""
+"""The length in bytes of the digest at the end of a cached file."""
 FOLDER: Final = "CARNET_COMPILED"
-"""The variable that may name the folder for what is compiled."""
+"""The environment variable that may name the folder of cached files."""
 KEPT: Final = 200
-"""How many files are kept there."""
+"""The most files in the cache."""
 OWN: Final = re.compile(r"[0-9a-f]{64}\.so|[0-9a-f]{2}/[0-9a-f]{62}\.json")
-"""What is called as code is, or as the text that it was made of."""
+"""The names of cached files: shared objects, and the models that they were compiled from."""
 _spent: list[float] = []
 
 
 class CompilationError(EngineError):
-    """Nothing came of compiling."""
+    """The model could not be compiled, or the result could not be loaded."""
 
 
 def compiler() -> tuple[str, ...] | None:
-    """Return the command of the C compiler that is there, if any is.
+    """Return the command of an installed C compiler, or None.
 
-    It is the one that ``CC`` names, or else a usual one, or else the one of the extra ``fast``.
+    It is the one that the environment variable ``CC`` names, else ``cc``, ``gcc`` or ``clang``, else Zig's, which the
+    extra ``fast`` installs.
     """
     names = (os.environ["CC"],) if os.environ.get("CC") else COMPILERS
     found = next((found for name in names if (found := shutil.which(name))), None)
@@ -59,24 +60,26 @@ def compiler() -> tuple[str, ...] | None:
 
 @functools.cache
 def compiler_version(command: Sequence[str]) -> str:
-    """Return the version that a compiler says it has, or that it says none."""
+    """Return the version that a compiler prints, or 'of unknown version' if it prints none."""
     said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False).stdout
     found = re.search(r"\d+(\.\d+)+", said)
     return found[0] if found else "of unknown version"
 
 
 def seconds_compiling() -> float:
-    """Return how long this process compiled since it was asked last."""
+    """Return the seconds that this process spent compiling since the last call."""
     seconds = sum(_spent)
     _spent.clear()
     return seconds
 
 
 def compiled(text: str, quick: bool) -> ctypes.CDLL:
-    """Return a text of C, compiled, in less time if it shall be quick.
+    """Return the shared object that a C text compiles to, from the cache if it is there.
+
+    With ``quick`` it is optimized less, so that compiling takes less time.
 
     Raises:
-        CompilationError: there is no compiler, or it fails, or its output cannot be kept anywhere or loaded.
+        CompilationError: there is no compiler, or it fails, or its output cannot be stored or loaded.
     """
     program = compiler()
     if program is None:
@@ -101,7 +104,7 @@ def compiled(text: str, quick: bool) -> ctypes.CDLL:
 
 
 def folder_for_code() -> Path:
-    """Return where code is kept: where the variable says, or else in the user's folder for such things."""
+    """Return the folder of cached files: the one that ``CARNET_COMPILED`` names, or else one in the user's cache."""
     named = os.environ.get(FOLDER)
     cache = os.environ.get("XDG_CACHE_HOME")
     return Path(named) if named else (Path(cache) if cache else Path.home() / ".cache") / "carnet" / "compiled"
@@ -119,7 +122,7 @@ def _loaded(file: Path) -> ctypes.CDLL | None:
 
 
 def _make_room(folder: Path) -> None:
-    """Remove what was not used for longest of what was kept here, where there is much; other files are left alone."""
+    """Remove the least recently used cached files beyond :data:`KEPT`; files with other names stay."""
     used: list[tuple[float, Path]] = []
     for file in (*folder.glob("*.so"), *folder.glob("??/*.json")):
         if OWN.fullmatch(file.relative_to(folder).as_posix()):

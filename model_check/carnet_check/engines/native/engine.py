@@ -23,19 +23,19 @@ def _command() -> str:
 
 
 class _NeedsCompiler(Searcher):
-    """What the native engine is, whether it visits every state or walks."""
+    """The name and the C compiler that the native engine has in common with its random walks."""
 
     name: ClassVar = "native"
     needs: ClassVar = (Tool("cc", "exploration at native speed", "pip install 'carnet[fast]'", elsewhere=_command),)
 
     @property
     def lacks(self) -> str:
-        """A C compiler, where there is none."""
+        """The message that no C compiler is installed, or an empty text if one is."""
         needed = "needs a C compiler (CC, cc, gcc, clang, or pip install 'carnet[fast]')"
         return "" if compiler() else f"the engine '{self.name}' {needed}"
 
     def versions(self) -> dict[str, str]:
-        """Return the versions of the C compiler, and of what keeps states in hand."""
+        """Return the versions of the C compiler and of numpy, by name; empty if there is no compiler."""
         command = compiler()
         return {"cc": compiler_version(command), "numpy": installed("numpy")} if command else {}
 
@@ -49,15 +49,15 @@ class Native(_NeedsCompiler, PackedExplorer, Samples, InThreads):
     threads: int = 1
 
     def in_threads(self, threads: int) -> Self:
-        """Return the same engine, whose searches run in so many threads; what decides liveness runs in one."""
+        """Return this engine with searches in ``threads`` threads; liveness is always decided in one."""
         return replace(self, threads=threads)
 
     def searches_by(self) -> Callable[..., PackedSearch]:
-        """Return what makes a search."""
+        """Return the constructor of searches."""
         return functools.partial(self.packed, threads=self.threads)
 
     def sampling(self, walks: Walks) -> NativeWalker:
-        """Return the walker by compiled code."""
+        """Return the engine that takes these random walks by compiled code."""
         return NativeWalker(walks)
 
 

@@ -1,8 +1,8 @@
-"""A protocol on an instance as C: what follows a state, and what is seen in it, by branches on what the state holds.
+"""Writes a protocol on an instance as C: the successors of a state, and the monitors that hold in it.
 
-Every step without variables is one leaf of a tree: places that many steps ask about are asked first, once for all of
-them. What a step changes are masks, and what can be deduced then is worked out in an order in which most facts are
-looked at once. Nothing is looked up.
+Every ground step is one leaf of a decision tree, which branches on the values of places. Places that the guards of many
+steps read come first, and are read once for all of them. Updates are masks. The deductions after a step are made in an
+order in which most facts are evaluated once. There are no lookup tables.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from carnet_check.exports.ground.system import Change, Closing, Ground, Group, S
 
 WORD = 64
 Test = Condition | str
-"""A condition, or C that says one."""
+"""A condition, or a C expression of one."""
 STATE_WORD = re.compile(r"\bs(\d+)\b")
-"""What C calls a word of the state before a step."""
+"""The C variables of the words of the state before a step."""
 SMALL = 2
-"""So few steps are tried one after the other."""
+"""The most leaves that are tried one after the other, without a branch."""
 DEEPEST = 100
-"""So many questions are asked inside each other at most: compilers allow no more than some hundreds."""
+"""The greatest depth of nested ``switch`` statements: compilers allow only some hundreds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """Where a place is in a state, and the number of each value that it may hold."""
+    """The bits of a place in a state: its word, its position there, and the number that encodes each value."""
 
     word: int
     shift: int
@@ -60,7 +60,7 @@ class Bits:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What is done where something holds: for some places which number they must hold, and what else must hold."""
+    """C lines with their condition: numbers that places must hold, and further tests (``rest``)."""
 
     holds: Mapping[Place, int]
     rest: tuple[Test, ...]
@@ -71,14 +71,13 @@ class Leaf:
 class Lowering:
     """One model as C.
 
-    States that differ in which interchangeable element is which are ``alike``, if any are.
-
     Attributes:
-        layout: where the bits of each place are.
-        ground: the model, written out for the places that have bits.
-        budget: how much the adversary may spend, if that is bounded.
-        sought: when each thing is seen that is looked for, and after that when each deduction may be made.
-        sample: some states that were found: what most of them lack is asked first.
+        layout: the bits of each place.
+        ground: the ground steps and formulas of the model, over the places that have bits.
+        budget: the most that the adversary may spend; None if that is unbounded.
+        sought: the conditions of the monitors, followed by the premises of the rules of deduction.
+        alike: whether states that differ only in the names of interchangeable elements count as one.
+        sample: some states that were found; the tree first reads places whose values exclude most leaves in them.
     """
 
     layout: Layout
@@ -94,7 +93,7 @@ class Lowering:
 
     @staticmethod
     def of(model: Model, sample: Sequence[int]) -> Lowering:
-        """Write a model out for the places that have bits."""
+        """Return the lowering of a model, with ground steps over the places that have bits."""
         looked_for = [*(each.formula for each in model.monitors), *(rule.premises for rule in model.saturation.rules)]
         values = {Place(name, row): model.layout.tables[name].places[row].values for name, row in model.layout.fields}
         written = ground(
@@ -109,7 +108,7 @@ class Lowering:
         return Lowering(model.layout, written, budget, sought, model.canonical is not None, sample)
 
     def lines(self) -> Iterator[str]:
-        """Yield the functions of the model."""
+        """Yield the lines of the model's C functions, which ``runtime.c`` calls."""
         known = [0] * self.words
         for table in self.layout.tables.values():
             for place in table.places.values():
@@ -145,7 +144,7 @@ class Lowering:
         yield "};"
 
     def _affects(self) -> Iterator[int]:
-        """Yield for each step which things may be seen after it and not before, as bits; after anything else, all."""
+        """Yield for each step, as bits, the conditions in ``sought`` that it may make true; at last, all of them."""
         reading: dict[Place, int] = {}
         for number, when in enumerate(self.sought):
             for fact in facts_in(when):
@@ -158,7 +157,7 @@ class Lowering:
 
     @property
     def words(self) -> int:
-        """How many words a state has."""
+        """The number of 64-bit words of a state."""
         return 1 + self.layout.bits // WORD
 
     # -- steps -------------------------------------------------------------------------------------
@@ -175,7 +174,7 @@ class Lowering:
         return conditions
 
     def _effect(self, step: Step) -> list[str]:
-        """Return the lines that hand over where a step leads."""
+        """Return the lines that compute the successor of a step and pass it to ``emit``."""
         changes = [change for _, change in step.changes]
         groups = self._closing.after(step)
         facts = [fact for group in groups for fact in group.facts]
@@ -195,13 +194,13 @@ class Lowering:
         return [*lines, f"emit(k, {named:#x}ul, step);"]
 
     def _conclusions(self, groups: Sequence[Group]) -> tuple[str, ...]:
-        """Return the lines that conclude what follows a step."""
+        """Return the lines that make the deductions after a step."""
         lines = tuple(line for group in groups for line in self._concluded(group))
         written = sorted({self._bits(fact).word for group in groups for fact in group.facts})
         return (*lines, *(f"k->t[{word}] = t{word};" for word in written))
 
     def _lacking(self, changed: Set[Place]) -> tuple[str, ...]:
-        """Return the lines that leave a state to others that lacks a conclusion: it must not be kept."""
+        """Return the lines that leave a step to Python if a deduction after it writes a place without bits."""
         return tuple(
             f"if ({self._expression(when, after=True)}) k->stopped = STRAY;"
             for stray, when in self.ground.strays
@@ -221,7 +220,7 @@ class Lowering:
         return " else ".join([*written, *([last] if last else [])])
 
     def _copied(self, change: Change) -> Bits | None:
-        """Return the place of which a change takes over the value, if it does and values have the same numbers."""
+        """Return the place whose value a change copies; None if there is none or it encodes values differently."""
         sources = {
             when.place if isinstance(when, Fact) and when == Fact(when.place, value) else None
             for value, when in change.cases
@@ -257,7 +256,7 @@ class Lowering:
         yield "}"
 
     def _share(self, place: Place, number: int) -> float:
-        """Return in what share of the sample a place holds a number."""
+        """Return the share of the sampled states, from 0 to 1, in which a place holds a number."""
         if place not in self._shares:
             bits = self._bits(place)
             shift, mask = WORD * bits.word + bits.shift, bits.mask >> bits.shift
@@ -271,7 +270,7 @@ class Lowering:
     # -- trees -------------------------------------------------------------------------------------
 
     def _leaves(self, when: Sequence[Test], lines: Sequence[str]) -> Iterator[Leaf]:
-        """Yield what is done where all tests hold."""
+        """Yield the leaf of these lines, or nothing if the tests exclude each other."""
         parts: list[Test] = []
         for each in when:
             parts += (each,) if isinstance(each, str) else conjuncts(each)
@@ -280,7 +279,7 @@ class Lowering:
             yield Leaf(holds, tuple(rest), tuple(lines))
 
     def _each_way(self, when: Condition, lines: Sequence[str]) -> Iterator[Leaf]:
-        """Yield what may be done more than once, for each way in which a condition may hold on its own."""
+        """Yield a leaf of these lines for each disjunct of a condition; they may run more than once."""
         parts = conjuncts(when)
         choices = [part for part in parts if isinstance(part, Some)]
         if choices and not any(isinstance(part, Fact) for part in parts):
@@ -291,7 +290,7 @@ class Lowering:
             yield from self._leaves([when], lines)
 
     def _split(self, parts: Iterable[Test]) -> tuple[dict[Place, int] | None, list[Test]]:
-        """Return which numbers places must hold, unless tests exclude each other, and what else they ask."""
+        """Return the numbers that places must hold, None if tests exclude each other, and the remaining tests."""
         holds: dict[Place, int] = {}
         rest: list[Test] = []
         for part in parts:
@@ -303,7 +302,7 @@ class Lowering:
         return holds, rest
 
     def _number(self, fact: Fact) -> int | None:
-        """Return the number that a place must hold, if a fact says of one that it must."""
+        """Return the one number that makes a fact true, or None if several do."""
         bits = self._bits(fact.place)
         if fact.wanted:
             return bits.numbers[fact.value]
@@ -334,7 +333,7 @@ class Lowering:
             yield f"{indent}}}"
 
     def _asked_first(self, leaves: Sequence[Leaf]) -> Place | None:
-        """Return the place by which most leaves are spared where it is asked first, if it spares any."""
+        """Return the place whose value excludes most leaves on average, or None if no branch is worth it."""
         if len(leaves) <= SMALL:
             return None
         held = Counter(itertools.chain.from_iterable(leaf.holds.items() for leaf in leaves))
@@ -347,7 +346,7 @@ class Lowering:
     # -- expressions -------------------------------------------------------------------------------
 
     def _compared(self, holds: Mapping[Place, int], after: bool = False) -> Iterator[str]:
-        """Yield a comparison for each word of which something is asked."""
+        """Yield one masked comparison for each word with a place in ``holds``."""
         words: dict[int, tuple[int, int]] = {}
         for place, number in holds.items():
             bits = self._bits(place)
@@ -358,7 +357,7 @@ class Lowering:
             yield f"({name} & {_hex(mask)}) == {_hex(value)}"
 
     def _expression(self, condition: Test, after: bool = False) -> str:
-        """Return a condition as C, of the state that follows or of the one before."""
+        """Return a condition as a C expression over the state before the step, or after it."""
         match condition:
             case str():
                 return condition
@@ -390,7 +389,7 @@ class Lowering:
 
 
 def _loading(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines of C after one that loads the words of the state that they name."""
+    """Yield lines of C, and before them one that loads the words of the state that they use."""
     body = list(lines)
     named = sorted({int(word) for line in body for word in STATE_WORD.findall(line)})
     yield f"    {' '.join(['(void)s;', *(f'const u64 s{word} = s[{word}];' for word in named)])}"
@@ -398,7 +397,7 @@ def _loading(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _words(bits: int, count: int) -> str:
-    """Return bits as so many words."""
+    """Return bits as a C initializer of ``count`` words."""
     return f"{{{', '.join(_hex(bits >> WORD * word & (1 << WORD) - 1) for word in range(count))}}}"
 
 

@@ -1,7 +1,7 @@
-"""States that a compiled model keeps and expands, in parts that own them, and numbered in the order found.
+"""The states that compiled code stores and expands: each is owned by one of several parts and numbered as found.
 
-Which of a part's states were found when is kept as segments, each of some states of every part. Those that the search
-was given come first, in the order in which it had found them.
+The numbering consists of segments, each of consecutive states of every part. States that were added by the search come
+before all segments, in the order in which the search found them.
 """
 
 from __future__ import annotations
@@ -25,44 +25,49 @@ from carnet_spec.language import Row
 
 Words = npt.NDArray[np.uint64]
 PARTS = 4
-"""How many parts own the states."""
+"""The number of parts that own states."""
 BATCH, MISSES, ROOM, VALUES = 512, 256, 1 << 12, 1 << 7
-"""How much the code of a model takes at once, and how much room it has at first: see runtime.c."""
+"""Batch sizes and initial table sizes of compiled code: see runtime.c."""
 RANKS_EACH = 4
-"""How many ranks of bundles are in a word: as in runtime.c."""
+"""The number of ranks of bundles in a word: as in runtime.c."""
 MOST_STATES = (1 << 32) - 1
-"""How many states a part may have: their numbers have 32 bits."""
+"""The most states of a part: their numbers have 32 bits."""
 NUMBERS = 1
-"""The bits that the number of a state has at least where a state is looked for; those above are of its hash."""
+"""The fewest bits of an entry of the hash table that are the state's number; those above are of its hash."""
 DONE, MISSING, CROWDED, NO_MEMORY = range(4)
-"""Why a search comes back: as in runtime.c."""
+"""Why compiled code returns: as in runtime.c."""
 NO_CODE, NO_ROOM = -2, -3
-"""Instead of a state's number: there is no code for one of its words, or no memory."""
+"""Returned instead of a state: one of its words has a value without a code, or there is no memory."""
 NOT_KNOWN = _MOST = (1 << 64) - 1
-"""Instead of a state's number: it is not known yet what stands for one that has to be looked at."""
+"""Returned instead of a number: the representative of some state has to be computed first."""
 AT_ONCE = 1 << 14
-"""How many states are read or entered at once."""
+"""The number of states that are read or entered at once."""
 
 
 class TooNarrowError(Exception):
-    """Rows have too few bits for the values that words have, or states have too few words."""
+    """Rows have too few bits for the values of words, or states have too few words.
+
+    Attributes:
+        more: by how many words a row has to be longer.
+    """
 
     def __init__(self, more: int) -> None:
         super().__init__()
-        self.more = more  # so many words more a row should have
+        self.more = more
 
 
 @dataclass(frozen=True)
 class ModelCode:
-    """A model as C, and what is told of it.
+    """A model as C, with its measures.
 
     Attributes:
+        text: the C text.
         fields: the places that have bits, in the order in which they got them.
-        words: how many words a state has.
-        width: how many words a row has.
-        steps: the action of each step, and the elements that its parameters are.
-        sought: how many things are looked for.
-        quick: whether it is to be compiled in a third of the time, for code that is slower by a quarter.
+        words: the number of words of a state.
+        width: the number of words of a row, the compressed form in which a state is stored.
+        steps: the action and the arguments of each ground step.
+        sought: the number of monitors and rules of deduction.
+        quick: whether to compile in a third of the time, for code that is slower by a quarter.
     """
 
     text: str
@@ -75,7 +80,7 @@ class ModelCode:
 
     @staticmethod
     def of(model: Lowering, width: int, dominance: int, quick: bool) -> ModelCode:
-        """Write a model down, with rows of ``width`` words."""
+        """Return the code of a model with rows of ``width`` words; ``dominance`` masks the spent budget, 0 for none."""
         spent, each = dominance.bit_length(), -(-model.words // width)
         bits = WORD if each == 1 else (WORD - spent) // each
         constants = {
@@ -121,23 +126,23 @@ class ModelCode:
 
     @staticmethod
     def read(kept: Mapping[str, Any]) -> ModelCode:
-        """Return what was kept as JSON values; raise ValueError, TypeError or LookupError if that was no model."""
+        """Return the code from its JSON values; raise ValueError, TypeError or LookupError if they are of no code."""
         rows = {key: [(str(name), tuple(map(str, row))) for name, row in kept[key]] for key in ("fields", "steps")}
         return ModelCode(**{**kept, **rows})
 
 
 def first_width(words: int) -> int:
-    """Return how many words a row has at first: few words of a state have many values."""
+    """Return the first number of words of a row: few words of a state take many values, so a quarter is enough."""
     return -(-words // 4)
 
 
 def _pointer(array: npt.NDArray[Any]) -> ctypes.c_void_p:
-    """Return where an array begins; the array lives as long as what is returned."""
+    """Return a pointer to an array, which keeps the array alive."""
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
 class Machine(Sequence[int]):
-    """The states found, in the order found."""
+    """The states found, in the order found, each packed into one integer."""
 
     def __init__(self, code: ModelCode, canonical: Canonicalizer | None, threads: int) -> None:
         self.code, self.words, self.width = code, code.words, code.width
@@ -182,13 +187,13 @@ class Machine(Sequence[int]):
         self.close()
 
     def close(self) -> None:
-        """Give the memory back: nothing can be asked any more."""
+        """Free the memory; no other method may be called afterwards."""
         if hasattr(self, "_search"):
             self._finish(self._search)
             del self._search
 
     def adopt(self, other: Machine) -> None:
-        """Take over all states of another machine, and their numbers; the model is the same, maybe with more bits.
+        """Copy all states of another machine of the same model, with their numbers; this one may have more places.
 
         Raises:
             MemoryError: there is no more memory.
@@ -206,14 +211,14 @@ class Machine(Sequence[int]):
         self._count()
 
     def tally(self) -> list[int]:
-        """Return how often each step was taken since the last time."""
+        """Return how often each step was taken since the last call."""
         self._count()
         counts = (self._fired - self._tallied).tolist()
         self._tallied = self._fired.copy()
         return [*map(int, counts)]
 
     def strays(self) -> list[int]:
-        """Return the numbers of the states that compiled code leaves to others to expand, and forget them."""
+        """Return the numbers of the states that Python has to expand, and forget them."""
         found = []
         for part in range(PARTS):
             count = self._library.strays(self._search, _u(part), None)
@@ -224,7 +229,7 @@ class Machine(Sequence[int]):
         return found
 
     def offer(self, state: int) -> tuple[int, int] | None:
-        """Enter a state that others found; return its part and its place there, or nothing if it is there already.
+        """Add a state that Python found; return its part and its index there, or None if it is there already.
 
         Raises:
             MemoryError: there is no more memory.
@@ -246,7 +251,7 @@ class Machine(Sequence[int]):
         self._close_segment()
 
     def waiting(self, most: int) -> Iterator[int]:
-        """Yield some states that are expanded next."""
+        """Yield at most ``most`` of the states that are expanded next."""
         for part in range(PARTS):
             expanded, level = int(self._told[part, 1]), int(self._told[part, 5])
             for row in self._words_of(part, expanded, min(most // PARTS, level - expanded)):
@@ -254,12 +259,12 @@ class Machine(Sequence[int]):
 
     @property
     def dominated(self) -> int:
-        """How many successors were found at less cost."""
+        """The number of successors that were dropped because they were found before at less cost."""
         return int(self._told[:, 2].sum()) + self.dominated_elsewhere
 
     @property
     def held(self) -> int:
-        """How many bytes states take, with the tables by which they are found again."""
+        """The memory in bytes of the states and their hash tables."""
         return int(self._library.held(self._search))
 
     # -- numbers of states -------------------------------------------------------------------------
@@ -278,7 +283,7 @@ class Machine(Sequence[int]):
         return int.from_bytes(self._words_of(part, place, 1).tobytes(), "little")
 
     def place_of(self, number: int) -> tuple[int, int]:
-        """Return the part that owns a state, and which of its states that is."""
+        """Return the part that owns a numbered state, and the state's index there."""
         if number < self._given:
             return int(self._owner[number]), int(self._rank[number])
         segment = bisect_right(self._begins, number) - 1
@@ -290,7 +295,7 @@ class Machine(Sequence[int]):
         raise IndexError(number)
 
     def number_of(self, part: int, place: int) -> int:
-        """Return the number of a state."""
+        """Return the number of the state at an index of a part."""
         segment = bisect_right([each[part] for each in self._segments], place) - 1
         if segment < 0:
             return int(np.flatnonzero(self._owner == part)[place])
@@ -309,7 +314,7 @@ class Machine(Sequence[int]):
 
     @property
     def _rank(self) -> npt.NDArray[np.uint32]:
-        """For each state given which one of its owner's it is."""
+        """For each added state, its index in the part that owns it."""
         if len(self._ranks) < self._given:
             self._ranks = np.zeros(self._given, np.uint32)
             for part in range(PARTS):
@@ -328,7 +333,7 @@ class Machine(Sequence[int]):
     # -- states given ------------------------------------------------------------------------------
 
     def add(self, states: Words) -> None:
-        """Enter states that were found elsewhere, in the order found, as words one after the other.
+        """Add states that the search found, in this order, as an array of words, state after state.
 
         Raises:
             MemoryError: there is no more memory.
@@ -340,7 +345,7 @@ class Machine(Sequence[int]):
         self._ends = tuple(map(int, self._told[:, 0]))
 
     def _enter(self, states: Words) -> npt.NDArray[np.uint8]:
-        """Enter states; return the owner of each."""
+        """Add states; return the part that owns each."""
         count = len(states) // self.words
         owners = np.zeros(count, np.uint8)
         done = 0
@@ -355,12 +360,12 @@ class Machine(Sequence[int]):
         return owners
 
     def begin_level(self, begin: int, expanded: int, end: int) -> None:
-        """Say which states are expanded next: those of a level, of which some are already."""
+        """Set the level to expand: states ``begin`` to ``end``, of which those before ``expanded`` are done."""
         places = [self._before(number) for number in (begin, expanded, end)]
         self._library.level(self._search, *map(_pointer, places))
 
     def _before(self, number: int) -> Words:
-        """Return how many states of each part come before a number."""
+        """Return for each part the number of its states that come before a numbered one."""
         if number <= self._given:
             return np.bincount(self._owner[:number], minlength=PARTS).astype(np.uint64)
         if number == len(self):
@@ -371,13 +376,13 @@ class Machine(Sequence[int]):
         return np.array(before, np.uint64)
 
     def leave_out(self, number: int) -> None:
-        """Have a state of the level not be expanded."""
+        """Exclude a state of the level from expansion. Raises MemoryError if there is no more memory."""
         part, place = self.place_of(number)
         if not self._library.leave_out(self._search, _u(part), _u(place)):
             raise MemoryError
 
     def pass_over(self, begin: int, end: int) -> list[int]:
-        """Leave out the states of the level that are there at less cost; return which."""
+        """Exclude from expansion the states of the level that were found at less cost, too; return their numbers."""
         passed = self._library.pass_over(self._search)
         if passed < 0:
             raise MemoryError
@@ -390,7 +395,7 @@ class Machine(Sequence[int]):
     # -- expanding ---------------------------------------------------------------------------------
 
     def expand(self, until: int, wanted: Iterable[int]) -> int:
-        """Expand states of the level until so many of all are; return how many are.
+        """Expand states of the level until ``until`` states are expanded in all; return how many are.
 
         Raises:
             MemoryError: there is no more memory.
@@ -411,11 +416,11 @@ class Machine(Sequence[int]):
                 return int(self._told[:, 1].sum())
 
     def walk(self, course: ctypes.Structure, most: int, wanted: Iterable[int]) -> int:
-        """Take so many steps of random walks; return why it comes back."""
+        """Take at most ``most`` steps of random walks; return the reason why it stopped."""
         return int(self._library.walk(self._search, ctypes.byref(course), _u(most), _pointer(self._marked(wanted))))
 
     def _marked(self, wanted: Iterable[int]) -> Words:
-        """Return what is looked for as bits."""
+        """Return the numbers of monitors and rules as a bit mask in words."""
         marks = np.zeros(1 + self.sought // WORD, np.uint64)
         for number in wanted:
             marks[number // WORD] |= np.uint64(1 << number % WORD)
@@ -425,7 +430,7 @@ class Machine(Sequence[int]):
         self._library.counts(self._search, *map(_pointer, (self._told, self._fired, self._first)))
 
     def _more_values(self) -> None:
-        """Make room for more values of the words that have too many; raise TooNarrowError where no code is left."""
+        """Enlarge the value tables of full words. Raises TooNarrowError if rows have no bits for more values."""
         grown = [self._library.grow(self._search, _u(word)) for word in range(self.words)]
         if min(grown) < 0:
             raise MemoryError
@@ -433,7 +438,7 @@ class Machine(Sequence[int]):
             raise TooNarrowError(1)
 
     def _work_out(self) -> None:
-        """Work out how ties are broken in the states of which that is not known, and in those that stand for them."""
+        """Compute how ties are broken in the states that wait for it, and in their representatives."""
         canonical = self._canonical
         assert canonical is not None
         states = np.zeros((MISSES, self.words), np.uint64)
@@ -450,7 +455,7 @@ class Machine(Sequence[int]):
             self._library.note_ties(self._search, _u(len(ties)), _pointer(np.frombuffer(told, np.uint64)))
 
     def _spelled(self, tie: Tie) -> bytes:
-        """Return a tie as words: see alike_t in runtime.c."""
+        """Return the bytes of a tie: see alike_t in runtime.c."""
         ranks = np.zeros(-(-len(tie.ranks) // RANKS_EACH) * RANKS_EACH, np.uint16)
         ranks[: len(tie.ranks)] = tie.ranks
         size = min(tie.stabilizer, _MOST)
@@ -460,7 +465,7 @@ class Machine(Sequence[int]):
     def sighted(
         self, wanted: Iterable[int], elsewhere: Mapping[int, tuple[int, int]]
     ) -> Iterator[tuple[int, tuple[int, int]]]:
-        """Yield each thing that was seen, and where the first state is in which it was."""
+        """Yield each wanted monitor that held in some state, with the part and index of the first such state."""
         for monitor in wanted:
             seen = [(part, int(self._first[part, monitor]) - 1) for part in range(PARTS) if self._first[part, monitor]]
             seen += [elsewhere[monitor]] if monitor in elsewhere else []
@@ -470,7 +475,7 @@ class Machine(Sequence[int]):
     # -- going back --------------------------------------------------------------------------------
 
     def origin(self, number: int, log: npt.NDArray[np.uint32]) -> tuple[int, frozenset[str]]:
-        """Return the first state that a state follows, of the round in which it was found, and by which actions."""
+        """Return the first predecessor of a state in the round that found it, and the actions that lead from it."""
         part, place = self.place_of(number)
         round_ = int(np.searchsorted(log[:, part, 1], place, side="right"))
         target = row_of(self[number], self.words)
@@ -486,7 +491,7 @@ class Machine(Sequence[int]):
         raise AssertionError("a state follows none of the round in which it was found")
 
     def log(self) -> npt.NDArray[np.uint32]:
-        """Return for each round and each part how many states were expanded and found by then."""
+        """Return an array of shape (rounds, parts, 2): the states expanded and found when each round ended."""
         count = self._library.logged(self._search, None)
         log = np.zeros((count, PARTS, 2), np.uint32)
         self._library.logged(self._search, _pointer(log))
@@ -495,7 +500,7 @@ class Machine(Sequence[int]):
     # -- reading -----------------------------------------------------------------------------------
 
     def words_from(self, begin: int) -> Iterator[Words]:
-        """Yield the words of the states from ``begin`` on, of many at once, a line for each."""
+        """Yield arrays of shape (states, words) with the states from ``begin`` on, at most :data:`AT_ONCE` each."""
         for at in range(begin, self._given, AT_ONCE):
             yield np.array([row_of(self[each], self.words) for each in range(at, min(at + AT_ONCE, self._given))])
         skipped = begin - self._given
@@ -511,7 +516,7 @@ class Machine(Sequence[int]):
         return found
 
     def stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
-        """Return for how many some states stand."""
+        """Return the sum of the orbit sizes of the states numbered from ``begin`` to ``end``."""
         total = 0
         for part, (first, last) in enumerate(zip(self._before(begin), self._before(end), strict=True)):
             for at in range(int(first), int(last), AT_ONCE):
@@ -519,7 +524,7 @@ class Machine(Sequence[int]):
         return total
 
     def _stand_for(self, canonical: Canonicalizer, part: int, first: int, count: int) -> int:
-        """Have those counted of which bundles say all that matters, and count the others, many of which are alike."""
+        """Sum orbit sizes: by compiled code where the bundles determine them, by Python elsewhere, equal ones once."""
         open_, total = np.ones(count, np.uint8), 0
         if canonical.order * count <= _MOST:
             total = self._library.orbits(
@@ -534,14 +539,16 @@ _u = ctypes.c_uint64
 
 
 def row_of(state: int, words: int) -> Words:
-    """Return a state as words."""
+    """Return a packed state as an array of words."""
     return np.frombuffer(bytearray(state.to_bytes(8 * words, "little")), np.uint64)
 
 
 def described(canonical: Canonicalizer | None, words: int) -> tuple[Words, Words, Words, Words, int]:
-    """Describe bundles: where classes begin, and bundles among the pieces, these, shared bits, and a length.
+    """Return the bundles of interchangeable elements as arrays for compiled code.
 
-    A bundle's number has so many words. A piece has bits side by side in a word of the state and in one of the number.
+    Returns:
+        The index of the first bundle of each class, the index of the first piece of each bundle, the pieces (see
+        :func:`_pieces`), the mask of the bits that no bundle has, and the number of words of a bundle's value.
     """
     classes = [] if canonical is None else canonical.classes
     bundles = [bundle for each in classes for bundle in each]
@@ -558,11 +565,10 @@ def described(canonical: Canonicalizer | None, words: int) -> tuple[Words, Words
 
 
 def _pieces(parts: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, int, int]]:
-    """Divide places, each by its mask, its shift and its place in the number, where a word of the number ends.
+    """Yield the pieces of a bundle's value: bits that lie in one word of the state and in one word of the value.
 
-    No place has bits in two words of the state.
-
-    A piece is a word of the state, a shift and a field there, a word of the number, and a shift there.
+    A piece is a word of the state, a shift and a mask there, a word of the value, and a shift there. ``parts`` are the
+    places, each with its mask and shift in the state and its position in the value; none has bits in two words.
     """
     for mask, shift, to in parts:
         at, end = shift, mask.bit_length()

@@ -1,8 +1,8 @@
 """The same breadth-first search as the explicit engine's, by compiled code once there are many states.
 
-It begins in Python: a small search needs nothing else, and a large one knows most of its bits soon. Then the model is
-written out for the places that have bits by then, compiled, and given the states. Where a step writes a place that has
-none, Python gives it bits and expands the state; once there are many such states, the model is compiled anew.
+It begins in Python, which is enough for a small search. By then most places that a large search writes have bits. The
+model is written as C over these places, compiled, and given the states. Where a step writes a place without bits,
+Python assigns bits to it and expands the state. Once there are many such states, the model is compiled anew.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from carnet_check.engines.native.machine import PARTS, Machine, ModelCode, TooNa
 from carnet_check.errors import UsageError
 
 HAND_OVER_AT = 120_000
-"""How many states are found before the model is compiled, which takes some seconds."""
+"""The number of states found before the model is compiled, which takes some seconds."""
 CHUNK = 1 << 16
-"""How many states are expanded before bounds are looked at."""
+"""The number of states expanded between two checks of the bounds."""
 MOST_HERE = 10_000
-"""How many states Python expands in place of compiled code before the model is compiled anew."""
+"""The number of states that Python expands in place of compiled code before the model is compiled anew."""
 TAKEN_OVER = 2_000_000
-"""For each so many states that were found, Python expands as many: it takes long to hand all over to other code."""
+"""Python expands :data:`MOST_HERE` for each so many states found, since copying them to new code takes long."""
 MANY = 4_000_000
-"""From so many states on it pays to compile code as well as may be, for this search or for the same one later."""
+"""The number of states from which full optimization pays, for this search or for the same one later."""
 ABOUT = 8
-"""So many bits more or less may be set in states that count as alike where bits are looked for."""
+"""While looking ahead, states are compared whose numbers of set bits differ by less than this."""
 MORE_BITS = 500
-"""Beside as many again as there are, so many bits may states get while others are looked for."""
+"""The bits that states may get while looking ahead, beside twice those that they have."""
 LOOKED_AHEAD, BEGINNINGS = 100_000, 256
-"""So many states at most are looked at before the model is compiled, in search of places without bits, from so many."""
+"""The most states that are followed to find places without bits, and the most of these that it begins with."""
 
 
 class NativeSearch(PackedSearch):
-    """One search, from the first state on."""
+    """One breadth-first search from the initial states."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class NativeSearch(PackedSearch):
         """For states on a way back, from which state each was found, and by which actions."""
 
     def run(self) -> str | None:
-        """Search; return what stopped the search before everything was found, memory that is not there among it."""
+        """Search; return what stopped the search early, such as ``"memory"``, or None if every state was found."""
         try:
             stopped_by = super().run()
         except MemoryError:
@@ -110,11 +110,11 @@ class NativeSearch(PackedSearch):
             super()._tidy()
 
     def _begun(self, enter: Callable[[Machine], None], least: int = 1) -> Machine:
-        """Return a machine for the model as it is now, with states in rows that are as wide as these need.
+        """Return a machine for the model with its present places, with rows as wide as the states need.
 
         Args:
-            enter: enters the states that were found.
-            least: how many words a row has at least.
+            enter: adds the states that were found.
+            least: the fewest words of a row.
         """
         while True:
             lowered = Lowering.of(self.model, sample_of(self.found))
@@ -135,7 +135,7 @@ class NativeSearch(PackedSearch):
             machine.add(_words(self.states[begin : begin + CHUNK], machine.words))
 
     def _keep_for_the_next(self, code: ModelCode) -> None:
-        """Keep code for the next search that knows all bits of this one, and is optimized."""
+        """Cache optimized code with all places of this search, for the next search of the same model."""
         if self._expanded_here:
             lowered = Lowering.of(self.model, sample_of(self.found))
             width = max(first_width(lowered.words), code.width)
@@ -150,7 +150,7 @@ class NativeSearch(PackedSearch):
         return machine
 
     def _begun_before(self) -> Machine | None:
-        """Return a machine for the model as an earlier search had it in the end, if there was one."""
+        """Return a machine with the code that an earlier search of the model cached, or None."""
         code = self._known.code()
         return None if code is None else self._machine_of(code)
 
@@ -163,7 +163,7 @@ class NativeSearch(PackedSearch):
         self.chunk = CHUNK
 
     def _replace(self, more: int = 0) -> None:
-        """Have another machine go on with the states of this one."""
+        """Compile the model anew, and copy the states to the new machine."""
         before = self._machine
         assert before is not None
         self._tally_all()
@@ -203,7 +203,7 @@ class NativeSearch(PackedSearch):
             self._replace(more)
 
     def _expand_here(self, machine: Machine, number: int) -> None:
-        """Expand a state of which compiled code does not know all bits, or in which a step writes others."""
+        """Expand a state with places that compiled code lacks, or with a step that writes such places."""
         state, canonical = self.found[number], self.model.canonical
         made = moves_from(self.expanders, state)
         for after in [each for moves in made for each in states_after(state, moves)]:
@@ -244,7 +244,7 @@ class NativeSearch(PackedSearch):
         self.looked = len(self.found)
 
     def _wanted(self) -> list[int]:
-        """Return what is looked for, by number: that monitors hold, and that deductions may be made."""
+        """Return the numbers of the monitors that have not held yet and of the rules that have not fired yet."""
         rules = enumerate(self.model.saturation.rules, len(self.model.monitors))
         return [*self.lookouts, *(number for number, rule in rules if not rule.fired)]
 
@@ -257,7 +257,7 @@ class NativeSearch(PackedSearch):
     # -- going back --------------------------------------------------------------------------------
 
     def _origin(self, position: int) -> int:
-        """Return the state that one was found from: those of the round in which it was are expanded again."""
+        """Return the predecessor from which a state was found; compiled code expands states of that round again."""
         if position < len(self.parents):
             return super()._origin(position)
         assert self._machine is not None
@@ -304,12 +304,12 @@ class NativeSearch(PackedSearch):
 
 
 def moves_from(memos: Iterable[Memo[Moves | None]], state: int) -> list[Moves]:
-    """Return what may be done in a state; what it writes gets bits."""
+    """Return the possible moves in a state, and assign bits to the places that they write."""
     return [moves for memo in memos if (moves := memo.answer(state)) is not None]
 
 
 def states_after(state: int, moves: Moves) -> Iterator[int]:
-    """Yield where moves lead; what is deduced there gets bits."""
+    """Yield the successors by these moves, and assign bits to the places that deductions write."""
     for touched, cleared, deductions in moves.effects:
         after = (state | touched) ^ cleared
         yield after if deductions is None else changed(after, deductions.answer(after))
@@ -318,10 +318,10 @@ def states_after(state: int, moves: Moves) -> Iterator[int]:
 def look_ahead(model: Model, memos: Sequence[Memo[Moves | None]], states: Iterable[int], most: int) -> None:
     """Reserve bits in the layout for places that steps write, by following at most ``most`` states from ``states``.
 
-    These states and their steps are not counted. A state is followed if two of its bits have not been seen together as
-    they are, with as much spent and about as many bits set. It is the pruning by novelty of Lipovetzky and Geffner
-    ("Width and serialization of classical planning problems", ECAI 2012): few states are followed, and these write most
-    places that any state does.
+    These states and their steps are not counted. A state is followed if some pair of its bits has values that no state
+    before had, among those with the same spent budget and about as many bits set. This is the pruning by novelty of
+    Lipovetzky and Geffner ("Width and serialization of classical planning problems", ECAI 2012): few states are
+    followed, and these write most places that any state does.
     """
     fired = [rule.fired for rule in model.saturation.rules]
     beside: dict[tuple[int, int, int], int] = {}  # for a bit, set or clear, among states alike: what was seen beside it
@@ -350,7 +350,7 @@ def look_ahead(model: Model, memos: Sequence[Memo[Moves | None]], states: Iterab
 
 
 class KnownCode:
-    """The code of a model as it was written down last, where there is a folder into which nobody else may write."""
+    """The cache of a model's code; it is empty where no folder is writable by this user alone."""
 
     def __init__(self, model: Model, dominance: int) -> None:
         self._model = model
@@ -362,7 +362,7 @@ class KnownCode:
             return
 
     def code(self) -> ModelCode | None:
-        """Return the code, if there is any, and give places the bits that they have in it."""
+        """Return the cached code, or None, and assign bits to places as in the code."""
         code = None if self._codes is None else self._codes.known(self._question, "", ModelCode.read)
         if code is None:
             return None
@@ -370,13 +370,13 @@ class KnownCode:
         return code if self._model.layout.fields == code.fields else None
 
     def keep(self, code: ModelCode) -> None:
-        """Keep code for the next search."""
+        """Cache code for the next search."""
         if self._codes is not None:
             self._codes.keep(self._question, "", asdict(code))
 
 
 def question_of(model: Model, dominance: int) -> str:
-    """Return all that the code of a model depends on."""
+    """Return the cache key of a model's code: everything that the code depends on, as JSON."""
     sought = [str(each.formula) for each in model.monitors]
     relevant = [[name, *map(plain, model.relevance.patterns(name))] for name in model.layout.tables]
     instance, alike = plain(vars(model.layout.instance)), model.canonical is not None
@@ -393,7 +393,7 @@ def _words(states: Iterable[int], words: int) -> Any:
 
 
 def _widened(block: bytes, bytes_each: int, words: int) -> Any:
-    """Return states that are given as bytes, so many each, as words, so many each; there are no fewer of them."""
+    """Return states of ``bytes_each`` bytes as an array of words, ``words`` for each, filled up with zeros."""
     given = np.frombuffer(block, np.uint8).reshape(-1, bytes_each)
     room = np.zeros((len(given), 8 * words), np.uint8)
     room[:, :bytes_each] = given

@@ -1,8 +1,8 @@
 """The same random walks as the explicit engine's, step by step, by compiled code once there are many steps.
 
-They begin in Python: a few need nothing else. A walk can go on anywhere, since the state and what is drawn next are all
-that it consists of. Compiled code notes what the memos of actions were not asked yet, so that guards are seen as ever,
-and leaves a step to Python that writes a place without bits.
+They begin in Python, which is enough for a few. A walk is its state and the state of its random generator, so either
+side can continue it. Compiled code notes the questions that the memos of actions have not answered yet, so that Python
+counts how often guards held. It leaves a step that writes a place without bits to Python.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from carnet_check.engines.native.search import LOOKED_AHEAD, MOST_HERE, KnownCod
 from carnet_spec.language import Row
 
 HAND_OVER_AT = 100_000
-"""How many steps are taken before the model is compiled, which takes some seconds."""
+"""The number of steps before the model is compiled, which takes some seconds."""
 STEPS_AT_ONCE = 1 << 17
-"""How many steps are taken before bounds are looked at."""
+"""The number of steps between two checks of the bounds."""
 QUESTIONS, ASKED = 1 << 10, 1 << 20
-"""How many questions are noted at once beside those of one state, and how many are remembered before they are not."""
+"""The most questions noted at once beside those of one state, and the size of the table of questions noted before."""
 COUNTED = ("number", "taken", "steps", "longest", "stuck")
-"""What is counted of walks, here and there."""
+"""The counts of walks that Python and compiled code exchange."""
 GO_ON, SIGHTED, ASK, LEFT, OVER = range(5)
-"""Why walks come back: as in runtime.c."""
+"""Why compiled code returns: as in runtime.c."""
 
 
 class Course(ctypes.Structure):
-    """Where walks are, and what memos were asked on them: as in runtime.c."""
+    """The progress of walks, and the questions to memos: as in runtime.c."""
 
     _fields_ = (
         ("start", ctypes.c_void_p),
@@ -58,7 +58,7 @@ class Course(ctypes.Structure):
 
 
 class NativeWalks(PackedWalks):
-    """Walks from the first state on."""
+    """Random walks from the initial states."""
 
     def __init__(self, model: Model, watch: Watch, walks: Walks, *, hand_over_at: int = HAND_OVER_AT) -> None:
         super().__init__(model, watch, walks)
@@ -102,7 +102,7 @@ class NativeWalks(PackedWalks):
 
 
 class CompiledCourse:
-    """Goes on with walks, and leaves in them how far it came."""
+    """Continues walks by compiled code, and writes their progress back."""
 
     def __init__(self, machine: Machine, walks: PackedWalks) -> None:
         self._machine, words, memos = machine, machine.words, walks.offers.memos
@@ -124,7 +124,7 @@ class CompiledCourse:
         )
 
     def go_on(self, walks: PackedWalks) -> int:
-        """Take steps until something is seen, memos have questions, a step is for Python, or there were many."""
+        """Take steps until a monitor holds, memos have questions, Python has to take a step, or many were taken."""
         course = self._course
         if walks.state.bit_length() > WORD * self._machine.words:
             return LEFT
@@ -148,7 +148,7 @@ class CompiledCourse:
             rule.fired |= bool(int(self._seen[number // WORD]) >> number % WORD & 1)
 
     def _ask(self, walks: PackedWalks) -> None:
-        """Ask memos what they were not asked yet, so that guards are seen; forget what was asked if that is much."""
+        """Ask memos the new questions, so that guards are counted; forget the old ones if they are many."""
         for memo, *words in self._fresh[: self._course.fresh_count].tolist():
             walks.offers.memos[memo].answer(sum(word << WORD * place for place, word in enumerate(words)))
         self._course.fresh_count = 0
@@ -158,7 +158,7 @@ class CompiledCourse:
 
 
 def _offer_of(walks: PackedWalks, name: str, row: Row) -> int:
-    """Return the number of what offers a step."""
+    """Return the index of the offer in the walks that a ground step belongs to."""
     for number, step in enumerate(walks.offers.steps):
         if step.action.name == name:
             pools = (step.choices[var.name] for var in step.action.params)
