@@ -12,9 +12,10 @@ Source: RFC 9334 (RATS architecture), sections 3 and 8.
 
 from __future__ import annotations
 
+import hmac
 import json
 import pkgutil
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,6 +25,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from cryptography import x509
 
+from carnet_ref.attestation.documents import is_plain
 from carnet_ref.attestation.kinds import Layer
 from carnet_ref.attestation.policies import AppraisalPolicy, Preset
 from carnet_ref.crypto.certificate_path import (
@@ -135,12 +137,15 @@ NO_FIRMWARE: Final = "firmware not compared"
 NO_VTPM_QUOTE: Final = "vTPM quote not checked"
 NO_GPU_EVIDENCE: Final = "GPU evidence not appraised"
 OTHER_MESSAGES: Final = "other messages of the wrapper not appraised"
+NOT_READ: Final = "what lies beside it not read"
 NOT_ONE: Final = "not shown to be of one machine"
 """What acceptances lack most often, in the same words for every format."""
 FRESHNESS_STEPS: Final = frozenset({"nonce", "report-data"})
 """The steps, by the last word of their ids, that compare the evidence with what the relying party asked with."""
 COMPARISON_STEPS: Final = frozenset({"measurement", "measurements", "pcrs"})
 """The steps, by the last word of their ids, that compare what runs with reference values."""
+REQUEST: Final = "request"
+"""The step that compares evidence with what lies beside it in a request."""
 INVENTORY: Final = "inventory"
 INVENTORY_ONLY: Final = "inventory only"
 INVENTORY_DETAIL: Final = "the policy asks what the evidence is and who signed it, and nothing else"
@@ -223,6 +228,12 @@ class UnappraisedPart(NamedTuple):
     lacking: str
 
 
+def unread_members(document: Mapping[Any, object], known: Collection[str]) -> tuple[UnappraisedPart, ...]:
+    """Return the part of a document that has its members beside those that are ``known``, if one may be evidence."""
+    names = [ascii(name)[:40] for name, value in document.items() if name not in known and not is_plain(value)]
+    return (UnappraisedPart(f"{', '.join(names)[:200]} beside it", NOT_READ),) if names else ()
+
+
 class Requirement(StrEnum):
     """A requirement of a relying party on acceptances of any kind of evidence."""
 
@@ -300,6 +311,24 @@ class Appraisal:
         detail = f"not {' and not '.join(unmet)}{lacking}" if unmet else f"{' and '.join(sorted(requirements))}"
         step = AppraisalStep("requirements", not unmet, detail, "", "", tuple(self.missing) if unmet else ())
         return replace(self, steps=(*self.steps, step), claims={} if unmet else self.claims)
+
+    def agreeing_with(self, found: str, *said: str) -> Appraisal:
+        """Return this appraisal, refused by a further step unless the evidence was asked with what a request says.
+
+        ``found`` is what it was asked with, and ``said`` what that may be, each in hexadecimal.
+        """
+        if not self.accepted:
+            return self
+        same = any(hmac.compare_digest(found, each) for each in said)
+        otherwise = f"it was asked with {found}, the run-time data beside it says {' or '.join(said)}"
+        detail = "it was asked with the run-time data beside it" if same else otherwise
+        step = AppraisalStep(REQUEST, same, detail)
+        return replace(self, steps=(*self.steps, step), claims=self.claims if same else {})
+
+    def beside(self, *lacking: str) -> Appraisal:
+        """Return this appraisal with a further step for each part of a request that is not compared with it."""
+        steps = (AppraisalStep(REQUEST, None, "nobody signs it", "", words) for words in lacking)
+        return replace(self, steps=(*self.steps, *steps)) if self.accepted else self
 
     def leaving_out(self, messages: int) -> Appraisal:
         """Return this appraisal with a first step about the other messages of a wrapper that were left out."""

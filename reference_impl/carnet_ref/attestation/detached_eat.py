@@ -4,7 +4,8 @@ A bundle is ``[["JWT", overall], {"GPU-0": token, …}]``. The overall token nam
 over the characters of the token.
 
 NVIDIA's tool ``nvattest`` writes a bundle as ``detached_eat`` of an object, and its Python SDK as the result of one
-verifier in a bundle of its own, whose overall token is signed by a secret that is published. Neither is believed.
+verifier in a bundle of its own, whose overall token is signed by a secret that is published. Neither is believed, but
+what ``nvattest`` itself calls a failure, as where the policy of who ran it is not met, is refused.
 
 Source: RFC 9711, section 5 (detached EAT bundle); NVIDIA Attestation SDK (73c032e),
 nv-attestation-sdk-cpp/src/claims.cpp and nv-attestation-cli/src/attest.cpp; NVIDIA nvtrust, attestation.py
@@ -56,7 +57,10 @@ def parse_result(data: bytes) -> ServiceResult:
     if data.lstrip()[:1] not in (b"[", b"{"):
         return ServiceResult(parse_token(data), {})
     match bounded_json(data, BUNDLE, LARGEST_BUNDLE):
-        case {"detached_eat": bundle}:
+        case {"detached_eat": bundle, **beside}:
+            code = beside.get("result_code", 0)
+            if type(code) is not int or code:
+                raise MalformedError(TOOL, "result_code 0", ascii((code, beside.get("result_message")))[:100])
             return _bundle(bundle, TOOL)
         case [["JWT", str()], dict() as verifiers] if any(isinstance(each, list) for each in verifiers.values()):
             if len(verifiers) > 1:

@@ -21,6 +21,7 @@ from carnet_ref.attestation.formats import (
     OptionValues,
     Value,
     advice_on,
+    agreeing,
     appraise_files,
     readers,
 )
@@ -101,6 +102,8 @@ def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: 
     layers = dict.fromkeys(layer for part in parts for layer in part.layers)
     try:
         for part in parts:
+            if part.objection is not None:
+                steps.refuse("parse", part.objection)
             if formats_for(part.found, inputs):
                 continue
             beside = not part.may_be_evidence or bool(set(part.found.kinds) & set(COMPANIONS) and not part.is_evidence)
@@ -109,7 +112,7 @@ def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: 
             steps.left_out("unwrapped", unread(part.found), lacking=OTHER_MESSAGES)
         appraised = [name for _, name in names]
         for place, (part, name) in enumerate(names):
-            appraisal = appraise_files(name, [part.found.data], *inputs.of(name))
+            appraisal = agreeing(name, appraise_files(name, [part.found.data], *inputs.of(name)), part)
             appraisal = _beside(appraisal, [each for other, each in names if other is part])
             layers |= dict.fromkeys(appraisal.layers)
             prefix = name if appraised.count(name) == 1 else f"{name}{appraised[:place].count(name)}"

@@ -89,6 +89,20 @@ def decode_pem(data: bytes, what: str) -> bytes:
     return pem
 
 
+LONGEST_BESIDE: Final = 128
+"""How many characters a text may have that is passed over beside evidence: too few for evidence."""
+
+
+def is_plain(value: object) -> bool:
+    """Return whether a value of JSON is too short to be evidence."""
+    return value is None or isinstance(value, bool | int | float) or is_short(value)
+
+
+def is_short(value: object) -> bool:
+    """Return whether a value is a text that is too short to be evidence."""
+    return isinstance(value, str) and len(value) <= LONGEST_BESIDE
+
+
 LARGEST_DOCUMENT: Final = 1 << 20
 
 

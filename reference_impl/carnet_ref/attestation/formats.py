@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation import kinds
-from carnet_ref.attestation.wrappers import Part, parts_of
+from carnet_ref.attestation.wrappers import NO_RUNTIME_DATA, Part, parts_of
 from carnet_ref.wire import MalformedError
 
 if TYPE_CHECKING:
@@ -158,6 +158,9 @@ def appraise_files(name: str, files: Sequence[bytes], given: OptionValues, again
     held = [parts_of(data) for data in files]
     chosen = [part for parts in held for part in _own_parts(name, parts)]
     layers = tuple(dict.fromkeys(layer for part in chosen for layer in part.layers))
+    for part in chosen:
+        if part.objection is not None:
+            return replace(unparsable(part.objection), layers=layers)
     if form.combine is None and len(chosen) > 1:
         raise UsageError(f"the wrapper has {len(chosen)} messages for {name}: carnet attest FILE appraises them all")
     try:
@@ -171,10 +174,44 @@ def appraise_files(name: str, files: Sequence[bytes], given: OptionValues, again
         raise
     appraisal: Appraisal = form.appraise(evidence, given, against)
     appraisal = replace(appraisal, layers=(*layers, *_described(form, evidence)))
+    for part in chosen:
+        appraisal = agreeing(name, appraisal, part)
     if appraisal.failed_step != "parse":
         return appraisal.leaving_out(sum(map(len, held)) - len(chosen))
     *before, parse = appraisal.steps
     return replace(appraisal, steps=(*before, replace(parse, detail=_with_advice(name, chosen, parse.detail))))
+
+
+ASKED_WITH: Final[Mapping[str, tuple[str, int | None]]] = {
+    "tdx": ("report_data", 64),
+    "snp": ("report_data", 64),
+    "cca": ("nonce", 64),
+    "gpu": ("nonce", 32),
+    "tpm": ("nonce", None),
+}
+"""The claim of a format that has what its evidence was asked with, and the bytes of its field, if it is of one size."""
+LONGEST_HASH: Final = 64
+"""What is longer is no hash, so that what is cut off of it is not compared."""
+
+
+def agreeing(name: str, appraisal: Appraisal, part: Part) -> Appraisal:
+    """Return the appraisal of a part, refused if the evidence was asked with something else than requests say.
+
+    What is said is cut to the size of the field, or filled up with zeros, as guests do. Virtual machines of Azure ask
+    their virtual TPM with it.
+    """
+    claim, size = ASKED_WITH.get(name, ("", None))
+    by_vtpm = name != "tpm" and not {kinds.AZURE_SNP, kinds.AZURE_TDX}.isdisjoint(part.found.kinds)
+    found = None if by_vtpm else appraisal.claims.get(claim)
+    for beside in part.beside:
+        lacking = beside.not_compared
+        if beside.asked is not None and isinstance(found, str):
+            said = beside.asked if size is None else beside.asked[:size].ljust(size, b"\0")
+            appraisal = appraisal.agreeing_with(found, said.hex())
+        if beside.asked is not None and (not isinstance(found, str) or len(beside.asked) > LONGEST_HASH):
+            lacking = (*lacking, NO_RUNTIME_DATA)
+        appraisal = appraisal.beside(*lacking)
+    return appraisal
 
 
 def _own_parts(name: str, parts: Sequence[Part]) -> Sequence[Part]:

@@ -12,7 +12,7 @@ import codecs
 import re
 from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from carnet_ref.attestation.documents import PEM, PRINTABLE, decode, text_encoding
 from carnet_ref.wire import MalformedError, json_value
@@ -139,6 +139,7 @@ _JSON_KINDS: Final = (
     (("gpu",), NVIDIA_EVIDENCE),
     (("evidences",), NVIDIA_EVIDENCE),
     (("gpu_evidence",), NVIDIA_EVIDENCE),
+    (("nvidia_gpu",), NVIDIA_EVIDENCE),
     (("evidence", "certificate"), NVIDIA_EVIDENCE),
     (("ak_public", "tpm_quote"), TPM_DOCUMENT),
     (("quotes", "akPub"), TPM_DOCUMENT),
@@ -343,8 +344,8 @@ def kinds_of_value(value: object) -> tuple[str, ...]:
             if NVIDIA_EVIDENCE in inner:
                 return (NVIDIA_EVIDENCE,)
             return (f"a list that begins with {inner[0]}" if inner else f"a list of objects with {_names(first)}",)
-        case {"platform": str(), "evidence": Mapping() as inner}:
-            return kinds_of_value(inner)
+        case {"platform": str(), "evidence": Mapping() as inner, **beside}:
+            return tuple(dict.fromkeys((*kinds_of_value(inner), *kinds_of_object(beside), *_kinds_of_parts(beside))))
         case {"outblob": str(), "provider": str() as provider, **beside} if provider.strip() in TSM_KINDS:
             return tuple(dict.fromkeys((TSM_KINDS[provider.strip()], *kinds_of_object(beside))))
         case {"attestation_report": _, "cert_chain": _, "serial_number": _, **beside} if not beside:
@@ -367,7 +368,7 @@ def kinds_of_object(names: Collection[object]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _kinds_of_parts(value: Mapping[str, object]) -> tuple[str, ...]:
+def _kinds_of_parts(value: Mapping[Any, object]) -> tuple[str, ...]:
     """Return what the objects in an object are, where they are of known kinds."""
     parts = (part for part in value.values() if isinstance(part, Mapping))
     return tuple(dict.fromkeys(kind for part in parts for kind in kinds_of_object(part)))

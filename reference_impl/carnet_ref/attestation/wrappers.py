@@ -9,15 +9,21 @@ Wrappers that are signed are named and not opened: whoever signs one vouches for
 Requests of Confidential Containers are taken off in the same way: that of a guest to its key broker, with the evidence
 of the machine and of devices beside it, and that of a broker to an attestation service. So are the claims in which
 Veraison's ``ratsd`` puts a wrapper, and any JSON object of which one member is evidence, as the answers of services.
+What a request says beside evidence is not believed, but has to agree with it: the name of the TEE with the kind of the
+evidence, and the run-time data with what the evidence was asked with.
+
+All that is read on the way to the messages has to be small, because each layer is read again.
 
 Source: draft-ietf-rats-msg-wrap, sections "Conceptual Message Wrappers" and "Demuxing", and cmw.cddl (December 2025);
 RFC 9277, section 4.3 (tags that stand for CoAP content formats); confidential-containers/trustee, commit 78962cd4,
-``kbs/docs/kbs_attestation_protocol.md`` and ``attestation-service/docs/restful-as.md``.
+``kbs/docs/kbs_attestation_protocol.md`` and ``attestation-service/docs/restful-as.md``, and of run-time data
+``kbs/src/attestation/backend.rs``, ``coco/builtin.rs`` there and ``attestation-service/src/lib.rs``.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -25,7 +31,8 @@ from enum import IntFlag
 from itertools import islice
 from typing import Final, NamedTuple
 
-from carnet_ref.attestation.documents import PRINTABLE, decode, text_encoding
+from carnet_ref.attestation import kinds
+from carnet_ref.attestation.documents import PRINTABLE, decode, is_plain, is_short, text_encoding
 from carnet_ref.attestation.kinds import Identified, Layer, LayerRole, identified, kinds_of_object
 from carnet_ref.wire import MalformedError, json_value
 
@@ -39,6 +46,8 @@ TAGS: Final = range(1668546817, 1668612096)
 DEEPEST: Final = 8
 """How many wrappers may be inside each other; some limit the draft leaves to its readers."""
 MOST_MESSAGES: Final = 256
+MOST_BYTES: Final = 1 << 22
+"""How many bytes may lie inside of wrappers, counted in each layer anew: each has to be read to find the next."""
 LONGEST_LABEL: Final = 60
 GUEST_REQUEST: Final = frozenset({"tee-pubkey", "runtime-data", "init-data"})
 TRUST_AUTHORITY: Final = frozenset({"tdx", "nvgpu"})
@@ -47,8 +56,24 @@ RATSD: Final = frozenset({"eat_nonce", "eat_profile"})
 DATA: Final = ("runtime_data", "init_data")
 SERVICE_REQUEST: Final = frozenset({"policy_ids", *DATA, *(f"{each}_hash_algorithm" for each in DATA)})
 """What requests of Confidential Containers may have beside evidence; what has more is none."""
-LONGEST_BESIDE: Final = 128
-"""How many characters a text may have that is passed over beside evidence: too few for evidence."""
+TEES: Final[Mapping[str | None, tuple[str, ...]]] = {
+    "tdx": (kinds.TDX_QUOTE, kinds.QUOTE_DOCUMENT),
+    "snp": (kinds.SNP_REPORT, kinds.SNP_DOCUMENT),
+    "az-tdx-vtpm": (kinds.AZURE_TDX,),
+    "az-snp-vtpm": (kinds.AZURE_SNP,),
+    "nvidia": (kinds.NVIDIA_EVIDENCE,),
+    "tpm": (kinds.TPM_DOCUMENT,),
+    "cca": (kinds.CCA_TOKEN,),
+    "csv": (kinds.CSV,),
+    "sgx": (kinds.SGX_QUOTE,),
+    **dict.fromkeys(("se", "hygondcu", "sample", "sampledevice"), ()),
+}
+"""What Confidential Containers calls TEEs, with the kinds of evidence of each; of the last Carnet knows none."""
+HASHES: Final = ("sha256", "sha384", "sha512")
+EXACT: Final = 1 << 53
+"""From this on, whole numbers are not all numbers of JSON."""
+NO_RUNTIME_DATA: Final = "run-time data not compared"
+NO_INIT_DATA: Final = "init data not compared"
 _JSON_START: Final = re.compile(rb'\s*(\[\s*"[^"\\/]+/|\{)')
 
 
@@ -65,12 +90,37 @@ class Purpose(IntFlag):
 PURPOSES: Final = range(1, sum(Purpose) + 1)
 
 
+class Beside(NamedTuple):
+    """What a request says of all evidence in it, which nobody signs.
+
+    Attributes:
+        tee: what the request calls the TEE.
+        asked: what the evidence has to be asked with, where the request says it; it may be shorter or longer than the
+            field of the evidence.
+        not_compared: what the request has that is not compared with the evidence, in a few words each.
+    """
+
+    tee: str | None = None
+    asked: bytes | None = None
+    not_compared: tuple[str, ...] = ()
+
+    def contradicts(self, found: Identified) -> str | None:
+        """Return why evidence of these kinds is of another TEE than the request says; None if it may be of that one."""
+        if self.tee not in TEES or not found.kinds or set(TEES[self.tee]) & set(found.kinds):
+            return None
+        return f"the request calls this evidence of {self.tee!a}, and it is {found.kinds[0]}"
+
+
 class Message(NamedTuple):
-    """A message in a wrapper: its bytes, its intended meaning, and the wrappers around it, outermost first."""
+    """A message in a wrapper: its bytes, its intended meaning, the wrappers around it, and what requests say of it.
+
+    Wrappers and what is said come in order, the outermost first.
+    """
 
     data: bytes
     purpose: Purpose | None
     wrappers: tuple[str, ...]
+    beside: tuple[Beside, ...] = ()
 
     @property
     def may_be_evidence(self) -> bool:
@@ -87,13 +137,16 @@ class Part(NamedTuple):
     """What one message of a wrapper seems to be; or what a file is, where it is no wrapper.
 
     ``wrappers`` are the layers that were taken off. ``may_be_evidence`` says whether it has to be appraised where it is
-    not known to be something else, and ``is_evidence`` whether it has to be in any case.
+    not known to be something else, and ``is_evidence`` whether it has to be in any case. ``beside`` is what requests
+    say of it, and ``objection`` why it is refused before it is read, if it is.
     """
 
     found: Identified
     wrappers: tuple[Layer, ...] = ()
     may_be_evidence: bool = True
     is_evidence: bool = False
+    beside: tuple[Beside, ...] = ()
+    objection: str | None = None
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -106,22 +159,29 @@ def parts_of(data: bytes) -> tuple[Part, ...]:
 
     Raises UsageError if it is a wrapper in CBOR and the library for CBOR is not installed.
     """
-    messages = messages_in(data)
+    try:
+        messages = messages_in(data)
+    except MalformedError as error:
+        return (Part(Identified(data, (), ()), objection=str(error)),)
     return tuple(_part(message) for message in messages) if messages else (Part(identified(data)),)
 
 
 def _part(message: Message) -> Part:
     layers = tuple(Layer(LayerRole.WRAPPER, words) for words in message.wrappers)
-    return Part(identified(message.data), layers, message.may_be_evidence, message.is_evidence)
+    found, beside = identified(message.data), message.beside
+    objection = next(filter(None, (each.contradicts(found) for each in beside)), None)
+    return Part(found, layers, message.may_be_evidence, message.is_evidence, beside, objection)
 
 
 def messages_in(data: bytes) -> tuple[Message, ...]:
     """Return the messages in a wrapper; none where ``data`` is no wrapper, or has more or deeper ones than is allowed.
 
-    Raises UsageError if it is a wrapper in CBOR and the library for CBOR is not installed.
+    Raises:
+        MalformedError: its layers are too long to be read one after the other.
+        UsageError: it is a wrapper in CBOR and the library for CBOR is not installed.
     """
     try:
-        messages = _at_most_one_too_many(_messages(data, ()))
+        messages = _at_most_one_too_many(_messages(data, Outside(Work(MOST_BYTES))))
     except NoWrapperError:
         return ()
     return messages if len(messages) <= MOST_MESSAGES else ()
@@ -136,8 +196,41 @@ class NoWrapperError(Exception):
     """A value is no wrapper."""
 
 
-def _messages(data: bytes, outside: tuple[str, ...]) -> Iterator[Message]:
+class Work:
+    """The bytes of wrappers that may still be read."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def spend(self, count: int) -> None:
+        """Count bytes that are read. Raises MalformedError if they are too many."""
+        self._left -= count
+        if self._left < 0:
+            raise MalformedError("wrapper", f"at most {MOST_BYTES} bytes inside, counted in each layer", "more")
+
+
+class Outside(NamedTuple):
+    """Where a message lies: the work that is left, the wrappers around it, and what they say of it.
+
+    ``purpose`` is what the innermost wrapper means it as.
+    """
+
+    work: Work
+    wrappers: tuple[str, ...] = ()
+    purpose: Purpose | None = None
+    beside: tuple[Beside, ...] = ()
+
+    def within(self, words: str, purpose: Purpose | None = None, *beside: Beside) -> Outside:
+        """Return where a message lies in a wrapper that lies here, with what that says of it."""
+        return Outside(self.work, (*self.wrappers, words), purpose, (*self.beside, *beside))
+
+
+def _messages(data: bytes, outside: Outside) -> Iterator[Message]:
     """Yield the messages in bytes that are a wrapper. Raises NoWrapperError if they are no wrapper."""
+    if outside.wrappers:
+        outside.work.spend(len(data))
     start = data.lstrip()[:1]
     if start in (b"[", b"{"):
         if not _JSON_START.match(data):
@@ -178,8 +271,8 @@ def _begins_like_cbor(data: bytes) -> bool:
     return (b"\xa1" <= first <= b"\xb7" or first == b"\xbf") and second in (0, 1, 3)
 
 
-def _in_value(value: object, encoding: str, outside: tuple[str, ...]) -> Iterator[Message]:
-    if len(outside) >= DEEPEST:
+def _in_value(value: object, encoding: str, outside: Outside) -> Iterator[Message]:
+    if len(outside.wrappers) >= DEEPEST:
         raise NoWrapperError
     match value:
         case [kind, message] | [kind, message, _]:
@@ -187,7 +280,7 @@ def _in_value(value: object, encoding: str, outside: tuple[str, ...]) -> Iterato
             words = f"a CMW record in {encoding}: {_type_in_words(kind, encoding)}"
             if purpose is not None:
                 words += f", meant as {_in_words(purpose)}"
-            yield from _inside(_octets(message, encoding), purpose, (*outside, words))
+            yield from _inside(_octets(message, encoding), outside.within(words, purpose))
         case Mapping() if encoding == "JSON":
             yield from _in_object(value, outside)
         case Mapping():
@@ -196,17 +289,17 @@ def _in_value(value: object, encoding: str, outside: tuple[str, ...]) -> Iterato
             yield from _in_tag(value, outside)
 
 
-def _in_tag(value: object, outside: tuple[str, ...]) -> Iterator[Message]:
+def _in_tag(value: object, outside: Outside) -> Iterator[Message]:
     from carnet_ref.attestation.cose import Tagged
 
     if not isinstance(value, Tagged) or (value.tag - TAGS.start) % 256 == 255:
         raise NoWrapperError
     number = value.tag - TAGS.start
     words = f"a CMW tag in CBOR: CoAP content format {number - number // 256}"
-    yield from _inside(_octets(value.value, "CBOR"), None, (*outside, words))
+    yield from _inside(_octets(value.value, "CBOR"), outside.within(words))
 
 
-def _in_collection(value: Mapping[object, object], encoding: str, outside: tuple[str, ...]) -> Iterator[Message]:
+def _in_collection(value: Mapping[object, object], encoding: str, outside: Outside) -> Iterator[Message]:
     kind = value.get(COLLECTION_TYPE, "")
     labels = [label for label in value if label != COLLECTION_TYPE]
     if not labels or not isinstance(kind, str):
@@ -217,25 +310,25 @@ def _in_collection(value: Mapping[object, object], encoding: str, outside: tuple
             raise NoWrapperError
         shown = ascii(label[:LONGEST_LABEL]) if isinstance(label, str) else f"{label}"
         words = f"item {shown} of a CMW collection in {encoding}{named}"
-        yield from _in_value(value[label], encoding, (*outside, words))
+        yield from _in_value(value[label], encoding, outside.within(words))
 
 
-def _in_object(value: Mapping[object, object], outside: tuple[str, ...]) -> Iterator[Message]:
+def _in_object(value: Mapping[object, object], outside: Outside) -> Iterator[Message]:
     """Yield the messages in a JSON object: a request, claims with a wrapper, or else a collection."""
     match value:
         case {"tee-evidence": Mapping() as evidence, **beside} if GUEST_REQUEST.issuperset(beside):
-            yield from _in_guest_request(evidence, outside)
+            yield from _in_guest_request(evidence, beside, outside)
         case {"verification_requests": [*requests], **beside} if requests and {"policy_ids"}.issuperset(beside):
             _require_names(beside)
             for request in requests:
                 yield from _in_service_request(request, outside)
-        case {"cmw": str() as text, **beside} if RATSD.issuperset(beside) and all(map(_is_short, beside.values())):
-            yield from _inside(_octets(text, "JSON"), None, (*outside, "the evidence of Veraison's ratsd"))
+        case {"cmw": str() as text, **beside} if RATSD.issuperset(beside) and all(map(is_short, beside.values())):
+            yield from _inside(_octets(text, "JSON"), outside.within("the evidence of Veraison's ratsd"))
         case {"tee": str(), "evidence": str()}:
             yield from _in_service_request(value, outside)
         case _ if (member := _member_of_a_kind(value)) is not None:
             words = f"member {member[:LONGEST_LABEL]!a} of a JSON object"
-            yield from _inside(json.dumps(value[member]).encode(), None, (*outside, words))
+            yield from _inside(json.dumps(value[member]).encode(), outside.within(words))
         case _:
             yield from _in_collection(value, "JSON", outside)
 
@@ -246,7 +339,7 @@ def _member_of_a_kind(value: Mapping[object, object]) -> str | None:
     All others have to be too short to be evidence. Requests to Intel Trust Authority and evidence with the name of its
     platform have such members, and are read whole.
     """
-    members = {str(name): each for name, each in value.items() if not _is_plain(each)}
+    members = {str(name): each for name, each in value.items() if not is_plain(each)}
     whole = TRUST_AUTHORITY.intersection(members) or {"platform", "evidence"} <= value.keys()
     if whole or len(members) != 1 or kinds_of_object(value):
         return None
@@ -254,48 +347,108 @@ def _member_of_a_kind(value: Mapping[object, object]) -> str | None:
     return name if isinstance(member, Mapping) and kinds_of_object(member) else None
 
 
-def _is_plain(value: object) -> bool:
-    """Return whether a value is too short to be evidence."""
-    return value is None or isinstance(value, bool | int | float) or _is_short(value)
+def _in_guest_request(
+    evidence: Mapping[object, object], request: Mapping[object, object], outside: Outside
+) -> Iterator[Message]:
+    """Yield the evidence in a guest's request: of the machine and of devices, or in older ones of the machine alone.
 
-
-def _is_short(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_BESIDE
-
-
-def _in_guest_request(evidence: Mapping[object, object], outside: tuple[str, ...]) -> Iterator[Message]:
-    """Yield the evidence in a guest's request: of the machine and of devices, or in older ones of the machine alone."""
+    The machine's evidence is asked with the hash of the run-time data and of the devices' evidence, that of devices
+    with the hash of the run-time data.
+    """
     match evidence:
         case {"primary_evidence": primary, "additional_evidence": str() as text, **beside} if not beside:
-            parts = [("primary evidence", primary), *_additional_evidence(text)]
+            parts = [
+                ("primary evidence", primary, _beside_guest(request, {"additional-evidence": text})),
+                *_additional_evidence(text, _beside_guest(request, {})),
+            ]
         case {"primary_evidence": _} | {"additional_evidence": _}:
             raise NoWrapperError
         case _:
-            parts = [("evidence", evidence)]
-    for name, part in parts:
+            parts = [("evidence", evidence, _beside_guest(request, {}))]
+    for name, part, said in parts:
         words = f"{name} in a request to a key broker of Confidential Containers"
-        yield from _inside(json.dumps(part).encode(), Purpose.EVIDENCE, (*outside, words))
+        yield from _inside(json.dumps(part).encode(), outside.within(words, Purpose.EVIDENCE, said))
 
 
-def _additional_evidence(text: str) -> Iterator[tuple[str, object]]:
-    """Yield the evidence of devices, which is JSON in JSON, with what it is called; the text may be empty."""
+def _beside_guest(request: Mapping[object, object], more: Mapping[str, object]) -> Beside:
+    """Return what a guest's request says of evidence; ``more`` is hashed with its run-time data."""
+    match request.get("runtime-data"):
+        case {"nonce": nonce, "tee-pubkey": key, **unknown} if not unknown:
+            found = _of_runtime_data({"structured": {"nonce": nonce, "tee-pubkey": key, **more}}, "sha384")
+        case None:
+            found = Beside()
+        case _:
+            raise NoWrapperError
+    return _with_init_data(found, request.get("init-data"))
+
+
+def _of_runtime_data(data: object, algorithm: object) -> Beside:
+    """Return what evidence has to be asked with: bytes that a request has, or the hash of an object.
+
+    What cannot be computed is said not to be compared.
+    """
+    match data:
+        case None:
+            return Beside()
+        case {"raw": str() as text, **beside} if not beside:
+            return Beside(asked=_octets(text, "JSON") if text else b"")
+        case {"structured": structured, **beside} if not beside and algorithm in HASHES:
+            canonical = _canonical(structured)
+            if canonical is not None:
+                return Beside(asked=hashlib.new(str(algorithm), canonical).digest())
+            return Beside(not_compared=(NO_RUNTIME_DATA,))
+    raise NoWrapperError
+
+
+def _with_init_data(beside: Beside, data: object) -> Beside:
+    return beside if data is None else beside._replace(not_compared=(*beside.not_compared, NO_INIT_DATA))
+
+
+def _canonical(value: object) -> bytes | None:
+    """Return the canonical form of a JSON value; None if it has numbers whose form depends on the reader.
+
+    Source: RFC 8785, sections 3.2.2 and 3.2.3.
+    """
+    try:
+        return json.dumps(_sorted(value), ensure_ascii=False, separators=(",", ":")).encode()
+    except (ValueError, RecursionError):
+        return None
+
+
+def _sorted(value: object) -> object:
+    """Return a value whose objects have their names in order of UTF-16. Raises ValueError if it has other numbers."""
+    if isinstance(value, Mapping):
+        return {name: _sorted(value[name]) for name in sorted(value, key=lambda name: str(name).encode("utf-16-be"))}
+    if isinstance(value, list):
+        return list(map(_sorted, value))
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) >= EXACT):
+        raise ValueError("a number that readers may round")
+    return value
+
+
+def _additional_evidence(text: str, beside: Beside) -> Iterator[tuple[str, object, Beside]]:
+    """Yield the evidence of devices, JSON in JSON, with its name and what is said of it; the text may be empty."""
     try:
         devices = json_value(text or "{}")
     except ValueError:
         raise NoWrapperError from None
     if not isinstance(devices, Mapping):
         raise NoWrapperError
-    yield from ((f"additional evidence {tee[:LONGEST_LABEL]!a}", each) for tee, each in devices.items())
+    for tee, each in devices.items():
+        yield f"additional evidence {tee[:LONGEST_LABEL]!a}", each, beside._replace(tee=tee)
 
 
-def _in_service_request(request: object, outside: tuple[str, ...]) -> Iterator[Message]:
+def _in_service_request(request: object, outside: Outside) -> Iterator[Message]:
     """Yield the evidence in a request to an attestation service, or in one of several that come together."""
     match request:
         case {"tee": str() as tee, "evidence": str() as text, **beside} if SERVICE_REQUEST.issuperset(beside):
             _require_names(beside)
+            algorithm = beside.get("runtime_data_hash_algorithm") or "sha384"
+            asked = _with_init_data(_of_runtime_data(beside.get("runtime_data"), algorithm), beside.get("init_data"))
             name = f"evidence of {tee[:LONGEST_LABEL]!a}"
             words = f"{name} in a request to the attestation service of Confidential Containers"
-            yield from _inside(_octets(text, "JSON"), Purpose.EVIDENCE, (*outside, words))
+            inside = outside.within(words, Purpose.EVIDENCE, asked._replace(tee=tee))
+            yield from _inside(_octets(text, "JSON"), inside)
         case _:
             raise NoWrapperError
 
@@ -303,17 +456,18 @@ def _in_service_request(request: object, outside: tuple[str, ...]) -> Iterator[M
 def _require_names(beside: Mapping[object, object]) -> None:
     """Raise NoWrapperError if what a request calls its policies are no short names."""
     policies = beside.get("policy_ids", [])
-    if not isinstance(policies, list) or not all(map(_is_short, policies)):
+    if not isinstance(policies, list) or not all(map(is_short, policies)):
         raise NoWrapperError
 
 
-def _inside(data: bytes, purpose: Purpose | None, wrappers: tuple[str, ...]) -> Iterator[Message]:
+def _inside(data: bytes, outside: Outside) -> Iterator[Message]:
     """Yield the messages in a message that is a wrapper itself, or else the message."""
     try:
-        inner = _at_most_one_too_many(_messages(data, wrappers)) if len(wrappers) < DEEPEST else ()
+        deeper = len(outside.wrappers) < DEEPEST
+        inner = _at_most_one_too_many(_messages(data, outside)) if deeper else ()
     except NoWrapperError:
         inner = ()
-    yield from inner or (Message(data, purpose, wrappers),)
+    yield from inner or (Message(data, outside.purpose, outside.wrappers, outside.beside),)
 
 
 def _type_in_words(kind: object, encoding: str) -> str:

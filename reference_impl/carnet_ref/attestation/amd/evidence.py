@@ -15,7 +15,7 @@ Source: Microsoft, Azure confidential VM guest attestation design, attestation r
 026a1eaf, ``igvm_attest/get.rs`` (header version 2, kinds of hash, ``user-data``); confidential-containers/trustee,
 commit 78962cd4, ``deps/verifier/src/az_snp_vtpm/compat.rs`` (Azure's evidence, versions 0 to 2) and ``snp/mod.rs``;
 virtee/sev 7.1.0, ``firmware/guest/types/snp.rs`` (a report as fields); google/go-sev-guest, commit af1c107a,
-``proto/sevsnp.proto`` (a report as a message).
+``proto/sevsnp.proto`` (a report as a message); Linux, ``Documentation/ABI/testing/configfs-tsm-report`` (blobs).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from carnet_ref.attestation.amd.report import (
     TcbVersion,
     tcb_parts,
 )
-from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, UnappraisedPart
+from carnet_ref.attestation.appraisal import NO_GPU_EVIDENCE, NO_VTPM_QUOTE, UnappraisedPart, unread_members
 from carnet_ref.attestation.documents import PEM, Document, decode
 from carnet_ref.attestation.dstack import Envelope, Platform, is_envelope, parse_envelope
 from carnet_ref.attestation.protojson import Message
@@ -48,6 +48,7 @@ AZURE: Final = "Azure's evidence of an AMD SEV-SNP virtual machine with a vTPM"
 CONTAINERS: Final = "the evidence of a Confidential Containers guest"
 VTPM: Final = UnappraisedPart("the quote of the vTPM whose key the run-time data has", NO_VTPM_QUOTE)
 VTPM_QUOTE: Final = UnappraisedPart("the quote of the vTPM beside it", NO_VTPM_QUOTE)
+MANIFEST: Final = UnappraisedPart("the manifest of the SVSM's services (manifestblob)", "SVSM services not compared")
 KERNEL: Final = "a report of Linux's configfs-tsm"
 MESSAGE: Final = "a report as a message of Google's go-sev-guest"
 REPORTS: Final = (
@@ -59,7 +60,10 @@ REPORTS: Final = (
     ("attestation",),
 )
 """Names under which documents have a report; where a document has two of these, readers may differ in which counts."""
-PLAIN_PLATFORM, AZURE_PLATFORM = "snp", "az-snp"
+PLAIN_PLATFORMS: Final = ("snp", "gcp-snp")
+AZURE_PLATFORM: Final = "az-snp"
+DEVICES: Final = "nvidia_gpu"
+GPUS: Final = UnappraisedPart("the evidence of NVIDIA devices beside it", NO_GPU_EVIDENCE)
 AZURE_VERSIONS: Final = (1, 2)
 
 
@@ -105,12 +109,14 @@ def _in_json(document: Document) -> SnpEvidence:
     if not document.has("platform"):
         return _in_object(document)
     platform = document.text("platform")
-    if platform not in (PLAIN_PLATFORM, AZURE_PLATFORM):
-        raise MalformedError(DOCUMENT, "the platform snp or az-snp", ascii(platform)[:100])
+    if platform not in (*PLAIN_PLATFORMS, AZURE_PLATFORM):
+        raise MalformedError(DOCUMENT, "the platform snp, gcp-snp or az-snp", ascii(platform)[:100])
     found = _in_object(document.document("evidence"))
     if (platform == AZURE_PLATFORM) != (found.found_in == AZURE):
         raise MalformedError(DOCUMENT, f"the evidence of the platform {platform}", f"{found.found_in}")
-    return found
+    gpus = (GPUS,) if document.states(DEVICES) else ()
+    further = unread_members(document.fields, ("platform", "evidence", DEVICES))
+    return replace(found, unread=(*found.unread, *gpus, *further))
 
 
 def _in_object(evidence: Document) -> SnpEvidence:
@@ -139,7 +145,8 @@ def _of_the_kernel(evidence: Document) -> SnpEvidence:
     report = _octets(evidence, "outblob")
     _check_kind(report)
     table = _octets(evidence, "auxblob") if evidence.states("auxblob") else b""
-    return SnpEvidence(report, table or None, found_in=KERNEL)
+    manifest = (MANIFEST,) if evidence.states("manifestblob") and evidence.text("manifestblob") else ()
+    return SnpEvidence(report, table or None, found_in=KERNEL, unread=manifest)
 
 
 def _in_base64(evidence: Document) -> SnpEvidence:

@@ -10,17 +10,21 @@ Source: dstack guest agent, ``GetQuote`` and ``Attest``, and attestation answers
 confidential-containers/trustee, evidence of Azure's TDX vTPM and of TDX guests; google/go-tpm-tools, commit 67670e5c,
 ``proto/attest.proto``, and GoogleCloudPlatform/confidential-space, ``server/proto/attestation.proto`` (attestations of
 a virtual machine); google/go-tdx-guest, commit 91f9a52f, ``proto/tdx.proto`` (a quote as a message); Intel Trust
-Authority client for Python, ``connector.py`` (requests with a quote and with GPUs).
+Authority client for Python, commit a0fc869, ``connector.py`` (requests with a quote and with GPUs), ``tdx_adapter.py``
+and ``azure_tdx_adapter.py`` (report data); confidential-dot-ai/attestation-rs, commit 67ee36f8, ``types.rs`` (evidence
+with the name of its platform).
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from carnet_ref.attestation import kinds
-from carnet_ref.attestation.appraisal import NO_GPU_EVIDENCE, NO_VTPM_QUOTE, UnappraisedPart
+from carnet_ref.attestation.appraisal import NO_GPU_EVIDENCE, NO_VTPM_QUOTE, NOT_READ, UnappraisedPart, unread_members
 from carnet_ref.attestation.documents import LARGEST, decode
 from carnet_ref.attestation.dstack import TD_PLATFORMS, Envelope, Platform, parse_envelope
 from carnet_ref.attestation.protojson import Message
@@ -64,11 +68,19 @@ GPU_NAMES: Final = (
     "evidence_list",
     "device_evidence_list",
     "nvgpu",
+    "nvidia_gpu",
     "device_reports",
     "deviceReports",
 )
 """Names under which documents have evidence of GPUs beside a quote."""
 EMPTY: Final[tuple[object, ...]] = (None, "", "{}", "[]", {}, [])
+AZURE_PLATFORM: Final = "az-tdx"
+PLATFORMS: Final = ("tdx", AZURE_PLATFORM, "gcp-tdx", "dstack")
+"""What documents with the name of a platform call that of a quote."""
+TRUST_AUTHORITY_NAMES: Final = ("verifier_nonce", "runtime_data", "user_data", "event_log", "policy_ids")
+"""What requests to Intel Trust Authority have beside a quote, or beside what has it, that is read or no evidence."""
+BLOBS: Final = ("auxblob", "manifestblob")
+"""What the kernel may add to a quote, and of a TDX virtual machine does not."""
 
 
 class QuoteEvidence(NamedTuple):
@@ -80,6 +92,7 @@ class QuoteEvidence(NamedTuple):
         event_log: dstack's log that lay beside it, as bytes; ``None`` where there was none.
         unread: what else lay there that a relying party may count on.
         log_is_cut: whether the log beside it is known to have only what was measured into RTMR3 whole.
+        asked: the report data of which it has to have one, as the document says; none where it says nothing.
     """
 
     quote: bytes
@@ -87,6 +100,7 @@ class QuoteEvidence(NamedTuple):
     event_log: bytes | None = None
     unread: tuple[UnappraisedPart, ...] = ()
     log_is_cut: bool = False
+    asked: tuple[bytes, ...] = ()
 
 
 def quote_evidence(data: bytes) -> QuoteEvidence:
@@ -102,9 +116,16 @@ def quote_evidence(data: bytes) -> QuoteEvidence:
     if not isinstance(document, Mapping):
         raise MalformedError(WHAT, EXPECTED, kinds.kind_of_value(document))
     match document:
-        case {"platform": str(), "evidence": Mapping() as inner}:
-            return _with_gpus(_with_gpus(_quote_in(inner), inner), document)
+        case {"platform": str() as platform, "evidence": Mapping() as inner}:
+            found = _with_gpus(_with_gpus(_quote_in(inner), inner), document)
+            if platform not in PLATFORMS or (platform == AZURE_PLATFORM) != (found.found_in == AZURE):
+                raise MalformedError(WHAT, f"the evidence of the platform {ascii(platform)[:100]}", f"{found.found_in}")
+            return _with_unread(found, unread_members(document, ("platform", "evidence", *GPU_NAMES)))
     return _with_gpus(_quote_in(document), document)
+
+
+def _with_unread(found: QuoteEvidence, parts: tuple[UnappraisedPart, ...]) -> QuoteEvidence:
+    return found._replace(unread=(*found.unread, *parts))
 
 
 def _with_gpus(found: QuoteEvidence, document: Mapping[str, object]) -> QuoteEvidence:
@@ -135,18 +156,51 @@ def _quote_in(document: Mapping[str, object]) -> QuoteEvidence:
             return QuoteEvidence(_octets(quote, ANSWER), ANSWER, _event_log(document, ANSWER))
         case {"attestation": str() as text}:
             return _in_envelope(parse_envelope(decode(text.encode("ascii", "replace"), "attestation")))
-        case {"tdx": {"quote": quote, **beside}}:
+        case {"tdx": {"quote": quote, **beside}, **outside}:
             unread = (LOGS,) if beside.get("event_log") not in EMPTY else ()
-            return QuoteEvidence(_octets(quote, TRUST_AUTHORITY), TRUST_AUTHORITY, unread=unread)
+            named = (*GPU_NAMES, *TRUST_AUTHORITY_NAMES)
+            further = (*unread_members(outside, named), *unread_members(beside, named))
+            asked = _asked_by_trust_authority(beside)
+            found = QuoteEvidence(_octets(quote, TRUST_AUTHORITY), TRUST_AUTHORITY, unread=unread, asked=asked)
+            return _with_unread(found, further)
         case {"quote": quote, "event_log": _}:
             return QuoteEvidence(_octets(quote, DSTACK), DSTACK, _event_log(document, DSTACK))
         case {"quote": quote, "cc_eventlog": _}:
             return QuoteEvidence(_octets(quote, CONTAINERS), CONTAINERS, unread=(LOGS,))
-        case {"outblob": quote, "provider": _}:
-            return QuoteEvidence(_octets(quote, KERNEL), KERNEL)
+        case {"outblob": quote, "provider": _, **beside}:
+            blobs = {name: each for name, each in beside.items() if each not in EMPTY}
+            further = tuple(UnappraisedPart(f"the {name} beside it", NOT_READ) for name in BLOBS if name in blobs)
+            found = QuoteEvidence(_octets(quote, KERNEL), KERNEL, unread=further)
+            return _with_unread(found, unread_members(blobs, (*BLOBS, *GPU_NAMES)))
         case {"quote": quote} | {"td_quote": quote}:
             return QuoteEvidence(_octets(quote, OTHER), OTHER)
     raise MalformedError(WHAT, EXPECTED, kinds.kind_of_value(document))
+
+
+def _asked_by_trust_authority(request: Mapping[Any, object]) -> tuple[bytes, ...]:
+    """Return the report data that a guest may have asked for: hashes of its run-time data; none where it says nothing.
+
+    Clients hash the nonce and the data by SHA-512. Azure's firmware hashes its run-time data, in which that hash is.
+    """
+    nonce = request.get("verifier_nonce")
+    nonce = {} if nonce is None else nonce
+    if not isinstance(nonce, Mapping):
+        raise MalformedError(TRUST_AUTHORITY, "verifier_nonce as an object", kinds.kind_of_value(nonce))
+    parts = (nonce.get("val"), nonce.get("iat"), request.get("runtime_data"))
+    val, iat, data = (_base64(part) for part in parts)
+    if not val + iat + data:
+        return ()
+    return hashlib.sha512(val + iat + data).digest(), hashlib.sha256(data).digest().ljust(64, b"\0")
+
+
+def _base64(value: object) -> bytes:
+    """Return the bytes of a text in base64; none where there is no text."""
+    if value is not None and not isinstance(value, str):
+        raise MalformedError(TRUST_AUTHORITY, "verifier_nonce and runtime_data as base64", kinds.kind_of_value(value))
+    try:
+        return base64.b64decode(value or "", validate=True)
+    except ValueError:
+        raise MalformedError(TRUST_AUTHORITY, "verifier_nonce and runtime_data as base64", ascii(value)[:60]) from None
 
 
 def _in_envelope(envelope: Envelope) -> QuoteEvidence:

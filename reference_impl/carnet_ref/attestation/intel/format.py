@@ -99,6 +99,9 @@ def appraise(evidence: TdxEvidence, given: OptionValues, against: AppraisalConte
         log_beside=found.event_log,
         log_is_cut=found.log_is_cut,
     )
+    if found.asked and appraisal.accepted:
+        asked_with = str(appraisal.claims["report_data"])
+        appraisal = appraisal.agreeing_with(asked_with, *(each.hex() for each in found.asked))
     return appraisal.found_in(found.found_in, *found.unread)
 
 

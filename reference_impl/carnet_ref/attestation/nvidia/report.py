@@ -475,6 +475,7 @@ TRUST_AUTHORITY: Final = "a request to Intel Trust Authority"
 EVIDENCES: Final = "an attestation document with a list of evidences"
 PAYLOAD: Final = "an attestation answer with an nvidia_payload"
 CONTAINERS: Final = "the evidence of a Confidential Containers guest about its devices"
+BESIDE_A_MACHINE: Final = "the devices beside the evidence of a machine with the name of its platform"
 GOOGLE: Final = "the evidence of a virtual machine of Google"
 LISTS: Final = {
     "evidence_list": REQUEST,
@@ -483,7 +484,10 @@ LISTS: Final = {
     "device_evidence_list": CONTAINERS,
 }
 """Names under which a list of devices lies, and what documents have them."""
-KNOWN: Final = (*LISTS, "evidence", "gpus", "gpu", "nvgpu", "nvidia_payload", "device_reports", "deviceReports")
+KNOWN: Final = (
+    *(*LISTS, "evidence", "gpus", "gpu", "nvgpu", "nvidia_payload", "device_reports", "deviceReports"),
+    "nvidia_gpu",
+)
 """Names of which a document has one: what has its devices."""
 
 
@@ -547,7 +551,8 @@ def _found(document: object) -> _Found:
     """Return the devices of any document that is known."""
     if isinstance(document, list) or not isinstance(document, Mapping):
         return _plain(document)
-    known = [name for name in KNOWN if name in document]
+    of_a_machine = isinstance(document.get("evidence"), Mapping) and "platform" in document
+    known = [name for name in KNOWN if name in document and not (of_a_machine and name == "evidence")]
     if "nvswitches" in document and "gpus" not in known:
         known.append("gpus")
     if len(known) > 1:
@@ -562,6 +567,8 @@ def _found(document: object) -> _Found:
         case ["nvgpu"]:
             devices = _at(document["nvgpu"], "evidence_list", TRUST_AUTHORITY)
             return _Found(TRUST_AUTHORITY, _entries(devices, TRUST_AUTHORITY))
+        case ["nvidia_gpu"]:
+            return _beside_a_machine(document["nvidia_gpu"])
         case ["device_reports"] | ["deviceReports"]:
             return _of_google(document)
         case ["nvidia_payload"]:
@@ -593,6 +600,18 @@ def _by_kind(document: Mapping[str, object]) -> _Found:
     """Return the devices of a document that has a list of evidences for GPUs, and perhaps one for switches."""
     lists = [_at(document[name], "evidences", EVIDENCES) for name in ("gpu", "nvswitch") if name in document]
     return _Found(EVIDENCES, [entry for each in lists for entry in _entries(each, EVIDENCES)])
+
+
+def _beside_a_machine(bundle: object) -> _Found:
+    """Return the devices in a bundle; how their nonces come from the relying party's is not believed.
+
+    Source: confidential-dot-ai/attestation-rs at 67ee36f8, ``crates/attestation/src/types.rs``.
+    """
+    what = BESIDE_A_MACHINE
+    devices = _so_many(_at(bundle, "devices", what), what)
+    return _Found(
+        what, [(_text(each, "evidence_b64", what), [_text(each, "cert_chain_b64", what)]) for each in devices]
+    )
 
 
 def _of_google(document: Mapping[str, object]) -> _Found:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from carnet_ref.attestation import tpm2
 from carnet_ref.attestation.amd.evidence import HCL_OF_TDX, SnpEvidence, hcl_parts, virtual_tpm_key
 from carnet_ref.attestation.amd.evidence import parse_evidence as parse_snp_evidence
-from carnet_ref.attestation.appraisal import UnappraisedPart
+from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, UnappraisedPart
 from carnet_ref.attestation.documents import LARGEST, decode
 from carnet_ref.attestation.intel.evidence import quote_evidence
 from carnet_ref.attestation.kinds import kind_of, kind_of_value
@@ -101,9 +101,10 @@ def _azure(data: bytes, document: Mapping[str, Any], parts: Mapping[str, Any]) -
     quote = tpm2.parse_quote(_octets(parts.get("message"), "message"))
     selected = _selected(quote, parts)
     signature = tpm2.parse_signature(_octets(parts.get("signature"), "signature"))
-    runtime_data, report = _report(data, document)
+    runtime_data, report, unread = _report(data, document)
     key = tpm2.AttestationKey(tpm2.rsa_key(*virtual_tpm_key(runtime_data)))
-    return TpmEvidence(quote, signature, selected, key, None, runtime_data, report, AZURE)
+    further = tuple(part for part in unread if part.lacking != NO_VTPM_QUOTE)
+    return TpmEvidence(quote, signature, selected, key, None, runtime_data, report, AZURE, further)
 
 
 def _selected(quote: tpm2.Quote, parts: Mapping[str, Any]) -> Mapping[int, bytes]:
@@ -115,13 +116,15 @@ def _selected(quote: tpm2.Quote, parts: Mapping[str, Any]) -> Mapping[int, bytes
     return {number: value for number, value in every.items() if number in quote.selection.registers}
 
 
-def _report(data: bytes, document: Mapping[str, Any]) -> tuple[bytes, SnpEvidence | bytes]:
+def _report(data: bytes, document: Mapping[str, Any]) -> tuple[bytes, SnpEvidence | bytes, tuple[UnappraisedPart, ...]]:
+    """Return the run-time data, the report or quote over its hash, and what else lies there unread."""
     if "td_quote" in document:
         _, runtime_data = hcl_parts(_octets(document.get("hcl_report"), "hcl_report", text=decode), HCL_OF_TDX)
-        return runtime_data, quote_evidence(data).quote
+        td = quote_evidence(data)
+        return runtime_data, td.quote, td.unread
     snp = parse_snp_evidence(data)
     assert snp.runtime_data is not None, "Azure's evidence of an SNP guest has run-time data"
-    return snp.runtime_data, snp
+    return snp.runtime_data, snp, snp.unread
 
 
 def _octets(value: object, name: str, text: Any = None) -> bytes:

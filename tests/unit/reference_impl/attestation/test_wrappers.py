@@ -1,6 +1,7 @@
 """Conceptual message wrappers: what is in each form, what is none, and that nothing in them is believed."""
 
 import base64
+import hashlib
 import json
 import random
 import sys
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation import appraise, wrappers
-from carnet_ref.attestation.kinds import QUOTE_DOCUMENT, SNP_DOCUMENT, LayerRole, kinds_of
-from carnet_ref.attestation.wrappers import MOST_MESSAGES, TAGS, Purpose, messages_in, parts_of
+from carnet_ref.attestation.kinds import NVIDIA_EVIDENCE, QUOTE_DOCUMENT, SNP_DOCUMENT, LayerRole, kinds_of
+from carnet_ref.attestation.wrappers import MOST_BYTES, MOST_MESSAGES, TAGS, Purpose, messages_in, parts_of
 from tests.fixtures import ear_tokens
 from tests.fixtures import nvidia_pki as pki
 from tests.fixtures.cbor_encoding import Tag, cbor
@@ -102,14 +103,24 @@ def test_the_examples_of_the_draft_are_read() -> None:
 
 
 QUOTED = {"quote": base64.b64encode(QUOTE).decode(), "cc_eventlog": None}
-GUEST = {"runtime-data": {"nonce": "", "tee-pubkey": {}}, "init-data": {"format": "json", "body": ""}}
-SERVICE = {"tee": "tdx", "evidence": url64(in_json(QUOTED)), "runtime_data": {"raw": ""}}
+GUEST = {"init-data": {"format": "toml", "body": ""}}
+SERVICE = {"tee": "tdx", "evidence": url64(in_json(QUOTED)), "runtime_data": {"raw": url64(REPORT_DATA)}}
+
+
+def quoted(asked: bytes) -> dict[str, Any]:
+    """Return the evidence of a TD that was asked with some bytes, filled up with zeros."""
+    return {"quote": base64.b64encode(PLATFORM.td().quote(asked.ljust(64, b"\0"))).decode(), "cc_eventlog": None}
 
 
 def guest(evidence: Any = QUOTED, **additional: Any) -> bytes:
     """Return a guest's request to a key broker of Confidential Containers."""
     several = {"primary_evidence": evidence, "additional_evidence": json.dumps(additional) if additional else ""}
     return in_json({**GUEST, "tee-evidence": several})
+
+
+def service(**request: Any) -> bytes:
+    """Return a request to an attestation service of Confidential Containers, with some of its members changed."""
+    return in_json({"verification_requests": [SERVICE | request], "policy_ids": []})
 
 
 REQUESTS: dict[str, bytes] = {
@@ -128,7 +139,91 @@ def test_evidence_is_appraised_out_of_requests_and_what_they_say_of_it_is_not_be
     appraisal = appraise(REQUESTS[whose], **GIVEN)
     assert (appraisal.accepted, appraisal.fresh) == (True, True)
     assert appraisal.layers[0].role is LayerRole.WRAPPER
-    assert appraise(REQUESTS[whose].replace(b"tdx", b"snp"), **GIVEN).accepted
+    assert ("init data not compared" in appraisal.not_compared) is (whose == "of a guest")
+
+
+RECORD = url64(in_json(["a/b", url64(QUOTE)]))
+OTHER_TEES = {
+    "snp": service(tee="snp"),
+    "a kind that nothing here reads": service(tee="sample"),
+    "snp, around another wrapper": service(tee="snp", evidence=RECORD),
+    "snp, around a request of its own": service(tee="snp", evidence=url64(in_json(SERVICE))),
+    "a device": guest(quoted(b""), nvidia=QUOTED),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_TEES)
+def test_evidence_of_another_tee_than_its_request_says_is_refused(name: str) -> None:
+    for kind in (None, "tdx"):
+        appraisal = appraise(OTHER_TEES[name], at=NOW, anchors=PLATFORM.anchors, kind=kind)
+        assert (appraisal.accepted, appraisal.failed_step) == (False, "parse")
+        assert "the request calls this evidence of" in appraisal.steps[-1].detail
+    assert appraise(service(tee="tdx", evidence=RECORD), **GIVEN).accepted
+    assert appraise(service(tee="a new one"), **GIVEN).accepted
+
+
+HASHED = {
+    "sha256": hashlib.sha256(b'{"a":[true,null],"b":{"\xc3\xa9":"\\n"},"c":-1}').digest(),
+    "sha384": hashlib.sha384(b'{"a":[true,null],"b":{"\xc3\xa9":"\\n"},"c":-1}').digest(),
+    "sha512": hashlib.sha512(b'{"a":[true,null],"b":{"\xc3\xa9":"\\n"},"c":-1}').digest(),
+}
+STRUCTURED = {"structured": {"c": -1, "b": {"\u00e9": "\n"}, "a": [True, None]}}
+
+
+@pytest.mark.parametrize("algorithm", HASHED)
+def test_evidence_was_asked_with_the_run_time_data_of_its_request(algorithm: str) -> None:
+    """Written by hand as RFC 8785 wants it. Source: trustee, ``parse_runtime_data``."""
+    evidence = url64(in_json(quoted(HASHED[algorithm])))
+    request = {"runtime_data": STRUCTURED, "runtime_data_hash_algorithm": algorithm, "evidence": evidence}
+    for kind in (None, "tdx"):
+        appraisal = appraise(service(**request), at=NOW, anchors=PLATFORM.anchors, kind=kind)
+        assert (appraisal.accepted, appraisal.fresh, appraisal.steps[-1].id) == (True, False, "request")
+        other = {"structured": {**STRUCTURED["structured"], "c": 1}}
+        altered = appraise(service(**{**request, "runtime_data": other}), at=NOW, anchors=PLATFORM.anchors, kind=kind)
+        assert (altered.failed_step, altered.claims) == ("request", {})
+    request["runtime_data_hash_algorithm"] = "sha1"
+    assert not appraise(service(**request), at=NOW, anchors=PLATFORM.anchors).accepted
+
+
+def test_run_time_data_as_bytes_is_what_evidence_was_asked_with() -> None:
+    """It is cut or filled up with zeros. Source: trustee, ``regularize_data``."""
+    raw: Mapping[bytes, bytes] = {b"": b"", b"nonce": b"nonce", bytes(range(80)): bytes(range(64))}
+    for data, asked in raw.items():
+        request = {"runtime_data": {"raw": url64(data)}, "evidence": url64(in_json(quoted(asked)))}
+        appraisal = appraise(service(**request), at=NOW, anchors=PLATFORM.anchors)
+        cut = len(data) > len(REPORT_DATA)
+        assert (appraisal.accepted, "run-time data not compared" in appraisal.not_compared) == (True, cut)
+        request["runtime_data"] = {"raw": url64(b"!" + data[1:])}
+        assert appraise(service(**request), at=NOW, anchors=PLATFORM.anchors).failed_step == "request"
+    twice = {"verification_requests": [SERVICE, SERVICE | {"runtime_data": {"raw": url64(b"other")}}]}
+    assert appraise(in_json(twice), at=NOW, anchors=PLATFORM.anchors).failed_step == "tdx1.request"
+
+
+@pytest.mark.parametrize("number", [0.5, 1 << 53])
+def test_run_time_data_whose_form_readers_may_differ_in_is_not_compared(number: float) -> None:
+    for structured in ({"a": number}, {"a": "\ud800"}):
+        appraisal = appraise(service(runtime_data={"structured": structured}), **GIVEN)
+        assert (appraisal.accepted, "run-time data not compared" in appraisal.not_compared) == (True, True)
+
+
+def test_a_guest_asks_with_the_hash_of_its_key_and_of_the_evidence_of_its_devices() -> None:
+    """Source: trustee, ``kbs/src/attestation/backend.rs``."""
+    data = {"nonce": "n", "tee-pubkey": {"kty": "EC", "alg": "ES256"}}
+    key = b'"nonce":"n","tee-pubkey":{"alg":"ES256","kty":"EC"}'
+    forms: Mapping[bytes, Mapping[str, Any]] = {
+        b'{"additional-evidence":"{}",%b}' % key: {"additional_evidence": "{}"},
+        b"{%b}" % key: {},
+    }
+    for hashed, beside in forms.items():
+        evidence = quoted(hashlib.sha384(hashed).digest())
+        parts = {"primary_evidence": evidence, **beside} if beside else evidence
+        request: dict[str, Any] = {"runtime-data": data, "tee-evidence": parts}
+        assert appraise(in_json(request), at=NOW, anchors=PLATFORM.anchors).accepted
+        for changed in ({**data, "nonce": "m"}, {**data, "tee-pubkey": {}}):
+            altered = appraise(in_json({**request, "runtime-data": changed}), at=NOW, anchors=PLATFORM.anchors)
+            assert altered.failed_step == "request"
+        request["runtime-data"] = {**data, "quote": ""}
+        assert messages_in(in_json(request)) == ()
 
 
 def test_what_a_guest_adds_is_appraised_too_and_not_said_to_be_of_its_machine() -> None:
@@ -219,6 +314,18 @@ def test_what_has_another_form_is_no_wrapper(what: str) -> None:
     assert not appraise(NONE[what], at=NOW).accepted
 
 
+def test_what_lies_inside_of_wrappers_is_small() -> None:
+    """Each layer has to be read to find the next, so the bytes of all count."""
+    inner = in_json({"a": ["a/b", url64(bytes(MOST_BYTES // 2))]})
+    assert len(messages_in(inner)) == 1
+    for large in (inner, in_json({"tee-evidence": {"quote": "A" * MOST_BYTES}})):
+        deep = large if large is not inner else service(evidence=url64(inner))
+        for kind in (None, "tdx"):
+            appraisal = appraise(deep, **GIVEN, kind=kind)
+            assert (appraisal.accepted, appraisal.failed_step) == (False, "parse")
+            assert f"expected at most {MOST_BYTES} bytes inside" in appraisal.steps[-1].detail
+
+
 def test_wrappers_may_be_inside_each_other_only_so_deep() -> None:
     deep = QUOTE
     for _ in range(20):
@@ -251,6 +358,10 @@ def test_nothing_beside_the_answer_of_a_kernel_is_passed_over() -> None:
     kernel = {"provider": "tdx_guest", "outblob": url64(QUOTE)}
     assert kinds_of(in_json(kernel)) == (QUOTE_DOCUMENT,)
     assert kinds_of(in_json({**kernel, "attestation_report": ""})) == (QUOTE_DOCUMENT, SNP_DOCUMENT)
+    machine = {"platform": "tdx", "evidence": {"quote": ""}}
+    assert kinds_of(in_json({**machine, "attestation_report": ""})) == (QUOTE_DOCUMENT, SNP_DOCUMENT)
+    assert kinds_of(in_json({**machine, "other": {"attestation_report": ""}})) == (QUOTE_DOCUMENT, SNP_DOCUMENT)
+    assert kinds_of(in_json({**machine, "nvidia_gpu": {}})) == (QUOTE_DOCUMENT, NVIDIA_EVIDENCE)
     named = {"quote": "", "attestation_report": "", "serial_number": "", "cert_chain": ""}
     assert kinds_of(in_json(named)) == (SNP_DOCUMENT, QUOTE_DOCUMENT)
 

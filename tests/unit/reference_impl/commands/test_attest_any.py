@@ -569,7 +569,7 @@ DOCUMENTS: Mapping[str, tuple[object, str]] = {
 }
 
 
-TWO_KINDS = {"attestation answer", "payload as text", "Google's vTPM"}
+TWO_KINDS = {"beside a machine", "attestation answer", "payload as text", "Google's vTPM"}
 """Documents with evidence that another format reads beside it."""
 
 

@@ -54,8 +54,33 @@ from tests.unit.reference_impl.attestation.amd.test_report import reports
 REPORT = signed()
 
 
-def document(platform: str = "snp", **evidence: Any) -> bytes:
-    return json.dumps({"platform": platform, "evidence": evidence}).encode()
+def document(platform: str = "snp", beside: dict[str, Any] | None = None, **evidence: Any) -> bytes:
+    return json.dumps({"platform": platform, "evidence": evidence, **(beside or {})}).encode()
+
+
+BESIDE: list[tuple[dict[str, Any], list[str]]] = [
+    ({}, []),
+    ({"nvidia_gpu": None, "a": "A" * 128}, []),
+    ({"nvidia_gpu": {"devices": []}}, ["GPU evidence not appraised"]),
+    ({"a": "A" * 129}, ["what lies beside it not read"]),
+    ({"nvidia_gpu": {}, "a": {}}, ["GPU evidence not appraised", "what lies beside it not read"]),
+]
+
+
+@pytest.mark.parametrize(("beside", "lacking"), BESIDE)
+def test_what_lies_beside_a_report_and_may_be_evidence_is_listed_as_not_read(
+    beside: dict[str, Any], lacking: list[str]
+) -> None:
+    for platform in ("snp", "gcp-snp"):
+        found = parse_evidence(document(platform, beside, attestation_report=text(REPORT)))
+        assert (found.report, [part.lacking for part in found.unread]) == (REPORT, lacking)
+
+
+def test_the_manifest_of_services_beside_a_report_of_the_kernel_is_listed_as_not_compared() -> None:
+    kernel = {"outblob": text(REPORT), "provider": "sev_guest"}
+    for manifest, lacking in ((text(b"services"), ["SVSM services not compared"]), ("", []), (None, [])):
+        found = parse_evidence(json.dumps({**kernel, "manifestblob": manifest}).encode())
+        assert [part.lacking for part in found.unread] == lacking
 
 
 def alone(**evidence: Any) -> bytes:

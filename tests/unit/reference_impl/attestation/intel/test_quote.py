@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from carnet_ref.attestation import appraise
 from carnet_ref.attestation.event_logs import LARGEST_LOG, NO_ACTION
 from carnet_ref.attestation.intel.appraisal import DEFAULT_POLICY, parse_policy
 from carnet_ref.attestation.intel.event_log import MOST_EVENTS, parse_event_log, replay_rtmr
@@ -17,6 +18,7 @@ from carnet_ref.attestation.intel.quote import LARGEST_QUOTE, PADDING_LIMIT, Wro
 from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import (
     EXTENSION,
+    NOW,
     PLATFORM,
     QUOTE,
     REPORT_DATA,
@@ -272,6 +274,7 @@ WITH_GPUS: dict[str, Any] = {
     },
     "Containers": {"quote": QUOTE.hex(), "cc_eventlog": None, "device_evidence_list": [{}]},
     "beside a platform": {"platform": "tdx", "evidence": {"quote": QUOTE.hex()}, "gpu": {"evidences": []}},
+    "devices of a platform": {"platform": "gcp-tdx", "evidence": {"quote": QUOTE.hex()}, "nvidia_gpu": {"devices": []}},
     "inside a platform": {"platform": "tdx", "evidence": {"quote": QUOTE.hex(), "nvidia_payload": {"arch": "HOPPER"}}},
 }
 
@@ -281,6 +284,65 @@ def test_evidence_of_gpus_beside_a_quote_is_listed_as_not_appraised(name: str) -
     found = read(WITH_GPUS[name])
     assert found.unread[-1].lacking == "GPU evidence not appraised"
     assert len(set(found.unread)) == len(found.unread)
+
+
+LONG = "A" * 129
+BESIDE: dict[str, tuple[dict[str, Any], str]] = {
+    "a platform": ({"platform": "tdx", "evidence": {"quote": QUOTE.hex()}, "a": LONG}, "'a' beside it"),
+    "a platform, as a list": ({"platform": "tdx", "evidence": {"quote": QUOTE.hex()}, "a": []}, "'a' beside it"),
+    "Intel Trust Authority": ({"tdx": {"quote": QUOTE.hex()}, "sevsnp": {}}, "'sevsnp' beside it"),
+    "inside Intel Trust Authority": ({"tdx": {"quote": QUOTE.hex(), "a": LONG}}, "'a' beside it"),
+    "a kernel": ({"outblob": encoded(QUOTE), "provider": "tdx_guest", "a": LONG}, "'a' beside it"),
+    "an auxiliary blob": ({"outblob": encoded(QUOTE), "provider": "tdx_guest", "auxblob": "AA"}, "the auxblob"),
+    "a manifest": ({"outblob": encoded(QUOTE), "provider": "tdx_guest", "manifestblob": "AA"}, "the manifestblob"),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_lies_beside_a_quote_and_may_be_evidence_is_listed_as_not_read(name: str) -> None:
+    document, part = BESIDE[name]
+    (unread,) = read(document).unread
+    assert (unread.part.startswith(part), unread.lacking) == (True, "what lies beside it not read")
+    short = json.loads(json.dumps(document).replace(LONG, "A" * 128).replace("[]", "1").replace("{}", "1"))
+    assert (
+        read(short | {blob: empty for blob, empty in (("auxblob", ""), ("manifestblob", None)) if blob in short}).unread
+        == ()
+    )
+
+
+def test_a_quote_is_of_the_platform_that_is_named() -> None:
+    azure = {"tpm_quote": {}, "hcl_report": "AA", "td_quote": encoded(QUOTE)}
+    for platform in ("tdx", "gcp-tdx", "dstack"):
+        assert read({"platform": platform, "evidence": {"quote": QUOTE.hex()}}).quote == QUOTE
+        with pytest.raises(MalformedError, match=f"the evidence of the platform '{platform}'"):
+            read({"platform": platform, "evidence": azure})
+    assert read({"platform": "az-tdx", "evidence": azure}).quote == QUOTE
+    for platform in ("snp", "az-tdx", "TDX"):
+        with pytest.raises(MalformedError, match=f"the evidence of the platform '{platform}'"):
+            read({"platform": platform, "evidence": {"quote": QUOTE.hex()}})
+
+
+ASKED_FOR = [
+    ({"verifier_nonce": {"val": "AQ==", "iat": "Ag==", "signature": ""}}, hashlib.sha512(b"\1\2").digest()),
+    ({"verifier_nonce": {"val": "AQ==", "iat": "Ag=="}, "runtime_data": "Aw=="}, hashlib.sha512(b"\1\2\3").digest()),
+    ({"runtime_data": "Aw=="}, hashlib.sha512(b"\3").digest()),
+    ({"runtime_data": "Aw==", "user_data": "BA=="}, hashlib.sha256(b"\3").digest() + bytes(32)),
+]
+
+
+@pytest.mark.parametrize(("beside", "asked"), ASKED_FOR, ids=["nonce", "nonce and data", "data", "Azure's data"])
+def test_a_request_to_intel_was_asked_with_its_nonce_and_data(beside: dict[str, Any], asked: bytes) -> None:
+    """Source: Intel Trust Authority client for Python, ``tdx_adapter.py`` and ``azure_tdx_adapter.py``."""
+    for report_data, step in ((asked, None), (asked[:-1] + b"!", "request")):
+        quote = PLATFORM.td().quote(report_data)
+        request = json.dumps({"tdx": {"quote": encoded(quote), **beside}}).encode()
+        assert appraise(request, at=NOW, anchors=PLATFORM.anchors).failed_step == step
+
+
+@pytest.mark.parametrize("odd", [{"verifier_nonce": []}, {"runtime_data": "+"}, {"runtime_data": {}}])
+def test_a_request_to_intel_with_another_nonce_or_data_is_malformed(odd: dict[str, Any]) -> None:
+    with pytest.raises(MalformedError, match="verifier_nonce"):
+        read({"tdx": {"quote": QUOTE.hex(), **odd}})
 
 
 @pytest.mark.parametrize("empty", [None, "", "{}", "[]", {}, []])

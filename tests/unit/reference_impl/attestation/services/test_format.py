@@ -130,6 +130,20 @@ def test_a_bundle_counts_the_same_in_what_nvidias_tools_write_around_it(tool: st
     assert appraised(strangers).failed_step == "signature"
 
 
+@pytest.mark.parametrize("code", [1, 28, -1, "0", False, None])
+def test_what_nvidias_tool_calls_a_failure_is_refused(code: object) -> None:
+    """As where the policy of who ran it is not met, which no token says. Source: attest.cpp, ``to_json``."""
+    answer = {
+        "detached_eat": SPLIT,
+        "claims": [],
+        "result_code": code,
+        "result_message": "Relying party policy mismatch",
+    }
+    appraisal = appraised(json.dumps(answer).encode(), nonce=NONCE)
+    assert (appraisal.accepted, appraisal.failed_step) == (False, "parse")
+    assert "expected result_code 0" in appraisal.steps[-1].detail
+
+
 @pytest.mark.parametrize(
     "around",
     [
