@@ -21,7 +21,7 @@ DIGITS: Final = re.compile(r"[0-9]{1,20}")
 
 
 class Message:
-    """One message, whose fields are asked for with their type; ``what`` names it in errors."""
+    """One message; each method reads a field as one type. ``what`` names the message in errors."""
 
     __slots__ = ("_fields", "_what")
 
@@ -34,7 +34,7 @@ class Message:
         return self._value(name) is not None
 
     def number(self, name: str, width: int) -> bytes:
-        """Return a whole number as ``width`` bytes, little-endian; zero where it is left out."""
+        """Return a whole number as ``width`` bytes, little-endian; zero if the field is absent."""
         value = self._value(name)
         if isinstance(value, str) and DIGITS.fullmatch(value):
             value = int(value)
@@ -44,11 +44,11 @@ class Message:
         return value.to_bytes(width, "little")
 
     def octets(self, name: str, size: int | None = None) -> bytes:
-        """Return bytes, ``size`` of them if that is given; none where they are left out."""
+        """Return bytes, which have to be ``size`` long if that is given; empty if the field is absent."""
         return self._octets(name, self._value(name), size)
 
     def word(self, name: str) -> str | int:
-        """Return the word or the number of an enumeration; 0 where it is left out."""
+        """Return the name or number of an enumeration's value; 0 if the field is absent."""
         value = self._value(name)
         value = 0 if value is None else value
         if not isinstance(value, str | int) or isinstance(value, bool):
@@ -56,21 +56,21 @@ class Message:
         return value
 
     def octet_lists(self, name: str, size: int | None = None) -> tuple[bytes, ...]:
-        """Return every value of a field that is repeated, of ``size`` bytes if given; none where they are left out."""
+        """Return the values of a repeated field, each ``size`` bytes long if that is given; empty if it is absent."""
         value = self._value(name)
         if value is not None and not isinstance(value, list):
             raise self._malformed(name, "a list", value)
         return tuple(self._octets(name, each, size) for each in value or [])
 
     def message(self, name: str) -> Message:
-        """Return a message inside of this one."""
+        """Return the message in a field of this one."""
         value = self._value(name)
         if not isinstance(value, Mapping):
             raise self._malformed(name, "a message", value)
         return Message(value, f"{self._what}: {name}")
 
     def messages(self, name: str) -> tuple[Message, ...]:
-        """Return every message of a field that is repeated; none where they are left out."""
+        """Return the messages in a repeated field; empty if it is absent."""
         value = self._value(name)
         if value is not None and not (isinstance(value, list) and all(isinstance(each, Mapping) for each in value)):
             raise self._malformed(name, "a list of messages", value)

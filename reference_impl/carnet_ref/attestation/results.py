@@ -44,7 +44,7 @@ class TrustClaim(StrEnum):
 
 
 class Tier(StrEnum):
-    """How far an attester is to be trusted."""
+    """The trustworthiness tiers of AR4SI, each worse than the one before."""
 
     NONE = "none"
     AFFIRMING = "affirming"
@@ -78,12 +78,12 @@ def tier_of(value: int) -> Tier:
 
 
 def worst(tiers: Any) -> Tier:
-    """Return the worst of some tiers, and none where there are none."""
+    """Return the worst of some tiers, or :attr:`Tier.NONE` if there are no others."""
     return max(tiers, key=WORST_LAST.index, default=Tier.NONE)
 
 
 class TrustRow(NamedTuple):
-    """How one claim comes about."""
+    """One trustworthiness claim: the steps of an appraisal that affirm it, and those that contradict it."""
 
     claim: TrustClaim
     needs: Mapping[str, int]
@@ -95,7 +95,7 @@ class TrustRow(NamedTuple):
 
     @property
     def failing(self) -> Mapping[str, int]:
-        """Every step that may contradict the claim, with its value then."""
+        """The steps that contradict the claim when they fail, each with the claim's value then."""
         return {**self.needs, **self.also}
 
 
@@ -108,7 +108,7 @@ def _an_hour(_: Any) -> int:
 
 
 class ResultProfile(NamedTuple):
-    """How appraisals of a format become results."""
+    """The mapping of one format's steps to trustworthiness claims."""
 
     rows: tuple[TrustRow, ...]
     """A row for each claim that can be made."""
@@ -126,7 +126,7 @@ class ResultProfile(NamedTuple):
     """Whether one appraisal is about several attesters, whose steps have their names and a dot before them."""
 
     def claims_of(self, step: str) -> dict[TrustClaim, int]:
-        """Return the claim that a failed step contradicts, if it belongs to one, with its value."""
+        """Return the claim that a failed step contradicts, with its value; empty if there is none."""
         return {row.claim: row.failing[step] for row in self.rows if step in row.failing}
 
 
@@ -135,7 +135,7 @@ Profiles = Callable[[str], ResultProfile | None]
 
 
 class AttesterResult(NamedTuple):
-    """What an appraisal found of one attester."""
+    """The result of an appraisal about one attester."""
 
     tier: Tier
     vector: Mapping[TrustClaim, int]
@@ -147,7 +147,7 @@ class AttesterResult(NamedTuple):
 
 
 def attester_results(appraisal: Appraisal, profiles: Profiles, otherwise: str) -> dict[str, AttesterResult]:
-    """Return the result of each attester by its name; where no step was about one, of one called ``otherwise``."""
+    """Return the results by the names of attesters; if no step is about a known one, there is one, ``otherwise``."""
     names = dict.fromkeys(_owner(step) for step in appraisal.steps)
     known = {name: profile for name in names if (profile := profiles(name)) is not None}
     if not known:
@@ -157,7 +157,7 @@ def attester_results(appraisal: Appraisal, profiles: Profiles, otherwise: str) -
 
 
 def _owner(step: AppraisalStep) -> str:
-    """Return whom a step is about: what stands before the last dot of its id."""
+    """Return the attester that a step is about: the part of its id before the last dot."""
     return step.id.rpartition(".")[0]
 
 
@@ -182,7 +182,7 @@ def _result(name: str, profile: ResultProfile, appraisal: Appraisal) -> Attester
 
 
 def _holds(row: TrustRow, steps: Mapping[str, AppraisalStep]) -> bool:
-    """Return whether every step that a claim needs held, or could not be taken without anything lacking for it."""
+    """Return whether each step that a claim needs held, or did not apply although nothing was lacking for it."""
     needed = [steps.get(step) for step in row.needs]
     return any(step is not None and step.ok for step in needed) and all(
         step is not None and (step.ok or not step.lacking) for step in needed
@@ -190,12 +190,12 @@ def _holds(row: TrustRow, steps: Mapping[str, AppraisalStep]) -> bool:
 
 
 def _filled(vector: Mapping[TrustClaim, int]) -> Mapping[TrustClaim, int]:
-    """Return a vector that says at least of something that nothing is said of it."""
+    """Return the vector; an empty one gets a claim of value 0, since a vector may not be empty."""
     return vector or {TrustClaim.HARDWARE: NO_CLAIM}
 
 
 def claims_of(name: str, claims: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the part of an appraisal's claims that is about one attester."""
+    """Return those claims of an appraisal that are about one attester."""
     for word in filter(None, name.split(".")):
         devices = claims.get("devices")
         several = devices if isinstance(devices, list) else []
@@ -229,11 +229,11 @@ class EarProfile(StrEnum):
 
     @property
     def is_older(self) -> bool:
-        """Whether it is one with the older names."""
+        """Whether the profile has the older claim names."""
         return self is not EarProfile.DRAFT
 
     def claim_name(self, claim: str) -> str:
-        """Return what the profile calls a claim of the draft."""
+        """Return the profile's name for a claim of the draft."""
         return OLDER_NAMES.get(claim, claim) if self.is_older else claim
 
 
@@ -241,7 +241,7 @@ DEVELOPER: Final = "The Carnet authors"
 
 
 class AppraisalRecord(NamedTuple):
-    """An appraisal with what it was made with."""
+    """An appraisal with its time, nonce and policies, from which a signed result is made."""
 
     appraisal: Appraisal
     kind: str
@@ -258,7 +258,7 @@ class AppraisalRecord(NamedTuple):
 def claims_set(
     appraised: AppraisalRecord, profiles: Profiles, profile: EarProfile = EarProfile.DRAFT
 ) -> dict[str, object]:
-    """Return the claims set of a result about every attester, as a profile has it."""
+    """Return the claims set of a result about all attesters, with the claim names of a profile."""
     from importlib.metadata import version
 
     appraisal = appraised.appraisal
@@ -279,7 +279,7 @@ def claims_set(
 
 
 def _as_profile_has(claims: Mapping[str, object], profile: EarProfile) -> dict[str, object]:
-    """Return claims by the names of a profile; older ones name the policies in one text."""
+    """Return the claims under a profile's names; older profiles have the names of the policies in one text."""
     told = {profile.claim_name(name): value for name, value in claims.items()}
     policies = claims.get("ear_appraisal_policy_ids")
     if profile.is_older and isinstance(policies, list):
@@ -288,7 +288,7 @@ def _as_profile_has(claims: Mapping[str, object], profile: EarProfile) -> dict[s
 
 
 def encoded_nonce(nonce: bytes) -> str:
-    """Return a nonce as JSON has it: base64 of the alphabet for URLs, without padding."""
+    """Return a nonce in base64url without padding."""
     return base64.urlsafe_b64encode(nonce).rstrip(b"=").decode()
 
 
@@ -312,7 +312,7 @@ DIGESTS: Final = {32: "sha-256", 48: "sha-384", 64: "sha-512"}
 
 
 def measured_components(claims: Mapping[str, object], measured: tuple[str, ...]) -> list[dict[str, object]]:
-    """Return what was measured as measured components, in JSON.
+    """Return measurements as a JSON list of measured components.
 
     Source: draft-ietf-rats-eat-measured-component-12, "measured-component" (id, digested-measurement).
     """

@@ -1,6 +1,6 @@
-"""Certificate revocation lists (CRLs) as vendors publish them, read once into what `cryptography` makes of them.
+"""Certificate revocation lists (CRLs) as vendors publish them, each parsed once by `cryptography`.
 
-Nothing is checked here but the form: who signs a list, and when it counts, is for the appraisal to look at.
+Only the form is checked here. The appraisal checks a list's signature and its validity in time.
 
 Source: RFC 5280, section 5.
 """
@@ -28,7 +28,7 @@ PEM_LIST: Final = b"-----BEGIN X509 CRL-----"
 
 @dataclass(frozen=True, slots=True)
 class RevocationList:
-    """A list as it was published, in DER, and what it says; two lists are the same if their bytes are."""
+    """A parsed list with its DER; two lists are equal if their DER is."""
 
     der: bytes
     crl: x509.CertificateRevocationList = field(compare=False, repr=False)
@@ -39,11 +39,11 @@ class RevocationList:
 
     @property
     def partial(self) -> bool:
-        """Whether it has a critical extension, and so does not say everything."""
+        """Whether the list has a critical extension: it may then cover some certificates of its issuer only."""
         return any(extension.critical for extension in self.crl.extensions)
 
     def entry(self, certificate: x509.Certificate) -> x509.RevokedCertificate | None:
-        """Return what it says of a certificate of its issuer, if it is revoked."""
+        """Return the entry of a certificate of the list's issuer, or None if it is not revoked."""
         return self.crl.get_revoked_certificate_by_serial_number(certificate.serial_number)
 
 
@@ -66,7 +66,7 @@ def parse_crl(data: bytes) -> RevocationList:
 def parse_crl_file(data: bytes) -> RevocationList:
     """Read a file with one list: PEM, DER, or DER in hexadecimal or base64.
 
-    Raises MalformedError if it is something else, or has more in it, which would be passed over.
+    Raises MalformedError if it is something else or has further content, which would otherwise be ignored.
     """
     if not data.lstrip().startswith(PEM_LIST):
         return parse_crl(decode(data, WHAT))

@@ -1,4 +1,4 @@
-"""The structures of TPM 2.0 that a quote is made of, read strictly, and the registers that a log leads to.
+"""The structures of TPM 2.0 in a quote, parsed strictly, and the register values that an event log results in.
 
 Source: TCG, Trusted Platform Module Library, part 2, revision 1.59: sections 10.12 (TPMS_ATTEST), 11.3
 (TPMT_SIGNATURE), 12.2 (TPMT_PUBLIC), 8.3 (TPMA_OBJECT) and 6.3 (algorithms); tpm2-software/tpm2-tools, ``lib/pcr.c``
@@ -47,7 +47,7 @@ PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 
 
 def digest(algorithm: hashes.HashAlgorithm, *parts: bytes) -> bytes:
-    """Return the hash of parts one after the other."""
+    """Return the hash of the concatenation of ``parts``."""
     context = hashes.Hash(algorithm)
     for part in parts:
         context.update(part)
@@ -56,7 +56,7 @@ def digest(algorithm: hashes.HashAlgorithm, *parts: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Registers of one bank, by the bank's hash."""
+    """Selected registers (PCRs) of one bank, which its hash names."""
 
     bank: int
     registers: tuple[int, ...]
@@ -64,7 +64,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What a TPM says of its registers: about which, the hash of their values, and what it was asked with."""
+    """A TPM's statement about registers: the selection, the hash of their values, and the qualifying data."""
 
     message: bytes
     qualifying_data: bytes
@@ -117,7 +117,7 @@ def _selection(reader: Reader) -> Selection:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature: its scheme, its hash, and the values in it."""
+    """A TPMT_SIGNATURE: its scheme, its hash, and the numbers of the signature."""
 
     scheme: int
     hash: int
@@ -147,7 +147,7 @@ def parse_signature(data: bytes) -> Signature:
 
 
 def is_signed(key: PublicKey, signature: Signature, data: bytes) -> bool:
-    """Return whether the key signed the data; no key does by the scheme of another kind of key."""
+    """Return whether the signature on ``data`` verifies; false if its scheme is of another kind of key."""
     algorithm = HASHES[signature.hash]
     try:
         match key:
@@ -208,7 +208,7 @@ def _rsa(reader: Reader) -> rsa.RSAPublicKey:
 
 
 def rsa_key(exponent: int, modulus: int) -> rsa.RSAPublicKey:
-    """Return an RSA key. Raises MalformedError if the numbers are none."""
+    """Return the RSA key of two numbers. Raises MalformedError if they make no key."""
     if modulus.bit_length() not in RSA_BITS:
         raise MalformedError("attestation key", "RSA of 2048 to 8192 bits", f"{modulus.bit_length()} bits")
     try:
@@ -259,7 +259,7 @@ def listed_values(data: bytes, selection: Selection) -> tuple[bytes, ...]:
 
 @dataclass(frozen=True, slots=True)
 class AttestationKey:
-    """The key that signed a quote, as far as it came with it: its public part, or certificates, the key's first."""
+    """The key that came with a quote: its public part, or its certificate chain, leaf first."""
 
     public: PublicKey | None = None
     certificates: tuple[x509.Certificate, ...] = ()
@@ -287,7 +287,7 @@ STARTUP_LOCALITY: Final = b"StartupLocality\0"
 
 
 def replay_pcrs(events: Sequence[LoggedEvent], bank: int) -> Mapping[int, bytes]:
-    """Return what the registers of a bank that a log extends hold in the end.
+    """Return the final values of the registers of a bank that an event log extends.
 
     A register begins as zeros. PCR0 begins with the locality that the firmware started in, if the log says it.
 
@@ -317,10 +317,10 @@ SECURE_BOOT_NAME: Final = "SecureBoot".encode("utf-16-le")
 
 
 def secure_boot(events: Sequence[LoggedEvent], bank: int) -> bool | None:
-    """Return whether Secure Boot was on, if a replayed log of PCR7 begins with that, and measured it once.
+    """Return whether Secure Boot was on; None unless a replayed log of PCR7 begins with that event and has it once.
 
-    Of an event, only the digest is measured. So neither its type nor its data is asked, which whoever writes the log
-    may change. What runs after the firmware can extend the register with the same digest, but not before it.
+    Only the digest of an event is measured. Its type and its data are therefore ignored: the author of the log may
+    change them. Software that runs after the firmware can extend the register with the same digest, but only later.
     """
     values = {_secure_boot_digest(value, bank): value for value in (False, True)}
     measured = [event for event in events if event.register == SECURE_BOOT_REGISTER and event.type != NO_ACTION]
@@ -330,5 +330,5 @@ def secure_boot(events: Sequence[LoggedEvent], bank: int) -> bool | None:
 
 
 def _secure_boot_digest(value: bool, bank: int) -> bytes:
-    """Return the digest of the event that firmware measures when Secure Boot is on, or off."""
+    """Return the digest of the event that firmware measures if Secure Boot is on (or off)."""
     return digest(HASHES[bank], SECURE_BOOT, (1).to_bytes(8, "little"), SECURE_BOOT_NAME, bytes([value]))

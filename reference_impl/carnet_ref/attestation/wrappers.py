@@ -1,14 +1,14 @@
-"""Conceptual message wrappers (CMW) around evidence, and what a file holds once they are taken off.
+"""Conceptual message wrappers (CMW) around evidence: recognised, removed, and the messages inside identified.
 
 A record has the type of a message, the message and perhaps what it is meant as. In CBOR a tag can stand for the type. A
-collection has records, tags and collections by labels. Nobody signs a wrapper, so what it says of a message is shown
-and not believed: a message is what its bytes are. What has not exactly this form is no wrapper.
+collection has records, tags and collections by labels. A wrapper is not signed, so its statement about a message is
+shown and not trusted: the bytes of a message decide what it is. Anything without exactly this form is no wrapper.
 
-Wrappers that are signed are named and not opened: whoever signs one vouches for what is in it, and has to be known.
+Signed wrappers are named and not opened: their signer vouches for the content, and would have to be known.
 
-Requests of Confidential Containers are taken off in the same way: that of a guest to its key broker, with the evidence
-of the machine and of devices beside it, and that of a broker to an attestation service. So are the claims in which
-Veraison's ``ratsd`` puts a wrapper, and any JSON object of which one member is evidence, as the answers of services.
+Requests of Confidential Containers are unwrapped in the same way: that of a guest to its key broker, with the evidence
+of the machine and of its devices, and that of a broker to an attestation service. So are the claims in which Veraison's
+``ratsd`` puts a wrapper, and any JSON object with evidence in one member, such as the answers of services.
 What a request says beside evidence is not believed, but has to agree with it: the name of the TEE with the kind of the
 evidence, and the run-time data with what the evidence was asked with.
 
@@ -78,7 +78,7 @@ _JSON_START: Final = re.compile(rb'\s*(\[\s*"[^"\\/]+/|\{)')
 
 
 class Purpose(IntFlag):
-    """What a message is meant as. Source: draft-ietf-rats-msg-wrap, "CM Type"."""
+    """The conceptual message types. Source: draft-ietf-rats-msg-wrap, "CM Type"."""
 
     REFERENCE_VALUES = 1
     ENDORSEMENTS = 2
@@ -124,12 +124,12 @@ class Message(NamedTuple):
 
     @property
     def may_be_evidence(self) -> bool:
-        """Whether the wrapper leaves it open that this is evidence or a result, which has to be appraised."""
+        """Whether the message may be evidence or a result, as far as the wrapper says."""
         return self.purpose is None or bool(self.purpose & (Purpose.EVIDENCE | Purpose.ATTESTATION_RESULTS))
 
     @property
     def is_evidence(self) -> bool:
-        """Whether the wrapper says that this is evidence, and nothing else."""
+        """Whether the wrapper says that the message is evidence only."""
         return self.purpose is Purpose.EVIDENCE
 
 
@@ -150,12 +150,12 @@ class Part(NamedTuple):
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """Every layer, from the outermost to the innermost that was told."""
+        """All layers, from the outermost wrapper to the innermost recognised one."""
         return (*self.wrappers, *self.found.layers)
 
 
 def parts_of(data: bytes) -> tuple[Part, ...]:
-    """Return what a file holds: one part, or each message of a wrapper.
+    """Return the parts of a file: the messages of a wrapper, or the file itself.
 
     Raises UsageError if it is a wrapper in CBOR and the library for CBOR is not installed.
     """
@@ -174,7 +174,7 @@ def _part(message: Message) -> Part:
 
 
 def messages_in(data: bytes) -> tuple[Message, ...]:
-    """Return the messages in a wrapper; none where ``data`` is no wrapper, or has more or deeper ones than is allowed.
+    """Return the messages in a wrapper; empty if ``data`` is no wrapper, or has too many or too deep ones.
 
     Raises:
         MalformedError: its layers are too long to be read one after the other.
@@ -188,7 +188,7 @@ def messages_in(data: bytes) -> tuple[Message, ...]:
 
 
 def _at_most_one_too_many(messages: Iterator[Message]) -> tuple[Message, ...]:
-    """Return messages as far as they have to be read to know that they are too many."""
+    """Return the first messages, one more than is allowed at most."""
     return tuple(islice(messages, MOST_MESSAGES + 1))
 
 
@@ -334,7 +334,7 @@ def _in_object(value: Mapping[object, object], outside: Outside) -> Iterator[Mes
 
 
 def _member_of_a_kind(value: Mapping[object, object]) -> str | None:
-    """Return the name of the member that is an object of a known kind, in an object that is of none itself.
+    """Return the name of the one member of a known kind, in an object that is of no known kind itself.
 
     All others have to be too short to be evidence. Requests to Intel Trust Authority and evidence with the name of its
     platform have such members, and are read whole.
@@ -439,7 +439,7 @@ def _additional_evidence(text: str, beside: Beside) -> Iterator[tuple[str, objec
 
 
 def _in_service_request(request: object, outside: Outside) -> Iterator[Message]:
-    """Yield the evidence in a request to an attestation service, or in one of several that come together."""
+    """Yield the evidence in a request to an attestation service; the request may be one of a list."""
     match request:
         case {"tee": str() as tee, "evidence": str() as text, **beside} if SERVICE_REQUEST.issuperset(beside):
             _require_names(beside)
@@ -454,14 +454,14 @@ def _in_service_request(request: object, outside: Outside) -> Iterator[Message]:
 
 
 def _require_names(beside: Mapping[object, object]) -> None:
-    """Raise NoWrapperError if what a request calls its policies are no short names."""
+    """Raise NoWrapperError if the policies of a request are not short names."""
     policies = beside.get("policy_ids", [])
     if not isinstance(policies, list) or not all(map(is_short, policies)):
         raise NoWrapperError
 
 
 def _inside(data: bytes, outside: Outside) -> Iterator[Message]:
-    """Yield the messages in a message that is a wrapper itself, or else the message."""
+    """Yield the messages in a nested wrapper, or the message itself if it is none."""
     try:
         deeper = len(outside.wrappers) < DEEPEST
         inner = _at_most_one_too_many(_messages(data, outside)) if deeper else ()
@@ -479,7 +479,7 @@ def _type_in_words(kind: object, encoding: str) -> str:
 
 
 def _octets(message: object, encoding: str) -> bytes:
-    """Return a message that is not empty: bytes in CBOR, and in JSON base64 of the URL alphabet without padding."""
+    """Return the bytes of a message, which may not be empty: a byte string in CBOR, base64url text in JSON."""
     if encoding == "CBOR" and isinstance(message, bytes) and message:
         return message
     if encoding == "JSON" and isinstance(message, str) and BASE64URL.fullmatch(message) and len(message) % 4 != 1:

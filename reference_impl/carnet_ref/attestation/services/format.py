@@ -1,8 +1,8 @@
-"""The format ``result``: what an attestation service of others says, in tokens that it signed.
+"""The format ``result``: tokens with results that other attestation services signed.
 
-Carnet sees no evidence here. It checks that the token is the service's, counts now and answers the relying party's
-question, and shows what it says under the service's name. Nothing is fetched: the keys, or the root that the service's
-certificates lead to, are given.
+Carnet sees no evidence here. It checks that the service signed the token, that the token is valid at this time and that
+it has the relying party's nonce, and shows its claims under the service's name. Nothing is fetched: the caller gives
+the keys, or the root of the service's certificates.
 
 Source: RFC 7515; RFC 7519, sections 4.1 and 7.2; RFC 8725, sections 3.1 to 3.12; RFC 9711, sections 4.1 and 5.
 """
@@ -71,7 +71,7 @@ BEGINS: Final = ("iat", "nbf")
 
 @dataclass(frozen=True, slots=True)
 class KeyedResult:
-    """A result, and the keys one of which should have signed it; none where only a root is given."""
+    """A result with the keys that may have signed it; there are none if only a root certificate is given."""
 
     result: ServiceResult
     keys: tuple[VerificationKey, ...]
@@ -80,8 +80,8 @@ class KeyedResult:
 def recognise(data: bytes, given: OptionValues) -> KeyedResult:
     """Return the result and the keys.
 
-    Raises MalformedError if ``data`` is no token or bundle, or the keys have no such form; UsageError if there is none
-    among them that tokens are signed by.
+    Raises MalformedError if ``data`` is no token or bundle, or the keys are malformed; UsageError if no key among them
+    is for signing tokens.
     """
     if kinds.known_kind(data) == kinds.EAR_TOKEN:
         raise MalformedError("result", "a token of an attestation service", kinds.EAR_TOKEN)
@@ -90,7 +90,7 @@ def recognise(data: bytes, given: OptionValues) -> KeyedResult:
 
 
 def describe(signed: KeyedResult) -> Iterator[kinds.Layer]:
-    """Yield what the token lay in, and the service that it seems to be of; its signature is not looked at here."""
+    """Yield the document around the token, and the service that it names; its signature is not checked here."""
     if signed.result.found_in is not None:
         yield kinds.Layer(kinds.LayerRole.DOCUMENT, signed.result.found_in)
     service = service_of(parse_claims(signed.result.token))
@@ -99,7 +99,7 @@ def describe(signed: KeyedResult) -> Iterator[kinds.Layer]:
 
 
 def appraise(signed: KeyedResult, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
-    """Check the tokens, then what they say."""
+    """Check the tokens, then their claims."""
     return _appraised(signed, given, against).found_in(signed.result.found_in)
 
 
@@ -128,7 +128,7 @@ def _appraised(signed: KeyedResult, given: OptionValues, against: AppraisalConte
 def _believed(
     steps: Checklist, signed: KeyedResult, against: AppraisalContext[Policy]
 ) -> tuple[dict[str, object], Service]:
-    """Return the claims of the token about all, and the service whose they are, once the signature holds."""
+    """Return the claims of the overall token and its service, after checking the signature."""
     devices = len(signed.result.devices)
     steps.passed("parse", f"a token, and {devices} about single devices" if devices else "a token", JWS)
     anchors = against.anchors.of(AnchorRole.RESULT_SIGNER)
@@ -147,7 +147,7 @@ def _believed(
 def _check_signature(
     steps: Checklist, signed: KeyedResult, anchors: tuple[x509.Certificate, ...], at: datetime
 ) -> None:
-    """Insist that a key that is given signed every token or, without one, the key of certificates under a root."""
+    """Require that one of the given keys signed every token or, without keys, that of a certificate under a root."""
     missing = () if signed.keys else ("key",)
     if not signed.keys and not anchors:
         why = "no key of the service is given (--key), nor a root that its certificates lead to"
@@ -166,7 +166,7 @@ def _check_signature(
 def _check_chain(
     steps: Checklist, chain: tuple[x509.Certificate, ...], anchors: tuple[x509.Certificate, ...], at: datetime
 ) -> None:
-    """Insist that certificates lead to a root that was given, and are valid; with a key, they would not be needed."""
+    """Require that the token's certificates are valid and lead to a given root; with given keys nobody needs them."""
     with steps.refusing("chain", PathError, X509_PATH, without=("key",)):
         anchor = check_path(chain, anchors)
     steps.passed("chain", f"leads to {name(anchor)}", X509_PATH, without=("key",))
@@ -174,7 +174,7 @@ def _check_chain(
 
 
 def _check_issuer(steps: Checklist, service: Service, claims: Claims, named: str | None) -> str:
-    """Return the issuer, if it is the one that is named or, where none is, the service's own."""
+    """Return the issuer; require that it is the one asked for or, if none is, one of the service's own."""
     issuer, shown = claims.get("iss"), ascii(claims.get("iss"))[:120]
     missing = ("issuer",) if named is None else ()
     holds = service.issuers.fullmatch(issuer) if named is None and isinstance(issuer, str) else issuer == named
@@ -186,7 +186,7 @@ def _check_issuer(steps: Checklist, service: Service, claims: Claims, named: str
 
 
 def _with_devices(steps: Checklist, result: ServiceResult, claims: dict[str, object]) -> dict[str, object]:
-    """Return the claims, with those about devices where the digests of their tokens stand."""
+    """Return the claims; the claims of devices replace the digests of their tokens."""
     digests = claims.get(SUBMODULES)
     if not result.devices:
         if isinstance(digests, dict) and any(isinstance(each, list) for each in digests.values()):
@@ -205,7 +205,7 @@ def _with_devices(steps: Checklist, result: ServiceResult, claims: dict[str, obj
 
 
 def _check_time(steps: Checklist, claims: Claims, devices: Iterable[Claims], at: datetime) -> None:
-    """Insist that a token counts at a time, and that those about devices do as far as they say when."""
+    """Require that the token is valid at a time, and each token about a device if it has times."""
     every = [claims, *devices]
     with steps.refusing("claims", MalformedError, JWT):
         begins = max(
@@ -232,7 +232,7 @@ def _check_nonce(steps: Checklist, service: Service, claims: Claims, nonce: byte
 
 
 def _nonces(service: Service, claims: Claims) -> list[str]:
-    """Return every nonce in claims, as it is written."""
+    """Return every nonce in claims, in the service's own encoding."""
     found: list[str] = []
     for path in service.nonces:
         value: object = claims
@@ -244,7 +244,7 @@ def _nonces(service: Service, claims: Claims) -> list[str]:
 
 
 def nonce_texts(nonce: bytes) -> frozenset[str]:
-    """Return how services write a nonce: in hexadecimal, in base64 of either alphabet, or as the text that it is."""
+    """Return the encodings that services use for a nonce: hexadecimal, base64 of both alphabets, or plain text."""
     encodings = [base64.b64encode(nonce).decode(), base64.urlsafe_b64encode(nonce).decode()]
     text = [nonce.decode()] if nonce.isascii() else []
     return frozenset({nonce.hex(), *encodings, *(each.rstrip("=") for each in encodings), *text})

@@ -1,8 +1,8 @@
-"""Attestation services, each with what its tokens look like, who issues them, and what in them speaks against evidence.
+"""Attestation services: how to recognise their tokens, who issues them, and which claims object to the evidence.
 
-A service says what it found; whether that is enough is for the relying party. Its own refusals are refusals here: an
-overall result that is negative, measurements that differ, a policy of its customer that did not match. So are a debug
-mode and a TCB status that `carnet attest` refuses in evidence, too, unless the policy allows them.
+A service states what it found; the relying party decides whether that is enough. What the service itself objects to is
+refused here: a negative overall result, measurements that differ, a policy of its customer that did not match. So are a
+debug mode and a TCB status that `carnet attest` refuses in evidence, too, unless the policy allows them.
 
 Source of the claims: NVIDIA Attestation SDK (73c032e), nv-attestation-sdk-cpp/src/claims.cpp and gpu/claims.cpp; Google
 Cloud, "Attestation token claims" of Confidential Space and of Confidential VM; Intel Trust Authority, "Attestation
@@ -47,7 +47,7 @@ DEFAULT_STEPS: Final = frozenset({"signature", "service", "issuer", "issued", "e
 
 @dataclass(frozen=True, slots=True)
 class Policy(AppraisalPolicy):
-    """What a result has to say; each key says what it means."""
+    """The requirements on a result; each key has a description of its own."""
 
     require: frozenset[str] = require_key(STEPS)
     allow_debug: bool = policy_key(Flag(), False, "whether what a service says to be debugged is accepted")
@@ -70,7 +70,7 @@ Claims = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """An attestation service: who says so in short, what it is, and how its tokens are told from others.
+    """An attestation service: its short name, its full name, and how its tokens are recognised.
 
     ``issuers`` is what ``iss`` has to be where no other is named. ``algorithms`` are those that it signs by, and
     ``nonces`` where in its claims a nonce may stand. ``marks`` are names that only its claims have,
@@ -132,7 +132,7 @@ shared ones, which are Microsoft's, are taken without being named: one for each 
 
 
 def service_of(claims: Claims) -> Service | None:
-    """Return the service that seems to have made claims: by the issuer that they name, or else by other names."""
+    """Return the service that claims seem to come from: by their issuer, or else by the names of claims."""
     issuer = claims.get("iss")
     named = (each for each in SERVICES if isinstance(issuer, str) and each.issuers.fullmatch(issuer))
     return next(named, next((each for each in SERVICES if each.marks & set(claims)), None))
@@ -167,7 +167,7 @@ reference values count."""
 
 
 def walk(claims: Claims, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yield every claim with the names that lead to it, but for what the attester handed in."""
+    """Yield every claim with its path of names, except data that the attester supplied."""
     for name, value in claims.items():
         if name in HELD:
             continue
@@ -178,7 +178,7 @@ def walk(claims: Claims, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 
 def objections(service: Service, claims: Claims, policy: Policy) -> Iterator[str]:
-    """Yield what in claims speaks against the evidence, in a few words each."""
+    """Yield the service's objections to the evidence, each in a few words."""
     yield from (f"{name} is missing" for name in service.demanded if name not in claims)
     for path, value in walk(claims):
         judge = SPEAKS_AGAINST.get(path[-1])

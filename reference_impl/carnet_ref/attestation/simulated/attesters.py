@@ -1,7 +1,7 @@
 """Simulated attesters for the tests of a relying party: genuine evidence, and evidence that is altered in one way.
 
-Each piece of evidence has with it what the relying party is to give to `carnet_ref.attestation.appraise`, and the step
-at which that refuses it. The roots are test roots, which no appraisal trusts unless they are passed in.
+Each piece of evidence comes with the arguments for `carnet_ref.attestation.appraise` and with the step that refuses it.
+The roots are test roots, which no appraisal trusts unless they are passed in.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ MEASUREMENT: Final = 37 + 8 + 7
 
 @dataclass(frozen=True, slots=True)
 class SimulatedEvidence:
-    """Evidence, and what is known of it.
+    """Evidence with its expected appraisal.
 
     Attributes:
-        what: what is altered; or ``genuine``.
+        what: the alteration, or ``genuine``.
         document: the evidence.
-        given: what goes with it, by the names of the arguments of `appraise`: a time, roots, and what was asked.
+        given: the arguments of `appraise` by name: a time, roots, and the nonce or report data.
         failed_step: the step at which it is refused; ``None`` where it is genuine.
     """
 
@@ -47,7 +47,7 @@ class SimulatedEvidence:
     failed_step: str | None = None
 
     def appraise(self, **other: Any) -> Appraisal:
-        """Appraise it with what goes with it, or with ``other`` things instead."""
+        """Appraise the evidence with its own arguments; those in ``other`` replace them."""
         return appraise(self.document, **{**self.given, **other})
 
 
@@ -58,7 +58,7 @@ class SimulatedAttesters:
     at: datetime = START
 
     def since(self, at: datetime) -> SimulatedAttesters:
-        """Return attesters whose evidence is made at another time, such as now."""
+        """Return the same attesters with evidence of another time, such as now."""
         return SimulatedAttesters(at)
 
     @cached_property
@@ -71,7 +71,7 @@ class SimulatedAttesters:
 
     @property
     def anchors(self) -> Anchors:
-        """Trust in the test roots of both."""
+        """Trust anchors: the test roots of both attesters."""
         return Anchors({**self._platform.anchors.by_role, **self._vendor.anchors.by_role})
 
     @property
@@ -81,16 +81,16 @@ class SimulatedAttesters:
         return b"".join(root.public_bytes(Encoding.PEM) for root in roots)
 
     def tdx(self, report_data: bytes) -> SimulatedEvidence:
-        """Return a quote over 64 bytes, with collateral."""
+        """Return a quote with this report data (64 bytes), and its collateral."""
         return self._quote("genuine", self._platform.td().quote(report_data), report_data)
 
     def gpu(self, nonce: bytes) -> SimulatedEvidence:
-        """Return a document with the report of a GPU that answers 32 bytes, with reference values and OCSP replies."""
+        """Return a document with a GPU's report on a nonce (32 bytes), reference values and OCSP replies."""
         gpu = self._gpu()
         return self._report("genuine", gpu, gpu.report(gpu_request(nonce)), nonce)
 
     def altered_tdx(self, report_data: bytes) -> tuple[SimulatedEvidence, ...]:
-        """Return quotes that are no answer over these 64 bytes by a genuine virtual machine, each in another way."""
+        """Return quotes that have to be refused, each altered in one way; 64 bytes of report data were asked for."""
         platform, quote = self._platform, self._platform.td().quote(report_data)
         stranger = SimulatedPlatform(b"another platform", self.at)
         behind = platform.published(self.at, status=TcbStatus.OUT_OF_DATE)
@@ -109,7 +109,7 @@ class SimulatedAttesters:
         )
 
     def altered_gpu(self, nonce: bytes) -> tuple[SimulatedEvidence, ...]:
-        """Return reports that are no answer to these 32 bytes by a genuine GPU, each in another way."""
+        """Return reports that have to be refused, each altered in one way; a nonce of 32 bytes was asked for."""
         gpu, request = self._gpu(), gpu_request(nonce)
         report = gpu.report(request)
         stranger = SimulatedGpu(b"a gpu", self.at, imitated=self._vendor)
@@ -158,7 +158,7 @@ class SimulatedAttesters:
 
 
 def _other(asked: bytes) -> bytes:
-    """Return another question of the same length."""
+    """Return other bytes of the same length."""
     return _flipped(asked, 0)
 
 

@@ -25,12 +25,12 @@ _ORDERS: Final = {
 
 
 def derived(seed: bytes, label: str, length: int) -> bytes:
-    """Return bytes that look random and are the same for the same seed and label."""
+    """Return pseudorandom bytes, determined by a seed and a label."""
     return hkdf_sha384(seed, b"carnet simulated hardware", label.encode(), length)
 
 
 def derived_key(seed: bytes, label: str, curve: ec.EllipticCurve) -> ec.EllipticCurvePrivateKey:
-    """Return the private key that a seed and a label stand for.
+    """Return a private key, determined by a seed and a label.
 
     Source: FIPS 186-5, A.2.1 (more bits than needed, reduced).
     """
@@ -40,7 +40,7 @@ def derived_key(seed: bytes, label: str, curve: ec.EllipticCurve) -> ec.Elliptic
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A certificate and the key in it."""
+    """A certificate with its private key."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
@@ -49,7 +49,7 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Makes the certificates of one simulated vendor."""
+    """A certificate authority of one simulated vendor."""
 
     seed: bytes
     curve: ec.EllipticCurve
@@ -90,7 +90,7 @@ class Authority:
 
 
 def test_name(name: str) -> x509.Name:
-    """Return a name that cannot be taken for that of a vendor."""
+    """Return a certificate name that cannot be mistaken for a vendor's."""
     return x509.Name(
         [x509.NameAttribute(NameOID.ORGANIZATION_NAME, TEST), x509.NameAttribute(NameOID.COMMON_NAME, name)]
     )
@@ -113,7 +113,7 @@ def _usage(authority: bool) -> x509.KeyUsage:
 def revocation_list(
     issuer: Issued, start: datetime, lasting: timedelta, revoked: Sequence[x509.Certificate]
 ) -> x509.CertificateRevocationList:
-    """Return a signed list on which the certificates in ``revoked`` stand."""
+    """Return a signed revocation list with the certificates in ``revoked``."""
     builder = (
         x509.CertificateRevocationListBuilder()
         .issuer_name(issuer.certificate.subject)

@@ -3,7 +3,7 @@
 The vendor issues signed documents of the formats that NVIDIA's services issue: certificates of devices, reference
 integrity manifests (SWID tags with an XML signature) and OCSP replies. A GPU makes reports of NVIDIA's format under a
 chain of five test certificates; beside NVIDIA's 64 digests it reports the device mode of SPDM 1.2, which says whether
-it is debugged. A verifier reads all of it by the same code as what is real.
+it is debugged. A verifier reads all of it by the same code as real evidence.
 
 Source: as for the parsers, `carnet_ref.attestation.nvidia`.
 """
@@ -59,7 +59,7 @@ class SimulatedVendor:
 
     @cached_property
     def authority(self) -> Authority:
-        """What issues its certificates."""
+        """The authority that issues the vendor's certificates."""
         return Authority(self.seed, ec.SECP384R1(), hashes.SHA384(), self.at, NO_END)
 
     @cached_property
@@ -78,7 +78,7 @@ class SimulatedVendor:
 
     @property
     def anchors(self) -> Anchors:
-        """Trust in this vendor alone."""
+        """Trust anchors: the roots of this vendor only."""
         return Anchors(
             {
                 AnchorRole.NVIDIA_DEVICE: (self.devices[0].certificate,),
@@ -87,7 +87,7 @@ class SimulatedVendor:
         )
 
     def measurement(self, index: int, firmware: Firmware) -> bytes:
-        """Return what every device with this firmware measures at an index that the firmware determines."""
+        """Return the measurement at an index that the firmware determines, equal on all devices with this firmware."""
         version = firmware.vbios if index in VBIOS_INDICES else firmware.driver
         return derived(self.seed, f"measurement {index} of {version}", report.DIGEST_LENGTH)
 
@@ -122,14 +122,14 @@ class SimulatedVendor:
         )
 
     def _responder(self, issuer: Issued) -> Issued:
-        """Return whom an authority lets answer for it."""
+        """Return the OCSP responder of an authority."""
         name = f"TEST OCSP responder of {issuer.certificate.serial_number:x}"
         purposes = x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING])
         return self.authority.issue(name, issuer, authority=False, extensions=[purposes])
 
 
 def manifest(version: str, golden: Mapping[int, bytes], product: str = CHIP) -> etree._Element:
-    """Return a manifest that nobody signed; indices without a value are there and not active."""
+    """Return an unsigned manifest; indices without a value are present and not active."""
     names = {"swid": _SWID, "SHA384": _SHA384}
     root = etree.Element(f"{{{_SWID}}}SoftwareIdentity", nsmap=names, name=product, tagId=f"TEST {version}")
     etree.SubElement(root, f"{{{_SWID}}}Meta", colloquialVersion=version, product=product)
@@ -165,7 +165,7 @@ def answer(
     revoked: bool = False,
     known: bool = True,
 ) -> bytes:
-    """Return what ``responder`` says of a certificate: good, revoked or, if it is not ``known``, unknown."""
+    """Return an OCSP reply of ``responder`` about a certificate: good, revoked or, if it is not ``known``, unknown."""
     status = ocsp.OCSPCertStatus.REVOKED if revoked else ocsp.OCSPCertStatus.GOOD
     builder = ocsp.OCSPResponseBuilder().add_response(
         certificate,
@@ -246,17 +246,17 @@ class SimulatedGpu:
 
     @property
     def anchors(self) -> Anchors:
-        """Trust in this GPU's vendor alone."""
+        """Trust anchors: the roots of this GPU's vendor only."""
         return self.vendor.anchors
 
     @property
     def firmware_id(self) -> bytes:
-        """The SHA-384 that stands for the firmware."""
+        """The SHA-384 of the firmware."""
         return derived(self._seed, "firmware", report.DIGEST_LENGTH)
 
     @property
     def measurements(self) -> tuple[bytes, ...]:
-        """The 64 values that a report carries, SHA-384 each: what its firmware determines, and its own."""
+        """The 64 measurements in a report, SHA-384 each: some are the firmware's, the others the device's own."""
         return tuple(self._measurement(index) for index in range(BLOCKS))
 
     def _measurement(self, index: int) -> bytes:
@@ -266,7 +266,7 @@ class SimulatedGpu:
 
     @property
     def device_mode(self) -> report.DeviceMode:
-        """What it says of debug modes, all of which it has."""
+        """The device mode of a report: whether each debug mode is on; the device supports all of them."""
         every = sum(state.value for state in report.DebugState)
         return report.DeviceMode(NORMAL_OPERATION, NORMAL_OPERATION, every, self._debug)
 
@@ -304,13 +304,13 @@ class SimulatedGpu:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """The measurement blocks that a report carries."""
+        """The measurement blocks of a report, encoded."""
         mode = Block(report.MODE_INDEX[0], report.MODE_VALUE_TYPE[0], self.device_mode.encode())
         return (*(Block(index, _DIGEST, value) for index, value in enumerate(self.measurements, start=1)), mode)
 
     @property
     def opaque(self) -> bytes:
-        """What a report says beside measurements."""
+        """The opaque data of a report, encoded."""
         numbers = [bytes.fromhex(part) for part in self._stated.vbios.split(".")]
         fields = {
             report.OpaqueType.VBIOS_VERSION: b"".join(reversed(numbers[:4])) + numbers[4] + bytes(3),
@@ -348,7 +348,7 @@ class Fwid:
 @asn1.sequence
 @dataclass(frozen=True)
 class CompositeDeviceId:
-    """Which firmware a device's key was derived for.
+    """The DICE identity of a device: the firmware that its key was derived for.
 
     Source: TCG, "DICE Layering Architecture", CompositeDeviceID.
     """

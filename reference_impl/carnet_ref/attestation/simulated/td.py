@@ -58,7 +58,7 @@ class SimulatedPlatform:
         self._pck = self._certified()
 
     def sibling(self, seed: bytes) -> SimulatedPlatform:
-        """Return another machine of the same kind, under the same authorities and the same collateral."""
+        """Return another platform with the same authorities and collateral."""
         other = copy(self)
         other._seed = seed
         other._pck = other._certified()
@@ -68,19 +68,19 @@ class SimulatedPlatform:
         return Authority(self._seed, ec.SECP256R1(), hashes.SHA256(), self._at, self._at + CERTIFICATES_LAST)
 
     def _certified(self) -> Issued:
-        """Return the certificate of this machine's own key."""
+        """Return the PCK certificate, of this platform's own key."""
         extension = x509.UnrecognizedExtension(x509.ObjectIdentifier(certificates.SGX_EXTENSION), self._sgx_extension())
         name = certificates.PCK_CERTIFICATE
         return self._authority().issue(name, self._issuer, authority=False, extensions=[extension])
 
     @property
     def anchors(self) -> Anchors:
-        """Trust in this platform's test root alone."""
+        """Trust anchors: this platform's test root only."""
         return Anchors({AnchorRole.INTEL_SGX: (self._root.certificate,)})
 
     @property
     def collateral(self) -> bytes:
-        """What is published about this platform: up to date, nothing revoked."""
+        """The collateral of this platform: its TCB is up to date, and nothing is revoked."""
         return self.published(self._at)
 
     @property
@@ -206,7 +206,7 @@ class SimulatedPlatform:
 
 @dataclass(frozen=True, slots=True)
 class TdContents:
-    """What was measured into a TD: MRTD and RTMR0 to RTMR3, 48 bytes each, and whether its host may read it."""
+    """The measurements of a TD (MRTD and RTMR0 to RTMR3, 48 bytes each), and whether its host may debug it."""
 
     mrtd: bytes
     rtmrs: tuple[bytes, ...]
@@ -214,7 +214,7 @@ class TdContents:
 
 
 class SimulatedTd:
-    """A TD on a simulated platform: it asks for quotes over data of its own choice."""
+    """A TD on a simulated platform, which quotes any report data."""
 
     def __init__(self, platform: SimulatedPlatform, contents: TdContents) -> None:
         self._platform = platform
@@ -222,16 +222,16 @@ class SimulatedTd:
 
     @property
     def collateral(self) -> bytes:
-        """What is published about the platform it runs on."""
+        """The collateral of the TD's platform."""
         return self._platform.collateral
 
     @property
     def anchors(self) -> Anchors:
-        """Trust in the test root of its platform."""
+        """Trust anchors: the test root of the TD's platform."""
         return self._platform.anchors
 
     def quote(self, report_data: bytes) -> bytes:
-        """Return a quote of version 4 over 64 bytes."""
+        """Return a quote of version 4 with this report data (64 bytes)."""
         assert len(report_data) == 64, "REPORTDATA has 64 bytes"
         key = self._platform.attestation_key()
         signed = _header() + self._report(report_data)

@@ -1,11 +1,11 @@
 """The appraisal of one quote of a TPM: evidence, a time and a policy in, numbered steps and claims out.
 
-* A quote is worth what its key is. On Azure the key is in the run-time data that the machine's own report is over, so
-  that report is appraised first, by its own policy. A certificate leads from the key to a root that is trusted. A key
-  that is given by itself is trusted because of who gave it. A key that only came with the quote is refused.
-* The quote is over the hash of registers. Their values, which are delivered beside it, are taken if they have that
-  hash; only then a policy compares them, and a log is replayed to them.
-* The qualifying data says what the TPM was asked with.
+* A quote is only as trustworthy as its key. On Azure the key is in the run-time data, whose hash is in the machine's
+  own report, so that report is appraised first, by its own policy. Elsewhere a certificate chain leads from the key to
+  a trusted root, or the relying party gives the key itself. A key that only came with the quote is refused.
+* The quote has the hash of registers. Their values, which come beside it, are accepted if they have that hash; only
+  then a policy compares them, and a log is replayed to them.
+* The qualifying data is the nonce that the TPM was asked with.
 
 Source: TCG, Trusted Platform Module Library, part 1, revision 1.59, sections 11.4 (PCR) and 32 (attestation); TCG PC
 Client Platform Firmware Profile 1.06, sections 3.3.4 and 10.4.5 (start of PCR0, StartupLocality).
@@ -54,7 +54,7 @@ SNP_FORM: Final = replace(
 
 @dataclass(frozen=True, slots=True)
 class Policy(AppraisalPolicy):
-    """What is asked of a quote, and of the machine that its key comes from; each key says what it means."""
+    """The requirements on a quote and on the machine of its key; each key has a description of its own."""
 
     require: frozenset[str] = require_key(STEPS)
     pcrs: AcceptedPcrs = policy_key(
@@ -88,7 +88,7 @@ parse_policy: Final = POLICY_FORM.parse
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What was given beside evidence: what the TPM was asked with, the key, a log, and what is about the machine."""
+    """The inputs beside evidence: the nonce, the key, event logs, and the machine's own collateral."""
 
     nonce: bytes | None = None
     key: tpm2.AttestationKey | None = None
@@ -98,7 +98,7 @@ class Beside:
 
 
 def appraise_tpm(evidence: TpmEvidence, beside: Beside, against: AppraisalContext[Policy]) -> Appraisal:
-    """Appraise a quote with what was given beside it."""
+    """Appraise a quote with the inputs beside it."""
     steps, quote = Checklist(), evidence.quote
     registers = ", ".join(map(str, quote.selection.registers))
     steps.passed("parse", f"quote over the {tpm2.BANKS[quote.selection.bank]} registers {registers}", LIBRARY)
@@ -120,7 +120,7 @@ def appraise_tpm(evidence: TpmEvidence, beside: Beside, against: AppraisalContex
 def _appraise_report(
     steps: Checklist, evidence: TpmEvidence, beside: Beside, against: AppraisalContext[Policy]
 ) -> Mapping[str, object] | None:
-    """Appraise the machine's own report, which is over the hash of the run-time data that has the key."""
+    """Appraise the machine's own report, which has the hash of the run-time data with the key."""
     runtime_data = evidence.runtime_data
     match evidence.report:
         case None:
@@ -145,7 +145,7 @@ def _appraise_report(
 
 
 def _as_part(appraisal: Appraisal) -> Appraisal:
-    """Return an appraisal without the step that asks what the machine was asked with: the quote's nonce says that."""
+    """Return the machine's appraisal without its step about a nonce: the quote has the nonce."""
     return replace(
         appraisal, steps=tuple(each for each in appraisal.steps if each.ok is not None or each.id != "report-data")
     )
@@ -154,7 +154,7 @@ def _as_part(appraisal: Appraisal) -> Appraisal:
 def _check_key(
     steps: Checklist, evidence: TpmEvidence, beside: Beside, against: AppraisalContext[Policy]
 ) -> tpm2.PublicKey:
-    """Return the key that has to have signed, once it is said where it comes from."""
+    """Return the key that the quote is checked with, after the step about where the key comes from."""
     found, given = evidence.key, beside.key or tpm2.AttestationKey()
     certificates = given.certificates or found.certificates
     keys = [key for key in (given.public, found.public) if key is not None]
@@ -200,7 +200,7 @@ def _check_nonce(steps: Checklist, evidence: TpmEvidence, beside: Beside) -> Non
 
 
 def _check_registers(steps: Checklist, evidence: TpmEvidence, policy: Policy) -> None:
-    """Insist that the values beside the quote are those of the registers that it is over."""
+    """Require that the values beside the quote are those of the quoted registers."""
     quote, values = evidence.quote, evidence.values
     if values is None:
         steps.left_out("pcr-digest", "no values of registers came with the quote", LIBRARY, without=("pcrs",))
@@ -219,7 +219,7 @@ def _check_registers(steps: Checklist, evidence: TpmEvidence, policy: Policy) ->
 
 
 def _check_log(steps: Checklist, evidence: TpmEvidence, beside: Beside) -> bool | None:
-    """Replay each log to the registers that it is about; return whether Secure Boot was on, if a log says so."""
+    """Replay each log and compare the registers; return whether Secure Boot was on, or None if no log says so."""
     logs = [log for log in (beside.event_log, evidence.event_log) if log is not None]
     if not logs:
         steps.left_out("event-log", "no log was given", FIRMWARE, lacking=NO_LOG, without=("event-log",))

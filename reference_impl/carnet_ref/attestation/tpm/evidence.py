@@ -1,4 +1,4 @@
-"""A quote with what belongs to it: as files of tpm2-tools, or in a document of a cloud or of a tool.
+"""A quote with its signature and register values: as files of tpm2-tools, or in a document of a cloud or a tool.
 
 Source: tpm2-software/tpm2-tools 5.7, ``tpm2_quote``; microsoft/openvmm, commit 026a1eaf, ``igvm_attest/get.rs`` (the
 key ``HCLAkPub`` of the run-time data); confidential-containers/trustee, commit 78962cd4, ``az_snp_vtpm``,
@@ -34,9 +34,9 @@ TEE: Final = UnappraisedPart("the report of the virtual machine beside the quote
 
 @dataclass(frozen=True, slots=True)
 class TpmEvidence:
-    """A quote with its signature; what came with it: values of registers, the key, a log, the machine's own report.
+    """A quote with its signature and with register values, the key, a log or the machine's own report, if they came.
 
-    ``runtime_data`` has the key where a report is over its hash: an SNP ``report``, or a TDX quote.
+    ``runtime_data`` has the key if the SNP ``report`` or TDX quote has its hash.
     """
 
     quote: tpm2.Quote
@@ -97,7 +97,7 @@ def _by_register(quote: tpm2.Quote, values: tuple[bytes, ...]) -> Mapping[int, b
 
 
 def _azure(data: bytes, document: Mapping[str, Any], parts: Mapping[str, Any]) -> TpmEvidence:
-    """Read Azure's evidence: the run-time data has the key, and an SNP report or a TDX quote is over its hash."""
+    """Read Azure's evidence: the run-time data has the key, and an SNP report or TDX quote has its hash."""
     quote = tpm2.parse_quote(_octets(parts.get("message"), "message"))
     selected = _selected(quote, parts)
     signature = tpm2.parse_signature(_octets(parts.get("signature"), "signature"))
@@ -108,7 +108,7 @@ def _azure(data: bytes, document: Mapping[str, Any], parts: Mapping[str, Any]) -
 
 
 def _selected(quote: tpm2.Quote, parts: Mapping[str, Any]) -> Mapping[int, bytes]:
-    """Return the values of the registers that are quoted, out of a list of the values of all."""
+    """Return the values of the quoted registers from a list of all values."""
     values = parts.get("pcrs")
     if not isinstance(values, list) or len(values) > 24:
         raise MalformedError(WHAT, "pcrs as a list", kind_of_value(values))
@@ -128,7 +128,7 @@ def _report(data: bytes, document: Mapping[str, Any]) -> tuple[bytes, SnpEvidenc
 
 
 def _octets(value: object, name: str, text: Any = None) -> bytes:
-    """Return bytes out of hexadecimal, or of what else ``text`` reads, or out of a list of their values."""
+    """Return bytes from a list of numbers, or from a text in hexadecimal or another form that ``text`` parses."""
     match value:
         case str() if text is not None:
             found: bytes = text(value.encode("ascii", "replace"), f"{WHAT}: {name}", padded=False)
@@ -147,7 +147,7 @@ def _octets(value: object, name: str, text: Any = None) -> bytes:
 
 
 def _containers(public: object, parts: Mapping[str, Any]) -> TpmEvidence:
-    """Read the evidence of a Confidential Containers guest with a TPM: every register's value, and the key alone."""
+    """Read the evidence of a Confidential Containers guest with a TPM: all register values, and the bare key."""
     quote = tpm2.parse_quote(_octets(parts.get("message"), "message", text=decode))
     signature = tpm2.parse_signature(_octets(parts.get("signature"), "signature", text=decode))
     key = tpm2.parse_key(_octets(public, "ak_public", text=decode))

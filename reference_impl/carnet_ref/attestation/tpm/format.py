@@ -16,7 +16,7 @@ from carnet_ref.attestation.tpm2 import GENERATED, parse_key
 
 
 def recognise(data: bytes, given: OptionValues) -> tuple[TpmEvidence, Beside]:
-    """Return the quote and what is beside it. Raises MalformedError or, without a signature, UsageError."""
+    """Return the evidence. Raises MalformedError if it is malformed, UsageError if the signature is missing."""
     if given.octets("signature") is None and GENERATED in data[:4]:
         raise NeedsOptionError("a quote alone needs --signature", "signature")
     key, collateral = given.octets("ak"), given.files("collateral")
