@@ -170,7 +170,7 @@ class Induction(
                         proof = tried.claims[claim.name, threat.id]
                         rows.append(self.row(task, plan, proof, threat, seconds, _detail(proof)))
                         bases[rows[-1].key] = ProofBasis(proof.layer, proof.satisfiable)
-                asked = LivenessProofs(plan.protocol, proofs, workers, design)
+                asked = LivenessProofs(plan.protocol, proofs, workers, design, self.rlimit)
                 for live in plan.liveness:
                     listener.status(f"{plan.protocol.variant}: {live.name}, what eventually happens")
                     lively[plan.protocol.variant, live.name] = asked.answer(live)
@@ -338,7 +338,7 @@ class Induction(
 
     def liveness(self, source: Source, protocol: Protocol, live: Eventually) -> LivenessAnswer:
         """Try to prove ``live`` by fairness of one action that it names, or of all of them."""
-        return by_fairness(protocol, live)
+        return by_fairness(protocol, live, rlimit=self.rlimit)
 
     def possibilities(
         self, protocol: Protocol, threat: Threat | None, known: Mapping[str, terms.Term], runner: Runner

@@ -15,7 +15,7 @@ from carnet_check.engines.induction.obligations import (
     system,
     with_constants,
 )
-from carnet_check.engines.induction.solving import Batch, Question, Workers
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, Workers
 from carnet_check.engines.interface import LivenessAnswer
 from carnet_check.engines.proving.certified import CertifiedDesign
 from carnet_check.engines.proving.composition import Composition, SolverOutcome
@@ -26,7 +26,11 @@ from carnet_spec.language.terms import Term, negation
 
 
 def by_fairness(
-    protocol: Protocol, live: Eventually, proofs: Sequence[ProofResult] = (), workers: Workers | None = None
+    protocol: Protocol,
+    live: Eventually,
+    proofs: Sequence[ProofResult] = (),
+    workers: Workers | None = None,
+    rlimit: int = DEFAULT_RLIMIT,
 ) -> LivenessAnswer:
     """Try to prove ``live`` by fairness of one of the actions that it names, and then of all of them.
 
@@ -35,9 +39,10 @@ def by_fairness(
         live: the property.
         proofs: earlier proofs of the protocol's invariants, whose answers are reused.
         workers: a pool to use instead of starting one.
+        rlimit: the solver's budget for each question, in units of its own counter.
     """
     with workers or Workers(1) as pool:
-        return LivenessProofs(protocol, proofs, pool).answer(live)
+        return LivenessProofs(protocol, proofs, pool, rlimit=rlimit).answer(live)
 
 
 class LivenessProofs:
@@ -48,6 +53,7 @@ class LivenessProofs:
         proofs: earlier proofs of its invariants, whose answers are reused.
         workers: the pool that runs the solver.
         design: what certificates prove of the protocol, or None.
+        rlimit: the solver's budget for each question, in units of its own counter.
     """
 
     def __init__(
@@ -56,9 +62,10 @@ class LivenessProofs:
         proofs: Sequence[ProofResult],
         workers: Workers,
         design: CertifiedDesign | None = None,
+        rlimit: int = DEFAULT_RLIMIT,
     ) -> None:
         self._known = design.liveness if design else {}
-        self._asked = _Asked(protocol, proofs, workers, design.composition if design else None)
+        self._asked = _Asked(protocol, proofs, workers, design.composition if design else None, rlimit)
 
     def answer(self, live: Eventually) -> LivenessAnswer:
         """Try to prove a property by fairness of one of the actions that it names, and then of all of them.
@@ -95,7 +102,12 @@ class _Asked:
     """
 
     def __init__(
-        self, protocol: Protocol, proofs: Sequence[ProofResult], workers: Workers, certified: Composition | None
+        self,
+        protocol: Protocol,
+        proofs: Sequence[ProofResult],
+        workers: Workers,
+        certified: Composition | None,
+        rlimit: int,
     ) -> None:
         self.protocol = protocol
         self.used: frozenset[str] = frozenset()
@@ -103,6 +115,7 @@ class _Asked:
         self._certified = certified
         self._proofs = [*proofs]
         self._workers = workers
+        self._rlimit = rlimit
 
     @cached_property
     def _system(self) -> System:
@@ -116,7 +129,7 @@ class _Asked:
         cases are the same question, which is asked once.
         """
         subject = self._system
-        batch = Batch(subject.declarations, subject.step_hypotheses, (*map(self._question, conditions),))
+        batch = Batch(subject.declarations, subject.step_hypotheses, (*map(self._question, conditions),), self._rlimit)
         proved = [each for each in self._workers.answers(batch) if each.outcome is SolverOutcome.PROVED]
         self.used = self.used.union(*(each.core for each in proved))
         self.conditions += len(proved)
@@ -157,6 +170,7 @@ class _Asked:
             only=lambda each: each.invariant.name in wanted,
             baselines=self._proofs,
             workers=self._workers,
+            rlimit=self._rlimit,
         )
         self._proofs.append(proof)
 

@@ -16,6 +16,7 @@ from carnet_check.engines.explicit.engine import Explicit
 from carnet_check.engines.explicit.liveness import lassos
 from carnet_check.engines.exploration import Coverage, Exploration, Search
 from carnet_check.engines.exploring.searches import search
+from carnet_check.engines.induction.engine import INDUCTION
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.interface import EngineResult, Task
 from carnet_check.engines.registry import chosen
@@ -162,10 +163,10 @@ def test_what_an_instance_or_a_budget_cuts_short_is_not_known() -> None:
     code, found = rows("liveness_until_no_key_is_left", "--engine", "explicit")
     assert (code, found["explicit"]["verdict"]) == (3, "UNKNOWN")
     assert "a run ends where renew lacks elements or budget, which a larger instance has" in found["explicit"]["detail"]
-    explicit = Explicit().limited(1)
-    campaign = replace(planned(Request(load(f"{MENDED}:liveness_that_fairness_brings"))), engines=(explicit,))
-    (row,) = (row for row in verify(campaign).results if row.kind is Kind.LIVENESS)
-    assert row.verdict is Verdict.UNKNOWN
+    for engine in (Explicit().limited(1), INDUCTION.limited(1)):
+        campaign = replace(planned(Request(load(f"{MENDED}:liveness_that_fairness_brings"))), engines=(engine,))
+        (row,) = (row for row in verify(campaign).results if row.kind is Kind.LIVENESS)
+        assert row.verdict is Verdict.UNKNOWN
 
 
 def test_that_nothing_waits_in_this_profile_is_noted_of_what_is_proved() -> None:
