@@ -22,6 +22,7 @@ from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import listed
 from carnet_spec.language import Family, Instance, Profile, Protocol, Sort
+from carnet_spec.language.terms import variables_in
 from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceError, TraceEvent
 
 
@@ -267,7 +268,13 @@ def _mentioned(protocol: Protocol, events: Iterable[TraceEvent | TraceEnd]) -> _
 
 
 def _is_open(sort: Sort, protocol: Protocol) -> bool:
-    """Whether a trace may name any element of a sort: it is drawn fresh, or no rigid fact distinguishes elements."""
+    """Whether a trace may name any element of a sort.
+
+    It may if the sort is drawn fresh or no rigid fact distinguishes elements, and no axiom says how many there are.
+    """
+    axioms = (*protocol.axioms, *(axiom for threat in protocol.threats for axiom in threat.axioms))
+    if any(var.sort == sort for axiom in axioms for var in variables_in(axiom.formula)):
+        return False
     rigid = {domain for symbol in protocol.symbols if not symbol.mutable for domain in symbol.domain}
     return sort.fresh or (not sort.is_enumeration and sort not in rigid)
 

@@ -297,3 +297,34 @@ def test_the_command_line_may_name_any_protocol_and_the_header_has_to_agree(tmp_
         assert ran.code == 2
         assert "the trace is of 'toys'" in ran.err
     assert carnet("conform", str(_written(tmp_path / "t", GOOD)), "--protocol", "gpu-travelling").code == 0
+
+
+COUNTED = """
+from carnet_spec.language import Draft, Individual, Kind, Role, Step, forall, relation
+
+
+class Gpu(Individual):
+    pass
+
+
+draft = Draft("counted", "As many as the axioms allow")
+draft.threat("few", "there are two at most", two=forall(lambda a, b, c: (a == b) | (b == c) | (a == c), Gpu, Gpu, Gpu))
+lent = relation("lent", Gpu, kind=Kind.MESSAGE)
+
+
+@draft.action(by=Role("owner"), says="{gpu} is lent.", message="owner -> all: {gpu}", source="tests")
+def lend(step: Step, gpu: Gpu) -> None:
+    step.insert(lent(gpu))
+"""
+
+
+def test_a_trace_names_no_more_elements_than_the_axioms_allow(tmp_path: Path) -> None:
+    file = tmp_path / "counted.py"
+    file.write_text(COUNTED)
+    first = Header("counted", "", (), "few", (("Gpu", 2),)).to_json()
+    steps = [{"clock": 0, "action": "lend", "by": "owner", "args": {"gpu": f"gpu{n}"}} for n in (1, 2, 3)]
+    for count, code in ((2, 0), (3, 1)):
+        trace = _written(tmp_path / "trace", first, *steps[:count])
+        ran = carnet("conform", str(trace), "--protocol", str(file), "--json")
+        assert (ran.code, ran.json["conforms"]) == (code, not code)
+    assert ran.json["first_divergence"]["why"] == "lend: 'gpu3' is not a Gpu of this trace"
