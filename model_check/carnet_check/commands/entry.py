@@ -30,7 +30,9 @@ class Entry:
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Entry:
         """Return the entry with these fields, as :meth:`as_json` writes them."""
-        values: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in fields.items()}
+        values: dict[str, Any] = {
+            name: tuple(each) if isinstance(each, list) else each for name, each in fields.items()
+        }
         return cls(**values)
 
     def is_called(self, id: str) -> bool:

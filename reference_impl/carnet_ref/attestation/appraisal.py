@@ -145,7 +145,7 @@ FRESHNESS_STEPS: Final = frozenset({"nonce", "report-data"})
 COMPARISON_STEPS: Final = frozenset({"measurement", "measurements", "pcrs"})
 """The steps, by the last word of their ids, that compare what runs with reference values."""
 REQUEST: Final = "request"
-"""The step that compares evidence with what lies beside it in a request."""
+"""The step that compares evidence with what lies beside it in a request or an answer."""
 INVENTORY: Final = "inventory"
 INVENTORY_ONLY: Final = "inventory only"
 INVENTORY_DETAIL: Final = "the policy asks what the evidence is and who signed it, and nothing else"
@@ -313,15 +313,15 @@ class Appraisal:
         return replace(self, steps=(*self.steps, step), claims={} if unmet else self.claims)
 
     def agreeing_with(self, found: str, *said: str) -> Appraisal:
-        """Return this appraisal, refused by a further step unless the evidence was asked with what a request says.
+        """Return this appraisal, refused by a further step unless the evidence was asked with what lies beside it.
 
         ``found`` is what it was asked with, and ``said`` what that may be, each in hexadecimal.
         """
         if not self.accepted:
             return self
         same = any(hmac.compare_digest(found, each) for each in said)
-        otherwise = f"it was asked with {found}, the run-time data beside it says {' or '.join(said)}"
-        detail = "it was asked with the run-time data beside it" if same else otherwise
+        otherwise = f"it was asked with {found}, and what lies beside it says {' or '.join(said)}"
+        detail = "it was asked with what lies beside it" if same else otherwise
         step = AppraisalStep(REQUEST, same, detail)
         return replace(self, steps=(*self.steps, step), claims=self.claims if same else {})
 

@@ -4,9 +4,9 @@
 * Version 1 is MessagePack: objects with names, of which the first byte is a map's.
 
 An envelope has the evidence of one platform, and what dstack's verifier needs besides: events, report data and
-configuration. Nobody signs it. Out of it come the evidence, its certificates and the event log, and the rest is only
-read to know that the envelope is whole. The log is cut down: of run-time registers it has RTMR3 whole, and of RTMR0 no
-more than three events.
+configuration. Nobody signs it. Out of it come the evidence, its certificates, the event log and the report data, with
+which the evidence has to agree, and the rest is only read to know that the envelope is whole. The log is cut down: of
+run-time registers it has RTMR3 whole, and of RTMR0 no more than three events.
 
 Source: Dstack-TEE/dstack, commit 312dc605, ``dstack-attest/src/attestation.rs`` (version 0) and ``src/v1.rs`` (version
 1), ``cc-eventlog/src/tdx.rs`` (events), ``tpm-types/src/lib.rs``; SCALE codec, "Compact/general integers"; MessagePack
@@ -21,7 +21,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple, TypeVar
 
 from carnet_ref.attestation.documents import Document, decode
-from carnet_ref.wire import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader, bounded_json
 
 WHAT: Final = "dstack envelope"
 LARGEST: Final = 1 << 20
@@ -72,12 +72,14 @@ class Envelope(NamedTuple):
         platform: whose evidence it is.
         evidence: a TDX quote, an SNP report, or a document of AWS Nitro.
         certificates: those beside an SNP report, in DER.
+        report_data: the 64 bytes that the evidence has to be asked with.
         event_log: the log beside a TDX quote, as the JSON list that the guest agent writes elsewhere; empty without.
     """
 
     version: int
     platform: Platform
     evidence: bytes
+    report_data: bytes
     certificates: tuple[bytes, ...] = ()
     event_log: bytes = b""
 
@@ -112,6 +114,24 @@ def envelope_in(data: bytes) -> Envelope:
     return parse_envelope(decode(text, WHAT))
 
 
+def asked_with(data: bytes) -> bytes | None:
+    """Return what the evidence in an envelope, or the quote in a getquote answer, has to be asked with, if it says so.
+
+    The report data of an answer is 64 bytes in hexadecimal.
+    """
+    try:
+        if data.lstrip()[:1] != b"{":
+            return envelope_in(data).report_data
+        match bounded_json(data, WHAT, LARGEST):
+            case {"attestation": str()}:
+                return envelope_in(data).report_data
+            case {"quote": _, "event_log": _, "report_data": str() as text} if len(text) == 2 * REPORT_DATA_BYTES:
+                return bytes.fromhex(text)
+    except ValueError:
+        pass
+    return None
+
+
 def parse_envelope(data: bytes) -> Envelope:
     """Read an envelope of either version. Raises MalformedError if it is something else, or not whole."""
     if len(data) > LARGEST:
@@ -137,10 +157,10 @@ def _in_scale(reader: Reader) -> Envelope:
         certificates = _several(reader, lambda entry: _octets(entry, "certificate"))
         _text(reader, "configuration of measurements")
     _several(reader, lambda entry: (_text(entry, "event"), _octets(entry, "payload")))
-    reader.take(REPORT_DATA_BYTES, "report data")
+    report_data = reader.take(REPORT_DATA_BYTES, "report data")
     _text(reader, "configuration")
     reader.end()
-    return Envelope(SCALE_VERSION, platform, evidence, tuple(certificates), _as_json(events))
+    return Envelope(SCALE_VERSION, platform, evidence, report_data, tuple(certificates), _as_json(events))
 
 
 def _scale_event(reader: Reader) -> Mapping[str, object]:
@@ -203,12 +223,18 @@ def _in_packs(data: bytes) -> Envelope:
     match document:
         case {"version": int(version)} if version != PACKED_VERSION:
             raise MalformedError(WHAT, f"version {PACKED_VERSION}", f"{version}")
-        case {"version": 1, "platform": {"kind": str(kind), "data": Mapping() as inner}, "stack": Mapping()}:
-            return _of_platform(kind, inner)
+        case {
+            "version": 1,
+            "platform": {"kind": str(kind), "data": Mapping() as inner},
+            "stack": {"data": Mapping() as stack},
+        }:
+            return _of_platform(kind, inner, _packed_octets(stack, "report_data"))
     raise MalformedError(WHAT, "version, platform and stack", "another object")
 
 
-def _of_platform(kind: str, data: Mapping[str, object]) -> Envelope:
+def _of_platform(kind: str, data: Mapping[str, object], report_data: bytes) -> Envelope:
+    if len(report_data) != REPORT_DATA_BYTES:
+        raise MalformedError(WHAT, f"{REPORT_DATA_BYTES} bytes of report_data", f"{len(report_data)}")
     if kind not in set(Platform):
         raise MalformedError(WHAT, f"a platform out of {', '.join(Platform)}", ascii(kind)[:80])
     platform = Platform(kind)
@@ -218,7 +244,7 @@ def _of_platform(kind: str, data: Mapping[str, object]) -> Envelope:
         raise MalformedError(WHAT, "event_log and cert_chain as lists", "something else")
     certificates = tuple(_packed_octets({"cert_chain": each}, "cert_chain") for each in chain)
     log = _as_json([_packed_event(event) for event in events])
-    return Envelope(PACKED_VERSION, platform, evidence, certificates, log)
+    return Envelope(PACKED_VERSION, platform, evidence, report_data, certificates, log)
 
 
 def _packed_event(event: object) -> Mapping[str, object]:

@@ -188,6 +188,7 @@ ASKED_WITH: Final[Mapping[str, tuple[str, int | None]]] = {
     "cca": ("nonce", 64),
     "gpu": ("nonce", 32),
     "tpm": ("nonce", None),
+    "nitro": ("user_data", None),
 }
 """The claim of a format that has what its evidence was asked with, and the bytes of its field, if it is of one size."""
 LONGEST_HASH: Final = 64
@@ -202,7 +203,7 @@ def agreeing(name: str, appraisal: Appraisal, part: Part) -> Appraisal:
     """
     claim, size = ASKED_WITH.get(name, ("", None))
     by_vtpm = name != "tpm" and not {kinds.AZURE_SNP, kinds.AZURE_TDX}.isdisjoint(part.found.kinds)
-    found = None if by_vtpm else appraisal.claims.get(claim)
+    found = None if by_vtpm or claim not in appraisal.claims else appraisal.claims[claim] or ""
     for beside in part.beside:
         lacking = beside.not_compared
         if beside.asked is not None and isinstance(found, str):

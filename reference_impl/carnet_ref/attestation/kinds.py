@@ -56,6 +56,7 @@ TCB_INFO: Final = "Intel's TCB info"
 ENCLAVE_IDENTITY: Final = "Intel's identity of an enclave"
 COLLATERAL: Final = "Intel's collateral"
 EVENT_LOG: Final = "an event log"
+CANONICAL_LOG: Final = "a canonical event log (CEL)"
 LOG_EVENT: Final = "an event of an event log"
 LOG_EVENTS: Final = f"a list that begins with {LOG_EVENT}"
 CLAIMS: Final = "the claims of an attestation token, without its signature"
@@ -82,6 +83,7 @@ COMPANIONS: Final = {
     COLLATERAL: "it goes with a quote: carnet attest tdx QUOTE --collateral FILE",
     CORIM: "it goes with a token: carnet attest cca TOKEN --reference FILE",
     EVENT_LOG: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE, or carnet attest tpm",
+    CANONICAL_LOG: "Carnet replays no such logs; what it says is not compared",
     OLD_LOG: "Carnet reads those that begin with their specification, as firmware of TPM 2.0 and of TDX writes them",
     LOG_EVENT: "a list of them goes with a quote: carnet attest tdx QUOTE --event-log FILE",
     LOG_EVENTS: "it goes with a quote: carnet attest tdx QUOTE --event-log FILE",
@@ -151,6 +153,7 @@ _JSON_KINDS: Final = (
     (("imr", "digest"), LOG_EVENT),
     (("detached_eat",), NRAS_TOKEN),
     (("eat_nonce",), CLAIMS),
+    (("iss", "exp"), CLAIMS),
     (("x5c",), TOKEN_CERTIFICATES),
     (("keys", "vm-configuration"), RUNTIME_DATA),
     (("keys",), JWKS),
@@ -308,6 +311,7 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     (SNP_REPORT, _is_snp_report),
     (TPM_QUOTE, lambda data: data[:4] == b"\xffTCG"),
     (EVENT_LOG, lambda data: b"Spec ID Event03\0" in data[:64]),
+    (CANONICAL_LOG, lambda data: data[:13] == bytes(4) + b"\x08" + bytes(8) and data[13:14] in (b"\1", b"\x6c")),
     (OLD_LOG, lambda data: data[:8] == bytes(4) + b"\x08\0\0\0" or b"Spec ID Event00\0" in data[:64]),
     (WIDE_TEXT, lambda data: data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))),
     (ARCHIVE, lambda data: data.startswith((b"\x1f\x8b\x08", b"PK\3\4", b"\x28\xb5\x2f\xfd"))),
@@ -348,7 +352,7 @@ def kinds_of_value(value: object) -> tuple[str, ...]:
             return tuple(dict.fromkeys((*kinds_of_value(inner), *kinds_of_object(beside), *_kinds_of_parts(beside))))
         case {"outblob": str(), "provider": str() as provider, **beside} if provider.strip() in TSM_KINDS:
             return tuple(dict.fromkeys((TSM_KINDS[provider.strip()], *kinds_of_object(beside))))
-        case {"attestation_report": _, "cert_chain": _, "serial_number": _, **beside} if not beside:
+        case {"attestation_report": _, "cert_chain": _, "serial_number": _, **rest} if rest.keys() <= {"cc_eventlog"}:
             return (CSV,)
         case Mapping():
             return kinds_of_object(value) or _kinds_of_parts(value) or (_unknown_object(value),)

@@ -91,7 +91,7 @@ PURPOSES: Final = range(1, sum(Purpose) + 1)
 
 
 class Beside(NamedTuple):
-    """What a request says of all evidence in it, which nobody signs.
+    """What a request, or an answer of dstack, says of all evidence in it, which nobody signs.
 
     Attributes:
         tee: what the request calls the TEE.
@@ -163,14 +163,25 @@ def parts_of(data: bytes) -> tuple[Part, ...]:
         messages = messages_in(data)
     except MalformedError as error:
         return (Part(Identified(data, (), ()), objection=str(error)),)
-    return tuple(_part(message) for message in messages) if messages else (Part(identified(data)),)
+    return tuple(map(_part, messages or (Message(data, None, ()),)))
 
 
 def _part(message: Message) -> Part:
     layers = tuple(Layer(LayerRole.WRAPPER, words) for words in message.wrappers)
-    found, beside = identified(message.data), message.beside
+    found = identified(message.data)
+    beside = (*message.beside, *_beside_inside(found))
     objection = next(filter(None, (each.contradicts(found) for each in beside)), None)
     return Part(found, layers, message.may_be_evidence, message.is_evidence, beside, objection)
+
+
+def _beside_inside(found: Identified) -> tuple[Beside, ...]:
+    """Return what an answer of dstack says of the evidence in it."""
+    if {kinds.DSTACK_ENVELOPE, kinds.QUOTE_DOCUMENT}.isdisjoint(found.kinds):
+        return ()
+    from carnet_ref.attestation.dstack import asked_with
+
+    asked = asked_with(found.data)
+    return () if asked is None else (Beside(asked=asked),)
 
 
 def messages_in(data: bytes) -> tuple[Message, ...]:

@@ -6,7 +6,8 @@ debug mode and a TCB status that `carnet attest` refuses in evidence, too, unles
 
 Source of the claims: NVIDIA Attestation SDK (73c032e), nv-attestation-sdk-cpp/src/claims.cpp and gpu/claims.cpp; Google
 Cloud, "Attestation token claims" of Confidential Space and of Confidential VM; Intel Trust Authority, "Attestation
-token"; Microsoft Azure Attestation, "Examples of an attestation token" and "TDX EAT profile"; RFC 9711, section 4.2.9.
+token"; Microsoft Azure Attestation, "Examples of an attestation token" and "TDX EAT profile", and, of virtual machines,
+Azure/confidential-computing-cvm-guest-attestation, ``sampleAttestationToken.json``; RFC 9711, section 4.2.9.
 """
 
 from __future__ import annotations
@@ -148,6 +149,9 @@ DEBUG: Final = frozenset(
         "tdx_td_attributes_debug",
         "x-ms-sgx-is-debuggable",
         "x-ms-sevsnpvm-is-debuggable",
+        "x-ms-azurevm-bootdebug-enabled",
+        "x-ms-azurevm-hypervisordebug-enabled",
+        "x-ms-azurevm-kerneldebug-enabled",
     }
 )
 SPEAKS_AGAINST: Final[Mapping[str, Callable[[object, Policy], bool]]] = {

@@ -24,7 +24,7 @@ from carnet_ref.attestation.results import TrustClaim
 from carnet_ref.commands.attest import octets_given
 from tests.fixtures import nvidia_pki as pki
 from tests.fixtures import tpm_quotes
-from tests.fixtures.dstack_envelopes import in_scale
+from tests.fixtures.dstack_envelopes import in_packs, in_scale
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA
 from tests.fixtures.simulated_snp import NOW as SNP_NOW
 from tests.fixtures.simulated_snp import amd, chain, der, endorsement, signed
@@ -182,10 +182,20 @@ def test_a_document_without_the_quote_of_its_vtpm_is_read_by_the_format_of_its_m
 
 
 def test_an_envelope_is_read_by_the_format_of_what_is_in_it() -> None:
+    for altered in (in_scale(QUOTE, report_data=bytes(64)), in_packs(QUOTE, report_data=bytes(64))):
+        for whole in (altered, json.dumps({"attestation": altered.hex()}).encode()):
+            assert appraise(whole, **QUOTE_GIVEN).failed_step == "request"
+            assert appraise(whole, **QUOTE_GIVEN, kind="tdx").failed_step == "request"
+    answer = {"quote": QUOTE.hex(), "event_log": "", "report_data": bytes(64).hex()}
+    assert appraise(json.dumps(answer).encode(), **QUOTE_GIVEN).failed_step == "request"
+    for report_data in (QUOTE[568:632].hex(), "no hexadecimal " * 8 + "12345678", "00"):
+        assert appraise(json.dumps(answer | {"report_data": report_data}).encode(), **QUOTE_GIVEN).accepted
     quote = appraise(in_scale(QUOTE), **QUOTE_GIVEN)
     assert (quote.accepted, quote.claims["tee"]) == (True, "TDX")
     given: Mapping[str, Any] = {"at": SNP_NOW, "anchors": amd().anchors, "chain": chain()}
     report = appraise(in_scale(signed(), platform=3, certificates=[der(endorsement())]), **given)
+    envelope = in_scale(signed(), platform=3, certificates=[der(endorsement())], report_data=bytes(64))
+    assert appraise(envelope, **given).failed_step == "request"
     assert (report.accepted, report.claims["tee"]) == (True, "SEV-SNP")
 
 

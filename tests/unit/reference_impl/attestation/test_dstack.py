@@ -10,7 +10,7 @@ import pytest
 from carnet_ref.attestation import dstack, kinds
 from carnet_ref.attestation.dstack import LARGEST, Envelope, Platform, is_envelope, parse_envelope
 from carnet_ref.wire import MalformedError
-from tests.fixtures.dstack_envelopes import PLATFORMS, compact, in_packs, in_scale, octets, packed
+from tests.fixtures.dstack_envelopes import PLATFORMS, asked_with, compact, in_packs, in_scale, octets, packed
 from tests.fixtures.wrapped_evidence import EVENTS, event_log
 from tests.fuzz.test_parsers import mutated
 
@@ -40,7 +40,8 @@ def test_events_of_version_2_keep_what_says_so() -> None:
 
 def test_an_envelope_may_have_no_log() -> None:
     for version, write in WRITERS.items():
-        assert parse_envelope(write(EVIDENCE)) == Envelope(version, Platform.TDX, EVIDENCE)
+        asked = asked_with(EVIDENCE, 0)
+        assert parse_envelope(write(EVIDENCE)) == Envelope(version, Platform.TDX, EVIDENCE, asked)
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 16383, 16384, 70000])
@@ -51,7 +52,7 @@ def test_lengths_are_read_in_each_of_their_forms(size: int) -> None:
 
 WHOLE, PACKED = in_scale(b"quote", LOG), in_packs(b"quote", LOG)
 INNER: dict[str, Any] = {"kind": "tdx", "data": {"quote": b"q", "event_log": []}}
-STACK: dict[str, Any] = {"stack": {}}
+STACK: dict[str, Any] = {"stack": {"kind": "dstack", "data": {"report_data": bytes(64)}}}
 MALFORMED = {
     "nothing": b"",
     "another version": b"\1" + WHOLE[1:],
@@ -68,6 +69,8 @@ MALFORMED = {
     "packed, version as text": packed({"version": "1", "platform": INNER, **STACK}),
     "packed, another platform": packed({"version": 1, "platform": INNER | {"kind": "cca"}, **STACK}),
     "packed, no platform": packed({"version": 1, **STACK}),
+    "packed, no report data": packed({"version": 1, "platform": INNER, "stack": {"data": {}}}),
+    "packed, too little report data": in_packs(b"q", report_data=bytes(63)),
     "packed, no stack": packed({"version": 1, "platform": INNER}),
     "packed, a name twice": b"\x82" + (packed("version") + packed(1)) * 2,
     "packed, a name that is none": packed({"version": 1, "platform": INNER, **STACK, 5: 1}),

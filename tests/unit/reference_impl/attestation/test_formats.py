@@ -141,6 +141,8 @@ KINDS: dict[str, bytes] = {
     "text in UTF-16, or with a byte order mark": "{}".encode("utf-16"),
     "a compressed file": gzip.compress(QUOTE),
     "an event log of TCG 1.2, which has digests of SHA-1 alone": bytes(4) + b"\x08\0\0\0" + bytes(200),
+    "a canonical event log (CEL)": bytes(4) + b"\x08" + bytes(8) + b"\x6c\0\0\0\1\4",
+    "the claims of an attestation token, without its signature": b'{"exp": 1, "iss": "", "x-ms-runtime": {"keys": []}}',
     "an answer of NVIDIA's RIM service": b'{"id": "", "rim": "", "sha256": "", "rim_format": ""}',
     "the run-time data of an Azure virtual machine": b'{"keys": [], "vm-configuration": {}, "user-data": ""}',
     "the evidence of a Hygon CSV virtual machine": b'{"attestation_report": {}, "cert_chain": {}, "serial_number": []}',
@@ -157,6 +159,11 @@ KINDS: dict[str, bytes] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_is_named(kind: str) -> None:
     assert kind_of(KINDS[kind]) == kind
+
+
+def test_the_evidence_of_a_csv_virtual_machine_may_have_a_log_beside_it() -> None:
+    named = {"attestation_report": {}, "cert_chain": {}, "serial_number": []}
+    assert kind_of(json.dumps({**named, "cc_eventlog": "AA"}).encode()) == kinds.CSV
 
 
 @pytest.mark.parametrize("kind", ["a quote of an SGX enclave", "an AMD SEV-SNP report"])

@@ -146,13 +146,20 @@ def in_json(envelope: bytes) -> bytes:
     return json.dumps({"attestation": envelope.hex()}).encode()
 
 
-@pytest.mark.parametrize("form", [in_scale, in_packs, lambda *given: in_json(in_scale(*given))])
+@pytest.mark.parametrize("form", [in_scale, in_packs, lambda *given, **more: in_json(in_scale(*given, **more))])
 @pytest.mark.parametrize("platform", [2, 4])
 def test_a_document_counts_in_an_envelope_of_dstack_as_alone(form: Any, platform: int) -> None:
-    whole = form(document(), (), platform)
-    appraisal = appraise(whole, at=AT, anchors=nitro.anchors(), nonce=NONCE)
+    asked = document(fields({"user_data": bytes(64)}))
+    appraisal = appraise(form(asked, (), platform), at=AT, anchors=nitro.anchors(), nonce=NONCE)
     assert (appraisal.accepted, appraisal.fresh, appraisal.steps[0].id) == (True, True, "document")
-    assert appraisal.claims == appraised(document()).claims
+    assert appraisal.claims == appraised(asked).claims
+    for changed, report_data in (
+        (asked, bytes(63) + b"!"),
+        (document(fields({"user_data": None})), bytes(64)),
+        (document(), bytes(64)),
+    ):
+        whole = form(changed, (), platform, report_data=report_data)
+        assert appraise(whole, at=AT, anchors=nitro.anchors()).failed_step == "request"
     altered = bytearray(document())
     altered[-1] ^= 1
     assert appraise(form(bytes(altered), (), platform), at=AT, anchors=nitro.anchors()).failed_step == "signature"
