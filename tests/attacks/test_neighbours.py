@@ -3,8 +3,6 @@
 That they read it is expected, and stays: the design does not protect the model from holders.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar
 

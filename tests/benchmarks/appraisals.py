@@ -12,8 +12,6 @@ Other verifiers remember nothing of the evidence, and run once before it counts.
 documentation reads it; the evidence is in the folder named by ``CARNET_EVIDENCE``.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import resource

@@ -4,8 +4,6 @@
 times are those of the machine.
 """
 
-from __future__ import annotations
-
 import csv
 import time
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Draws the pictures of attested graphs on the page about audits: ``python -m tests.benchmarks.audit_pages``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -4,8 +4,6 @@
 files are the same each time.
 """
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass
 from pathlib import Path

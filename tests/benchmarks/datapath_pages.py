@@ -4,8 +4,6 @@
 of the machine it runs on.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Mapping

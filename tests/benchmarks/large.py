@@ -6,8 +6,6 @@ the others: what it says is not lost, it does not refuse, and it is not told. Si
 than half a billion states. A time is user and system time of the process, and what states take is rows and table.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import multiprocessing

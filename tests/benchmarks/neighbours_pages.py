@@ -3,8 +3,6 @@
 ``OPENBLAS_NUM_THREADS=1 python -m tests.benchmarks.neighbours_pages`` writes ``docs/results/neighbours``.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterator

@@ -11,8 +11,6 @@ floating point), privacy loss distributions (PLD, on a grid, rounded so that ε 
 an upper bound). The closed form takes no sampling, and neither does Carnet's accountant.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterator

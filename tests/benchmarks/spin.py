@@ -10,8 +10,6 @@ The bytes of a state are, for Spin, those that it says it stored, with overhead 
 Carnet they are what the process held beyond one that stopped early, so its frontier is among them.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import os

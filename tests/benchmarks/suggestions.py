@@ -4,8 +4,6 @@
 and about the same specification is left as it is, so that what was interrupted goes on.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import functools

@@ -1,7 +1,5 @@
 """Work is done in the time that was measured, and records of measurements say what they should."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import os

@@ -1,7 +1,5 @@
 """The narrow models that engines are measured by: the oracle counts in a small instance what every engine counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path

@@ -4,8 +4,6 @@ Slow tests, run with ``-s`` to see the figures: medians, beside those of the exp
 asserted is how the engines compare, since other work slows both.
 """
 
-from __future__ import annotations
-
 import csv
 import multiprocessing
 import statistics

@@ -1,7 +1,5 @@
 """A headless browser, and what to look at with it; without one on the machine these tests are skipped and say so."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

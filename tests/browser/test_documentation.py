@@ -1,7 +1,5 @@
 """The documentation in a browser: every kind of page, links, search, colours, widths."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.browser.visit import CONTRAST, READABLE, Visit

@@ -1,7 +1,5 @@
 """The report in a browser: steps, links, search, colours, widths."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``carnet step --web`` in a browser: by keyboard alone, at two widths, dark and light."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass

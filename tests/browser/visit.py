@@ -1,7 +1,5 @@
 """A page that a test looks at, and what can be measured of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

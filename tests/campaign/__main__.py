@@ -7,8 +7,6 @@ The record is written after every chunk, and a run that was ended goes on where 
 disagree, and the smallest protocol that was found for it is printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import sys

@@ -3,8 +3,6 @@
 Obligations are read as plain formulas of the language, and evaluated by the oracle, which knows no engine.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -5,8 +5,6 @@ say anything. With rules the explorer has the states in which no rule is left to
 and each of the oracle's is covered by one that says of the facts that rules insert that at most they hold.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Both kernels judge certificates: those that are right, and those that are spoilt so that they can still be read."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import random

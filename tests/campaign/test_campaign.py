@@ -1,7 +1,5 @@
 """Engines, kernels and exports agree on random protocols, and the campaign notices where one of them does not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path

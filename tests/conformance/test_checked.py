@@ -1,7 +1,5 @@
 """Checked traces: every check that the spec demands is there, and no event is dropped, repeated, moved or changed."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence

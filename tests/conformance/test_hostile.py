@@ -1,7 +1,5 @@
 """Traces that somebody writes to keep `carnet conform` busy: up to a megabyte, each of one kind."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

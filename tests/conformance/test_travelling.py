@@ -1,7 +1,5 @@
 """Traces of GPU Travelling: what the spec's own runs look like conforms, and what is changed in them is found."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace

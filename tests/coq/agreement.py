@@ -3,8 +3,6 @@
 The interpreter of Carnet has no part in it.
 """
 
-from __future__ import annotations
-
 import csv
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Random protocols in the certified language: with claims, lemmas, axioms and threat models that have their own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from hypothesis import strategies as st

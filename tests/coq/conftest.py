@@ -1,7 +1,5 @@
 """The Coq files of the tree that is tested, compiled once."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.coq.coq_files import Library, shared

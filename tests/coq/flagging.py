@@ -1,7 +1,5 @@
 """A protocol small enough for certificates by hand: who is bad can be flagged, and nobody else is."""
 
-from __future__ import annotations
-
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, Layout
 from carnet_check.coq.certificates import ConvertedCertificate, Converter
 from carnet_check.exports.systems import System, system

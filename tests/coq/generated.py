@@ -3,8 +3,6 @@
 This is written for the comparison and shares nothing with what is exported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import unquote
 

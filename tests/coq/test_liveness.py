@@ -1,7 +1,5 @@
 """Liveness in Coq: the conditions are those of the engines, and theorems are compiled of certificates alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path

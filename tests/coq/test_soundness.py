@@ -1,7 +1,5 @@
 """The checker is proved sound in Coq, of the language as it is; of what is edited so that it is wrong, proofs fail."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Every claim that is to be proved has its theorem, and Coq compiles the files that state them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

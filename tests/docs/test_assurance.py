@@ -1,7 +1,5 @@
 """The assurance case links what exists, and refuses to be built around a gap."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import json

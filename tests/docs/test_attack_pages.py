@@ -1,7 +1,5 @@
 """The map of defences, the recorded attacks and the gallery say what was found, and each attack is one still."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

@@ -1,7 +1,5 @@
 """One page says of each protocol what is claimed, whether it holds and what has to be believed, in words."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """What the pages on blinded and coded layers show is what is computed, and what they say of it is so."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page that compares all systems has each of them, and says of each what its specification and records say."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

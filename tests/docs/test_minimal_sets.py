@@ -1,7 +1,5 @@
 """The least that the proof of a claim needs, which the page of accounts shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What the pages on privacy show was measured, and what they say of it is so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

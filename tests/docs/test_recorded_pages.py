@@ -1,7 +1,5 @@
 """Pages of records show what was recorded, and records are of the present specification or called stale."""
 
-from __future__ import annotations
-
 import csv
 import importlib
 import json

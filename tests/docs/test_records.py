@@ -1,7 +1,5 @@
 """Every record has a target, what is stale is reported once, and one command makes it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The search of the documentation finds requirements, findings and actions by the ids that people read and type."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What the documentation shows of a command is what the command prints; nothing is shown that no command printed."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

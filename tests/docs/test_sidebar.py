@@ -1,7 +1,5 @@
 """The sidebar that is made once for many pages is the one that Sphinx makes for each of them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import util

@@ -1,7 +1,5 @@
 """The generated pages show what the specification says, and which recorded verdicts are about it."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

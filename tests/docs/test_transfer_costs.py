@@ -1,7 +1,5 @@
 """What a buffer costs in each system: bytes are those that the implementations send, and times lie in order."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

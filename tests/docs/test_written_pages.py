@@ -1,7 +1,5 @@
 """Pages that people write name what exists, say what was recorded, and leave nothing out."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -4,8 +4,6 @@
 Verifiers that are no dependency of the tests run in environments of their own, which are fetched once.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

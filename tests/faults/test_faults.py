@@ -5,8 +5,6 @@ With ``-k exported`` those of the way from a specification to Coq are seeded, wi
 ``CARNET_COQ_FAULTS=docs/results/coq-faults.csv`` that of those of the way to Coq.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Iterator

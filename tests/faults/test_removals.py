@@ -3,8 +3,6 @@
 ``python -m tests.faults.trying --out docs/results/removed-checks.csv`` writes the table that these tests read.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import subprocess

@@ -12,8 +12,6 @@ check: ``carnet conform`` cannot notice, and only tests are asked.
 ``python -m tests.faults.trying --out docs/results/removed-checks.csv`` tries all of them and writes the table.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import csv

@@ -1,7 +1,5 @@
 """Opening what is sealed though its tag does not verify, as code does that forgot to look at the tag."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, TypeVar
 from unittest.mock import patch

@@ -1,7 +1,5 @@
 """Spoilt certificates, and whether what a kernel accepts of them is proved all the same."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

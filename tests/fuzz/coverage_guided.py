@@ -5,8 +5,6 @@ of its own, which ends at the first exception that is not typed, at an input tha
 allocation, or a process, that grows out of proportion. What was run is written as JSON.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import io

@@ -1,7 +1,5 @@
 """Inputs of SPDM: what reads them, and what to start from."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

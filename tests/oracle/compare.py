@@ -1,7 +1,5 @@
 """What carnet verify says of a drawn protocol, and where that and the truth differ."""
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

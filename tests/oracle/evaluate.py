@@ -4,8 +4,6 @@ This is the slow and plain half of the oracle. Replays use it, and the compiled 
 here or in its neighbours imports an engine or the interpreter of ``carnet_check``: only the terms of the language.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ take, and a fresh parameter is any unused element. What a fresh parameter lacks 
 larger one: an action that only this keeps from being taken is neither open nor closed.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

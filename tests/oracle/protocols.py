@@ -1,7 +1,5 @@
 """Random small protocols: everything the language has, in combinations nobody would write."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

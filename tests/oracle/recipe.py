@@ -4,8 +4,6 @@ A draft cannot be compared, shrunk or built twice; a recipe can. Building goes t
 annotated parameters, :class:`~carnet_spec.language.Step` methods, sorts as classes.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace

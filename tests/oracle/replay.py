@@ -4,8 +4,6 @@ This is the slow half of the oracle again: tables instead of tuples, :func:`~tes
 compiled text. It judges the traces that the engines show, and the witnesses of the enumerator.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The enumerator and replays on systems small enough to count by hand, and what the oracle may import."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from dataclasses import replace

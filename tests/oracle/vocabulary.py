@@ -1,7 +1,5 @@
 """What random protocols speak of: sorts, symbols and roles, under names that invite confusion."""
 
-from __future__ import annotations
-
 import functools
 import types
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The two engines translate the specification apart from one another. So every lem
 every reachable state of a small instance, and a specification with a mistake planted in it has to displease them.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Proofs about layers over GPU Travelling: a late adversary, time, schedules and what is to come."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Each fairness that progress is claimed under is needed: without it, a lasso shows how somebody waits for ever."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

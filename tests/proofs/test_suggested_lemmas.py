@@ -1,7 +1,5 @@
 """Each lemma of three protocols removed by itself: most are suggested again, or others that prove as much."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

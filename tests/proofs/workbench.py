@@ -3,8 +3,6 @@
 ``python -m tests.proofs.workbench gpu-travelling --only 'rekey.*/key-isolation' --cti 2``
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,7 +1,5 @@
 """What the properties of random protocols have in common."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from unittest.mock import patch

@@ -5,8 +5,6 @@ strict order of all parties, parameters and quantifiers over phases, several var
 a conjunction, choices as conditions and as values, first values, pools of what is not drawn, and greater costs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

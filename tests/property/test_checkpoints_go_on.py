@@ -1,7 +1,5 @@
 """A search that was stopped and gone on with, as often as may be, finds what one finds that never stopped."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import tempfile

@@ -1,7 +1,5 @@
 """The machine that follows traces and the interpreter agree: on what is refused, where, and on every state between."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ The platform delivers, delays, drops, repeats, reorders, changes and injects fra
 corrupt holder uses the key it was lent, then and later, to write anywhere, plant code and leave kernels running.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Keys: how often one is used, how that is counted, and that no nonce comes twice."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

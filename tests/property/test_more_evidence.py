@@ -1,7 +1,5 @@
 """Evidence with less than may be given: what more of it decides, simulated and of real machines."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping

@@ -5,8 +5,6 @@ that leave one interpretation or thousands. A claim falls in some interpretation
 hides a violation. ``CARNET_SIZES=3000 CARNET_RANDOM_SEED=7`` judges more of them, drawn from another seed.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import sys

@@ -1,7 +1,5 @@
 """SPDM: messages are read back as written, sessions agree, and tampering ends them."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import typing

@@ -1,7 +1,5 @@
 """Verdicts on random and on once misjudged protocols are true, and a spoiled engine is noticed."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

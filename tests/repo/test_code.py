@@ -1,7 +1,5 @@
 """What code may import and name: packages in one direction, engines by the registry, no protocol in generic code."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

@@ -1,7 +1,5 @@
 """What other projects take from this one works there: an Action, a pre-commit hook, a container, wheel and sdist."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What a newcomer installs and types: the README's commands, pins, extras, and what an older Python is told."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -1,7 +1,5 @@
 """Rules about the files themselves: what they may mention, how long they are, what they say, what is installed."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

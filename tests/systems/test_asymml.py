@@ -1,7 +1,5 @@
 """AsymML's lemma claims for real numbers, by Z3's nonlinear arithmetic; what decides a case is right."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Textbook protocols written with the Dolev-Yao theory: published attacks are found, and repairs proved."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

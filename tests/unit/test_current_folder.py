@@ -1,7 +1,5 @@
 """No process that Carnet starts imports anything from the current folder, however Carnet itself was started."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -5,8 +5,6 @@ break the sender goes on under a new key. A thief copies what is on its way, and
 gets out.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from carnet_spec import language

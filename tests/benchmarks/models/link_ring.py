@@ -5,8 +5,6 @@ the owner passes over whom it cannot use, and an authority revokes parties and l
 the keys that it kept.
 """
 
-from __future__ import annotations
-
 from carnet_spec import language
 
 

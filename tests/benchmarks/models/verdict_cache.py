@@ -4,8 +4,6 @@ A verifier identifies a device, challenges it by the number of the day, and judg
 is kept for some days. A host keeps quotes, delivers old ones, and boots what it likes.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from carnet_spec import language

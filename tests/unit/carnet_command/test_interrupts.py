@@ -1,7 +1,5 @@
 """Signals that end a command: the first one alone counts, and may have to wait."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

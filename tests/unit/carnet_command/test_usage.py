@@ -1,7 +1,5 @@
 """What a command requires of its options and files, and the exit codes that it ends with."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from pathlib import Path

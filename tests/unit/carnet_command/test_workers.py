@@ -1,7 +1,5 @@
 """Workers: whatever becomes of one, its own part of the work is lost and nothing else, also beside other work."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import multiprocessing

@@ -1,7 +1,5 @@
 """Running the ``carnet`` command inside a test, and the protocols to run it on."""
 
-from __future__ import annotations
-
 import functools
 import json
 from dataclasses import dataclass

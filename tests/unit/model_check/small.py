@@ -1,7 +1,5 @@
 """What protocols of a few lines are written with: tests add the actions that they need."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

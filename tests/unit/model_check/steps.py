@@ -1,7 +1,5 @@
 """Steps of protocols of a few lines, apart from their vocabulary since tests have others that are called the same."""
 
-from __future__ import annotations
-
 from carnet_spec.language import Step
 from tests.unit.model_check.small import Party, first, known, last, second, seen, third
 

@@ -1,7 +1,5 @@
 """The cache: an entry is believed only where it lies and as what it is, and it is the answer to one text alone."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping

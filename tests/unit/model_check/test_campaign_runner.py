@@ -1,7 +1,5 @@
 """How the work of ``carnet verify`` is done changes no verdict: jobs, shards, a cache, and workers that are lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

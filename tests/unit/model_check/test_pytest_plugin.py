@@ -1,7 +1,5 @@
 """The pytest plugin: an item to each obligation, and each fails for its own reason."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The interpreter by hand: what a step means, what deductions add, and which steps of a trace are refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from carnet_check.semantics import Interpreter, NotEnabled, State

@@ -1,7 +1,5 @@
 """A run witnesses a fall in the design as it is now, and the same question has the same digest."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Sequence charts: each agent has one column, whatever the specification calls it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Certificates: how they are made, kept, read, judged and checked in workers, and what each then proves."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

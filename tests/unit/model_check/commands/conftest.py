@@ -1,7 +1,5 @@
 """Folders that `carnet certify --out` wrote, for tests of `carnet recheck`."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``carnet attack``: attacks are minimal, replayed, told and kept; where there is none, it is known why."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

@@ -1,7 +1,5 @@
 """Bad input of any kind gives one line that says what was expected and what came, and writes nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

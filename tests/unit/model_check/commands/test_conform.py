@@ -1,7 +1,5 @@
 """``carnet conform``: verdicts, exit codes, and one clear error for what is not a trace."""
 
-from __future__ import annotations
-
 import json
 from importlib.metadata import entry_points
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What was visited, by ``explore``, ``--simulate`` and ``exhaust``, and never a stronger verdict than that."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

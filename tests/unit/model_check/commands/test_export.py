@@ -1,7 +1,5 @@
 """``carnet export``: files by digest, an index, and nothing of anybody else's overwritten."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

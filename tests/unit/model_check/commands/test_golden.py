@@ -4,8 +4,6 @@ The texts lie in ``__snapshots__``; after a change that is meant, ``pytest --sna
 the difference is reviewed like any other.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands that are stopped: in one line, with their workers; a checkpoint goes on, and a watch begins again."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """``carnet lint``: each complaint stands where the specification says what it is about, for people and for programs."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`carnet certify` and `carnet recheck`: what they write, read and say, and what is not believed."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import importlib

@@ -1,7 +1,5 @@
 """One screen of a run: the outcome first, and nothing hidden that a reader may hold against a verdict."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

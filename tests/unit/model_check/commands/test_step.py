@@ -1,7 +1,5 @@
 """``carnet step``: a walk by hand is a run of the interpreter, and says why a step is refused."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

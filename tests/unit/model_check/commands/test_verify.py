@@ -1,7 +1,5 @@
 """``carnet verify``: what is judged is said to be just that, of each protocol, and unsound ones are refused."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Compiled formulas and followed traces by hand; that formulas mean what the interpreter says is a property."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """The machine by hand: which steps fit, what they change, and that each change can be taken back."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping
 

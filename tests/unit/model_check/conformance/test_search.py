@@ -1,7 +1,5 @@
 """How a trace is followed cheaply: nothing is lost, and where work runs out it is undecided."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Mapping, Set

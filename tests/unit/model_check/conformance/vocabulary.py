@@ -1,7 +1,5 @@
 """A small state for tests of compiled formulas, choices and effects, and the interpreter's opinion of it."""
 
-from __future__ import annotations
-
 from carnet_check.conformance.formulas import Compiler, Frame
 from carnet_check.conformance.tables import Function, Relation, Table, Work
 from carnet_spec.language import Formula, Instance

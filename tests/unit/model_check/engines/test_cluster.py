@@ -1,7 +1,5 @@
 """A Ray cluster of two workers on this machine: it answers as this machine does, and a lost worker costs its part."""
 
-from __future__ import annotations
-
 import functools
 import os
 import signal

@@ -1,7 +1,5 @@
 """Coverage adds up, checkpoints are read as they were written, and killed workers cost no engine anything."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

@@ -3,8 +3,6 @@
 It is registered in tests alone, by one entry in the registry, and shows all that an engine has to bring.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The text of an obligation, word for word, and what a solver makes of it."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import re

@@ -1,7 +1,5 @@
 """``carnet export --to promela``: Spin counts the states that Carnet counts, and finds what Carnet finds broken."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

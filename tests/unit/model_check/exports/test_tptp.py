@@ -1,7 +1,5 @@
 """Obligations in TPTP: the prover E reads them and agrees."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

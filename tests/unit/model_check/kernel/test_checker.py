@@ -1,7 +1,5 @@
 """Every rule of the kernel, accepted and refused by hand; the kernel is as short as the documentation says."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The reader of obligations and certificates: what it makes of them, and what it refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 from carnet_check.kernel.checker import Node, Refused, check

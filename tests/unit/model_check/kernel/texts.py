@@ -1,7 +1,5 @@
 """Texts of obligations and certificates, and terms built of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from carnet_check.kernel.checker import Name, Node, Step

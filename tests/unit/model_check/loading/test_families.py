@@ -1,7 +1,5 @@
 """What a family may leave out, and sizes that are computed from its instances, before a search and after it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace

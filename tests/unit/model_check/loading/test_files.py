@@ -1,7 +1,5 @@
 """Files of protocols: names misspelt are refused at their line, and neighbours are the file's own."""
 
-from __future__ import annotations
-
 import builtins
 import itertools
 import json

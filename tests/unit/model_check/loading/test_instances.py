@@ -1,7 +1,5 @@
 """Instances: those of a family, every meaning once, models of axioms, and none larger than memory allows."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

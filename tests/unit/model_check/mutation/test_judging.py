@@ -1,7 +1,5 @@
 """What becomes of a mutant, and what `carnet mutate` says and keeps of it."""
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Mutants: which there are, and which are proved to take the same steps."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Steps of every kind, small enough that what has to hold before them can be worked out by hand."""
 
-from __future__ import annotations
-
 from carnet_check.exports.smtlib import text
 from carnet_check.obligations import Layer, Obligation, layers, obligations
 from carnet_spec.language import Draft, Formula, Kind, Protocol, Step, forall, function, implies, relation, used

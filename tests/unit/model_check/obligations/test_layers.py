@@ -1,7 +1,5 @@
 """Which obligations there are, with which hypotheses, and what the certified language lacks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

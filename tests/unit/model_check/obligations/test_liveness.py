@@ -1,7 +1,5 @@
 """Conditions of liveness as obligations: what they assume, what they are called, and what they are about."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

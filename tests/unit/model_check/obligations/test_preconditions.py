@@ -1,7 +1,5 @@
 """What has to hold before each kind of step, worked out by hand from the Coq text, and written in SMT-LIB."""
 
-from __future__ import annotations
-
 from carnet_spec.language import Formula, Step, exists, forall, implies
 from tests.unit.model_check.obligations.lending import goal, held, owner
 from tests.unit.model_check.small import *

@@ -1,7 +1,5 @@
 """The folder of a run, as its own or to be changed."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

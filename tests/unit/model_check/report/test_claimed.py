@@ -1,7 +1,5 @@
 """What is claimed and what holds, on one page: the words of the specification with the verdicts of a run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

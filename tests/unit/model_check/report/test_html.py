@@ -1,7 +1,5 @@
 """The pages of a report: heat map, proofs, search, and names that lead to no file outside the folder."""
 
-from __future__ import annotations
-
 import ast
 import json
 import shutil

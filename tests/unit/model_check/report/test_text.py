@@ -1,7 +1,5 @@
 """What people and tools read of a run: eighty columns, schemas, exit codes, and the folder that is kept."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What follows by itself: taken at once, until nothing is added, in whatever order the rules are written."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from typing import Any

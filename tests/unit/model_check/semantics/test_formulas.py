@@ -1,7 +1,5 @@
 """Truth in a state, worked out by hand: terms, connectives, quantifiers, axioms, and elements that show it."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from typing import Any

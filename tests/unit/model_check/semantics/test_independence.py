@@ -1,7 +1,5 @@
 """The judge shares no code with what it judges, and neither do its tests."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

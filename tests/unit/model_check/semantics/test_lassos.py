@@ -1,7 +1,5 @@
 """Lassos that are counterexamples, by hand, and fairness: what nobody has to take and only an instance prevents."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

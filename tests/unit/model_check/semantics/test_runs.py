@@ -1,7 +1,5 @@
 """Runs by hand: states as values, which traces are runs, and which are refused and why."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """Steps by hand: which can be taken, with guards, pools, draws and a budget, and what each changes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Guesses at lemmas: what visited states falsify is not plausible, and nothing is made before it is asked for."""
 
-from __future__ import annotations
-
 import pytest
 
 from carnet_check.engines import registry

@@ -1,7 +1,5 @@
 """What names stand for beside the claims: to find that out changes no profiler or tracer of the run."""
 
-from __future__ import annotations
-
 import cProfile
 import pstats
 import sys

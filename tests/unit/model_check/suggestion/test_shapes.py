@@ -1,7 +1,5 @@
 """What is read off steps, and the candidates that are made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

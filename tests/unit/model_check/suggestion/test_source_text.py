@@ -1,7 +1,5 @@
 """Lemmas as source text: what is written, traced again, is the same formula."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

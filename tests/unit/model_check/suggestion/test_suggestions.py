@@ -1,7 +1,5 @@
 """What is suggested for a claim that lacks a proof: source text that is pasted in, and then proves it."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compositions hold if what they assume is implied; false and missing lemmas are told apart."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What is believed of engines: no defect passes, no verdict stands on one word, and assumptions fall only by traces."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

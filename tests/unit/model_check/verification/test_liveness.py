@@ -1,7 +1,5 @@
 """What happens in the end has a row for each engine that judges it, and no claim about it goes unjudged unnoticed."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """``carnet run --graph`` records what ``carnet audit`` accepts, and the audit says what it found in text and JSON."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A private round gives away a clipped and noised update and nothing else, and its accountant promises no more."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

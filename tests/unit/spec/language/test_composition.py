@@ -1,7 +1,5 @@
 """What is read in other words: compositions, interpretations, the theory of an order, and traces."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

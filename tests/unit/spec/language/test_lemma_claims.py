@@ -1,7 +1,5 @@
 """Lemma claims: what one has to have, how it is encoded, and what lints say of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

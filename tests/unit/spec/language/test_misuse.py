@@ -1,7 +1,5 @@
 """What an author writes wrongly is refused, and the error says what to write instead."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Two runs side by side: what there is twice, what an observer compares, and what is claimed, accepted or refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Sorts, roles and symbols that the tests of the language share, and finite structures drawn at random."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What would hide a deduction is refused: each case is the core of a protocol whose attack no rule would find."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

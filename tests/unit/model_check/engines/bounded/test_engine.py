@@ -1,7 +1,5 @@
 """Bounded model checking: attacks as short as the explorer's, replayed, and no more is said than was answered."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator

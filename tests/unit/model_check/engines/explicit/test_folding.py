@@ -1,7 +1,5 @@
 """What a model is built of: what an instance decides, what is read and written, and what matters."""
 
-from __future__ import annotations
-
 import pytest
 
 from carnet_check.engines.explicit import layout

@@ -1,7 +1,5 @@
 """The model: places with bits and readers, answers that are remembered, moves, and no place that cannot matter."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

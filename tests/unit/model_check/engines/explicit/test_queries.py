@@ -1,7 +1,5 @@
 """Generated code finds what a formula says, and after a step exactly the rules that may add something are looked at."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

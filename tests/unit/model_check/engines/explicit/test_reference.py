@@ -4,8 +4,6 @@ A party is seen once; the gate may be shut; who is seen while it is open is know
 seen: 4 states of two parties. With the gate shut a party is unseen, seen and known, or seen only: 9 states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

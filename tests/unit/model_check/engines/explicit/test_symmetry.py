@@ -1,7 +1,5 @@
 """Symmetry: elements that are alike are exchanged where nothing tells them apart, and no state is lost."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

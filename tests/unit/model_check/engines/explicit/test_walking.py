@@ -1,7 +1,5 @@
 """Random walks: known draws, every step as likely as any other, and few walks cover a small graph."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a search amounts to: a verdict no stronger than it, traces that replay, and a cache of its own question."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

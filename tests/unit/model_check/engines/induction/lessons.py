@@ -1,7 +1,5 @@
 """Small protocols about lessons and secrets that prove, or fail to, in one known way each."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 
 

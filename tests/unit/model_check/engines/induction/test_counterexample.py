@@ -1,7 +1,5 @@
 """Counterexamples to induction are small, readable, and the interpreter's word rather than the prover's."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """From obligations to the solver: which there are, what they say, and what counts as an answer."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Iterator

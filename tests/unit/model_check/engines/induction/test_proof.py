@@ -1,7 +1,5 @@
 """What counts as a proof of safety and of liveness, and what it rests on."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """Which guesses an induction takes: those that are proved and needed, whatever else is offered to it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 

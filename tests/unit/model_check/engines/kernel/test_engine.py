@@ -1,7 +1,5 @@
 """The engine of certificates: what it proves, what it says where it cannot, and that it needs no solver."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The engines of lemma claims: what each case decides, which hypotheses are needed, and what a spoilt claim gives."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

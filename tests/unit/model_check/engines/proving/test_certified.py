@@ -1,7 +1,5 @@
 """Certificates before a solver: what they prove is not asked, what they do not prove is, and the run says which."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """From answers to claims: what a proof rests on is all accounted for, and hints are remembered."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

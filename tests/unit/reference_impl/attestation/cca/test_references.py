@@ -1,7 +1,5 @@
 """Reference values in CoRIM: a token that is as published is accepted, and nothing else is because of them."""
 
-from __future__ import annotations
-
 import random
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nitro documents: genuine ones are accepted, and each change is refused at the step that is about it."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

@@ -1,7 +1,5 @@
 """Quotes of TPMs: genuine ones are accepted, each change is refused at its step, and no key is believed by itself."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -3,8 +3,6 @@
 Each half of the defence is left out once, and pictures come back; these falls are expected, and stay.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

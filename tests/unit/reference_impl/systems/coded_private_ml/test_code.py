@@ -1,7 +1,5 @@
 """Lagrange codes: exact for polynomials, points apart, and what workers see where a defence is missing."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

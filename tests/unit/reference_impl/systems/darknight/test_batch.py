@@ -1,7 +1,5 @@
 """Coded batches: exact, with noise for all that work together, and what one colluder too many sees."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Blinded layers: exact, checked, each mask once; and what a processor makes of it where a defence is missing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Honest graphs are accepted, and every tampering is refused with whom it is held against."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A claims file is read as it is written; one that names nothing, contradicts itself or has unknown keys is refused."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

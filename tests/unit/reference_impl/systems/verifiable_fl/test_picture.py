@@ -1,7 +1,5 @@
 """A graph is drawn with a box for each statement and an arrow for each input; what is refused is red."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from dataclasses import replace

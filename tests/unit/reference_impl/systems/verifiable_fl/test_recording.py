@@ -1,7 +1,5 @@
 """A graph is read as it was written; files that hold no graph are refused, and nothing is written over."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

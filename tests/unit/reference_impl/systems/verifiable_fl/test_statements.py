@@ -1,7 +1,5 @@
 """Statements and envelopes are those of the in-toto and DSSE libraries, and whatever else comes is refused."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Other analyses: stratification keeps obligations decidable, layers add only, and unused elements are alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

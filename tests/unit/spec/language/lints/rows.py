@@ -1,7 +1,5 @@
 """What the lints complain about, and the like that they let pass: named rows of small pieces of protocols."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

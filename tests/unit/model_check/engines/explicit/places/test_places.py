@@ -1,7 +1,5 @@
 """A search in several places finds what a search in one place finds, and says when a place is lost."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import Any
