@@ -4,8 +4,6 @@ Such a field is an attribute with a docstring of Python's own. Where that of the
 there, and not a second time.
 """
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 import re

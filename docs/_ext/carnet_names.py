@@ -4,8 +4,6 @@ Every object that the fuzzy search for a name finds has the last part of it. To 
 build.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ For every page Sphinx copies the contents of all the others, and then drops what
 sixth of a build, and copying the titles for every page took as long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import PurePosixPath

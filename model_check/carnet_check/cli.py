@@ -6,8 +6,6 @@ looking for entry points takes longer than an appraisal. A failure ends with one
 standard output) and the exit code for its kind; see docs/adr/0004-verdicts-and-exit-codes.md.
 """
 
-from __future__ import annotations
-
 import errno
 import importlib
 import io

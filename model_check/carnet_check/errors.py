@@ -1,7 +1,5 @@
 """Errors of the checker, divided by whose fault they are; each class has its exit code."""
 
-from __future__ import annotations
-
 from carnet_command.errors import CarnetError, UsageError
 from carnet_command.exit_codes import ExitCode
 

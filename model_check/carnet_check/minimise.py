@@ -1,7 +1,5 @@
 """Minimising a run: steps are deleted as long as the others can still be taken and end in a required state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar

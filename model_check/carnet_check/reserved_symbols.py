@@ -6,8 +6,6 @@ in a text has a separate namespace. It is shown with the prefix ``$``, which no 
 prover and the text of obligations import this module.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -3,8 +3,6 @@
 Decided in docs/adr/0004-verdicts-and-exit-codes.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -4,8 +4,6 @@ The interpreter takes every step and judges every state. Deductions are taken as
 exploration; from a state that need not be reachable each is a step by itself, as in an induction.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence

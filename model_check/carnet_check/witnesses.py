@@ -7,8 +7,6 @@ witness; :class:`Questions` identifies questions. Nothing else of an earlier ans
 witness, or an unknown one, is computed again.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Sentences about steps, state changes and claims, and file names made from their names."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -6,8 +6,6 @@ not sent on the way to the device), conf_compute_key_rotation.c (channels are id
 conf_compute_keystore_gh100.c (a key pair for each engine).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum

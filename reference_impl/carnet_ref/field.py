@@ -7,8 +7,6 @@ is exact, in any order. Longer sums are computed in parts, which are reduced bef
 Arrays have residues as int64. Functions with untrusted inputs check them, and raise :class:`FieldError`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias

@@ -19,8 +19,6 @@ file without a whole key, is an error and never a new start: a new key would mak
 Source: SQLite, Write-Ahead Logging, and PRAGMA synchronous=FULL; RFC 8452 (a repeated nonce costs little).
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import sqlite3

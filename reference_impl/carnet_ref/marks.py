@@ -1,7 +1,5 @@
 """The decorator for a function that as a whole implements requirements; the documentation reads it from the source."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

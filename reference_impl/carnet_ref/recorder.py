@@ -7,8 +7,6 @@ and each has the digest of the one before, so no event can be left out or change
 Source: L. Lamport, Time, Clocks, and the Ordering of Events in a Distributed System (1978).
 """
 
-from __future__ import annotations
-
 import heapq
 import json
 from collections.abc import Iterable, Iterator

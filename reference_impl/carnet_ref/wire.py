@@ -3,8 +3,6 @@
 Carnet's own messages are lists of byte fields, each preceded by its length.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Literal

@@ -3,8 +3,6 @@
 Each class has a kind, which ``--json`` prints, and an exit code.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from carnet_command.exit_codes import ExitCode

@@ -1,7 +1,5 @@
 """Reading files within limits, and writing them atomically."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import itertools

@@ -4,8 +4,6 @@ By default Python collects after every 700 allocated objects. Carnet keeps most 
 default, the collections took a tenth of a search's time.
 """
 
-from __future__ import annotations
-
 import gc
 from typing import Final
 

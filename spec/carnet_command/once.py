@@ -1,7 +1,5 @@
 """Options that may be given only once; click alone would silently take the last value."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import click

@@ -1,7 +1,5 @@
 """Escaping of foreign text before a terminal shows it, since terminals execute some characters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -9,8 +9,6 @@ has other threads than a heartbeat: a forked process has one thread, which could
 thread of the parent held.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Text for the terminal: lines wrapped at its width, counts and lists in words."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable

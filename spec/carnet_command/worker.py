@@ -5,8 +5,6 @@ crashes, exceeds its memory or is silent for too long is killed, and its further
 the process that started it has ended, in whatever way.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import multiprocessing

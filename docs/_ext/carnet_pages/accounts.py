@@ -1,7 +1,5 @@
 """What the proof of each claim was not found without, and what becomes of the claims if an assumption falls."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What every engine says of every proof obligation, as recorded: a command that a reader would type asks them."""
 
-from __future__ import annotations
-
 import csv
 import subprocess
 import sys

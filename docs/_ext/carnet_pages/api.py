@@ -1,7 +1,5 @@
 """The API reference: one page to a package, each module with what its docstrings say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

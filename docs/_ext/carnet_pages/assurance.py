@@ -4,8 +4,6 @@ The pages use the directives of sphinx-needs, so that every link is checked and 
 the four is a gap, and a gap ends the build.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -8,8 +8,6 @@ implications, and the parts of negated conjunctions. Parts of the assumption may
 reported; if all parts are, the bond does not hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

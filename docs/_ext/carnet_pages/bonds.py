@@ -1,7 +1,5 @@
 """The page on compositions: which assumption of one protocol is a claim of another, made from the bonds themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from carnet_spec.language import Family

@@ -1,7 +1,5 @@
 """Attacks that are carried out with real bytes: what is recorded of each, and the table that shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain

@@ -5,8 +5,6 @@ A line cites by a call of `Checks.require`, `Checks.expect`, `Checks.verify` or 
 its place in the table with it.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A page for each claim: what it says, what was established of it, what the proof rests on, and what makes it fall."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

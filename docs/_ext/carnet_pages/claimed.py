@@ -4,8 +4,6 @@ It is made from the specification and from a recorded run, as the first page of 
 names stands there in words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

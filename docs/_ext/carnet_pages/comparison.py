@@ -4,8 +4,6 @@ Everything comes from the specifications (views, threat models, claims, assumpti
 the data path.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Traces are checked against the specification by these names; the documentation s
 place that it names. Where requirements are enforced is read from the code itself: see module `citations`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -5,8 +5,6 @@ interrupted run goes on. It is kept beside the record, too: much of it can be ch
 changes.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 import subprocess

@@ -5,8 +5,6 @@ the theorems, by the commands that a reader would type. How long it takes to mak
 where no record says it. Some minutes, with Coq.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The page of defences by threat models: how many claims fall if one defence is taken away, and which."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

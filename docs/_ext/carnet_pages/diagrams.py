@@ -3,8 +3,6 @@
 They take their colour from the text around them, so that they are read in light and dark alike, and need no script.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape

@@ -5,8 +5,6 @@ weaknesses that no variant has. Every claim that is made under the threat model 
 instance, or it is proved for any number of everything, or else no explored state breaks it.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

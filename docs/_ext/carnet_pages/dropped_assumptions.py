@@ -4,8 +4,6 @@ The instances are those of attack searches, with one or two rigid facts changed.
 establishes nothing.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The gallery: each finding's attack in a few lines, and as a diagram to step through."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

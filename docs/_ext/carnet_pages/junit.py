@@ -5,8 +5,6 @@ A test says so with the mark ``verifies("toy-REQ-ONE", "toy-CLAIM-TWO")``, or, w
 ids. The record holds these tests alone, and the digests of the specifications that they were about.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who knows what over time: the parties of a recorded round against its steps, as a table that narrow screens stack."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any

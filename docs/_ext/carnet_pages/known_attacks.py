@@ -1,7 +1,5 @@
 """Attacks that others described or that follow from what they describe, and the replays that carry them out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

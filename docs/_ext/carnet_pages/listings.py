@@ -1,7 +1,5 @@
 """Pages that are listed from registrations: the commands with their options, the engines, the formats of evidence."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Iterator

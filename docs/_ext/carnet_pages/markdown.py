@@ -1,7 +1,5 @@
 """Pieces of MyST Markdown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The faults that were found in Carnet itself, each with the tests that would notice if it came back."""
 
-from __future__ import annotations
-
 import ast
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence

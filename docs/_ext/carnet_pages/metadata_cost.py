@@ -7,8 +7,6 @@ Source: the sizes of versions, MACs and nodes of the tree are those of Gueron, "
 General Purpose Processors", IACR ePrint 2016/204; the rest is Carnet's.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

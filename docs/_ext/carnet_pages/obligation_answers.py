@@ -4,8 +4,6 @@
 answers obligations. Exit code 1: one proves what another finds satisfiable; 3: something is unknown.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import statistics

@@ -1,7 +1,5 @@
 """The page on the orchestrator's states, drawn from the table that it runs by."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator, Sequence

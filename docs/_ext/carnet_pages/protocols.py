@@ -1,7 +1,5 @@
 """The pages about one protocol, made from what is checked."""
 
-from __future__ import annotations
-
 import json
 import pkgutil
 import re

@@ -4,8 +4,6 @@ The README and the guide show it, so it is a file of its own. Below ``results/ro
 the run in ``<protocol>.json`` by the chapters in ``<protocol>.toml``, by ``record rounds``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

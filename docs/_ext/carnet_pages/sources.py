@@ -5,8 +5,6 @@ does. A source is text such as "deck, Epilogue; RFC 9334 section 10"; every cita
 and what the tables say is nowhere stays text.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@
 is believed, and ``carnet_check.witnesses`` checks them in the design as it is now.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 from collections.abc import Mapping, Sequence

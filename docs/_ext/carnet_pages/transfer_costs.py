@@ -4,8 +4,6 @@ Each system's way is laid out as a schedule of the data path. Its time is that o
 blinding, coding and checking are not in it: nobody published what they cost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The page of recorded verdicts: each ``results/*.json`` is what a ``carnet verify --json`` printed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ finds nothing, the hunt tries to prove the weakened protocol with the lemmas tha
 because it holds for every size. Otherwise the larger stages follow. If they find nothing, the verdict is UNKNOWN.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

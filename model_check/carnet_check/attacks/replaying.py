@@ -7,8 +7,6 @@ attacked and then with every defence on, and returns both outcomes. If the imple
 shortest attack, another attack is looked for: the function's ``realisable`` says which steps to leave out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import entry_points

@@ -5,8 +5,6 @@ that the certificate uses and no others; the file lists them by name, in the ord
 its form alone: only the kernel decides what a certificate proves.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import lzma

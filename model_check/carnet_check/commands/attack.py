@@ -1,7 +1,5 @@
 """``carnet attack``: remove a defence and look for the attack that it prevents."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import asdict

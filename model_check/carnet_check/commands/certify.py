@@ -1,7 +1,5 @@
 """``carnet certify``: make the missing and stale certificates of a protocol's proofs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``carnet conform``: check a recorded trace against the spec."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

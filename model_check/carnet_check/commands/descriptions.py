@@ -1,7 +1,5 @@
 """Descriptions of families for commands: a summary, the names for shell completion, and the meaning of each name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """``carnet diff``: the differences between two recorded runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """``carnet doctor``: which engines and tools are installed, and what each is for."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """``carnet exhaust``: certificates that all states of small instances were visited, checked by a program of Coq."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """``carnet explain``: the meaning of an identifier, where it is enforced, and how to check it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``carnet explore``: visit every state of one instance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

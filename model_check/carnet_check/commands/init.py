@@ -1,7 +1,5 @@
 """``carnet init``: create a new protocol with a test and a workflow."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

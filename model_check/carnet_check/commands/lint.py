@@ -1,7 +1,5 @@
 """``carnet lint``: report what is wrong with a specification, with locations, for people, editors and other tools."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

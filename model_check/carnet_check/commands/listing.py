@@ -1,7 +1,5 @@
 """``carnet list``: the protocols, and the names of their parts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

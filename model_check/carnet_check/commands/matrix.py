@@ -3,8 +3,6 @@
 It fits into eighty columns: verdicts of engines that do not fit side by side are written below each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 

@@ -1,7 +1,5 @@
 """``carnet mutate``: change a specification in every small way, and see whether each change is noticed."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence

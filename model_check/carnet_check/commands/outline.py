@@ -4,8 +4,6 @@
 process of its own for each check: a specification is code, which may be broken, may never end, and is read anew.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

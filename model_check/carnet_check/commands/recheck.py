@@ -1,7 +1,5 @@
 """``carnet recheck``: check a folder of obligations and certificates again, without any search."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import itertools

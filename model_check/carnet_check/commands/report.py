@@ -1,7 +1,5 @@
 """``carnet report``: show a run that ``verify --out`` recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

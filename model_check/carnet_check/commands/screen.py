@@ -3,8 +3,6 @@
 ``carnet verify --long`` prints the matrices of :mod:`carnet_check.commands.matrix` instead, with every number.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

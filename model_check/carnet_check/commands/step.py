@@ -1,7 +1,5 @@
 """``carnet step``: walk through an instance of a protocol by hand."""
 
-from __future__ import annotations
-
 import secrets
 import shlex
 import sys

@@ -5,8 +5,6 @@ number of changes that its page has seen: a page that is behind changes nothing.
 the thread that serves, as lines in a terminal are.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import shlex

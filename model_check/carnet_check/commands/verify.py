@@ -1,7 +1,5 @@
 """``carnet verify``: establish or refute every claim."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import shlex

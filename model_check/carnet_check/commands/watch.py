@@ -1,7 +1,5 @@
 """``carnet watch``: verify a protocol whenever one of its files changes."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import json

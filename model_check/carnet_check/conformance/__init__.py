@@ -8,8 +8,6 @@ bounds a trace and checks it against the spec. ``checks`` requires the checks th
 instants. The oracle for this package is the interpreter: tests compare the verdicts of the two.
 """
 
-from __future__ import annotations
-
 from carnet_check.conformance.machine import Divergence, Follower, Machine
 from carnet_check.conformance.recorded import Conformance, UncheckedTraceError, conform, verdict
 from carnet_check.conformance.tables import AmbiguousTraceError, Work

@@ -5,8 +5,6 @@ variable in the frame. Compiled code identifies a variable by its place, not by 
 place even if it has the name of an outer one. So the *known* part of a frame is a set of places.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

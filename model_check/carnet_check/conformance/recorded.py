@@ -1,7 +1,5 @@
 """Checking recorded traces: reading a file of events, taking its steps in the machine, and the verdict."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import stat

@@ -1,7 +1,5 @@
 """Tables: the state of a protocol, changed in place, with an index for every kind of look-up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 

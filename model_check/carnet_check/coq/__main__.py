@@ -3,8 +3,6 @@
 ``make -C model_check/coq theorems DIR=DIR`` runs this, and compiles the files.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -5,8 +5,6 @@ hypotheses, and numbers for symbols. A certificate in prefix order also leaves t
 open, since the kernel knows it when it gets there; Coq's terms contain that number.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

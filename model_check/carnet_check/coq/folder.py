@@ -1,7 +1,5 @@
 """The folder of ``carnet certify --out DIR``, for Coq: the program checks it, and theorem files are written from it."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 import textwrap

@@ -1,7 +1,5 @@
 """The programs extracted from ``model_check/coq``: finding and running them, and reading their output."""
 
-from __future__ import annotations
-
 import hashlib
 import lzma
 import os

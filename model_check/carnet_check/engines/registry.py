@@ -4,8 +4,6 @@ An engine is imported when it is used, so ``carnet --help`` is fast. Columns and
 the engines that visit states, a later one is faster.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterable
 from typing import TypeVar

@@ -4,8 +4,6 @@ Several runs can share the work: each run does one shard of the obligations and 
 common cache. A shard establishes no claim; a later run that finds all answers in the cache does.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import socket

@@ -4,8 +4,6 @@ Both texts hold the same constructors in the same order. In Coq a sort, a symbol
 program is told, and a definition gives the number its name.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping

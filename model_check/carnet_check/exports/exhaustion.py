@@ -4,8 +4,6 @@ Who trusts what the program says of an instance trusts what is written here of t
 claims. How states are written as bits is a guess: the program refuses a wrong one.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

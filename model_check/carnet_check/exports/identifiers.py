@@ -1,7 +1,5 @@
 """Unique identifiers in another language for the names of a specification."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Iterable
 

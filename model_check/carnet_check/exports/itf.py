@@ -1,7 +1,5 @@
 """A trace in Apalache's informal trace format (ADR-015), for the viewers that read it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

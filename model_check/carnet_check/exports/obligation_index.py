@@ -1,7 +1,5 @@
 """The index of exported obligations: a row per variant, threat model and obligation, skipped pairs included."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

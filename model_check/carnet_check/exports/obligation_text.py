@@ -6,8 +6,6 @@ the action's parameters are declared by ``declare-const``, all of them and in or
 ``declare-fun``, in order of first use.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ is written out. Types of TPTP have elements, so the hypotheses that say so of so
 ``Unsatisfiable`` is a proof.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping

@@ -4,8 +4,6 @@ An obligation must have exactly the form that Carnet writes, with one command on
 refused. Ambiguous text is refused, too: a name that is declared twice, or that is predefined in SMT-LIB.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Sizes come from a command line, so they may be any numbers. They are refused in 
 an instance is built, and by the number of facts in a state before it is explored.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -4,8 +4,6 @@ PROTOCOL is a registered id, ``path.py[:name]`` or ``module:name``. It names a f
 returns one of these, so a first file can be checked without being registered.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import functools

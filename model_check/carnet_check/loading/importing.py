@@ -1,7 +1,5 @@
 """Importing a specification, which is foreign code: with a time limit, redirected output, and errors in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib

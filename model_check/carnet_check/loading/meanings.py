@@ -10,8 +10,6 @@ exactly once. A relation of several elements is represented by the table that ho
 order is that of the numbers in their names; every other symbol is represented by its smallest table.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

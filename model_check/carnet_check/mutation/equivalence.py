@@ -5,8 +5,6 @@ if they lead from each such state to the same states; a step that changes nothin
 that no update reads makes no difference to a step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

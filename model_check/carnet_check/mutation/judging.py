@@ -9,8 +9,6 @@ budget leaves an obligation open, an attack in a small instance kills the mutant
 which is none of these.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace

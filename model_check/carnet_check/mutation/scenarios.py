@@ -4,8 +4,6 @@ A scenario is kept if every state was visited, and if it shows something that no
 reached, or an action that is taken. A mutant loses this if a complete exploration of the instance does not show it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product

@@ -6,8 +6,6 @@ adversary may matter to one claim alone, or only if some party is honest. So eve
 model.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ The kernels read these obligations, and solvers receive them as text. The engine
 simplified obligations; tests compare the two.
 """
 
-from __future__ import annotations
-
 from carnet_check.obligations.liveness import LivenessAttempt, LivenessObligation, assumed_of, attempts
 from carnet_check.obligations.reading import GOAL, Hypothesis, Layer, Obligation, layers, obligations
 

@@ -8,8 +8,6 @@ of the same meaning.) The run is read from the same bytes that were compared wit
 Source: in-toto attestation framework, Statement v1 and test-result v0.1; DSSE v1.0.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json

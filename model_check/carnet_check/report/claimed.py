@@ -4,8 +4,6 @@ The words come from the specification and are kept with a run; the verdicts are 
 the report show the same values, each in its own markup.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

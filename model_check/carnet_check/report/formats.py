@@ -3,8 +3,6 @@
 In JUnit, a row is a test case, and a variant is a suite.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import re

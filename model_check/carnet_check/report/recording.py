@@ -1,7 +1,5 @@
 """Recording a verification run: the content of its folder, computed from its outcome."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -13,8 +13,6 @@ Others may have changed the folder before it is read. So it is read once, from p
 against a schema before it is used.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import unicodedata

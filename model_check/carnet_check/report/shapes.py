@@ -4,8 +4,6 @@ A shape is a function of a value and its place. It returns None, or raises an er
 value. Fields that a shape does not name are accepted: a later version may have more fields.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping

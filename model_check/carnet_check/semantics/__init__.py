@@ -26,8 +26,6 @@ any element of a parameter's sort.
 them. ``fairness`` defines what it means that an action is taken fairly.
 """
 
-from __future__ import annotations
-
 from carnet_check.semantics.evaluation import Env, State
 from carnet_check.semantics.interpreter import Interpreter, NotEnabled, Replays
 

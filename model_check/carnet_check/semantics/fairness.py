@@ -24,8 +24,6 @@ r"""Fairness: what it means that an action is taken fairly, and which rules beco
 Source: L. Lamport, "The Temporal Logic of Actions", ACM TOPLAS 16(3), 1994, sections 5.3 and 5.5.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Guessed lemmas that an engine may try, without those that a visited state falsifies."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The Python names that are in scope where an author states the claims: those of the module and of the function."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Callable, Iterator, Mapping

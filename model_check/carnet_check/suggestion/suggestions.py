@@ -1,7 +1,5 @@
 """Suggestions of lemmas for claims of a run that lack a proof, as text that an author can paste."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ Vacuity (a goal that is never reached, an action that is never taken, a premise 
 own, or replaces the claim's verdict.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The outcome of a verification run."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

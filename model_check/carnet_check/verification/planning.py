@@ -1,7 +1,5 @@
 """The request of a verification run: its options are checked and expanded before anything runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

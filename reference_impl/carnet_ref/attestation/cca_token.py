@@ -9,8 +9,6 @@ DEN0137 1.0 (RMM), section A7.2 (the first profile); veraison/ccatoken, commit 4
 RFC 9053, section 7.1.1 (EC2 keys).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final

@@ -13,8 +13,6 @@ Source: Sardar et al., "Identity Crisis in Confidential Computing: Formal Analys
 of quotes made during a handshake); RFC 9266 (channel bindings for TLS 1.3).
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

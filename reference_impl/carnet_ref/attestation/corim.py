@@ -8,8 +8,6 @@ Source: draft-ietf-rats-corim, commit 0b855af9 (August 2026), ``corim-map``, ``c
 ``measurement-values-map`` and ``protected-corim-header-map``; IANA, Named Information Hash Algorithm Registry.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final

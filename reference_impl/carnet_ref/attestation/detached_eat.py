@@ -12,8 +12,6 @@ nv-attestation-sdk-cpp/src/claims.cpp and nv-attestation-cli/src/attest.cpp; NVI
 (``get_token``); RFC 7519, section 4.1.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Mapping

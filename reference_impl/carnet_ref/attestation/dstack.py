@@ -13,8 +13,6 @@ Source: Dstack-TEE/dstack, commit 312dc605, ``dstack-attest/src/attestation.rs``
 specification, "Formats".
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum

@@ -12,8 +12,6 @@ veraison/ear (961756e) and veraison/rust-ear (975ba6f), names and forms of the o
 confidential-containers/trustee (78962cd), attestation-service/src/ear_token.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Source: TCG PC Client Platform Firmware Profile 1.06, section 10 (crypto agile log); ACPI 6.5, CCEL.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 

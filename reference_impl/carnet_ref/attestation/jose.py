@@ -9,8 +9,6 @@ Source: RFC 7515, sections 3, 4 and 5; RFC 7517, sections 4 and 5; RFC 7518, sec
 sections 3.1, 3.2 and 3.11.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

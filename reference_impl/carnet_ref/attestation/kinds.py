@@ -5,8 +5,6 @@ that its format reads. Each registered format names the kinds that it reads; wha
 `COMPANIONS`, and what else no format reads in `UNREAD`.
 """
 
-from __future__ import annotations
-
 import base64
 import codecs
 import re

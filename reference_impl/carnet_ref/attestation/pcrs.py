@@ -3,8 +3,6 @@
 Source: TCG, Trusted Platform Module Library, part 1, section 11.4 (PCR).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

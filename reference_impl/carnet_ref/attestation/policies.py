@@ -10,8 +10,6 @@ away. A file that has no key, or an empty list of steps, asks for nothing and ac
 Source: RFC 9334, section 8.5 (Appraisal Policy for Evidence); JSON Schema 2020-12.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields

@@ -15,8 +15,6 @@ Source: draft-ietf-rats-ar4si, "Trustworthiness Claims" (names, values) and "Tru
 draft-ietf-rats-ear-03, "EAT Attestation Result" (names and profile).
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -5,8 +5,6 @@ Only the form is checked here. The appraisal checks a list's signature and its v
 Source: RFC 5280, section 5.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -5,8 +5,6 @@ Source: TCG, Trusted Platform Module Library, part 2, revision 1.59: sections 10
 (values of PCRs); TCG PC Client Platform Firmware Profile 1.06, sections 3.3.4 and 10.4.5 (start of PCR0).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """``carnet datapath --table keys``: the capacity of a session's keys before renewal, and attackers' advantages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

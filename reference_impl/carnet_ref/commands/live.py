@@ -1,7 +1,5 @@
 """``carnet attest live``: collect the evidence of this machine and appraise it."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

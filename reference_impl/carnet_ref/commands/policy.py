@@ -1,7 +1,5 @@
 """``carnet attest policy``: what a policy asks for with all that it inherits, and the JSON Schema of policies."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, Final

@@ -12,8 +12,6 @@ the draft, section 6.1, for masks that are not random (Theorem 3.1): half a bloc
 open-gpu-kernel-modules 595.45.04, conf_compute.c (confComputeSetKeyRotationThreshold), for the driver's limits.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -29,8 +29,6 @@ Source: RFC 5280, sections 4.1, 4.2, 4.2.1.3, 4.2.1.9, 4.2.1.10, 4.2.1.12 and 6.
 tables 2 and 4 (strengths of keys, and until when).
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import warnings

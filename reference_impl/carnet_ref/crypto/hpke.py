@@ -6,8 +6,6 @@ by the secrets that they export from it.
 Source: RFC 9180, sections 4.1 (DHKEM), 5.1 (key schedule), 5.2 (encryption) and 5.3 (export).
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from carnet_ref.crypto import primitives

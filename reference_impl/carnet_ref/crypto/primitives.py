@@ -4,8 +4,6 @@ No primitive is implemented here; all are those of ``cryptography``. With these 
 weaker variant by accident, and cannot overlook the result of a check.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

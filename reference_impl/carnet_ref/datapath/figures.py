@@ -3,8 +3,6 @@
 A figure that nobody has published is an interval with the standing *assumed*; it is never quietly a constant.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType

@@ -9,8 +9,6 @@ orchestrator's, and orders and reports under the session's own. A session brings
 once: a new session is a reset, and a reset erases the GPU's memory.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass

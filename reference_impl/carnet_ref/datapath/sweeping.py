@@ -1,7 +1,5 @@
 """Timing many configurations of sizes, links and costs, each for every way to move data."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass

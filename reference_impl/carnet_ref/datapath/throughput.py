@@ -5,8 +5,6 @@ chunks in turn, so that one seals while another opens. The bare loop calls `encr
 buffers, with as many threads, and nothing else: no counters, no limits, no order.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@
 happen, and raise if something else does.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from carnet_ref.keys import OneTimeSecret, SecretTakenError

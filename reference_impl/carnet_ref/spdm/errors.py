@@ -4,8 +4,6 @@ A message that cannot be read is a `carnet_ref.wire.MalformedError`; a signature
 is wrong is a `carnet_ref.crypto.primitives.CryptoError`.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 

@@ -6,8 +6,6 @@ layout depends on its own attributes reads and writes itself.
 Source: DMTF DSP0274 1.1.3, 1.2.3, 1.3.2 and 1.4.0, section "Generic SPDM message format".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum

@@ -5,8 +5,6 @@ returns the next state and what to do; the state that handled it is as it was. W
 a typed error or is what was awaited. A call that does not fit the state raises, and changes nothing.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Final, TypeVar
 

@@ -7,8 +7,6 @@ The driver asks for mutual authentication too, under a requester key whose priva
 adds what mutual authentication needs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import IntFlag
 from typing import Final

@@ -1,7 +1,5 @@
 """Systems: what each protocol's implementation adds to the parts that all of them share."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 An ablation depends on the design that it weakens, and no shipped code on an ablation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The checks that a party makes, as an argument that an ablation can replace."""
 
-from __future__ import annotations
-
 
 class Checks:
     """The checks of a party: the secure ones, with every defence."""

@@ -1,7 +1,5 @@
 """Certified devices, and helpers for the key exchanges and ciphers of several systems."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Training as a plug-in: trainers, which turn a model and a dataset into the next model, and texts to train on."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Protocol

@@ -6,8 +6,6 @@ state. The activations and gradients of the last batch would remain in memory if
 Source: Bengio et al., A Neural Probabilistic Language Model (2003); Kingma and Ba, Adam (2015).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final

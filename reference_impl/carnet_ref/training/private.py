@@ -11,8 +11,6 @@ lost, is the same release, and any other round has independent noise. Models of 
 equal parts: weights, and two running means of an optimiser.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field
 from typing import ClassVar, Final

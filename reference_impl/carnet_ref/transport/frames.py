@@ -3,8 +3,6 @@
 On a stream, a frame has its length before it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from dataclasses import dataclass

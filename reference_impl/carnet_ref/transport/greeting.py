@@ -22,8 +22,6 @@ Source: ISO/IEC 9798-4, mutual authentication with check functions in three pass
 authentication; RFC 4987, section 3 (recycling the oldest half-open connection).
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,7 +1,5 @@
 """Roles, factories of roles, and nodes, each of which is a role with its recorder and journal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable

@@ -10,8 +10,6 @@ process keeps what it counts beside its trace, so that the next one goes on from
 Source: deck, Enabler (PCIe/SXM MUX): one physical GPU is routed to several VMs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

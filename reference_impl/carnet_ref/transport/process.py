@@ -4,8 +4,6 @@ A party is one role, connected to the platform, started again from its journal a
 standard input open; when it closes, the process ends. The platform first writes down what the device says in the end.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools

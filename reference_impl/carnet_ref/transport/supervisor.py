@@ -4,8 +4,6 @@ In one process frames wait at the platform, and are carried one at a time in the
 moves on only when nothing else can happen, so lost messages and leases run out at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import queue

@@ -3,8 +3,6 @@
 Each module has a ``COMPOSITION``; :func:`compositions` finds them.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from pathlib import Path

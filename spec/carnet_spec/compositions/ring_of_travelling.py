@@ -5,8 +5,6 @@ rank contributes. In the other direction the hops of the ring are one more way o
 Travelling knows nothing.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import (

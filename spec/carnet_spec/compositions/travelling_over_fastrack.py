@@ -5,8 +5,6 @@ orchestrator opened and attested is the key exchange that Fastrack takes for gra
 the orchestrator checked.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import Formula, constant, exists, false

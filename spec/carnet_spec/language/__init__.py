@@ -6,8 +6,6 @@ lemmas, goals, threat models and defences into a :class:`Protocol`. :class:`TwoR
 itself.
 """
 
-from __future__ import annotations
-
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Step, Update
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import MisuseError, SpecificationError

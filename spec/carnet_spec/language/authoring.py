@@ -4,8 +4,6 @@ These functions add nothing to the language. They are for a protocol with a norm
 differ by the defences that they lack.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass

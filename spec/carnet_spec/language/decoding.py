@@ -5,8 +5,6 @@ in any byte is refused. The encoding does not have the order in which sorts and 
 in the order of their first appearance, which is the order in which a draft declares them, too.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

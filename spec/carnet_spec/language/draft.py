@@ -4,8 +4,6 @@ A draft holds everything a design may contain, the named defences and the shortc
 them. ``draft.protocol(without=…)`` resolves it into an immutable protocol value; nothing is global.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial

@@ -10,8 +10,6 @@ Each kind of part has one :class:`Form`, which both writes and reads it. What is
 raises SpecificationError for a value of another form.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

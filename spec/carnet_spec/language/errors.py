@@ -1,7 +1,5 @@
 """Errors of the specification language; each says what to write instead."""
 
-from __future__ import annotations
-
 
 class SpecificationError(Exception):
     """A specification is not well formed."""

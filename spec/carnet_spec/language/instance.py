@@ -4,8 +4,6 @@ Bounds are not part of the specification: an instance fixes the elements of each
 symbols, which elements an action may draw as fresh, and how many active adversary moves are allowed.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ the claim is also stated as an ordinary claim, which solvers prove and kernels c
 docs/adr/0060-lemma-claims.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -4,8 +4,6 @@ Notebooks call ``_repr_html_`` of a value. Characters with a meaning in HTML are
 written as in Python source.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 The empty text is no name of a part: elsewhere it means that there is none.
 """
 
-from __future__ import annotations
-
 import difflib
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Set

@@ -5,8 +5,6 @@ quantifier extends as far to the right as possible. Bound variables have the sho
 with a number if two would be equal.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

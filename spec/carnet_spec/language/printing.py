@@ -1,7 +1,5 @@
 """Actions, claims and other statements for display; :mod:`.notation` writes their terms."""
 
-from __future__ import annotations
-
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Update
 from carnet_spec.language.notation import MATH, Notation, binders, reserved_names, show, unused_name
 from carnet_spec.language.statements import Axiom, Claim, Eventually, Goal, Initial, Invariant

@@ -3,8 +3,6 @@
 Engines read these values and nothing else; a :class:`~carnet_spec.language.draft.Draft` builds them.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping

@@ -13,8 +13,6 @@ ids that they enforce, claims the one that they state, and assumptions have thei
 protocol, and unrelated to the ids of another protocol.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator, Mapping

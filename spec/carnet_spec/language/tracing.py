@@ -6,8 +6,6 @@ standard output, files, processes and network. It is refused if it tries to use 
 numbers, or records two different things.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dis
 import functools

@@ -5,8 +5,6 @@ package registers another one by an entry point of the group ``carnet.protocols`
 whose value is the ``module:attribute`` of its family.
 """
 
-from __future__ import annotations
-
 import functools
 import pkgutil
 import sys

@@ -4,8 +4,6 @@ That two elements have a sum, and each an opposite, is nowhere assumed: a claim 
 parameters, so that all obligations stay decidable. In a finite field they exist.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A protocol assumes as much of the order as its proofs need: a strict order, or o
 comparable, with a first element or without.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

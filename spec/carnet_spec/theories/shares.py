@@ -4,8 +4,6 @@ A share is a row of coefficients: of the data, and of the noise. The functions t
 noise; those that calculate eliminate. They share nothing but the rows.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@
 A target is named like ``attacks/gpu-travelling``; ``attacks`` stands for all of them.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -4,8 +4,6 @@ A record is about designs, each known by its digest, and keeps these digests. It
 digest now. A measurement is about no design: it is made again when somebody asks for it by name.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """Records that are about no design: measurements, comparisons and lists, with the command that makes each anew."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {

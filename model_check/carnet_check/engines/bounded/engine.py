@@ -1,7 +1,5 @@
 """The engine of bounded model checking: no run up to a number of steps violates a claim, in instances of any size."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The bounds of a running search: states, memory, and how often it reports."""
 
-from __future__ import annotations
-
 import os
 import resource
 import time

@@ -1,7 +1,5 @@
 """The base classes of engines that run the explicit search, each with its own search class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self, Unpack

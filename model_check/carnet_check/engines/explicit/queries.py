@@ -5,8 +5,6 @@ possible, a loop runs over the rows at which a relation held in any state so far
 test is in the outermost loop that its variables allow.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import math

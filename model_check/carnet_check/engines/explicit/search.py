@@ -6,8 +6,6 @@ one more look-up. States are expanded in chunks, level by level, so the first pa
 Every state has the number of the state from which it was found, and paths are computed backwards from that.
 """
 
-from __future__ import annotations
-
 import itertools
 from array import array
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence

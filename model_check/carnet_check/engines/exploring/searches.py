@@ -3,8 +3,6 @@
 Every trace that an engine finds is replayed in the interpreter before it is reported.
 """
 
-from __future__ import annotations
-
 import time
 import typing
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence

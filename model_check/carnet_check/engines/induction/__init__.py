@@ -1,7 +1,5 @@
 """Proof by induction: weakest preconditions, SMT-LIB, Z3 in killable workers, unsat cores, counterexamples."""
 
-from __future__ import annotations
-
 from carnet_check.engines.induction.counterexample import explain_cti
 from carnet_check.engines.induction.induction import Houdini, ProofResult, houdini, prove, try_claims
 from carnet_check.engines.induction.obligations import Obligation, obligations

@@ -1,7 +1,5 @@
 """The engine of induction: claims proved for any number of parties, keys, messages and rounds."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

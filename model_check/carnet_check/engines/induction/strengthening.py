@@ -6,8 +6,6 @@ that the fewest steps break is taken for a lemma for now, and must be proved lik
 given up, and with it whatever was proved by it. So nothing is believed in the end that was not proved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

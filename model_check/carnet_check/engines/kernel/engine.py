@@ -1,7 +1,5 @@
 """The engine of certificates: a small kernel checks the proofs of claims, for any number of parties."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

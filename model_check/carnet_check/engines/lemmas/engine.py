@@ -4,8 +4,6 @@ If the claim is false in a case, it is VIOLATED, with the case. If no case witho
 claim is false, the row is VACUOUS: the claim names a hypothesis as necessary that may not be.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self

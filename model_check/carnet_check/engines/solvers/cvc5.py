@@ -4,8 +4,6 @@ Worker processes import this module. ``enum-inst`` tries the terms that are ther
 which finds nearly every proof in obligations whose sorts have no functions in a circle.
 """
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Iterator

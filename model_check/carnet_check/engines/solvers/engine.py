@@ -1,7 +1,5 @@
 """The engines of two solvers that share no code with Z3: cvc5 reads SMT-LIB, E reads TPTP."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

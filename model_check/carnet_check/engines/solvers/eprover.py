@@ -7,8 +7,6 @@ E 2 begins comments with ``#``, and E 3 with ``%`` (seen in E 2.6 and E 3.5.1, 2
 there, and take the same options. The program is the one on the path, or else that of the extra ``eprover``.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import re

@@ -1,7 +1,5 @@
 """The HTML report: a folder of static pages that needs no network and no server, and can be read without scripts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files

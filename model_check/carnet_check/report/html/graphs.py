@@ -3,8 +3,6 @@
 The layers are networkx's; the scale is chosen so that nothing overlaps.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

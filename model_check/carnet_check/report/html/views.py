@@ -1,7 +1,5 @@
 """The content of the report's pages, computed from a run: plain values for the templates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

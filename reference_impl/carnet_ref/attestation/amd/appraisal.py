@@ -16,8 +16,6 @@ Source: AMD SEV-SNP Firmware ABI Specification 56860, revision 1.58, table 23 (r
 the CRL distribution points in AMD's certificates; RFC 5280, section 6.3.3.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

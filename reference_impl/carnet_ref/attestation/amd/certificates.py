@@ -12,8 +12,6 @@ Source: AMD, Versioned Chip Endorsement Key (VCEK) Certificate and KDS Interface
 SEV-ES Guest-Hypervisor Communication Block Standardization 56421, SNP Extended Guest Request.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

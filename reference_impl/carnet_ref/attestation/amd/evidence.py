@@ -18,8 +18,6 @@ virtee/sev 7.1.0, ``firmware/guest/types/snp.rs`` (a report as fields); google/g
 ``proto/sevsnp.proto`` (a report as a message); Linux, ``Documentation/ABI/testing/configfs-tsm-report`` (blobs).
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 Nothing is said of the instance: AMD's revocation lists speak of signing keys, and of no chip.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final

@@ -12,8 +12,6 @@ Source: AMD SEV-SNP Firmware ABI Specification 56860, revision 1.58, tables 3 an
 pull request 396 (TCB_VERSION, ETCB_VERSION).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum

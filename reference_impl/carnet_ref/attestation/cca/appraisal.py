@@ -9,8 +9,6 @@
 Source: draft-ffm-rats-cca-token-04, sections "Security Lifecycle", "Token Binding" and "Verification".
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The format of CCA tokens: ``carnet attest cca``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -7,8 +7,6 @@ Source: draft-ydb-rats-cca-endorsements, commit 09b183d3, sections "Arm CCA Plat
 Endorsements"; draft-ietf-rats-corim, section "Comparing Measurements" (masked values).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -14,8 +14,6 @@ Source: Intel SGX DCAP Quote Verification Library, `sgxAttestationVerifyQuote`; 
 appendix A; RFC 5280, section 5.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ Signatures and points are raw, as Intel writes them: big-endian halves of 32 byt
 Source: Intel SGX PCK Certificate and CRL Profile Specification, section 1.3.5 (SGX extensions).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 

@@ -12,8 +12,6 @@ Source: TCG PC Client Platform Firmware Profile 1.06, section 10 (crypto agile l
 ``runtime_events.rs`` and ``tdx.rs`` (runtime events of version 1 and 2).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Final, NamedTuple

@@ -15,8 +15,6 @@ and ``azure_tdx_adapter.py`` (report data); confidential-dot-ai/attestation-rs, 
 with the name of its platform).
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -3,8 +3,6 @@
 That the hardware is genuine and supported needs collateral: without it nobody has said that the platform is up to date.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 

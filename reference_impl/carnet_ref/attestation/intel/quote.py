@@ -8,8 +8,6 @@ Intel confidential-computing.tee.dcap, commit f0ed77ed, ``sgx_quote_5.h``, and c
 commit d12717e3, ``QuoteStructures.h``.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR, is_sgx_quote

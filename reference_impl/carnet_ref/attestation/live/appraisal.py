@@ -9,8 +9,6 @@
 Source: RFC 9334, section 7.4 (a Verifier is trusted by its Relying Party).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

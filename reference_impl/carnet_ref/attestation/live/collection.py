@@ -20,8 +20,6 @@ Documentation/ABI/testing/configfs-tsm, and drivers/virt/coco/tsm.c: the result 
 the file is closed, so only ``generation`` tells whether the kernel took it.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import ctypes

@@ -12,8 +12,6 @@ Source: aws/aws-nitro-enclaves-nsm-api, docs/attestation_process.md, section 3.2
 Attestation Document".
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ Source: aws/aws-nitro-enclaves-nsm-api, docs/attestation_process.md, sections 2.
 Guide, "Validate a NitroTPM Attestation Document".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The format of AWS Nitro documents: ``carnet attest nitro``, and what its steps say of an enclave to others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

@@ -13,8 +13,6 @@ so is every step that evidence was given for; a policy names the steps without w
 Source: NVIDIA, "Attestation" (docs.nvidia.com/attestation), the steps of the local verifier; RFC 9334, section 8.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

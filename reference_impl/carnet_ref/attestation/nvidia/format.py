@@ -4,8 +4,6 @@ Of run-time memory only a debug mode says something to others: a GPU keeps other
 it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -6,8 +6,6 @@ never counts, since nothing says how old it may be.
 Source: RFC 6960, sections 3.2, 4.2.2.1 and 4.2.2.2.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 character in a comment, so that no signature at all would verify there.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from importlib import resources
 from typing import Final

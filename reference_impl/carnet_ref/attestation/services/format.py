@@ -7,8 +7,6 @@ the keys, or the root of the service's certificates.
 Source: RFC 7515; RFC 7519, sections 4.1 and 7.2; RFC 8725, sections 3.1 to 3.12; RFC 9711, sections 4.1 and 5.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping

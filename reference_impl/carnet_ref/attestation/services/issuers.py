@@ -10,8 +10,6 @@ token"; Microsoft Azure Attestation, "Examples of an attestation token" and "TDX
 Azure/confidential-computing-cvm-guest-attestation, ``sampleAttestationToken.json``; RFC 9711, section 4.2.9.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

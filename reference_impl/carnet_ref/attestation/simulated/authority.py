@@ -1,7 +1,5 @@
 """Test authorities: keys derived from a seed, and the certificates and revocation lists that they sign."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

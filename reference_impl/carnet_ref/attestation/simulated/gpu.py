@@ -8,8 +8,6 @@ it is debugged. A verifier reads all of it by the same code as real evidence.
 Source: as for the parsers, `carnet_ref.attestation.nvidia`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -5,8 +5,6 @@ key ``HCLAkPub`` of the run-time data); confidential-containers/trustee, commit 
 ``az_tdx_vtpm`` and ``tpm``; google/go-tpm-tools, commit 67670e5c, ``proto/attest.proto`` and ``proto/tpm.proto``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final

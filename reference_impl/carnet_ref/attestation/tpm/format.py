@@ -1,7 +1,5 @@
 """The format of TPM quotes: ``carnet attest tpm``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

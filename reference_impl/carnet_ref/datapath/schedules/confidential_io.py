@@ -7,8 +7,6 @@ parallel, (3) verifies and decrypts one chunk while the next is on the bus.
 Source: Fastrack, arXiv 2410.15240, abstract and section 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import Enum
 

@@ -6,8 +6,6 @@ gather. A bucket goes round on its own, so what each sub-step costs whatever its
 Source: arXiv 2501.11771, abstract and section on ring all-reduce.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Source: GPU Traveling (deck), "Existing Solutions", "Low Cost of Data Sharing", "How it works".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

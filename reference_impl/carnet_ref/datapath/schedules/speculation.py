@@ -8,8 +8,6 @@ the counter past it. Unused IVs in a gap are passed by one-byte NOPs.
 Source: PipeLLM, arXiv 2411.03357, sections on speculative encryption and relinquishing; its repository, pipellm.cpp.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass

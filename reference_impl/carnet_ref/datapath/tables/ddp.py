@@ -6,8 +6,6 @@ of a model that stands for the average is fitted to the average. Held out: GPT-2
 Source: arXiv 2501.11771v3, abstract; PyTorch, DistributedDataParallel (bucket_cap_mb=25).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

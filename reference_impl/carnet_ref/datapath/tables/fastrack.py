@@ -7,8 +7,6 @@ held out is the headline gain: how much the three optimisations together take of
 Source: Fastrack, arXiv 2410.15240, abstract.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

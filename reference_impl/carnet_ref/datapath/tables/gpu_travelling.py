@@ -6,8 +6,6 @@ a fixed time and a volume over the cap. The volume is fitted, not assumed.
 Source: GPU Traveling (deck), "Evaluations"; abstract of the paper (ACM CCS 2025) for the factor 4 at 512 MiB.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

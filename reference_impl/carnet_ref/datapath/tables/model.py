@@ -6,8 +6,6 @@ decade.
 Source: M. D. McKay, R. J. Beckman, W. J. Conover, Technometrics 21 (1979).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

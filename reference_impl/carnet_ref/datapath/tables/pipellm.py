@@ -6,8 +6,6 @@ with PipeLLM. The copy engine decrypts as it copies, so the way into the GPU is 
 Source: PipeLLM, arXiv 2411.03357, abstract; about 40 GB/s and 8.3 % from a public walk-through.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -17,8 +17,6 @@ Source: 3LegRace, PETS 2022 (arXiv 2110.01229), slides 6 to 12. The slides say n
 given; splitting it too is Carnet's choice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias

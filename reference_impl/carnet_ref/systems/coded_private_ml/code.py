@@ -6,8 +6,6 @@ client interpolates at the points of its blocks.
 Source: CodedPrivateML, arXiv 1902.00641, abstract; Lagrange coded computing, AISTATS 2019.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ with the same factors, and the enclave solves for them.
 Source: DarKnight, MICRO 2021 (arXiv 2207.00083), abstract; the powers are Carnet's choice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The key exchange of a user and a GPU, in which the user accepts only a report about this exchange."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Final

@@ -1,7 +1,5 @@
 """A binary encoding of messages: a tag for the kind, then the fields of a dataclass, each encoded by its type."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass

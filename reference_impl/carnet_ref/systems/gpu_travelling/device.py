@@ -1,7 +1,5 @@
 """The device without its session, and its firmware: memory, programs, and the execution of orders."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from carnet_ref import device

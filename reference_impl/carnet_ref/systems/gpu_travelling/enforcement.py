@@ -10,8 +10,6 @@ A check says what it looked at, and is logged with the digest of that and with i
 checks while it handles an event (`checking`), and hands it on with the step that it was checked for (`log_step`).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The attestation that roles use, implemented by SPDM sessions, NVIDIA reports and TDX quotes."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

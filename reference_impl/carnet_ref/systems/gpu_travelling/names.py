@@ -1,7 +1,5 @@
 """The names of parties, addresses and versions, on the wire and in traces."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from carnet_ref.device import BASE, CAPACITY, Region

@@ -9,8 +9,6 @@ Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h (keys of the calls betw
 the session's secret); DEMY (arXiv 2507.02770): the queue of such calls is not protected.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Ablations of the parties: for each defence, a subclass without what it demands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass

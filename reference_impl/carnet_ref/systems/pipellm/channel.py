@@ -4,8 +4,6 @@ A ciphertext and a command have one number, and a key each. The ciphertext says 
 it may be made before anybody knows; the command says it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, NoReturn
 

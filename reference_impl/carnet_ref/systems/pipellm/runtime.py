@@ -1,7 +1,5 @@
 """The runtime: it encrypts guesses ahead in private memory, and sends copies under the next IV."""
 
-from __future__ import annotations
-
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Ablations of ranks: for each defence, a subclass without what it demands."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace

@@ -7,8 +7,6 @@ so takes nothing that was sealed for another iteration, phase, sub-step or chunk
 Source: Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations (2009).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum

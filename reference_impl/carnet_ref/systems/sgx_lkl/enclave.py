@@ -1,7 +1,5 @@
 """The enclave: a library OS that queues an application's calls, and emits one frame per tick."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum

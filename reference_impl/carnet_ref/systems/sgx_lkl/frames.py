@@ -1,7 +1,5 @@
 """Frames: the fields that the host sees, and the sealed content, padded to one length."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from enum import Enum
 

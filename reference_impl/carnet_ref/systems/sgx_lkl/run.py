@@ -1,7 +1,5 @@
 """The other ends of a run: the holder that hands a dataset over, and the trusted peer behind the host."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -6,8 +6,6 @@ both ahead of time. A mask is used once.
 Source: Slalom, ICLR 2019 (arXiv 1806.03287), sections 4.1 and 4.2.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass

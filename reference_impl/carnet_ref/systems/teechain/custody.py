@@ -4,8 +4,6 @@ The three calls of a journal are here, on a chain of replicas in place of a disk
 ``take_over`` the next one, with the members that still answer. A holder takes only a grant that is meant for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

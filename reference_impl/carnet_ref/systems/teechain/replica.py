@@ -1,7 +1,5 @@
 """A replica: it joins chains, logs entries, counts before it sends, and hands its log to one next chain."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from carnet_ref.crypto import primitives

@@ -1,7 +1,5 @@
 """The enclaves: the CPU verifies the MAC of each line first; the NPU computes first and exports after verification."""
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable
 from typing import NoReturn

@@ -1,7 +1,5 @@
 """The key exchange of a job's CPU enclave with an attested NPU."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Final

@@ -17,8 +17,6 @@ that a statement names: it is a name that the run draws, so no claim made before
 Source: arXiv 2412.10537v4, abstract; slsa.dev/spec/v1.0/levels (levels that say what may be relied on).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Every key is in `SCHEMA`, which the documentation shows. A file that has another
 or says two things that cannot both be, is refused in one line.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """An exclave: it runs steps, and logs the digests of their inputs and outputs in signed statements."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

@@ -6,8 +6,6 @@ one a line, in the order in which they were made.
 Source: in-toto attestation framework, bundle (JSON lines of envelopes).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -9,8 +9,6 @@ The predicate is SLSA's provenance, whose builder is the exclave. An envelope ha
 Source: in-toto attestation framework, Statement v1; SLSA provenance v1; DSSE v1.0, protocol.md (PAE).
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

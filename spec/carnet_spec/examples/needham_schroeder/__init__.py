@@ -12,8 +12,6 @@ looks at it, which comes to the same: what the adversary may change there makes 
 The sources are in requirements.md, the normative text.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

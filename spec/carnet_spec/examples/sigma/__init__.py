@@ -14,8 +14,6 @@ to the wrong one: two honest agents have one secret, and one of them takes the o
 The sources are in requirements.md, the normative text.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

@@ -10,8 +10,6 @@ Under one threat model session keys may be lost, and an old ticket can be shown 
 requirements.md, the normative text.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

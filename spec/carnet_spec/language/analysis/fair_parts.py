@@ -1,7 +1,5 @@
 """Parts of actions: the steps that are fair for a liveness property, and the other steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ elements, to one that draws them in order. This does not hold if a step makes a 
 uses may have left facts, or if the first state names elements of the sort.
 """
 
-from __future__ import annotations
-
 from carnet_spec.language.actions import Effect
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.instance import Instance

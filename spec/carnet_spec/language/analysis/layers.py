@@ -6,8 +6,6 @@ or changes no symbol of the design, if the design's symbols have the same initia
 the design's assumptions under each threat model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from carnet_spec.language.actions import Action, Guard, Update

@@ -1,7 +1,5 @@
 """The polarity with which formulas read symbols, and the symbols into which rules insert."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from carnet_spec.language.actions import Effect

@@ -6,8 +6,6 @@ function from a to b). Without a cycle only finitely many terms can be made, so 
 stratified fragment of first-order logic (an extension of EPR). Enumerations are finite and never part of a cycle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

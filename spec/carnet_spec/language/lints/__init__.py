@@ -6,8 +6,6 @@ what to do. Complaints of level ``note`` are for reviewers and no errors. After 
 :data:`SOUNDNESS` no verdict is valid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from enum import Enum

@@ -1,7 +1,5 @@
 """Helpers for the lints: the place of a complaint, and sets of names."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 

@@ -6,8 +6,6 @@ So two updates of one symbol are refused unless one covers the other, an argumen
 cannot both happen.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace

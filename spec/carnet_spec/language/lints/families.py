@@ -1,7 +1,5 @@
 """Lints about a family: every name that it uses of its variants and its normative text exists."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from carnet_spec.language.family import Family, Finding, PartyView, Profile

@@ -1,7 +1,5 @@
 """Lints about the shape of a protocol: every part is closed, used, declared and of the right sort."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from carnet_spec.language.actions import Action, Effect

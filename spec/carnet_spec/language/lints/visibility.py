@@ -1,7 +1,5 @@
 """Lints about visibility: honest parties decide by evidence, and ghosts affect nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from carnet_spec.language import terms

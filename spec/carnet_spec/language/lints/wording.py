@@ -1,7 +1,5 @@
 """Lints about names and words: names are unique and pronounceable, and everything has its sentence and source."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Iterator

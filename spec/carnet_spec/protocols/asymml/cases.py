@@ -1,7 +1,5 @@
 """The finite cases of AsymML's lemma claims, decided by definition and by formula, smallest first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product

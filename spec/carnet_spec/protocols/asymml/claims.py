@@ -1,7 +1,5 @@
 """The claims of AsymML: first-order claims for any layer and metric, and lemma claims."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import Claims, LemmaClaims, text_beside
 from carnet_spec.protocols.asymml import cases

@@ -1,7 +1,5 @@
 """The family of AsymML: assumptions, claims, and the sizes of its cases."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
 from carnet_spec.protocols.asymml.claims import CURIOUS, TEXT, assume, lemma_claims, theorems

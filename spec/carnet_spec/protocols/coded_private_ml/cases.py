@@ -1,7 +1,5 @@
 """The finite cases of CodedPrivateML's lemma claims, decided by definition, and by ranks and polynomials."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations, permutations, product
 

@@ -1,7 +1,5 @@
 """The lemma claims of CodedPrivateML."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import LemmaClaims, text_beside
 from carnet_spec.protocols.coded_private_ml import cases

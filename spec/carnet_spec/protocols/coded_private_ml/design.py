@@ -1,7 +1,5 @@
 """The family of CodedPrivateML: its claims and threat models."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
 from carnet_spec.protocols.coded_private_ml.claims import COLLUDING, TEXT, lemma_claims

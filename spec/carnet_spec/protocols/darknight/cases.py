@@ -1,7 +1,5 @@
 """The finite cases of DarKnight's lemma claims, decided by definition and by ranks, smallest first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 

@@ -1,7 +1,5 @@
 """The family of DarKnight: assumptions, claims, and the fields of its cases."""
 
-from __future__ import annotations
-
 from operator import add, mul
 
 from carnet_spec.language import *

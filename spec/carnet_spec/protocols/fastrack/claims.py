@@ -1,7 +1,5 @@
 """The claims, goals and lemmas of Fastrack, for any number of users, GPUs, keys, transfers, places and chunks."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
 from carnet_spec.protocols.fastrack.vocabulary import *

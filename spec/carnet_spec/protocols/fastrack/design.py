@@ -1,7 +1,5 @@
 """The family of Fastrack: axioms, threat models, instances and findings."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
 from carnet_spec.protocols.fastrack.claims import TEXT, state_properties

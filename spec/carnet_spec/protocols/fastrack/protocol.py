@@ -1,7 +1,5 @@
 """The steps of Fastrack: key exchange, sealing, verification and release of chunks, and the adversary's moves."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

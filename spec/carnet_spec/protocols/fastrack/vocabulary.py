@@ -5,8 +5,6 @@ where a chunk belongs in a transfer; the places stand in line. What arrives and 
 may read is *released*.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

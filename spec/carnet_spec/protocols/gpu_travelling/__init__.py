@@ -6,8 +6,6 @@ what holds (claims, lemmas), designs of their own (inner_key, timed, other_adver
 large it is where states are counted (instances).
 """
 
-from __future__ import annotations
-
 from carnet_spec.language.family import Family
 from carnet_spec.protocols.gpu_travelling.design import (
     FINDINGS,

@@ -5,8 +5,6 @@ is ever forced. What is listed here is active: each move counts against a budget
 and GPUs are as real as anybody's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The claims of GPU Travelling: invariants, with the threat models under which each is claimed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from carnet_spec.language import *

@@ -4,8 +4,6 @@ Corrupt agents pool what they know, whoever knows a key forges under it, and eve
 memory is on record until its key is known.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

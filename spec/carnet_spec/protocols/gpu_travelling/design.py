@@ -1,7 +1,5 @@
 """The designs of GPU Travelling: axioms, threat models, assumptions, defences and variants."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

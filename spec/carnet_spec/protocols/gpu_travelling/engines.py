@@ -1,7 +1,5 @@
 """Copy engines: each holder has an engine with its own key, and an epoch is a channel on that engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

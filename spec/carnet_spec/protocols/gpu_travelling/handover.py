@@ -4,8 +4,6 @@ A grant goes to the one holder whose key it is; a return comes from that holder 
 used, so that neither side uses one twice.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

@@ -9,8 +9,6 @@ Nobody who only records ever has a private half. Who interferes gets one: foreig
 memory or answers in its place, and a colluder with the link key reads memory, where the chunk lies open anyway.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

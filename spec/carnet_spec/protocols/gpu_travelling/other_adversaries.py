@@ -1,7 +1,5 @@
 """Designs with a stronger adversary than the main ones: corruption over time, leaks, and resets."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

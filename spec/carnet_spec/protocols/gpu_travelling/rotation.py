@@ -7,8 +7,6 @@ after its digest was taken. Nothing is trained before the firmware has reported 
 under the link key could have been made by code that was left on the GPU and uses its copy engines.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

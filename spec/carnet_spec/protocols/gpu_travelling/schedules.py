@@ -4,8 +4,6 @@ Each schedule says three things: what an order to rotate gives away (deduction r
 key it leaves, and when a key counts as one the GPU no longer accepts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -5,8 +5,6 @@ GPU, never the reverse. Nothing here is secret to outsiders; everything is *boun
 arrives in and to a nonce, the quote to the channel it arrives on, the enrolment key to the channel it is proved in.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

@@ -12,8 +12,6 @@ lease, constant or not. The clock moves when the orchestrator reads it, which it
 time. Any time may pass between two readings, for instance because the platform stalled the orchestrator.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

@@ -5,8 +5,6 @@ never taken back, since the network records everything; *truth* is what no hones
 history kept for the claims.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The claims, goals and lemmas of PipeLLM, for any number of tenants, channels, pages, copies, messages and guesses."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
 from carnet_spec.protocols.pipellm.vocabulary import *

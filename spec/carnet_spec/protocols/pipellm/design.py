@@ -1,7 +1,5 @@
 """The family of PipeLLM: axioms, threat models, instances and findings."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from carnet_spec.language import *

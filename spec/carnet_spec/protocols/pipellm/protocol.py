@@ -1,7 +1,5 @@
 """The steps of PipeLLM: requests, speculative encryption, decryption by the GPU, and the adversary's moves."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

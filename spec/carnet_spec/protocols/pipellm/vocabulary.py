@@ -5,8 +5,6 @@ counter, and the messages of the channel are counted by the same values. A *copy
 its number. What is encrypted before anybody asks for it is *staged*.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

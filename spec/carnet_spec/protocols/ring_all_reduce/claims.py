@@ -1,7 +1,5 @@
 """The claims, goals and lemmas of ring all-reduce, for any number of ranks, chunks, iterations, sub-steps and keys."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
 from carnet_spec.protocols.ring_all_reduce.vocabulary import *

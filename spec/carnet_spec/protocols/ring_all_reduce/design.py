@@ -1,7 +1,5 @@
 """The family of ring all-reduce: axioms, threat models, instances and findings."""
 
-from __future__ import annotations
-
 import functools
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """The steps of ring all-reduce: keys for the hops, partial sums round the ring, and the adversary's moves."""
 
-from __future__ import annotations
-
 import functools
 
 from carnet_spec.language import *

@@ -6,8 +6,6 @@ contributions are in it. For each chunk the ring is cut open at the rank where i
 line.
 """
 
-from __future__ import annotations
-
 import functools
 
 from carnet_spec.language import *

@@ -1,7 +1,5 @@
 """The claims of SGX-LKL: the host's view is equal in two runs of one public shape with any data."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

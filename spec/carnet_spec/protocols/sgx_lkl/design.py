@@ -1,7 +1,5 @@
 """The family of SGX-LKL: one run, and the product of two runs."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
 from carnet_spec.protocols.sgx_lkl.claims import TEXT, state_properties, state_properties_of_one

@@ -1,7 +1,5 @@
 """The steps of one run of SGX-LKL: the hand-over, calls of the application, the end, and moves of the host."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

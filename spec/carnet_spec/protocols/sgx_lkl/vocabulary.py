@@ -5,8 +5,6 @@ sends chunks, and afterwards the enclave sends frames. A *message* is what a fra
 or nothing, which is the dummy. Messages of kind MESSAGE are what the host sees.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

@@ -1,7 +1,5 @@
 """The claims of Slalom: first-order claims for any field, and lemma claims."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import Claims, LemmaClaims, text_beside
 from carnet_spec.protocols.slalom import counting

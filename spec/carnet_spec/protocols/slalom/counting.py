@@ -1,7 +1,5 @@
 """The finite cases of Slalom's lemma claims, decided by definition, smallest first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, permutations, product

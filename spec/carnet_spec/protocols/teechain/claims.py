@@ -1,7 +1,5 @@
 """The claims, goals and lemmas of Teechain, for any number of replicas, chains, quorums, epochs and holders."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
 from carnet_spec.protocols.teechain.vocabulary import *

@@ -1,7 +1,5 @@
 """The family of Teechain for custody: axioms, threat models, instances and findings."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """The steps of Teechain for custody: chains, epochs, votes, succession of chains, and the adversary's moves."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

@@ -5,8 +5,6 @@ replicas in line, drawn up once: its head issues epochs, and each of its members
 one that it takes over from. A *quorum* is a set of members whose votes are enough to take their chain over.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

@@ -1,7 +1,5 @@
 """The claims, goals and lemmas of TensorTEE, for any number of jobs, sessions, tensors, lines, versions and blocks."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
 from carnet_spec.protocols.tensortee.vocabulary import *

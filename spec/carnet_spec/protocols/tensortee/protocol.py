@@ -1,7 +1,5 @@
 """The steps of TensorTEE: sessions, reads and writes of CPU and NPU, exports, and the adversary's moves."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ place in a tensor, so a tensor and a line make an address. What the NPU has read
 of the tensor has not been compared, the tensor, and whatever was computed from it, *awaits* that.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

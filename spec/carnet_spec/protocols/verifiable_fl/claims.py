@@ -1,7 +1,5 @@
 """The claims, goals and lemmas of verifiable claims, for any number of exclaves, statements, runs, data and code."""
 
-from __future__ import annotations
-
 from carnet_spec.language import *
 from carnet_spec.language.authoring import *
 from carnet_spec.protocols.verifiable_fl.vocabulary import *

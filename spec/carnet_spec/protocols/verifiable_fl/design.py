@@ -1,7 +1,5 @@
 """The family of verifiable claims: axioms, threat models, instances and findings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

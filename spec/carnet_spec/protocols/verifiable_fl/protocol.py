@@ -1,7 +1,5 @@
 """The steps of verifiable claims: exclaves and their statements, the auditor, and the adversary's moves."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

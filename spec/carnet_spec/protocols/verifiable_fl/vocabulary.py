@@ -5,8 +5,6 @@ and gave, and which statement of the same exclave came before. So all of that is
 was signed, and whether what it says was done. An *exclave* is one launch, by its key.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from carnet_spec.language import *

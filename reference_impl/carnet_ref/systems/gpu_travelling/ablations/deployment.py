@@ -3,8 +3,6 @@
 A verifier of a weaker design leaves out a step: what it believes of a GPU's report, or of the orchestrator's quote.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property

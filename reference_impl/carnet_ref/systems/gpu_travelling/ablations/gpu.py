@@ -1,7 +1,5 @@
 """Ablations of the GPU and of the ends of the link, one class for each defence that is off."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final

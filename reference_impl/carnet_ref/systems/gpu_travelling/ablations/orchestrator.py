@@ -4,8 +4,6 @@
 out or takes in another order overrides the secure one, and an input that a design believes has a row of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache

@@ -4,8 +4,6 @@ The orchestrator and every holder run in a TD, and the GPU makes reports of its 
 deployment says, and from nothing that a run records.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from itertools import chain

@@ -1,7 +1,5 @@
 """The work of ``carnet run``: a request is carried out in one or several processes, and its trace checked."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

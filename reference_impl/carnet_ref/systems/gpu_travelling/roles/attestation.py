@@ -1,7 +1,5 @@
 """Attestation as roles use it: its interfaces, and the appraisals on which facts about the parties rest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol

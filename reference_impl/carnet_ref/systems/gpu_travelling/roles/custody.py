@@ -7,8 +7,6 @@ is nothing to do; where it goes back to the same ones, only a new session has ot
 under new keys fits under none.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Final

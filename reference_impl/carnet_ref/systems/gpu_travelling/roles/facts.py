@@ -8,8 +8,6 @@ A fact that rests on a report of the firmware comes with an AuthenticationError 
 make the report, and with a ProtocolError where it reports something else.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, NoReturn
 

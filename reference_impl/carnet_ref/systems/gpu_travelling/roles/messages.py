@@ -8,8 +8,6 @@ are bound to the exporter afterwards, inside the channel, since a quote inside t
 Source: RFC 9180, sections 5.3 and 9.8; Sardar et al., Identity Crisis (post-handshake binding).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final
 

@@ -10,8 +10,6 @@ The state before it stays as it was, and `Setup.restart` starts again from there
 every state and have no column: the GPU reports a fault, and the platform was gone.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ still sends is dead; only then are contexts fenced, code is uploaded, and code a
 what the firmware reports inside the session; the model stays on the GPU, and comes home only where it is to be kept.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from carnet_ref.crypto.primitives import sha384

@@ -1,7 +1,5 @@
 """Setup steps: the orchestrator opens a session with the GPU in its slot, and attests it inside that session."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from carnet_ref.attestation.appraisal import Appraisal

@@ -4,8 +4,6 @@ States are named by what they await: values that hold the job and what was estab
 happens once frames are opened. What each state does about each input is the table in module `orchestrator`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

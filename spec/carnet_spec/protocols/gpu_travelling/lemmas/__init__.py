@@ -13,8 +13,6 @@ session needs and a reset leaves nothing (on_the_gpu), holders and ghosts record
 grants and reports go where they belong (bookkeeping).
 """
 
-from __future__ import annotations
-
 from carnet_spec.language import Draft
 from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, Hardware
 from carnet_spec.protocols.gpu_travelling.lemmas import memory, sessions

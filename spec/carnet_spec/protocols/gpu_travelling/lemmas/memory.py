@@ -1,7 +1,5 @@
 """Lemmas about hand-over and memory: recipients of grants, evidence of returns, and memory after a check."""
 
-from __future__ import annotations
-
 from carnet_spec.language import Draft, Formula, exists, implies, used
 from carnet_spec.protocols.gpu_travelling.adversary import Hardware
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule

@@ -1,7 +1,5 @@
 """Lemmas about sessions, keys, phases, epochs and orders: who can know a key, and what a report proves."""
 
-from __future__ import annotations
-
 from carnet_spec.language import Draft, Formula, all_of, any_of, exists, implies, used
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
