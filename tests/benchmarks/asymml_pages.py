@@ -177,7 +177,6 @@ def draw_pictures(weights: Weights) -> None:
 
 
 def draw_entropies(found: dict[str, list[float]]) -> None:
-    """Draw the entropies, by place."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 3), layout="constrained")
@@ -197,7 +196,6 @@ def _figure(rows: int, columns: int) -> tuple[Any, Any]:
 
 
 def write(name: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    """Write a table."""
     with (RESULTS / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([head, *rows])
 

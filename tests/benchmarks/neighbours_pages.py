@@ -90,7 +90,6 @@ def ratio_of(noise: UpdateNoise | None) -> str:
 
 
 def made(shared: CharacterModel, noise: UpdateNoise | None) -> Trainer:
-    """Return what trains in a design."""
     return shared if noise is None else PrivateTrainer(shared, noise, b"a key that nobody else has")
 
 
@@ -108,7 +107,6 @@ def rows() -> Iterator[list[str]]:
 
 
 def text(window: Window) -> str:
-    """Return the characters of a window."""
     return "".join(chr(ALPHABET[number]) for number in window).replace("\n", "¶")
 
 

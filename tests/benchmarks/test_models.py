@@ -63,7 +63,6 @@ def in_order(action: Action, layout: machine.Layout) -> machine.Successors:
 
 
 def after_each(state: machine.State, steps: Sequence[machine.Successors]) -> list[machine.State]:
-    """Return the state after each step."""
     return [after for step in steps for _, after in step(state) if after is not None]
 
 

@@ -73,13 +73,11 @@ def _build(folder: Path) -> None:
 
 @pytest.fixture
 def visit(browser: Browser, report: Path, request: pytest.FixtureRequest) -> Iterator[Visit]:
-    """Look at the report."""
     yield from watched(browser, report, request)
 
 
 @pytest.fixture
 def read(browser: Browser, documentation: Path, request: pytest.FixtureRequest) -> Iterator[Visit]:
-    """Look at the documentation."""
     yield from watched(browser, documentation, request)
 
 

@@ -63,14 +63,10 @@ def walk(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Walk]:
     assert all(url.startswith(server.url) for url in requests)
 
 
-def focused(page: Page) -> str:
-    return str(page.evaluate("document.activeElement.value ?? document.activeElement.tagName"))
-
-
 def tab_to(page: Page, value: str) -> None:
     """Go to the button or choice of a value with the tabulator alone."""
     for _ in range(80):
-        if focused(page) == value:
+        if str(page.evaluate("document.activeElement.value ?? document.activeElement.tagName")) == value:
             return
         page.keyboard.press("Tab")
     raise AssertionError(f"the tabulator never comes to '{value}'")

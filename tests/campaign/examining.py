@@ -129,7 +129,6 @@ def by_z3(text: str, context: z3.Context) -> tuple[str, frozenset[str]]:
 
 
 def by_cvc5(text: str) -> str:
-    """Return what cvc5 says."""
     outcome, _, _ = cvc5.ask(text, CVC5_UNITS)
     return _WORDS.get(outcome, UNKNOWN)
 

@@ -72,5 +72,4 @@ def converted(whole: System) -> dict[str, list[ConvertedCertificate]]:
 
 
 def flagging() -> System:
-    """Return the protocol as it is exported."""
     return system(protocol().encoded)

@@ -214,7 +214,6 @@ HOSTILE: dict[str, tuple[tuple[str, str], tuple[str, str], str]] = {
 
 
 def renamed(name: str) -> Protocol:
-    """Return the small protocol with hostile names."""
     claims, threats, variant = HOSTILE[name]
     plain = protocol()
     called = dict(zip((each.id for each in plain.threats), threats, strict=True))

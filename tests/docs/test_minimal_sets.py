@@ -35,7 +35,6 @@ SEARCHED = Element(DEFENCE, "search")
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Workers]:
-    """Return one worker for all tests."""
     with Workers(1) as pool:
         yield pool
 

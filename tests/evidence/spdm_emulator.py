@@ -54,14 +54,12 @@ def certificates(folder: str, name: str) -> tuple[x509.Certificate, ...]:
 
 
 def device_key() -> ec.EllipticCurvePrivateKey:
-    """Return the published key of the emulated device."""
     key = load_der_private_key((_folder() / "ecp384" / "end_responder.key.der").read_bytes(), None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     return key
 
 
 def requester_identity() -> RequesterIdentity:
-    """Return the published identity of the emulated requester."""
     key = load_der_private_key((_folder() / "rsa3072" / "end_requester.key.der").read_bytes(), None)
     assert isinstance(key, rsa.RSAPrivateKey)
     return RequesterIdentity(certificates("rsa3072", "requester"), key)
@@ -84,7 +82,6 @@ class Wire:
         connection.settimeout(_SECONDS)
 
     def send(self, command: int, data: bytes = b"") -> None:
-        """Send a message, or a command without one."""
         self._connection.sendall(struct.pack(">III", command, _MCTP, len(data)) + data)
 
     def receive(self) -> tuple[int, bytes]:

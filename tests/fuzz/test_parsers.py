@@ -122,7 +122,6 @@ def listed() -> tuple[Certified, ...]:
 
 @functools.cache
 def every() -> tuple[Certified, ...]:
-    """Return all certified obligations."""
     return tuple(certified(PROTOCOL))
 
 

@@ -109,7 +109,6 @@ def _individuals(sort: language.Sort, scope: Scope, depth: int) -> st.SearchStra
 @functools.cache
 @st.composite
 def applications(draw: st.DrawFn, symbol: language.Symbol, scope: Scope, depth: int = 1) -> terms.Apply:
-    """Draw the symbol applied to something."""
     return terms.Apply(symbol, tuple(draw(individuals(sort, scope, depth)) for sort in symbol.domain))
 
 
@@ -166,7 +165,6 @@ def _several_likely(scope: Scope) -> st.SearchStrategy[list[language.Term]]:
 @functools.cache
 @st.composite
 def updates(draw: st.DrawFn, name: str, params: Scope) -> language.Update:
-    """Draw an update of any mutable symbol."""
     symbol = draw(st.sampled_from([symbol for symbol in SYMBOLS if symbol.mutable]))
     args: list[language.Term] = []
     each: list[terms.Var] = []

@@ -136,7 +136,6 @@ class Rewriting:
 
 @st.composite
 def rich_samples(draw: st.DrawFn) -> Sample:
-    """Draw a sample with more of the language."""
     sample, rewriting = draw(samples()), Rewriting(draw)
     protocol = sample.protocol
     actions = tuple(map(rewriting.action, protocol.actions))

@@ -72,7 +72,6 @@ def _walk(draw: st.DrawFn, judge: Interpreter) -> list[TraceStep]:
 
 @st.composite
 def walks(draw: st.DrawFn) -> tuple[Sample, list[TraceStep]]:
-    """Draw a protocol and a trace of it."""
     sample = _unbounded(draw(samples()))
     return sample, _walk(draw, Interpreter(sample.protocol, sample.instance))
 
@@ -203,7 +202,6 @@ def protocol(*actions: Action) -> Protocol:
 
 @st.composite
 def individuals(draw: st.DrawFn, sort: Sort, scope: Scope, depth: int = 1) -> Term:
-    """Draw a term of the sort."""
     choices: list[st.SearchStrategy[Term]] = [st.just(var) for var in scope.values() if var.sort == sort]
     for symbol in FUNCTIONS:
         if symbol.result == sort and (not symbol.domain or depth > 0 or not choices):
@@ -215,13 +213,11 @@ def individuals(draw: st.DrawFn, sort: Sort, scope: Scope, depth: int = 1) -> Te
 
 @st.composite
 def applications(draw: st.DrawFn, symbol: Symbol, scope: Scope, depth: int = 1) -> Term:
-    """Draw the symbol applied to something."""
     return Apply(symbol, tuple(draw(individuals(sort, scope, depth)) for sort in symbol.domain))
 
 
 @st.composite
 def formulas(draw: st.DrawFn, scope: Scope, depth: int = 4) -> Term:
-    """Draw a formula over what is in scope."""
     kind = draw(st.sampled_from(("fact", "equal", "not", "and", "or", "implies", "all", "some", "all", "some")))
     if depth == 0 or kind == "fact":
         return draw(applications(draw(st.sampled_from(RELATIONS)), scope))
@@ -249,7 +245,6 @@ def rows(symbol: Symbol) -> list[Row]:
 
 @st.composite
 def states(draw: st.DrawFn) -> State:
-    """Draw a state."""
     relations = {
         symbol.name: frozenset(draw(st.lists(st.sampled_from(rows(symbol)), max_size=5, unique=True)))
         for symbol in RELATIONS
@@ -341,7 +336,6 @@ def test_an_update_changes_what_the_interpreter_changes(data: st.DataObject, sta
 
 @st.composite
 def actions(draw: st.DrawFn, name: str) -> Action:
-    """Draw an action of at most two parameters."""
     names = draw(st.lists(st.sampled_from(NAMES), max_size=2, unique=True))
     params = tuple(Var(name, draw(st.sampled_from((PARTY, KEY, KEY)))) for name in names)
     scope = {var.name: var for var in params}

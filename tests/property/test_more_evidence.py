@@ -110,7 +110,6 @@ class Situation:
 
 
 def of_format(kind: str, evidence: bytes, anchors: Anchors, at: datetime) -> Appraise:
-    """Return how evidence out of one file is appraised."""
     form = FORMATS[kind].load()
     nothing = {option.name: () if option.kind is OptionKind.FILES else None for option in form.options}
 

@@ -81,7 +81,6 @@ def facts(draw: st.DrawFn, scope: tuple[Var, ...]) -> language.Term:
 
 @st.composite
 def formulas(draw: st.DrawFn, scope: tuple[Var, ...]) -> language.Term:
-    """Draw a small formula."""
     kind = draw(st.integers(0, 7))
     if kind > 3:
         return draw(facts(scope))
@@ -112,7 +111,6 @@ def updates(draw: st.DrawFn, name: str, params: tuple[Var, ...]) -> language.Upd
 
 @st.composite
 def actions(draw: st.DrawFn, name: str) -> language.Action:
-    """Draw an action of some parties."""
     params = tuple(Var(f"p{number}", PARTY) for number in range(draw(st.integers(0, 2))))
     guards = tuple(language.Guard(f"guard {n}", draw(formulas(params))) for n in range(draw(st.integers(0, 2))))
     changes = tuple(draw(updates(f"update {n}", params)) for n in range(draw(st.integers(1, 2))))

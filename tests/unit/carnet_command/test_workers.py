@@ -168,13 +168,9 @@ def test_nothing_is_lost_with_a_worker_that_has_given_the_last_answer(jobs: int)
     assert unsure.count(Lost("the worker was killed by signal 9")) == 2
 
 
-def _is_done(_: str, said: tuple[str, int] | Lost) -> bool:
-    return not isinstance(said, Lost) and said[0] == "done"
-
-
 def test_what_comes_before_the_last_answer_can_be_lost() -> None:
     with WorkerPool(1, keep=False) as pool:
-        found = list(pool.results(behaving, ["gone"], _is_done))
+        found = list(pool.results(behaving, ["gone"], lambda _, said: not isinstance(said, Lost) and said[0] == "done"))
     assert [type(said) for _, said in found] == [tuple, Lost]
 
 

@@ -61,5 +61,4 @@ def claimed(draft: Draft, **bodies: Callable[..., Formula]) -> Protocol:
 
 
 def reordered(protocol: Protocol, names: tuple[str, ...]) -> Protocol:
-    """Return the protocol with its actions in another order."""
     return replace(protocol, actions=tuple(protocol.action(name) for name in names))

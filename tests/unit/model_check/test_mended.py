@@ -2,7 +2,7 @@
 
 from dataclasses import fields, replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,12 +24,13 @@ from carnet_spec.language.lints.conflicts import conflicts
 from carnet_spec.language.terms import BOOL, Apply, Exists, Forall, Sort, Var, free_variables
 from tests.fixtures import mended
 from tests.fixtures.doubted import Box, a_goal_that_one_threat_model_reaches, full, one_each_at_one_place
+from tests.oracle import found
 from tests.unit.model_check.command import FASTEST, FIXTURES, carnet
 from tests.unit.model_check.small import Key, Party, drafted, first, second
 
 
-def verified(name: str, *options: str) -> Any:
-    return carnet("verify", f"{FIXTURES / 'mended.py'}:{name}", "--jobs", "1", "--json", *options)
+def verified(name: str, *options: str, of: ModuleType = mended) -> Any:
+    return carnet("verify", f"{of.__file__}:{name}", "--jobs", "1", "--json", *options)
 
 
 def verdict(name: str, engine: str) -> str:
@@ -55,15 +56,15 @@ def test_generated_names_are_one_to_a_thing() -> None:
 
 @pytest.mark.mends("R4")
 def test_two_functions_cannot_vouch_for_each_other() -> None:
-    read = {read.symbol.name for read in early_reads(mended.two_who_read_each_other().protocol())}
-    assert read == {"first_of", "second_of"}
-    assert "written-before-read" in verified("two_who_read_each_other").json["error"]["message"]
+    read = {read.symbol.name for read in early_reads(found.circle_of_early_reads().protocol())}
+    assert read == {"there", "back"}
+    assert "written-before-read" in verified("circle_of_early_reads", of=found).json["error"]["message"]
 
 
 @pytest.mark.mends("R5", "R11")
 def test_a_flag_like_a_switch_switches_nothing() -> None:
-    assert not prove(mended.a_flag_like_a_switch().protocol(), jobs=1).claim("tight").proved
-    assert "symbol '$on.insert paid'" in verified("a_flag_like_a_switch").json["error"]["message"]
+    assert not prove(found.flag_named_like_a_switch().protocol(), jobs=1).claim("paid").proved
+    assert "symbol '$on.insert done'" in verified("flag_named_like_a_switch", of=found).json["error"]["message"]
 
 
 class Layered:
@@ -109,9 +110,9 @@ def test_a_layer_cannot_make_true_or_change_what_the_design_waits_for() -> None:
 
 @pytest.mark.mends("R8")
 def test_what_takes_a_larger_instance_is_not_vacuous() -> None:
-    rows = verified("a_premise_of_three", "--engine", "explicit").json["results"]
+    rows = verified("larger_premise", "--engine", "explicit", of=found).json["results"]
     assert {(row["kind"], row["claim"], row["verdict"]) for row in rows} == {
-        ("claim", "tight", "EXHAUSTED"),
+        ("claim", "calm", "EXHAUSTED"),
         ("action", "meet", "UNKNOWN"),
     }
 

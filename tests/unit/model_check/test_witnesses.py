@@ -18,7 +18,6 @@ WEAK = hall.FAMILY.protocol("main", ("guest-list",))
 
 @functools.cache
 def attack() -> Weakness:
-    """Return an attack that a stranger makes."""
     found = (each for where in weakened_designs(HALL, "main") for each in weaknesses(HALL, where))
     return next(each for each in found if each.tells == ("guests-only", "insiders"))
 

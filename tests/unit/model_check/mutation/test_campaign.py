@@ -388,7 +388,6 @@ def test_nothing_is_established_where_there_are_too_many_first_values(monkeypatc
 
 
 def mutant_of_cellar(name: str) -> Mutant:
-    """Return a mutant by its name."""
     return next(each for each in mutants(CELLAR.protocol("main")) if each.name == name)
 
 

@@ -73,13 +73,11 @@ def _with_claims(draft: Draft) -> Draft:
 
 
 def only_layer(protocol: Protocol) -> Layer:
-    """Return the layer of a protocol that has one."""
     (layer,) = layers(protocol)
     return layer
 
 
 def obligation(protocol: Protocol, id: str) -> Obligation:
-    """Return an obligation by its id."""
     return {each.id: each for layer in layers(protocol) for each in obligations(layer)}[id]
 
 

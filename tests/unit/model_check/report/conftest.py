@@ -18,5 +18,4 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def changed(folder: Path, tmp_path: Path) -> Path:
-    """Return a copy of the folder, to be changed."""
     return Path(shutil.copytree(folder, tmp_path / "changed"))

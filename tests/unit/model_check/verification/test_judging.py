@@ -114,7 +114,6 @@ SOURCE = load(f"{FIXTURES / 'assumed.py'}:draft")
 
 
 def fallen(assumption: str) -> list[Fall]:
-    """Return what falls without an assumption."""
     return list(falls_without(able(Explores), SOURCE, SOURCE.protocol(), assumption, ["no-thief"]))
 
 

@@ -310,10 +310,6 @@ class Twisted(Finish):
         return Finish.encode(self)[:-1] + bytes([self.verify_data[-1] ^ 1])
 
 
-def selecting(version: Version, offered: bytes) -> bytes:
-    return secured.selected_version(version, offered).replace(b"\x00\x12", b"\x00\x10")
-
-
 def signing(version: Version, slot: int, signature: bytes, verify_data: bytes) -> Finish:
     return Finish(version, slot, signature or bytes(384), verify_data)
 
@@ -326,7 +322,7 @@ DISHONEST: dict[str, tuple[str, Any, type[Exception]]] = {
     ),
     "a device that selects records of another version": (
         "responder.selected_version",
-        selecting,
+        lambda version, offered: secured.selected_version(version, offered).replace(b"\x00\x12", b"\x00\x10"),
         DowngradeError,
     ),
     "a requester that proves another transcript": ("requester.Finish", Twisted, AuthenticationError),
@@ -389,7 +385,6 @@ V = Version.V1_2
 
 
 def altered(place: int, value: int) -> bytes:
-    """Return NEGOTIATE_ALGORITHMS with one byte altered."""
     raw = bytearray(profile.CURRENT.negotiate(V).encode())
     raw[place] = value
     return bytes(raw)

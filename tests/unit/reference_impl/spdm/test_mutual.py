@@ -194,7 +194,6 @@ def delivered(number: int, response: Message) -> messages.DeliverEncapsulatedRes
 
 
 def say_who(hand: ByHand, how: messages.MutualRequest) -> None:
-    """Say who the requester is, as it does honestly."""
     number = 0
     if how is messages.MutualRequest.ENCAPSULATED:
         assert isinstance(hand.say(messages.GetEncapsulatedRequest(V)), messages.EncapsulatedRequest)

@@ -59,8 +59,6 @@ def reasons(
 
 
 def only(kind: type[Message], alter: Alter, version: Version = Version.V1_4) -> Callable[[bytes, bool], bytes]:
-    """Return a platform that alters messages of one kind."""
-
     def platform(data: bytes, _: bool) -> bytes:
         if data[0] != SPDM or data[2] != kind.CODE:
             return data

@@ -25,19 +25,11 @@ anything: Any = None
 """Types would catch most of these mistakes; the tests make them all the same."""
 
 
-def _branch() -> object:
-    return 1 if phase == Phase.START else 2
-
-
-def _no_body() -> object:
-    return forall(lambda: ready)
-
-
 FORMULAS: dict[str, tuple[Callable[[], object], str]] = {
     "and": (lambda: ready and enrolled(boss), "write & for 'and'"),
     "or": (lambda: ready or enrolled(boss), "| for 'or'"),
     "not": (lambda: not ready, "~ for 'not'"),
-    "if": (_branch, "implies(a, b) for 'if'"),
+    "if": (lambda: 1 if phase == Phase.START else 2, "implies(a, b) for 'if'"),
     "chained comparison": (lambda: boss == peer == boss, "(a == b) & (b == c)"),
     "in an element": (lambda: boss in anything_of(peer), "write the relation applied to its arguments"),
     "in a relation": (lambda: boss in anything_of(enrolled), "apply enrolled to its arguments"),
@@ -80,7 +72,7 @@ FORMULAS: dict[str, tuple[Callable[[], object], str]] = {
         "axiom t: x needs a formula, not 3",
     ),
     "too few sorts": (lambda: forall(lambda a, b: own(b, a), Agent), "over 1 sorts needs a body with as many"),
-    "no sorts": (_no_body, "over 0 sorts"),
+    "no sorts": (lambda: forall(lambda: ready), "over 0 sorts"),
     "used of no fresh sort": (lambda: used(boss), "declare it with fresh=True"),
 }
 

@@ -204,7 +204,6 @@ def _model(protocol: Protocol, *, reduce: bool = False) -> Model:
 
 
 def _moves(model: Model, name: str, s: int = 0) -> list[tuple[Written, Row]]:
-    """Return what an action writes, and with which elements."""
     return [
         ({(place.symbol.name, place.row): value for place, value in writes.items()}, chosen)
         for writes, chosen in next(step for step in model.steps if step.action.name == name).moves(s)

@@ -137,8 +137,6 @@ def _found(threads: int = 1) -> Exploration:
 
 
 def raising(error: type[BaseException]) -> Callable[..., None]:
-    """Return what raises an error, whatever it is given."""
-
     def raise_it(*_: object, **__: object) -> None:
         raise error
 

@@ -151,11 +151,9 @@ class Wrong(Prover):
         return (SolverAnswer(each.digest, self.word) for each in questions)
 
     def read(self, question: Question) -> str:
-        """Return the text."""
         return question.text
 
     def version(self) -> str:
-        """Return a version."""
         return "wrong 1"
 
     def require_trusted(self) -> None:

@@ -545,7 +545,6 @@ def test_a_tenant_with_the_key_of_another_reads() -> None:
 
 
 def sent(gpu: type[Gpu]) -> tuple[Bench, list[Message]]:
-    """Return a bench, and the messages of three copies."""
     bench = Bench(Oracle(), gpu=gpu)
     for page in range(3):
         bench.ask(page)

@@ -83,7 +83,6 @@ class Cluster:
         return found(Primary(self.replicas[head], backups, recovery_quorum), self.carry)
 
     def next(self, before: Plan, head: str, *backups: str, recovery_quorum: tuple[str, ...] = ()) -> CustodyLog:
-        """Take a chain over."""
         return take_over(Primary(self.replicas[head], backups, recovery_quorum, before), before, self.carry)
 
 
@@ -592,7 +591,6 @@ def test_such_runs_notice_what_is_left_out(without: str) -> None:
 
 
 def run_at_random(draw: random.Random, checks: Checks) -> None:
-    """Make moves at random, in runs of twelve."""
     for _ in range(60):
         run = Run(checks)
         for _ in range(12):

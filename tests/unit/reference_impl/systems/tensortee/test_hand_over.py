@@ -56,7 +56,6 @@ class Job:
         return self.cpu.hand_over(tensor)
 
     def fetch(self, tensor: int) -> list[bytes]:
-        """Let the NPU fetch every line."""
         return [self.npu.fetch(tensor, line) for line in range(SHAPES[tensor].lines)]
 
     def change(self, tensor: int, line: int, place: int = 0) -> None:

@@ -84,7 +84,6 @@ def late_holders() -> list[Move]:
 
 
 def met(found: Iterable[Move]) -> Iterator[OrchestratorState]:
-    """Yield every state that moves begin or end in."""
     for before, _, after in found:
         yield from (before, after)
 
@@ -183,7 +182,6 @@ def test_runs_come_to_every_state_by_the_ways_of_the_table_and_no_others() -> No
 
 
 def sample() -> dict[type[OrchestratorState], OrchestratorState]:
-    """Return a state of each kind."""
     found = {type(state): state for state in met(moves())}
     return {**found, states.Stopped: states.Stopped(found[states.Back].job)}
 
