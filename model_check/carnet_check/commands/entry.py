@@ -1,5 +1,7 @@
 """The entry of an identifier in ``carnet explain``: plain data, which can be cached and read without the protocol."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

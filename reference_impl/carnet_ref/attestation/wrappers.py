@@ -20,6 +20,8 @@ RFC 9277, section 4.3 (tags that stand for CoAP content formats); confidential-c
 ``kbs/src/attestation/backend.rs``, ``coco/builtin.rs`` there and ``attestation-service/src/lib.rs``.
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import json
