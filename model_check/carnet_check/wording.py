@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from carnet_check.loading.extent import chosen_first_values, rigid_values
 from carnet_check.semantics import Env, Interpreter, State
 from carnet_check.semantics.fairness import at_each, fairly, waiting_from, waits_in_vain
 from carnet_command.text import counted, listed
 from carnet_spec.language import Action, Eventually, Guard, GuardKind, Instance, Invariant, Kind, Protocol, Symbol
 from carnet_spec.language.notation import show
 from carnet_spec.language.printing import fair_steps
+from carnet_spec.language.protocol import terms_of_action
 from carnet_spec.language.statements import UNNAMED
 from carnet_spec.language.terms import (
     BOOL,
@@ -30,6 +32,7 @@ from carnet_spec.language.terms import (
     children,
     conjuncts,
     free_variables,
+    symbols_of,
 )
 from carnet_spec.trace import Trace
 
@@ -285,9 +288,13 @@ def _counterexample(judge: Interpreter, bound: tuple[Var, ...], body: Term, stat
 
 
 def reasons(judge: Interpreter, failing: Invariant | Eventually, trace: Trace, states: Sequence[State]) -> list[str]:
-    """Return lines that say why a trace violates ``failing``; ``judge`` replayed it through ``states``."""
+    """Return lines that say why a trace violates ``failing``; ``judge`` replayed it through ``states``.
+
+    The last lines are the rigid facts, and the first values that the instance chooses, which the trace or ``failing``
+    reads.
+    """
     if isinstance(failing, Invariant):
-        return reason(judge, failing, states[-1])
+        return [*reason(judge, failing, states[-1]), *_fixed(judge, trace, (failing.body,))]
     assert trace.loop is not None
     env, own = waits_in_vain(judge, failing, states, trace) or next(at_each(failing, judge.instance))
     chosen = ", ".join(f"{name} = {element}" for name, element in env.items())
@@ -306,7 +313,25 @@ def reasons(judge: Interpreter, failing: Invariant | Eventually, trace: Trace, s
         f"  {rest} taken again and again" if repeated else "  nothing happens any more",
         *(f"  this is fair: {each}" for each in told),
         *([] if failing.fair else ["  this is fair: no fairness assumption demands a step"]),
+        *_fixed(judge, trace, failing.terms, failing.fair),
     ]
+
+
+def _fixed(judge: Interpreter, trace: Trace, said: Iterable[Term], fair: Iterable[str] = ()) -> Iterator[str]:
+    """Yield what an instance says of the symbols that are read by a trace, by terms in ``said`` or by fair actions."""
+    protocol, instance = judge.protocol, judge.instance
+    actions = {protocol.action(name) for name in (*(step.action for step in trace.steps), *fair)}
+    every = (*said, *(term for action in actions for term in terms_of_action(action)))
+    read = frozenset[Symbol]().union(*map(symbols_of, every))
+    read = read.union(*(symbols_of(initial.value) for initial in protocol.initial if initial.symbol in read))
+    symbols = [symbol for symbol in protocol.symbols if symbol in read]
+    fixed = {
+        "never changes": rigid_values([symbol for symbol in symbols if not symbol.mutable], instance),
+        "at first": chosen_first_values(symbols, instance),
+    }
+    for label, values in fixed.items():
+        if values:
+            yield f"  {label}  {' · '.join(f'{name}: {value}' for name, value in values.items())}"
 
 
 # --------------------------------------------------------------------------------------------------

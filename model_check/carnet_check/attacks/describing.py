@@ -27,7 +27,7 @@ from carnet_spec.language import Action, Eventually, Invariant, Protocol, Specif
 from carnet_spec.language.terms import Apply, Sort, Var
 from carnet_spec.trace import Trace, TraceStep
 
-OPENING = re.compile(r"\s*(\d+(-\d+)?\.\s+|>>> |<<< |given that  |it is false that  )?")
+OPENING = re.compile(r"\s*(\d+(-\d+)?\.\s+|>>> |<<< |given that  |it is false that  |never changes  |at first  )?")
 """The step number or the fixed words at the beginning of a line, before its sentence or formula."""
 
 

@@ -14,7 +14,7 @@ from carnet_check.attacks.describing import DecisiveStep, ShownStep, as_html, se
 from carnet_check.attacks.hunt import Hunt
 from carnet_check.loading.families import Source, axiom_violations, load, parts_of, threat_of
 from carnet_check.semantics import Interpreter, NotEnabled, State
-from carnet_check.wording import attack_name, knowers, narrate, reason, reasons
+from carnet_check.wording import attack_name, knowers, narrate, reasons
 from carnet_command.printable import printable
 from carnet_command.text import hanging, listed
 from carnet_spec import language
@@ -73,7 +73,7 @@ def stands(
     except NotEnabled:
         return
     if not judge.holds(invariant.formula, states[-1]):
-        story = [*narrate(design, states, trace), *reason(judge, invariant, states[-1])]
+        story = [*narrate(design, states, trace), *reasons(judge, invariant, trace, states)]
         raise AssertionError("\n".join([f"the attack on {claim} still works:", *story]))
 
 

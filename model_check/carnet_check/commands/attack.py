@@ -21,7 +21,7 @@ from carnet_check.loading.families import files_of, load
 from carnet_check.report.html import write_gallery
 from carnet_check.report.run_folder import write_attack
 from carnet_check.results import steps_as_json
-from carnet_check.wording import known, narrate, reason
+from carnet_check.wording import known, narrate, reasons
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import claimed, require_apart, require_writable_file, write_json, write_text
 from carnet_command.interrupts import track_progress
@@ -190,7 +190,9 @@ def _as_json(result: hunt.Hunt, draw: bool) -> dict[str, Any]:
         value["decisive"] = asdict(result.decisive) if result.decisive else None
         value["narrative"] = narrate(target.protocol, result.states, result.trace)
         value["brief"] = brief(result.judge, result.states, result.trace, decides)
-        value["reason"] = reason(result.judge, target.protocol.claim(result.claim).checked, last)
+        value["reason"] = reasons(
+            result.judge, target.protocol.claim(result.claim).checked, result.trace, result.states
+        )
         value["known"] = known(target.protocol, last)
         if draw:
             value["mermaid"] = _diagram(result)

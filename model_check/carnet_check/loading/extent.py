@@ -8,7 +8,7 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -230,16 +230,7 @@ def fixed_in_words(explored: Iterable[Explored]) -> str:
 
 def fixed_values(protocol: Protocol, instance: Instance) -> dict[str, str]:
     """Return what an instance fixes: the value of each rigid symbol, and the pools from which steps choose elements."""
-    rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
-    values: dict[Sort, dict[str, str]] = {}
-    for symbol in rigid:
-        if not symbol.domain and not symbol.is_relation:
-            values.setdefault(symbol.result, {})[symbol.name] = instance.functions[symbol.name][()]
-    told = {
-        sort.name: _compared(named) for sort, named in values.items() if len(named) > 1 or {*named} != {*named.values()}
-    }
-    told |= {s.name: _table(s, instance) for s in rigid if s.domain and not s.is_relation}
-    told |= {s.name: _describe_relation(s, instance) for s in rigid if s.is_relation}
+    told = rigid_values([symbol for symbol in protocol.symbols if not symbol.mutable], instance)
     # Only pools that are a proper part of their sort; the sizes bound the values that are drawn fresh
     steps: dict[tuple[str, str], list[str]] = {}
     for action in protocol.actions:
@@ -251,6 +242,25 @@ def fixed_values(protocol: Protocol, instance: Instance) -> dict[str, str]:
     return told | {f"{var} of {', '.join(names)}": chosen for (var, chosen), names in steps.items()}
 
 
+def rigid_values(rigid: Sequence[Symbol], instance: Instance) -> dict[str, str]:
+    """Return the values of rigid symbols by their names; constants are compared, under the name of their sort."""
+    values: dict[Sort, dict[str, str]] = {}
+    for symbol in rigid:
+        if not symbol.domain and not symbol.is_relation:
+            values.setdefault(symbol.result, {})[symbol.name] = instance.functions[symbol.name][()]
+    told = {
+        sort.name: _compared(named) for sort, named in values.items() if len(named) > 1 or {*named} != {*named.values()}
+    }
+    told |= {s.name: _table(instance.functions[s.name]) for s in rigid if s.domain and not s.is_relation}
+    return told | {s.name: _describe_relation(s, instance) for s in rigid if s.is_relation}
+
+
+def chosen_first_values(symbols: Iterable[Symbol], instance: Instance) -> dict[str, str]:
+    """Return the first values that an instance chooses for those of ``symbols`` that have no initial value."""
+    tables = {symbol.name: instance.first.get(symbol.name, {}) for symbol in symbols}
+    return {name: table[()] if () in table else _table(table) for name, table in tables.items() if table}
+
+
 def _compared(values: Mapping[str, str]) -> str:
     """Return the words for which constants are equal, to which element, and which differ."""
     groups: dict[str, list[str]] = {}
@@ -260,8 +270,7 @@ def _compared(values: Mapping[str, str]) -> str:
     return " ≠ ".join(" = ".join(names) for names in named)
 
 
-def _table(symbol: Symbol, instance: Instance) -> str:
-    table = instance.functions[symbol.name]
+def _table(table: Mapping[Row, str]) -> str:
     if len(set(table.values())) == 1:
         return f"always {next(iter(table.values()))}"
     return _shown_rows([f"{_row(row)} → {value}" for row, value in sorted(table.items())])

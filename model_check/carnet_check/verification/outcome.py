@@ -15,7 +15,7 @@ from carnet_check.minimise import minimise
 from carnet_check.results import Kind, Result, Verdict, as_html, by_verdict, exit_code, steps_as_json
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.planning import Campaign
-from carnet_check.wording import narrate, reason
+from carnet_check.wording import narrate, reasons
 from carnet_command.text import counted, wrapped
 from carnet_spec.language import Claim, Instance, Invariant, Profile, Protocol, markup
 from carnet_spec.trace import Trace
@@ -364,7 +364,7 @@ def _trace(name: str, found: Refutation) -> dict[str, Any]:
         "moves": moves(protocol, trace),
         "steps": steps_as_json(trace.steps),
         "story": narrate(protocol, states, trace),
-        "reason": reason(judge, invariant, states[-1]),
+        "reason": reasons(judge, invariant, trace, states),
     }
 
 
