@@ -108,12 +108,12 @@ class Walkthrough:
 
     def story(self, last: int | None = None) -> list[str]:
         """Return sentences about the steps (all, or the ``last`` ones), with what each party learned."""
-        states, trace = self.stretch(last)
+        states, trace = self.states_and_trace(last)
         before = itertools.chain.from_iterable(self._written[: 0 if last is None else -last])
         numbered = sum(not is_deduction(self.protocol.action(step.action)) for step in before)
         return narrate(self.protocol, states, trace, before=numbered)
 
-    def stretch(self, last: int | None = None) -> tuple[list[State], Trace]:
+    def states_and_trace(self, last: int | None = None) -> tuple[list[State], Trace]:
         """Return the steps (all, or the ``last`` ones) with every deduction, and the states along them."""
         begin = 0 if last is None else max(0, len(self._written) - last)
         steps = tuple(itertools.chain.from_iterable(self._written[begin:]))

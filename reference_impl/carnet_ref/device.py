@@ -285,9 +285,9 @@ class CopyEngines:
         return self._sending
 
     @property
-    def standing(self) -> UsageSummary:
+    def summary(self) -> UsageSummary:
         """The use of the key for messages to the host."""
-        return self._sealer.usage.standing
+        return self._sealer.usage.summary
 
     def received(self, epoch: int) -> int:
         """Return how many messages of ``epoch`` were received."""

@@ -492,7 +492,7 @@ class KeyUsage:
         return UsageState.ROTATION_DUE if self.units >= self._limits.lower else UsageState.IDLE
 
     @property
-    def standing(self) -> UsageSummary:
+    def summary(self) -> UsageSummary:
         """The use and the limits."""
         return UsageSummary(self.operations, self._limits.messages, self.units, self._limits.upper)
 
@@ -541,11 +541,11 @@ class KeyUsageRecord:
 
     engine: int | None
     way: str
-    standing: UsageSummary
+    summary: UsageSummary
 
     def to_json(self) -> dict[str, object]:
         """Return the record as JSON values; a limit that does not exist is null."""
-        messages, most_messages, units, most_units = self.standing
+        messages, most_messages, units, most_units = self.summary
         return {
             "engine": self.engine,
             "direction": self.way,
@@ -553,7 +553,7 @@ class KeyUsageRecord:
             "most_messages": None if most_messages == UNLIMITED else most_messages,
             "units": units,
             "most_units": most_units,
-            "within": self.standing.within,
+            "within": self.summary.within,
         }
 
 
@@ -575,8 +575,8 @@ class KeyLedger:
     def uses(self) -> list[KeyUsageRecord]:
         """The records of all keys so far, replaced keys first."""
         live = [(*place, usage) for place, (_, usage) in self._accounts.items()]
-        links = [KeyUsageRecord(engine, way.value, usage.standing) for engine, way, usage in (*self._replaced, *live)]
-        return [*links, *(KeyUsageRecord(None, what, usage.standing) for what, usage in self.own.items())]
+        links = [KeyUsageRecord(engine, way.value, usage.summary) for engine, way, usage in (*self._replaced, *live)]
+        return [*links, *(KeyUsageRecord(None, what, usage.summary) for what, usage in self.own.items())]
 
     def usage(self, keys: LinkKeys, way: Direction) -> KeyUsage:
         """Return the count of the key of one direction; it belongs to the key, not to an epoch."""
@@ -589,7 +589,7 @@ class KeyLedger:
             self._accounts[place] = name, usage
         return usage
 
-    def unused(self) -> KeyUsage:
+    def new_usage(self) -> KeyUsage:
         """Return the count for a new key."""
         return KeyUsage(self._limits)
 

@@ -58,7 +58,7 @@ class Worker:
 
     def __init__(self, memory: int | None) -> None:
         context = worker_context()
-        self.kind = kind_of(memory)
+        self.kind = worker_kind(memory)
         self.pipe, theirs = context.Pipe()
         self.deadline = 0.0
         self._process = context.Process(target=_serve, args=(theirs, memory), daemon=True)
@@ -75,7 +75,7 @@ class Worker:
             return False
         return self._process.is_alive()
 
-    def said(self, patience: float) -> Any:
+    def receive(self, patience: float) -> Any:
         """Return the next message of the process, or `Lost` if it ended or was silent for ``patience`` seconds."""
         if not self.pipe.poll():
             self.end()
@@ -105,7 +105,7 @@ class Worker:
         self.pipe.close()
 
 
-def kind_of(memory: int | None) -> tuple[object, ...]:
+def worker_kind(memory: int | None) -> tuple[object, ...]:
     """Return the kind of worker that this process needs: workers of other kinds have another limit or import path."""
     return (memory, str(Path.cwd()), *sys.path)
 

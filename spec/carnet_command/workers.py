@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self
 
 from carnet_command.interrupts import defer_interrupts
-from carnet_command.worker import Answer, End, Lost, Part, StartNotice, Worker, answered_here, is_one, kind_of
+from carnet_command.worker import Answer, End, Lost, Part, StartNotice, Worker, answered_here, is_one, worker_kind
 
 PATIENCE: Final = 120.0
 """Seconds without an answer after which a worker counts as stuck."""
@@ -148,12 +148,12 @@ class WorkerPool(Pool):
         """Return the same answers as :meth:`results`, computed while this process does something else."""
         return BackgroundWork(self, function, parts, last)
 
-    def asked(self, function: Callable[[Part], Iterable[Any]], part: Part) -> Worker:
+    def dispatch(self, function: Callable[[Part], Iterable[Any]], part: Part) -> Worker:
         """Send a part of the work to an idle worker, or to a new one, and return the worker."""
         shared = _kept if self.keep else []
         while self._idle or shared:
             worker = (self._idle or shared).pop()
-            if worker.kind == kind_of(self.memory) and worker.ask(function, part):
+            if worker.kind == worker_kind(self.memory) and worker.ask(function, part):
                 return worker
             worker.end()
         worker = Worker(self.memory)
@@ -205,11 +205,11 @@ class PendingWork(Generic[Part, Answer]):
         if self._error is None:
             for part in islice(self._waiting, self._pool.jobs - len(self.busy)):
                 with defer_interrupts():
-                    self.busy[self._pool.asked(self._function, part)] = Work(part)
+                    self.busy[self._pool.dispatch(self._function, part)] = Work(part)
 
     def hear(self, worker: Worker) -> None:
         """Process the next message of a worker."""
-        said, work = worker.said(self._pool.patience), self.busy[worker]
+        said, work = worker.receive(self._pool.patience), self.busy[worker]
         if isinstance(said, Lost | End):
             del self.busy[worker]
         if isinstance(said, End):

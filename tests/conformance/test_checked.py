@@ -242,7 +242,7 @@ def test_a_check_of_an_old_message_is_noticed(recorded: list[Event]) -> None:
 
 def test_what_keeps_messages_from_being_taken_twice_is_read_off_the_spec() -> None:
     found = {"session-sequence", "gpu-implicit-iv", "grant-once", "wrapped-key-once", "epochs-increase"}
-    assert checks.against_replay(LAYERED) == found
+    assert checks.replay_defences(LAYERED) == found
     rotating = [each.defence for each in checks.demands(PROTOCOL)["gpu_rotate_in"]]
     assert rotating == ["wrapped-key-once", "epochs-increase"]
     weaker = checks.demands(SOURCE.protocol(VARIANT, ("wrapped-key-once",)))
@@ -255,7 +255,7 @@ def test_a_design_whose_epochs_share_ivs_takes_messages_twice() -> None:
     weaker = [SOURCE.protocol(name, ("channel-counter",)) for name in FAMILY.with_layers([VARIANT])]
     asked = checks.CheckRules.of(weaker, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
     assert checks.takes_again(weaker)
-    assert checks.against_replay(weaker) == checks.against_replay(LAYERED), "no guard says so"
+    assert checks.replay_defences(weaker) == checks.replay_defences(LAYERED), "no guard says so"
     assert (ASKED.once, asked.once) == (True, False)
     assert not _refused(next(_of_earlier_messages(RUN)), asked)
     early = [SOURCE.protocol(name, ("rotation-before-fence",)) for name in FAMILY.with_layers([VARIANT])]

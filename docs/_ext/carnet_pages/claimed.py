@@ -38,12 +38,15 @@ def claimed(family: Family, run: Mapping[str, Any] | None) -> str:
         _section(
             "What eventually happens",
             ["in the end", "verdict"],
-            ([prose(sentence), prose(verdict)] for sentence, verdict in shared.in_the_end(words, rows)),
+            ([prose(sentence), prose(verdict)] for sentence, verdict in shared.liveness_verdicts(words, rows)),
         ),
         _section(
             "Lemma claims, which are not about steps",
             ["claim", "what each engine found"],
-            ([prose(sentence), "<br>".join(map(prose, said))] for sentence, said in shared.of_no_step(words, rows)),
+            (
+                [prose(sentence), "<br>".join(map(prose, said))]
+                for sentence, said in shared.lemma_claim_verdicts(words, rows)
+            ),
         ),
         _violated(family, words, rows),
         _section(

@@ -166,11 +166,11 @@ def _goals(outcome: CampaignOutcome, plan: Plan) -> list[str]:
     indent = max(len(goal.goal) for goal in goals) + 4
     lines = hanging("goals (must be reachable; otherwise claims could hold vacuously)")
     for goal in goals:
-        lines += wrapped(f"  {goal.goal}", _reached(goal), indent)
+        lines += wrapped(f"  {goal.goal}", _goal_words(goal), indent)
     return [*lines, ""]
 
 
-def _reached(goal: GoalOutcome) -> str:
+def _goal_words(goal: GoalOutcome) -> str:
     if not goal.reached:
         return f"NOT REACHED: {goal.sentence}"
     directed = ", in a directed run of more rounds" if goal.directed else ""

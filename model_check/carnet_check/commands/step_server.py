@@ -255,7 +255,7 @@ def _drawing(shell: StepShell) -> dict[str, Any]:
     walk = shell.walk
     shown = len(walk.steps) if len(walk.steps) <= MOST_DRAWN else MOST_DRAWN
     earlier = len(walk.steps) - shown
-    states, trace = walk.stretch(shown if earlier else None)
+    states, trace = walk.states_and_trace(shown if earlier else None)
     chart = sequence_chart(walk.judge, states, trace)
     before = walk.trace.steps[: len(walk.trace.steps) - len(trace.steps)]
     told = sum(not is_deduction(walk.protocol.action(step.action)) for step in before)

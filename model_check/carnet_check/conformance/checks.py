@@ -49,7 +49,7 @@ class CheckRules:
             {name: each for protocol in protocols for name, each in demands(protocol).items()},
             {id: frozenset().union(*(each.get(id, ()) for each in found)) for each in found for id in each},
             frozenset(action.by.name for protocol in every for action in protocol.actions if action.by.honest),
-            against_replay(every) <= against_replay(protocols) and not takes_again(protocols),
+            replay_defences(every) <= replay_defences(protocols) and not takes_again(protocols),
         )
 
 
@@ -196,7 +196,7 @@ def silent_defences(protocols: Iterable[Protocol]) -> dict[str, tuple[str, ...]]
     return {defence: tuple(names) for defence, names in changed.items() if defence not in asked}
 
 
-def against_replay(protocols: Iterable[Protocol]) -> frozenset[str]:
+def replay_defences(protocols: Iterable[Protocol]) -> frozenset[str]:
     """Return the defences that keep the honest roles of these protocols from taking a message twice."""
     found = (each for protocol in protocols for asked in demands(protocol).values() for each in asked)
     return frozenset(each.defence for each in found if each.once)

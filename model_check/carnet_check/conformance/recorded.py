@@ -97,7 +97,7 @@ def conform(file: Path, asked: str = "", *, require_checked: bool = False) -> Co
     check_extent(header, source.family.fresh_sizes)
     source.sound(header.variant)
     protocol = source.protocol(header.variant, header.without)
-    mentioned = _mentioned(protocol, events(lines, header))
+    mentioned = _contents_of(protocol, events(lines, header))
     judged = replace(header, threat=_threat(header, source.family, protocol, mentioned.actions))
     instance = _with_elements(
         source.instance(protocol, judged.threat, Profile("trace", dict(judged.sizes))), mentioned.elements
@@ -239,7 +239,7 @@ class _TraceContents:
     instants: set[float] = field(default_factory=set)
 
 
-def _mentioned(protocol: Protocol, events: Iterable[TraceEvent | TraceEnd]) -> _TraceContents:
+def _contents_of(protocol: Protocol, events: Iterable[TraceEvent | TraceEnd]) -> _TraceContents:
     mentioned = _TraceContents({sort.name: {} for sort in protocol.sorts if _is_open(sort, protocol)})
     sort_of = {
         (action.name, var.name): mentioned.elements[var.sort.name]

@@ -249,7 +249,9 @@ def rigid_values(rigid: Sequence[Symbol], instance: Instance) -> dict[str, str]:
         if not symbol.domain and not symbol.is_relation:
             values.setdefault(symbol.result, {})[symbol.name] = instance.functions[symbol.name][()]
     told = {
-        sort.name: _compared(named) for sort, named in values.items() if len(named) > 1 or {*named} != {*named.values()}
+        sort.name: _equalities(named)
+        for sort, named in values.items()
+        if len(named) > 1 or {*named} != {*named.values()}
     }
     told |= {s.name: _table(instance.functions[s.name]) for s in rigid if s.domain and not s.is_relation}
     return told | {s.name: _describe_relation(s, instance) for s in rigid if s.is_relation}
@@ -261,7 +263,7 @@ def chosen_first_values(symbols: Iterable[Symbol], instance: Instance) -> dict[s
     return {name: table[()] if () in table else _table(table) for name, table in tables.items() if table}
 
 
-def _compared(values: Mapping[str, str]) -> str:
+def _equalities(values: Mapping[str, str]) -> str:
     """Return the words for which constants are equal, to which element, and which differ."""
     groups: dict[str, list[str]] = {}
     for name, element in values.items():

@@ -11,7 +11,7 @@ from math import prod
 from types import MappingProxyType
 
 from carnet_check.engines.exploration import Caps, Exploration
-from carnet_check.engines.exploring.searches import falls, reaches
+from carnet_check.engines.exploring.searches import reaches, violates
 from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
@@ -99,7 +99,7 @@ def _require_reproduced(
 ) -> None:
     problems = list(found.problems)
     invariants = {claim.checked.name: claim.checked for claim in claims}
-    problems += [n for n, trace in found.violations.items() if not falls(replays, invariants[n], trace)]
+    problems += [n for n, trace in found.violations.items() if not violates(replays, invariants[n], trace)]
     known = {goal.name: goal for goal in goals}
     problems += [name for name, trace in found.goals.items() if not reaches(replays, known[name], trace)]
     if problems:

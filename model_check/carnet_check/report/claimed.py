@@ -153,14 +153,14 @@ def threats_of(words: Values) -> dict[str, str]:
     return {threat["id"]: threat["title"] for design in words["designs"] for threat in design["threats"]}
 
 
-def in_the_end(words: Values, rows: Sequence[Values]) -> list[tuple[str, str]]:
+def liveness_verdicts(words: Values, rows: Sequence[Values]) -> list[tuple[str, str]]:
     """Return each liveness property as a sentence, with its verdict."""
     lively = [row for row in rows if row.get("kind") == "liveness"]
     found = dict.fromkeys((row["claim"], str(row["verdict"])) for row in lively)
     return [(words["liveness"].get(claim, claim), verdict) for claim, verdict in found]
 
 
-def of_no_step(words: Values, rows: Sequence[Values]) -> list[tuple[str, list[str]]]:
+def lemma_claim_verdicts(words: Values, rows: Sequence[Values]) -> list[tuple[str, list[str]]]:
     """Return each lemma claim as a sentence, with the verdict and detail of each engine."""
     found: dict[str, dict[str, None]] = {}
     for row in (row for row in rows if row.get("kind") == "lemma-claim"):

@@ -92,7 +92,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class RecordChecks:
     """Effect: record checks that belong to no step, because they failed or nothing was to be done."""
 
     checks: tuple[TraceCheck, ...]
@@ -134,7 +134,7 @@ class Transformed:
     gives: tuple[tuple[str, bytes], ...]
 
 
-RoleEffect = Send | Note | Checked | Persist | Remark | Ended | Proceed | Transformed
+RoleEffect = Send | Note | RecordChecks | Persist | Remark | Ended | Proceed | Transformed
 
 
 class ProtocolError(Exception):

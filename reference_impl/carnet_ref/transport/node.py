@@ -8,12 +8,12 @@ from carnet_ref.crypto.primitives import Random
 from carnet_ref.journal import Journal
 from carnet_ref.recorder import Recorder
 from carnet_ref.transport.frames import (
-    Checked,
     Ended,
     Frame,
     Note,
     Persist,
     Proceed,
+    RecordChecks,
     Remark,
     RoleEffect,
     RoleEvent,
@@ -143,7 +143,7 @@ class Node:
                 case Note(step, checks, sent, at):
                     self._record(checks)
                     self.recorder.record(step, self.name, sent, at)
-                case Checked(checks):
+                case RecordChecks(checks):
                     self._record(checks)
                 case Send(target, kind, body):
                     frames.append(Frame(self.name, target, kind, body, self.recorder.clock))

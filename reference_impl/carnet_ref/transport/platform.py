@@ -4,7 +4,7 @@ This one does as it is asked: it routes the device, carries frames, resets on re
 relays every frame between the parties that connect, and has the device.
 
 What crosses to the device and back is counted by where the device is, and by the path that it takes. The platform tells
-a *stretch* from the next one by what it is asked to do: to reset the device, or to route it to another machine. Its
+a *phase* from the next one by what it is asked to do: to reset the device, or to route it to another machine. Its
 process keeps what it counts beside its trace, so that the next one goes on from there.
 
 Source: deck, Enabler (PCIe/SXM MUX): one physical GPU is routed to several VMs.
@@ -76,21 +76,21 @@ class DeviceTraffic:
 
     owner: str
     device: str
-    stretches: list[TrafficPhase] = field(default_factory=lambda: [TrafficPhase(DeviceLocation.SETUP)])
+    phases: list[TrafficPhase] = field(default_factory=lambda: [TrafficPhase(DeviceLocation.SETUP)])
 
     def note(self, frame: Frame) -> None:
         """Count a frame that the platform carries."""
-        present = self.stretches[-1]
+        present = self.phases[-1]
         size = len(frame.body)
         if frame.kind is FrameKind.RESET:
-            self.stretches.append(TrafficPhase(DeviceLocation.SETUP))
+            self.phases.append(TrafficPhase(DeviceLocation.SETUP))
         elif frame.kind is FrameKind.ROUTE:
             # Begin a journey, or end one; the party that grants asks for the route at the same tick of its clock
             agent = frame.body.decode("utf-8", "replace")
             if agent != self.owner:
-                self.stretches.append(TrafficPhase(DeviceLocation.AWAY, journey=frame.clock))
-            elif self.stretches[-1].where is DeviceLocation.AWAY:
-                self.stretches.append(TrafficPhase(DeviceLocation.HOME, journey=self.stretches[-1].journey))
+                self.phases.append(TrafficPhase(DeviceLocation.AWAY, journey=frame.clock))
+            elif self.phases[-1].where is DeviceLocation.AWAY:
+                self.phases.append(TrafficPhase(DeviceLocation.HOME, journey=self.phases[-1].journey))
         elif frame.kind is FrameKind.SEMAPHORE and frame.source != self.device:
             return  # a word that somebody else on the bus wrote
         elif frame.kind in _ENGINES:
@@ -110,7 +110,7 @@ class Traffic:
 
     messages: int
     octets: int
-    stretches: tuple[TrafficPhase, ...]
+    phases: tuple[TrafficPhase, ...]
     told: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -143,36 +143,36 @@ class BytesMoved:
         return {"total": self.total, **parts, "session": self.session}
 
 
-def bytes_moved(stretches: Iterable[TrafficPhase], saved: frozenset[int]) -> BytesMoved:
+def bytes_moved(phases: Iterable[TrafficPhase], saved: frozenset[int]) -> BytesMoved:
     """Return the sums over phases; ``saved`` are the journeys after which the model came home, by their grants' clocks.
 
     The platform cannot tell a model from a loss. The model is what the device sent last in such a hand-off.
     """
     setup = save = session = 0
     handoffs: list[int] = []
-    for stretch in stretches:
-        session += stretch.session
-        if stretch.where is DeviceLocation.SETUP:
-            setup += stretch.total
+    for phase in phases:
+        session += phase.session
+        if phase.where is DeviceLocation.SETUP:
+            setup += phase.total
             continue
-        if stretch.where is DeviceLocation.AWAY:
+        if phase.where is DeviceLocation.AWAY:
             handoffs.append(0)
-        model = stretch.last_home if stretch.where is DeviceLocation.HOME and stretch.journey in saved else 0
+        model = phase.last_home if phase.where is DeviceLocation.HOME and phase.journey in saved else 0
         save += model
-        handoffs[-1] += stretch.total - model
+        handoffs[-1] += phase.total - model
     return BytesMoved(setup, save, tuple(handoffs), session)
 
 
 _NAME: Final = "carried"
 _NUMBERS: Final = struct.Struct("<QQQ")
 _STRETCHES: Final = "crossed"
-_STRETCH: Final = struct.Struct("<QQQQQ")
+_PHASE: Final = struct.Struct("<QQQQQ")
 
 
 class TrafficCounts:
     """A file with the counts of messages and bytes, the logical clock, and the phases of the device.
 
-    The first three are in a file of one fixed size; what crossed is in another, which gets a record for each stretch.
+    The first three are in a file of one fixed size; what crossed is in another, which gets a record for each phase.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -181,9 +181,9 @@ class TrafficCounts:
         self.messages, self.octets, self.clock = _NUMBERS.unpack(kept.ljust(_NUMBERS.size, b"\0"))
         self._crossed = os.open(folder / _STRETCHES, os.O_RDWR | os.O_CREAT, 0o600)
         kept = os.pread(self._crossed, os.fstat(self._crossed).st_size, 0)
-        whole = kept[: len(kept) // _STRETCH.size * _STRETCH.size]
-        self.stretches = [TrafficPhase(DeviceLocation(where), *sizes) for where, *sizes in _STRETCH.iter_unpack(whole)]
-        self._before = len(self.stretches)
+        whole = kept[: len(kept) // _PHASE.size * _PHASE.size]
+        self.phases = [TrafficPhase(DeviceLocation(where), *sizes) for where, *sizes in _PHASE.iter_unpack(whole)]
+        self._before = len(self.phases)
 
     def __enter__(self) -> Self:
         return self
@@ -197,7 +197,7 @@ class TrafficCounts:
         os.close(self._file)
         os.close(self._crossed)
 
-    def note(self, messages: int, octets: int, clock: int, stretches: Sequence[TrafficPhase] = ()) -> None:
+    def note(self, messages: int, octets: int, clock: int, phases: Sequence[TrafficPhase] = ()) -> None:
         """Store the present counts, and the phases since this process started.
 
         Raises TraceFileError if they cannot be written.
@@ -205,14 +205,14 @@ class TrafficCounts:
         self.messages, self.octets, self.clock = messages, octets, clock
         try:
             os.pwrite(self._file, _NUMBERS.pack(messages, octets, clock), 0)
-            if stretches:
-                os.pwrite(self._crossed, _packed(stretches[-1]), (self._before + len(stretches) - 1) * _STRETCH.size)
+            if phases:
+                os.pwrite(self._crossed, _packed(phases[-1]), (self._before + len(phases) - 1) * _PHASE.size)
         except OSError as error:
             raise TraceFileError(f"cannot keep what the platform counts: {error.strerror}") from error
 
 
-def _packed(stretch: TrafficPhase) -> bytes:
-    return _STRETCH.pack(stretch.where, stretch.link, stretch.session, stretch.last_home, stretch.journey)
+def _packed(phase: TrafficPhase) -> bytes:
+    return _PHASE.pack(phase.where, phase.link, phase.session, phase.last_home, phase.journey)
 
 
 _FOR_THE_PLATFORM = frozenset({FrameKind.ROUTE, FrameKind.RESET})

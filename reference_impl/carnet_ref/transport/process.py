@@ -193,7 +193,7 @@ async def _platform(assignment: Assignment, last: list[Callable[[], None]]) -> d
     with _trace(folder, PLATFORM).open("a", encoding="utf-8") as sink, TrafficCounts(folder) as tally:
         recorder = Recorder(sink, max(clock, tally.clock), ends, design=roles.design)
         platform = Platform(roles.leader, roles.device, messages=tally.messages, octets=tally.octets)
-        crossed = platform.crossings.stretches
+        crossed = platform.crossings.phases
         platform.keep = lambda _: tally.note(platform.messages, platform.octets, recorder.clock, crossed)
         device = Node(roles.device, roles.device_role(secrets.token_bytes), recorder, remark=_remark)
         if isinstance(device.role, ReportsOutcome):

@@ -106,7 +106,7 @@ class Supervisor:
     def carried(self) -> Traffic:
         """Return the platform's traffic."""
         with TrafficCounts(self.folder) as tally:
-            return Traffic(tally.messages, tally.octets, tuple(tally.stretches), self._told())
+            return Traffic(tally.messages, tally.octets, tuple(tally.phases), self._told())
 
     def _told(self) -> dict[str, Any]:
         """Return what the device said in the end: nothing, if it was not asked in time."""

@@ -225,7 +225,7 @@ def _directed(
     )
 
 
-def falls(replays: Replays, invariant: Invariant, trace: Trace) -> bool:
+def violates(replays: Replays, invariant: Invariant, trace: Trace) -> bool:
     """Whether the interpreter's replay of ``trace`` ends in a state that violates ``invariant``."""
     return not replays.interpreter.holds(invariant.formula, replays.end(trace.steps))
 
@@ -243,7 +243,7 @@ def judged(
     if found.stopped_by is None and not found.states:
         problems.append("the search calls itself complete, and saw no state")
     replays = Replays(judge)
-    breaking = {each.name: partial(falls, replays, each) for each in invariants}
+    breaking = {each.name: partial(violates, replays, each) for each in invariants}
     reaching = {goal.name: partial(reaches, replays, goal) for goal in goals}
     problems += _unreproduced("the counterexample to", found.violations, breaking, "the claim still holds")
     problems += _unreproduced("the way to", found.goals, reaching, "the goal is not reached")

@@ -39,8 +39,10 @@ def claimed(run: Run) -> dict[str, Any] | None:
         "legend": one_page.legend(rows),
         "tables": one_page.claim_tables(words, rows),
         "threats": [*one_page.threats_of(words).items()],
-        "in_the_end": one_page.in_the_end(words, rows),
-        "of_no_step": [(claim, "; ".join(said)) for claim, said in one_page.of_no_step(words, rows)],
+        "liveness_verdicts": one_page.liveness_verdicts(words, rows),
+        "lemma_claim_verdicts": [
+            (claim, "; ".join(said)) for claim, said in one_page.lemma_claim_verdicts(words, rows)
+        ],
         "violated": [(claim, ", ".join(threats)) for claim, threats in one_page.violated(words, rows)],
         "assumed": [
             (" ".join(filter(None, (each.id, each.short))), each.sentence, each.used_by)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from carnet_ref.crypto.primitives import CryptoError
-from carnet_ref.transport.frames import Checked, Note, ProtocolError, RoleEffect
+from carnet_ref.transport.frames import Note, ProtocolError, RecordChecks, RoleEffect
 from carnet_spec.trace import TraceCheck, TraceStep
 
 _Found = TypeVar("_Found")
@@ -92,7 +92,7 @@ def log_step(step: TraceStep, *sent: bytes, **at: float) -> Note:
 def unattributed_checks(log: CheckLog) -> list[RoleEffect]:
     """Return effects that record the checks that belong to no step."""
     made = log.taken()
-    return [Checked(made)] if made else []
+    return [RecordChecks(made)] if made else []
 
 
 def _logged(defence: str, requirement: str, seen: Seen, holds: bool) -> None:

@@ -82,8 +82,8 @@ def _binding(**fixed: Any) -> type[Rank]:
     """Return a kind that binds something fixed in place of a part of the label; of several, each does its own."""
 
     class Loose(Rank):
-        def _bound(self, label: Label) -> bytes:
-            return super()._bound(replace(label, **fixed))
+        def _associated_data(self, label: Label) -> bytes:
+            return super()._associated_data(replace(label, **fixed))
 
     return Loose
 

@@ -81,7 +81,7 @@ class Label:
 
     @property
     @enforces("REQ-SEND-01", "bound-iteration", "bound-phase", "bound-step", "bound-chunk")
-    def bound(self) -> bytes:
+    def associated_data(self) -> bytes:
         """The associated data: iteration, phase, sub-step and chunk."""
         return join(_LABEL, *map(number, (self.iteration, self.phase.value, self.step, self.chunk)))
 
@@ -160,7 +160,9 @@ class Rank:
         self._check_ready(phase, chunk)
         self._spent.add((phase, chunk))
         label = Label(self._latest, phase, step, chunk)
-        return seal(self._outgoing, label.nonce, self._bound(label), self._chunks[chunk].astype(_WIRE).tobytes())
+        return seal(
+            self._outgoing, label.nonce, self._associated_data(label), self._chunks[chunk].astype(_WIRE).tobytes()
+        )
 
     @enforces("REQ-REDUCE-04", "wait-for-sum")
     def _check_ready(self, phase: Phase, chunk: int) -> None:
@@ -194,7 +196,7 @@ class Rank:
     @enforces("REQ-REDUCE-02", "REQ-GATHER-01", "verify-first")
     def _verified(self, label: Label, message: bytes) -> Vector:
         try:
-            vector = unseal(self._incoming, self._bound(label), message)
+            vector = unseal(self._incoming, self._associated_data(label), message)
         except AuthenticationError as error:
             self.raise_alarm(f"{label}: {error}")
         return self._parsed(label, vector)
@@ -248,5 +250,5 @@ class Rank:
         if self._alarm:
             raise AlarmError(self._place, self._alarm)
 
-    def _bound(self, label: Label) -> bytes:
-        return label.bound
+    def _associated_data(self, label: Label) -> bytes:
+        return label.associated_data

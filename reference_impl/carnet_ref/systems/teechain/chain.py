@@ -122,7 +122,7 @@ def word(key: ec.EllipticCurvePrivateKey, chain: bytes, member: str, at: int, en
     return primitives.sign_p384(key, _word(chain, member, at, entry))
 
 
-def check_word(point: bytes, signature: bytes, chain: bytes, member: str, at: int, entry: bytes) -> None:
+def check_log_signature(point: bytes, signature: bytes, chain: bytes, member: str, at: int, entry: bytes) -> None:
     """Check a member's signature that it logged an entry. Raises ChainError if it does not verify."""
     check_signature(point, signature, _word(chain, member, at, entry), f"the word of {member} on entry {at}")
 

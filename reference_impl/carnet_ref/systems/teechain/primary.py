@@ -12,8 +12,8 @@ from carnet_ref.systems.teechain.chain import (
     Plan,
     Seat,
     Update,
+    check_log_signature,
     check_signature,
-    check_word,
     draw_key,
     encode_log,
     open_entry,
@@ -104,7 +104,9 @@ class Primary:
             raise ChainError(f"the vote of {member} is for {voted_for.hex()[:16]}…")
         log = open_log(before.secret, label, sealed)
         for at, logged in log.items():
-            check_word(before.listed(before.plan.head), logged.proposed, chain, before.plan.head, at, logged.entry)
+            check_log_signature(
+                before.listed(before.plan.head), logged.proposed, chain, before.plan.head, at, logged.entry
+            )
         self._polled[member], self._ends[member] = log, ends
 
     @enforces("REQ-TAKE-06", "REQ-TAKE-07", "LIVE-CHAIN-OPENED", "quorum", "newest-log")
@@ -221,7 +223,7 @@ class Primary:
         self.replica.insist_counted(seat, back.at)
         asked = self.plan.members if self._checks.insist_on("every-member") else (self.plan.tail,)
         for member in asked:
-            check_word(seat.listed(member), words.get(member, b""), back.chain, member, back.at, entry)
+            check_log_signature(seat.listed(member), words.get(member, b""), back.chain, member, back.at, entry)
         self._acknowledged.add(back.at)
         return back.at
 

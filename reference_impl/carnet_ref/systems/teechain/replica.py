@@ -13,8 +13,8 @@ from carnet_ref.systems.teechain.chain import (
     Plan,
     Seat,
     Update,
+    check_log_signature,
     check_signature,
-    check_word,
     decode_log,
     draw_key,
     fields,
@@ -176,7 +176,7 @@ class Replica:
         entry, words = open_entry(seat.secret, update), dict(update.words)
         asked = seat.plan.ahead(self.name) if self.checks.insist_on("chain-order") else (seat.plan.head,)
         for member in asked:
-            check_word(seat.listed(member), words.get(member, b""), update.chain, member, update.at, entry)
+            check_log_signature(seat.listed(member), words.get(member, b""), update.chain, member, update.at, entry)
         self._insist_new(seat, update.at, "log-grows")
         self.keep(seat, update.at, entry, words[seat.plan.head])
 

@@ -18,11 +18,11 @@ def parts(family: Family) -> Findings:
         if name not in family.variants:
             yield f"family {family.id}", f"main variant '{name}' is not declared: {one_of(family.variants, name)}"
     for name, variant in family.variants.items():
-        yield from _one_name(f"variant {name}", name, variant.name)
+        yield from _name_mismatch(f"variant {name}", name, variant.name)
         if variant.over and variant.over not in family.variants:
             yield f"variant {name}", f"no variant '{variant.over}' to be over: {one_of(family.variants, variant.over)}"
     for name, profile in family.profiles.items():
-        yield from _one_name(f"profile {name}", name, profile.name)
+        yield from _name_mismatch(f"profile {name}", name, profile.name)
     for finding in family.findings:
         if finding.variant and finding.variant not in family.variants:
             yield f"finding {finding.id}", f"no variant '{finding.variant}': {one_of(family.variants, finding.variant)}"
@@ -36,7 +36,7 @@ def parts(family: Family) -> Findings:
         yield f"family {family.id}", f"no size '{family.rounds}' for its rounds: {one_of(sizes, family.rounds)}"
 
 
-def _one_name(where: str, name: str, own: str) -> Findings:
+def _name_mismatch(where: str, name: str, own: str) -> Findings:
     if own != name:
         yield where, f"calls itself '{own}': use one name. {did_you_mean(own, [name])}".rstrip(" .")
 

@@ -81,7 +81,7 @@ VARIANCES = (1, 2)
 def composition_counted(left_out: str) -> Iterator[Case]:
     """Yield, for every small combination of two releases, whether its advantage is within the claimed bound."""
     for bounds, variances, distances, shared in _releases(left_out):
-        allowed = _allowed(bounds, variances, left_out)
+        allowed = _sum_of_squared_ratios(bounds, variances, left_out)
         for factors in product(range(-2, 3), repeat=2):
             moved = sum(factor * distance for factor, distance in zip(factors, distances, strict=True))
             noise = sum(factor**2 * variance for factor, variance in zip(factors, variances, strict=True))
@@ -129,7 +129,7 @@ def _releases(left_out: str) -> Iterator[tuple[Row, Row, Row, int]]:
                     yield bounds, variances, distances, shared
 
 
-def _allowed(bounds: Sequence[int], variances: Sequence[int], left_out: str) -> tuple[int, int]:
+def _sum_of_squared_ratios(bounds: Sequence[int], variances: Sequence[int], left_out: str) -> tuple[int, int]:
     """Return the sum of squared ratios as a fraction."""
     counted = 1 if left_out == "every-release-counted" else 2
     ratios = [((2 * bound) ** 2, variance) for bound, variance in zip(bounds, variances, strict=True)][:counted]

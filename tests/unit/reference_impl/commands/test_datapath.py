@@ -292,7 +292,7 @@ def run_of(deployment: Deployment) -> tuple[TestWorld, BytesMoved, int]:
     world.platform.keep = crossed.append
     world.run()
     sizes = [len(frame.body) for frame in crossed if frame.kind not in ELSEWHERE]
-    return world, bytes_moved(world.platform.crossings.stretches, _saved(world.recorder.lines)), sum(sizes)
+    return world, bytes_moved(world.platform.crossings.phases, _saved(world.recorder.lines)), sum(sizes)
 
 
 @pytest.mark.parametrize("schedule", ["engine-per-holder", "sealed-under-master"])
@@ -305,7 +305,7 @@ def test_a_hand_off_that_moves_the_model_is_seen() -> None:
     """A model that crosses is part of the hand-off, unless it is known to have come home after it."""
     trainer = CharacterModel(hidden=SIZES[-1])
     world, moved, _ = run_of(Deployment(holder_names(1), 2, save_every=1, trainer=trainer))
-    undeclared = bytes_moved(world.platform.crossings.stretches, frozenset())
+    undeclared = bytes_moved(world.platform.crossings.phases, frozenset())
     assert max(moved.per_handoff) <= MOST < min(undeclared.per_handoff)
     assert undeclared.total == moved.total
 
@@ -315,5 +315,5 @@ def test_every_grant_of_a_run_is_found_again_by_its_journey() -> None:
     events = [json.loads(line) for line in world.recorder.lines]
     grants = {event["clock"] for event in events if event.get("action") == "grant"}
     assert _saved(world.recorder.lines) == grants
-    assert {each.journey for each in world.platform.crossings.stretches} - {0} == grants
+    assert {each.journey for each in world.platform.crossings.phases} - {0} == grants
     assert len(moved.per_handoff) == len(grants)

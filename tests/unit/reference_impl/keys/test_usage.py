@@ -123,7 +123,7 @@ def test_a_key_that_comes_back_goes_on_with_its_count() -> None:
         ledger.usage(schedule.keys, Direction.H2D).count(0, 2)
     assert ledger.usage(schedule.keys, Direction.H2D).operations == 4
     assert ledger.usage(schedule.keys, Direction.D2H).operations == 0, "each direction has a key of its own"
-    assert ledger.unused().operations == 0
+    assert ledger.new_usage().operations == 0
 
 
 @pytest.mark.mends("H5")

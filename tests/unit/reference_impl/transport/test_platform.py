@@ -172,41 +172,39 @@ def carried(*frames: Frame) -> Platform:
 
 
 def test_a_hand_off_is_all_that_crosses_from_leaving_until_leaving_again() -> None:
-    stretches = carried(*TWO_VISITS).crossings.stretches
-    assert [stretch.where for stretch in stretches] == [
+    phases = carried(*TWO_VISITS).crossings.phases
+    assert [phase.where for phase in phases] == [
         DeviceLocation.SETUP,
         DeviceLocation.AWAY,
         DeviceLocation.HOME,
         DeviceLocation.AWAY,
         DeviceLocation.HOME,
     ]
-    moved = bytes_moved(stretches, saved=frozenset({FIRST}))
+    moved = bytes_moved(phases, saved=frozenset({FIRST}))
     assert moved.to_json() == {"total": 3_750, "setup": 1_030, "save": 2_000, "per_handoff": [307, 413], "session": 35}
-    moved = bytes_moved(carried(*TWO_VISITS).crossings.stretches, saved=frozenset())
+    moved = bytes_moved(carried(*TWO_VISITS).crossings.phases, saved=frozenset())
     assert (moved.save, moved.per_handoff, moved.total) == (0, (2_307, 413), 3_750)
-    (stretch,) = carried(up(8, FrameKind.SEMAPHORE)).crossings.stretches
-    assert (stretch.link, stretch.session) == (8, 0)
+    (phase,) = carried(up(8, FrameKind.SEMAPHORE)).crossings.phases
+    assert (phase.link, phase.session) == (8, 0)
 
 
 def test_a_grant_that_led_to_no_journey_moves_no_number() -> None:
     """Its owner died before it asked for the route, or the platform lost that; another grant follows."""
     lost, granted = 5, 9
-    stretches = carried(
-        RESET, route("ana", granted), down("ana", 300), route(OWNER), up(7), up(2_000)
-    ).crossings.stretches
-    moved = bytes_moved(stretches, saved=frozenset({granted}))
+    phases = carried(RESET, route("ana", granted), down("ana", 300), route(OWNER), up(7), up(2_000)).crossings.phases
+    moved = bytes_moved(phases, saved=frozenset({granted}))
     assert (moved.save, moved.per_handoff) == (2_000, (307,))
-    assert bytes_moved(stretches, saved=frozenset({lost})).per_handoff == (2_307,)
+    assert bytes_moved(phases, saved=frozenset({lost})).per_handoff == (2_307,)
 
 
 def test_each_grant_begins_a_journey_and_a_reset_another_set_up() -> None:
-    stretches = carried(route("ana", FIRST), down("ana", 3), route("bo", SECOND), down("bo", 4)).crossings.stretches
-    assert [(each.where, each.journey, each.total) for each in stretches[1:]] == [
+    phases = carried(route("ana", FIRST), down("ana", 3), route("bo", SECOND), down("bo", 4)).crossings.phases
+    assert [(each.where, each.journey, each.total) for each in phases[1:]] == [
         (DeviceLocation.AWAY, FIRST, 3),
         (DeviceLocation.AWAY, SECOND, 4),
     ]
     platform = carried(route("ana"), down("ana", 3), RESET, route(OWNER), down(OWNER, 90, FrameKind.SESSION))
-    assert [(stretch.where, stretch.total) for stretch in platform.crossings.stretches] == [
+    assert [(phase.where, phase.total) for phase in platform.crossings.phases] == [
         (DeviceLocation.SETUP, 0),
         (DeviceLocation.AWAY, 3),
         (DeviceLocation.SETUP, 90),
@@ -225,7 +223,7 @@ def test_each_grant_begins_a_journey_and_a_reset_another_set_up() -> None:
     ],
 )
 def test_what_does_not_reach_the_device_is_not_counted(frame: Frame) -> None:
-    assert carried(frame).crossings.stretches == [TrafficPhase(DeviceLocation.SETUP)]
+    assert carried(frame).crossings.phases == [TrafficPhase(DeviceLocation.SETUP)]
 
 
 def test_what_crossed_is_kept_through_a_restart(tmp_path: Path) -> None:
@@ -234,13 +232,13 @@ def test_what_crossed_is_kept_through_a_restart(tmp_path: Path) -> None:
             crossings = DeviceTraffic(OWNER, DEVICE)
             for frame in frames:
                 crossings.note(frame)
-                tally.note(0, 0, 0, crossings.stretches)
-        return crossings.stretches
+                tally.note(0, 0, 0, crossings.phases)
+        return crossings.phases
 
     before = list(log_step(*TWO_VISITS))
     after = list(log_step(RESET, down(OWNER, 9)))
     with TrafficCounts(tmp_path) as tally:
-        assert tally.stretches == [*before, *after]
+        assert tally.phases == [*before, *after]
 
 
 def test_half_a_record_is_left_aside(tmp_path: Path) -> None:
@@ -249,4 +247,4 @@ def test_half_a_record_is_left_aside(tmp_path: Path) -> None:
     (crossed,) = tmp_path.glob("crossed")
     crossed.write_bytes(crossed.read_bytes() + b"half")
     with TrafficCounts(tmp_path) as tally:
-        assert tally.stretches == [TrafficPhase(DeviceLocation.SETUP, 1, 2, 3)]
+        assert tally.phases == [TrafficPhase(DeviceLocation.SETUP, 1, 2, 3)]

@@ -184,7 +184,7 @@ class Result:
             "holders": self.plan.holders,
             "rounds": self.plan.rounds,
             "bytes_provisioned": self.provisioned,
-            "bytes_moved": bytes_moved(self.carried.stretches, _saved(self.lines)).to_json(),
+            "bytes_moved": bytes_moved(self.carried.phases, _saved(self.lines)).to_json(),
             "trace": str(self.plan.trace) if self.plan.trace else None,
             "conforms": self.judged.get("conforms"),
             "threat": self.judged.get("threat"),
@@ -399,9 +399,9 @@ def _in_one_process(
     if ended is not None and ended.failure:
         raise ProcessError(ended.failure)
     platform = world.platform
-    stretches, gpu = tuple(platform.crossings.stretches), world.nodes[GPU].role
+    phases, gpu = tuple(platform.crossings.phases), world.nodes[GPU].role
     traffic = Traffic(
-        platform.messages, platform.octets, stretches, gpu.outcome() if isinstance(gpu, ReportsOutcome) else {}
+        platform.messages, platform.octets, phases, gpu.outcome() if isinstance(gpu, ReportsOutcome) else {}
     )
     return {**orchestrator.outcome(), "backup": group and group.tally.to_json()}, recorder.lines, traffic
 

@@ -101,7 +101,7 @@ class Lending(ABC):
         if not self.checks.passes("attestation-age", "REQ-SETUP-13", not ageing, saw=saw):
             return self.renewed(job, job.age_of_evidence)
         if short := shortage(job, job.holder):
-            return self.renewed(job, short) if job.lendings else too_low(job, short)
+            return self.renewed(job, short) if job.lendings else end_at_key_limit(job, short)
         if job.admission.admitted(job.holder) is None:
             return states.AwaitsHolder(job.waiting(job.terms.lease), clean), [
                 frames.Remark(f"waiting for {job.holder}")
@@ -269,7 +269,7 @@ class Lending(ABC):
             return state, [frames.Remark(event.left_aside)]
         why = f"{event.holder} needs {event.said.needs} for one turn"
         job = replace(state.job, needs={**state.job.needs, event.holder: event.said.needs})
-        return too_low(job, why) if state.whole else self.renewed(job, why)
+        return end_at_key_limit(job, why) if state.whole else self.renewed(job, why)
 
     def watch_lease(self, state: states.AwaitsReturn, event: states.TimePassed) -> states.Transition:
         """Evict the holder when its lease is over."""
@@ -315,7 +315,7 @@ class Lending(ABC):
         return state, []
 
 
-def too_low(job: Job, why: str) -> states.Transition:
+def end_at_key_limit(job: Job, why: str) -> states.Transition:
     """End the job, because new keys would have no more room."""
     return states.Finished(job), [frames.Ended(f"the key limit is too low for one hand-over: {why}")]
 

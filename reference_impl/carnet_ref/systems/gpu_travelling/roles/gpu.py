@@ -228,7 +228,7 @@ class InSession(GpuState):
 
     def _send_home(self, reply: orders.Reply) -> tuple[SealedMessage, frames.Send]:
         sealed = self.engines.seal(orders.encode_copy(reply))
-        checks, use = self.gpu.hardware.checks, self.engines.standing
+        checks, use = self.gpu.hardware.checks, self.engines.summary
         told = "the key of what goes home is used past its limit"
         checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)
         return sealed, _home(sealed.ciphertext)

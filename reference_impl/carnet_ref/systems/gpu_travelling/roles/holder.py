@@ -265,7 +265,7 @@ class Provides(_InChannel):
         due, told = self.link.count, f"the counter value {slot} is not used up"
         checks = self.known.setup.checks
         checks.require("sender-iv-monotonic", "REQ-IV-01", due > slot, saw=(epoch, slot, due), otherwise=told)
-        use, told = self.link.standing, "more of the key is used than the grant allows"
+        use, told = self.link.summary, "more of the key is used than the grant allows"
         checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)
         sent = enforcement.log_step(
             step("provision", HOLDER, a=name, p=ORCHESTRATOR, k=epoch, s=start, v=slot, m=chunk), body

@@ -103,9 +103,9 @@ class Link:
         return self._outgoing.sealer.ivs.message
 
     @property
-    def standing(self) -> UsageSummary:
+    def summary(self) -> UsageSummary:
         """The usage of the host-to-device key, including that of holders."""
-        return self._outgoing.sealer.usage.standing
+        return self._outgoing.sealer.usage.summary
 
     @property
     def incoming(self) -> LinkKeys:
@@ -265,7 +265,7 @@ class Link:
     def usage(self, owner: str, way: Direction) -> KeyUsage:
         """Return the usage so far of the key for the next epoch of ``owner``."""
         keys = self._schedule.used_again(owner)
-        return self._ledger.unused() if keys is None else self._ledger.usage(keys, way)
+        return self._ledger.new_usage() if keys is None else self._ledger.usage(keys, way)
 
     def _receiving(self, keys: LinkKeys) -> Incoming:
         return Incoming(keys, Opener(keys.d2h, keys.ivs(Direction.D2H), self._ledger.usage(keys, Direction.D2H)))
@@ -289,9 +289,9 @@ class BorrowedLink:
         return self._sealer.ivs.message
 
     @property
-    def standing(self) -> UsageSummary:
+    def summary(self) -> UsageSummary:
         """The usage of the budget."""
-        return self._usage.standing
+        return self._usage.summary
 
     def count_from_start(self) -> None:
         """Start at the counter value in the grant."""

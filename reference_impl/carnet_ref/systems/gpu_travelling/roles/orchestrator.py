@@ -25,7 +25,7 @@ from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, log_
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import messages
 from carnet_ref.systems.gpu_travelling.roles.attestation import summary
-from carnet_ref.systems.gpu_travelling.roles.custody import ALL_CHECKS, Lending, too_low
+from carnet_ref.systems.gpu_travelling.roles.custody import ALL_CHECKS, Lending, end_at_key_limit
 from carnet_ref.systems.gpu_travelling.roles.job import (
     EMPTY_BOOKS,
     Admission,
@@ -295,7 +295,9 @@ class Orchestrator:
     def _failed(self, error: Exception) -> Transition:
         """Start again from nothing, unless that leads here again: a key was used up before the GPU was ever lent."""
         if isinstance(error, KeyExhaustedError) and not self.job.lendings:
-            return too_low(self.job, f"opening a session takes more than {error.limit:,} {error.unit} of one key")
+            return end_at_key_limit(
+                self.job, f"opening a session takes more than {error.limit:,} {error.unit} of one key"
+            )
         return self.procedures.restart(self.state, str(error))
 
     def _on_event(self, event: frames.RoleEvent) -> Transition:

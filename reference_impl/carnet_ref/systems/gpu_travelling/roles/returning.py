@@ -78,7 +78,7 @@ class Returning(Lending):
         slot, frame = job.load(Upload(TRAINING_CODE, model))
         due, told = job.live.next_slot, f"the counter value {slot} is not used up"
         self.checks.require("sender-iv-monotonic", "REQ-IV-01", due > slot, saw=(slot, due), otherwise=told)
-        use, told = job.live.standing, "the link's key is used past its limit"
+        use, told = job.live.summary, "the link's key is used past its limit"
         self.checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)
         loaded = log_step(step("upload", ORCHESTRATOR, v=slot), frame.body)
         state, effects = self.go_on(job, left, so_far)

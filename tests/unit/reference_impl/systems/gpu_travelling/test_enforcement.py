@@ -15,7 +15,7 @@ from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling import enforcement
 from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout, defence_names
-from carnet_ref.transport.frames import Checked, ProtocolError
+from carnet_ref.transport.frames import ProtocolError, RecordChecks
 from carnet_spec.language import Family
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from docs._ext.carnet_pages.citations import CHECKS, PACKAGE, CitationError, citations, citations_in, places
@@ -47,7 +47,7 @@ def test_a_check_that_fails_is_logged_and_made_for_no_step() -> None:
             SECURE.require("fence-ack", "REQ-HOME-02", False, saw=b"late", otherwise="too late")
         assert not SECURE.passes("lease", "REQ-RETURN-04", False, saw=(1.5, 1.0))
         (effect,) = enforcement.unattributed_checks(log)
-    assert isinstance(effect, Checked)
+    assert isinstance(effect, RecordChecks)
     assert [(check.defence, check.holds, check.action) for check in effect.checks] == [
         ("fence-ack", False, ""),
         ("lease", False, ""),
@@ -85,13 +85,13 @@ def test_a_verification_is_logged_with_its_sender_whether_it_holds_or_fails() ->
         with pytest.raises(AuthenticationError):
             SECURE.verify("session-orders", "REQ-SESSION-01", refuse, saw=b"x")
         (effect,) = enforcement.unattributed_checks(log)
-    assert isinstance(effect, Checked)
+    assert isinstance(effect, RecordChecks)
     assert [check.holds for check in effect.checks] == [False]
     with enforcement.checking("gpu") as log:
         with pytest.raises(ProtocolError, match="expected int, found str"):
             SECURE.expect("fence-ack", "REQ-HOME-02", "text", int, saw=b"x")
         (effect,) = enforcement.unattributed_checks(log)
-    assert isinstance(effect, Checked)
+    assert isinstance(effect, RecordChecks)
     assert not effect.checks[0].holds
 
 

@@ -99,10 +99,10 @@ OTHERS = [
 @pytest.mark.verifies("ring-all-reduce-REQ-SEND-01")
 @pytest.mark.parametrize("other", OTHERS, ids=str)
 def test_a_tag_binds_each_part_of_the_label(other: Label) -> None:
-    message = seal(KEY, LABEL.nonce, LABEL.bound, b"vector")
-    assert unseal(KEY, LABEL.bound, message) == b"vector"
+    message = seal(KEY, LABEL.nonce, LABEL.associated_data, b"vector")
+    assert unseal(KEY, LABEL.associated_data, message) == b"vector"
     with pytest.raises(AuthenticationError):
-        unseal(KEY, other.bound, message)
+        unseal(KEY, other.associated_data, message)
 
 
 _PLACES = st.tuples(st.integers(0, 2**56 - 1), st.sampled_from(Phase), st.integers(0, 2**32 - 1))
