@@ -231,12 +231,12 @@ def fixed_in_words(explored: Iterable[Explored]) -> str:
 def fixed_values(protocol: Protocol, instance: Instance) -> dict[str, str]:
     """Return what an instance fixes: the value of each rigid symbol, and the pools from which steps choose elements."""
     told = rigid_values([symbol for symbol in protocol.symbols if not symbol.mutable], instance)
-    # Only pools that are a proper part of their sort; the sizes bound the values that are drawn fresh
+    # Only pools that are a proper part of their sort
     steps: dict[tuple[str, str], list[str]] = {}
     for action in protocol.actions:
         for var in action.params:
             pool = instance.pools.get((action.name, var.name))
-            if pool is not None and var not in action.fresh and len(pool) < len(instance.of(var.sort)):
+            if pool is not None and len(pool) < len(instance.of(var.sort)):
                 chosen = f"{len(pool)} of {len(instance.of(var.sort))}"
                 steps.setdefault((var.name, chosen), []).append(action.name)
     return told | {f"{var} of {', '.join(names)}": chosen for (var, chosen), names in steps.items()}
