@@ -13,7 +13,7 @@ key to the firmware by the DICE extension of its generation.
 
 Services and tools deliver reports in documents, with their certificates. Nobody signs such a document. Out of it come a
 report and certificates for each device, and these are appraised as if they had come alone. Nothing else in it is
-believed: neither the nonce that it names nor its version numbers.
+believed, such as its version numbers. A nonce beside a report has to be that of the report.
 
 Source: DMTF DSP0274 1.1.0, "GET_MEASUREMENTS request and MEASUREMENTS response messages"; DSP0274 1.2.1, "Device mode
 field of a measurement block" and index 0xFE of the measurement blocks; the types of opaque fields: NVIDIA nvtrust,
@@ -30,7 +30,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag, StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 from cryptography import x509
 from cryptography.hazmat import asn1
@@ -203,7 +203,7 @@ def parse_device_mode(value: bytes) -> DeviceMode:
 
 
 WHAT = "attestation report"
-NONCE_LENGTH = 32
+NONCE_START, NONCE_LENGTH = 4, 32
 DIGEST_LENGTH = 48
 SIGNATURE_LENGTH = 96
 SPDM_1_1 = b"\x11"
@@ -508,12 +508,20 @@ class DeviceEvidence:
     found_in: str | None = None
 
 
+class _Encoded(NamedTuple):
+    """A report in base64 with its certificates in PEM or base64 of PEM, and the nonces in hexadecimal beside it."""
+
+    report: bytes
+    chain: Sequence[bytes]
+    nonces: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The devices of a document, each as a report in base64 and certificates in PEM or base64 of PEM."""
+    """The devices of a document."""
 
     document: str
-    devices: Sequence[tuple[bytes, Sequence[bytes]]]
+    devices: Sequence[_Encoded]
 
 
 def device_evidence(data: bytes) -> tuple[DeviceEvidence, ...]:
@@ -537,14 +545,15 @@ def _alone(data: bytes) -> DeviceEvidence:
 
 
 def _device(found: _Found, place: int) -> DeviceEvidence:
-    report, chain = found.devices[place]
+    report, chain, nonces = found.devices[place]
     where = f", device {place} of {len(found.devices)}" if len(found.devices) > 1 else ""
-    return DeviceEvidence(
-        f"{place}",
-        decode(report, REPORT),
-        b"".join(decode_pem(certificate, CHAIN) for certificate in chain),
-        found.document + where,
-    )
+    raw, asked = decode(report, REPORT), slice(NONCE_START, NONCE_START + NONCE_LENGTH)
+    other = next((nonce for nonce in nonces if nonce.lower() != raw[asked].hex()), None)
+    if other is not None:
+        wanted = f"a report that was asked with the nonce beside it, {ascii(other)[:70]}"
+        raise MalformedError(found.document + where, wanted, raw[asked].hex())
+    pem = b"".join(decode_pem(certificate, CHAIN) for certificate in chain)
+    return DeviceEvidence(f"{place}", raw, pem, found.document + where)
 
 
 def _found(document: object) -> _Found:
@@ -566,7 +575,7 @@ def _found(document: object) -> _Found:
             return _by_kind(document)
         case ["nvgpu"]:
             devices = _at(document["nvgpu"], "evidence_list", TRUST_AUTHORITY)
-            return _Found(TRUST_AUTHORITY, _entries(devices, TRUST_AUTHORITY))
+            return _Found(TRUST_AUTHORITY, _entries(devices, TRUST_AUTHORITY, _nonces(document["nvgpu"], "gpu_nonce")))
         case ["nvidia_gpu"]:
             return _beside_a_machine(document["nvidia_gpu"])
         case ["device_reports"] | ["deviceReports"]:
@@ -592,7 +601,8 @@ def _plain(document: object) -> _Found:
         case Mapping():
             name = next((name for name in LISTS if name in document), None)
             if name is not None:
-                return _Found(LISTS[name], _entries(document[name], LISTS[name]))
+                nonces = _nonces(document) if LISTS[name] == REQUEST else ()
+                return _Found(LISTS[name], _entries(document[name], LISTS[name], nonces))
     raise MalformedError(DOCUMENT, EXPECTED, kind_of_value(document))
 
 
@@ -609,9 +619,9 @@ def _beside_a_machine(bundle: object) -> _Found:
     """
     what = BESIDE_A_MACHINE
     devices = _so_many(_at(bundle, "devices", what), what)
-    return _Found(
-        what, [(_text(each, "evidence_b64", what), [_text(each, "cert_chain_b64", what)]) for each in devices]
-    )
+    names = ("evidence_b64", "cert_chain_b64")
+    found = [[_text(each, name, what) for name in names] for each in devices]
+    return _Found(what, [_Encoded(report, [chain]) for report, chain in found])
 
 
 def _of_google(document: Mapping[str, object]) -> _Found:
@@ -631,7 +641,7 @@ def _of_google(document: Mapping[str, object]) -> _Found:
         raise MalformedError(GOOGLE, f"at most {MOST_DEVICES} devices", f"{len(found)}")
     names = ("attestation_report", "attestation_certificate_chain")
     devices = [[base64.b64encode(gpu.octets(name)) for name in names] for gpu in found]
-    return _Found(GOOGLE, [(report, [chain]) for report, chain in devices])
+    return _Found(GOOGLE, [_Encoded(report, [chain]) for report, chain in devices])
 
 
 def _verifier_objects(document: Mapping[str, object]) -> _Found:
@@ -644,7 +654,7 @@ def _verifier_objects(document: Mapping[str, object]) -> _Found:
         for switch in _so_many(document.get("nvswitches", []), VERIFIER)
     ]
     devices = [
-        (
+        _Encoded(
             _text(report, "py/b64", VERIFIER),
             [_text(certificate, "pem", VERIFIER) for certificate in _list(chain, VERIFIER)],
         )
@@ -653,12 +663,20 @@ def _verifier_objects(document: Mapping[str, object]) -> _Found:
     return _Found(VERIFIER, devices)
 
 
-def _entries(entries: object, what: str) -> list[tuple[bytes, Sequence[bytes]]]:
-    return [_entry(entry, what) for entry in _so_many(entries, what)]
+def _entries(entries: object, what: str, nonces: tuple[str, ...] = ()) -> list[_Encoded]:
+    return [_entry(entry, what, nonces) for entry in _so_many(entries, what)]
 
 
-def _entry(entry: object, what: str) -> tuple[bytes, Sequence[bytes]]:
-    return _text(entry, "evidence", what), [_text(entry, "certificate", what)]
+def _entry(entry: object, what: str, nonces: tuple[str, ...] = ()) -> _Encoded:
+    """Return a device of a list, with its own nonce and those of all."""
+    report, chain = _text(entry, "evidence", what), _text(entry, "certificate", what)
+    return _Encoded(report, [chain], (*nonces, *_nonces(entry)))
+
+
+def _nonces(value: object, name: str = "nonce") -> tuple[str, ...]:
+    """Return the nonce of an object, where it has one."""
+    nonce = value.get(name) if isinstance(value, Mapping) else None
+    return () if nonce in (None, "") else (nonce if isinstance(nonce, str) else ascii(nonce),)
 
 
 def _so_many(devices: object, what: str) -> list[object]:

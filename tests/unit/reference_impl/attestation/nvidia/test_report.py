@@ -312,6 +312,27 @@ def test_documents_are_told_apart_by_name_and_devices_by_place() -> None:
     assert (found.found_in, found.chain) == (None, None)
 
 
+def test_a_report_was_asked_with_the_nonce_beside_it() -> None:
+    """Source: NVIDIA Attestation SDK, ``gpu/evidence.cpp``, whose verifier expects the nonce of the document."""
+    for name in ("SDK list", "one device", "service request", "Intel Trust Authority", "evidences alone"):
+        document = json.dumps(GPU_DOCUMENTS[name](DEVICES))
+        asked = DEVICES[0][0][4:36].hex()
+        assert read(json.loads(document.replace(asked, asked.upper())))[0].report == DEVICES[0][0]
+        for other in (asked[:-1] + "!", "00" * 31, "0x" + asked):
+            with pytest.raises(MalformedError, match="asked with the nonce beside it"):
+                read(json.loads(document.replace(asked, other)))
+        empty = json.loads(document.replace(f'"{asked}"', "null"))
+        assert read(empty)[0].report == DEVICES[0][0]
+    both = request(DEVICES)
+    for changed in ({**both, "nonce": "00" * 32}, {**both, "nonce": ["00"]}):
+        with pytest.raises(MalformedError, match="asked with the nonce beside it"):
+            read(changed)
+    trust_authority = GPU_DOCUMENTS["Intel Trust Authority"](DEVICES)
+    trust_authority["nvgpu"]["gpu_nonce"] = "00" * 32
+    with pytest.raises(MalformedError, match="asked with the nonce beside it"):
+        read(trust_authority)
+
+
 FOREIGN: dict[str, tuple[Any, str]] = {
     "a token": ([["JWT", "e30"], {"GPU-0": "e30"}], "a token of NVIDIA's remote attestation service"),
     "claims": ({"GPU-0": {"eat_nonce": "00"}}, "the claims of an attestation token"),
