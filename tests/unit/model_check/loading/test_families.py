@@ -450,31 +450,6 @@ def test_a_relation_is_told_by_its_rows_or_its_line(name: str) -> None:
     assert fixed_values(*_about_things(rows)) == {"beside": words}
 
 
-def test_the_elements_that_a_step_may_choose_or_draw_are_counted_where_they_are_not_all() -> None:
-    """A key that may be drawn by one step alone bounds what the other draws."""
-
-    class Key(Individual, fresh=True):
-        """A key."""
-
-    draft = Draft("drawing", "Drawing keys")
-    drawn = relation("drawn", Key, kind=Kind.MESSAGE)
-
-    def draw(step: Step, k: Key, t: Thing) -> None:
-        step.fresh(k)
-        step.insert(drawn(k))
-
-    for name in ("draw", "draw_own"):
-        draw.__name__ = name
-        draft.action(by=Role("owner"), source="tests")(draw)
-    pools = {("draw", "k"): ("k2",), ("draw_own", "k"): (), ("draw", "t"): ("a", "b"), ("draw_own", "t"): FOUR}
-    instance = Instance({"Thing": FOUR, "Key": ("k1", "k2")}, pools=pools)
-    assert fixed_values(draft.protocol(), instance) == {
-        "k of draw": "1 of 2",
-        "t of draw": "2 of 4",
-        "k of draw_own": "0 of 2",
-    }
-
-
 def test_what_instances_are_and_fix_is_told_briefly() -> None:
     rows = frozenset((a, b) for a in FOUR for b in FOUR if (a, b) != ("d", "d"))
     assert fixed_values(*_about_things(rows))["beside"].endswith(f"(c, d) and {15 - MOST_ROWS} more")

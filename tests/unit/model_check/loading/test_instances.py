@@ -349,13 +349,14 @@ def test_where_there_are_too_many_it_is_said_of_those_claims() -> None:
 
 
 def test_it_is_told_of_how_many_elements_a_step_chooses_where_it_may_not_choose_all() -> None:
-    """What is drawn is bounded by the sizes, which are told anyway."""
+    """So it is of what is drawn: sizes bound all draws together, and not that nobody draws a key of its own."""
     source = load("gpu-travelling")
     protocol = source.protocol()
     instance = source.instance(protocol, "hypervisor", source.profile("tiny"))
     told = fixed_values(protocol, instance)
     assert told["v of write_buffer, code_writes"] == "1 of 6"
-    assert not any("rotate_out" in what for what in told if what.startswith("k of"))
+    assert told["k of open_session, rotate_out, rotate_in"] == "1 of 3"
+    assert told["k of open_own_session, offer_own_key"] == "0 of 3"
     free = replace(instance, pools={})
     assert not any(" of " in what for what in fixed_values(protocol, free))
 
