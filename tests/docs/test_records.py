@@ -16,8 +16,7 @@ import pytest
 
 from carnet_check.loading.families import Source, load
 from carnet_check.mutation import campaign
-from carnet_check.witnesses import Questions
-from docs._ext.carnet_pages.counted_mutants import renew_arguments
+from docs._ext.carnet_pages.counted_mutants import argument_questions, renew_arguments
 from docs._ext.carnet_pages.records import __main__ as command
 from docs._ext.carnet_pages.records.__main__ import HERE
 from docs._ext.carnet_pages.records.graph import RESULTS, Target, stale, targets
@@ -138,6 +137,11 @@ def test_nothing_is_made_where_nothing_is_stale(begun: list[str], monkeypatch: p
 
 # -- An argument for a mutant ----------------------------------------------------------------------------
 
+
+def _toml(row: Mapping[str, str]) -> str:
+    return "".join(f'{name} = "{value}"\n' for name, value in row.items())
+
+
 LOOK, ADMIT = "look/update insert seen/drop", "admit/guard badge/drop"
 BADGE = '        step.require("badge", badge(who))\n'
 
@@ -154,15 +158,15 @@ def hall_of(folder: Path, again: str = "") -> Source:
 def test_an_argument_expires_only_if_its_action_changes(tmp_path: Path) -> None:
     before, after = hall_of(tmp_path / "one"), hall_of(tmp_path / "other", BADGE.replace('"badge"', '"again"'))
     old, new = (each.protocol("main").digest for each in (before, after))
-    questions, found = Questions(before.protocol("main")), tmp_path / campaign.RECORD_FILE
-    record = campaign.Record(found, campaign.record_header(before, ("main",)))
-    for mutant in campaign.list_mutants(campaign.Request(before, ("main",))):
-        record.keep("mutant", mutant.key, {}, questions.digest(mutant.action))
-    argued = (f'mutant = "{name}"\nvariant = "main"\ndigest = "{old}"\nargument = "so"\n' for name in (LOOK, ADMIT))
-    place = campaign.place_beside(after)
-    assert place
-    place.write_text("".join(f"[[argued]]\n{each}" for each in argued), "utf-8")
-    renew_arguments(after, found)
+    rows = [{"mutant": name, "variant": "main", "digest": old, "argument": "so"} for name in (LOOK, ADMIT)]
+    for source in (before, after):
+        place = campaign.place_beside(source)
+        assert place
+        place.write_text("".join(f"[[argued]]\n{_toml(each)}" for each in rows), "utf-8")
+    then = argument_questions(before)
+    renew_arguments(
+        after, [each | {"question": then[f"main: {each['mutant']}"]} for each in rows], argument_questions(after)
+    )
     assert {each.mutant: each.digest for each in campaign.arguments_of(after)} == {LOOK: new, ADMIT: old}
 
 

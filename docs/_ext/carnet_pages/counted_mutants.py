@@ -102,13 +102,15 @@ def judged(family: Family, kept: Path) -> dict[str, Any]:
         about = json.loads(header) | {"code": source_digest()}
         before.parent.mkdir(parents=True, exist_ok=True)
         before.write_text(f"{json.dumps(about, sort_keys=True)}\n{entries}", "utf-8")
-    renew_arguments(load(family.id), found)
+    source, record = load(family.id), kept.with_name(f"{family.id}.json")
+    questions = argument_questions(source)
+    renew_arguments(source, json.loads(record.read_text("utf-8"))["argued"] if record.exists() else [], questions)
     command = ["carnet", "mutate", family.id, "--pairs", "--out", str(found.parent), "--json"]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if ran.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {ran.returncode}, so nothing is recorded")
     kept.write_bytes(lzma.compress(_witnesses(found).encode()))
-    return summary(family, json.loads(ran.stdout))
+    return summary(family, json.loads(ran.stdout), questions)
 
 
 def _witnesses(found: Path) -> str:
@@ -120,23 +122,35 @@ def _witnesses(found: Path) -> str:
     return "\n".join([header, *sorted(json.dumps(entry, sort_keys=True) for entry in entries), ""])
 
 
-def renew_arguments(source: Source, found: Path) -> None:
+def argument_questions(source: Source) -> dict[str, str]:
+    """Return the digest of what proofs of each argued mutant are asked, by the mutant's key.
+
+    It covers the axioms, the claims, the lemmas and the action of the mutant. A mutant without its action has none.
+    """
+    asked = campaign.questions_of(campaign.Request(source, source.family.with_layers(source.family.main)))
+    actions = {(name, action.name): action for name in asked for action in source.protocol(name).actions}
+    found = {}
+    for each in campaign.arguments_of(source):
+        action = actions.get((each.variant, each.mutant.partition("/")[0]))
+        if action is not None:
+            found[each.key] = asked[each.variant].digest(action)
+    return found
+
+
+def renew_arguments(source: Source, argued: Sequence[Recorded], questions: Mapping[str, str]) -> None:
     """Give an argument the digest of the specification as it is, if proofs of its mutant are asked the same as before.
 
-    ``found`` is the record of the last campaign. Whether such a mutant still survives is found out by judging it. An
-    argument expires where the action of its mutant has changed, or a claim, a lemma or an axiom: somebody has to look
-    at it again.
+    ``argued`` are the arguments in the last record, with the questions of then; ``questions`` are those of now. Whether
+    such a mutant still survives is found out by judging it. An argument expires where the action of its mutant has
+    changed, or a claim, a lemma or an axiom: somebody has to look at it again.
     """
-    arguments, place = campaign.arguments_of(source), campaign.place_beside(source)
-    expired = {each.key: each for each in arguments if each.digest != source.protocol(each.variant).digest}
-    if not expired or place is None:
+    place = campaign.place_beside(source)
+    if place is None:
         return
-    request = campaign.Request(source, source.family.with_layers(source.family.main))
-    questions, entries = campaign.questions_of(request), campaign.recorded_entries(found)
-    asked = {mutant.key: questions[mutant.variant].digest(mutant.action) for mutant in campaign.list_mutants(request)}
+    then = {f"{each['variant']}: {each['mutant']}": each["question"] for each in argued}
     text = place.read_text("utf-8")
-    for key, argument in expired.items():
-        if key not in asked or entries.get(("mutant", key), {}).get("question") != asked[key]:
+    for argument in campaign.arguments_of(source):
+        if argument.key not in questions or then.get(argument.key) != questions[argument.key]:
             continue
         about = f'mutant = "{argument.mutant}"\nvariant = "{argument.variant}"\ndigest = "'
         digest = source.protocol(argument.variant).digest
@@ -144,14 +158,16 @@ def renew_arguments(source: Source, found: Path) -> None:
     place.write_text(text, "utf-8")
 
 
-def summary(family: Family, printed: Recorded) -> dict[str, Any]:
-    """Return what is kept of what ``carnet mutate --json`` printed."""
+def summary(family: Family, printed: Recorded, questions: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is kept of what ``carnet mutate --json`` printed, with the question of each argued mutant."""
     pairs = printed["pairs"]
     alone = printed["judgements"][: len(printed["judgements"]) - pairs["judged"]]
     return {
         "variants": [_counted(family, name, alone) for name in dict.fromkeys(each["variant"] for each in alone)],
         "pairs": {"judged": pairs["judged"], "killed": [[each["variant"], each["mutant"]] for each in pairs["killed"]]},
-        "argued": printed["survived"],
+        "argued": [
+            {**each, "question": questions[f"{each['variant']}: {each['mutant']}"]} for each in printed["survived"]
+        ],
     }
 
 
