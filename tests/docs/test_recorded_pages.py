@@ -184,7 +184,9 @@ def test_mutants_are_counted_by_what_noticed_them_and_pairs_apart() -> None:
         judged("a/guard z/negate", "refused"),
         judged(pair["mutant"], "killed", "failed proof"),
     ]
-    kept = summary(FAMILY, {"judgements": judgements, "pairs": {"judged": 1, "killed": [pair]}, "survived": [survived]})
+    printed = {"judgements": judgements, "pairs": {"judged": 1, "killed": [pair]}, "survived": [survived]}
+    kept = summary(FAMILY, printed, {f"{main}: a/guard z/drop": "question"})
+    assert kept["argued"] == [{**survived, "question": "question"}]
     (variant,) = kept["variants"]
     assert (variant["fates"], variant["refused"]) == ({"failed proof": 1, "equivalent": 1, "survived": 1}, 1)
     assert kept["pairs"] == {"judged": 1, "killed": [[main, pair["mutant"]]]}
