@@ -112,7 +112,8 @@ def _of_parts(parts: Sequence[Part], names: Sequence[tuple[Part, str]], inputs: 
             steps.left_out("unwrapped", unread(part.found), lacking=OTHER_MESSAGES)
         appraised = [name for _, name in names]
         for place, (part, name) in enumerate(names):
-            appraisal = agreeing(name, appraise_files(name, [part.found.data], *inputs.of(name)), part)
+            appraisal = appraise_files(name, [part.found.data], *inputs.of(name))
+            appraisal = agreeing(name, appraisal, part, part.beside)
             appraisal = _beside(appraisal, [each for other, each in names if other is part])
             layers |= dict.fromkeys(appraisal.layers)
             prefix = name if appraised.count(name) == 1 else f"{name}{appraised[:place].count(name)}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation import kinds
-from carnet_ref.attestation.wrappers import NO_RUNTIME_DATA, Part, parts_of
+from carnet_ref.attestation.wrappers import NO_RUNTIME_DATA, Beside, Part, beside_inside, parts_of
 from carnet_ref.wire import MalformedError
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def appraise_files(name: str, files: Sequence[bytes], given: OptionValues, again
     appraisal: Appraisal = form.appraise(evidence, given, against)
     appraisal = replace(appraisal, layers=(*layers, *_described(form, evidence)))
     for part in chosen:
-        appraisal = agreeing(name, appraisal, part)
+        appraisal = agreeing(name, appraisal, part, (*part.beside, *beside_inside(part.found)))
     if appraisal.failed_step != "parse":
         return appraisal.leaving_out(sum(map(len, held)) - len(chosen))
     *before, parse = appraisal.steps
@@ -195,8 +195,8 @@ LONGEST_HASH: Final = 64
 """What is longer is no hash, so that what is cut off of it is not compared."""
 
 
-def agreeing(name: str, appraisal: Appraisal, part: Part) -> Appraisal:
-    """Return the appraisal of a part, refused if the evidence was asked with something else than requests say.
+def agreeing(name: str, appraisal: Appraisal, part: Part, said_of_it: Iterable[Beside]) -> Appraisal:
+    """Return the appraisal of a part, refused if the evidence was asked with something else than is said of it.
 
     What is said is cut to the size of the field, or filled up with zeros, as guests do. Virtual machines of Azure ask
     their virtual TPM with it.
@@ -204,7 +204,7 @@ def agreeing(name: str, appraisal: Appraisal, part: Part) -> Appraisal:
     claim, size = ASKED_WITH.get(name, ("", None))
     by_vtpm = name != "tpm" and not {kinds.AZURE_SNP, kinds.AZURE_TDX}.isdisjoint(part.found.kinds)
     found = None if by_vtpm or claim not in appraisal.claims else appraisal.claims[claim] or ""
-    for beside in part.beside:
+    for beside in said_of_it:
         lacking = beside.not_compared
         if beside.asked is not None and isinstance(found, str):
             said = beside.asked if size is None else beside.asked[:size].ljust(size, b"\0")

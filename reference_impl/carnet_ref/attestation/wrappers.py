@@ -168,13 +168,12 @@ def parts_of(data: bytes) -> tuple[Part, ...]:
 
 def _part(message: Message) -> Part:
     layers = tuple(Layer(LayerRole.WRAPPER, words) for words in message.wrappers)
-    found = identified(message.data)
-    beside = (*message.beside, *_beside_inside(found))
+    found, beside = identified(message.data), message.beside
     objection = next(filter(None, (each.contradicts(found) for each in beside)), None)
     return Part(found, layers, message.may_be_evidence, message.is_evidence, beside, objection)
 
 
-def _beside_inside(found: Identified) -> tuple[Beside, ...]:
+def beside_inside(found: Identified) -> tuple[Beside, ...]:
     """Return what an answer of dstack says of the evidence in it."""
     if {kinds.DSTACK_ENVELOPE, kinds.QUOTE_DOCUMENT}.isdisjoint(found.kinds):
         return ()

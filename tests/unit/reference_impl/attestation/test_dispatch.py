@@ -190,6 +190,8 @@ def test_an_envelope_is_read_by_the_format_of_what_is_in_it() -> None:
     assert appraise(json.dumps(answer).encode(), **QUOTE_GIVEN).failed_step == "request"
     for report_data in (QUOTE[568:632].hex(), "no hexadecimal " * 8 + "12345678", "00"):
         assert appraise(json.dumps(answer | {"report_data": report_data}).encode(), **QUOTE_GIVEN).accepted
+    twice = appraise(collection(in_scale(QUOTE), in_packs(QUOTE)), **QUOTE_GIVEN)
+    assert [step.id for step in twice.steps if "request" in step.id] == ["tdx0.request", "tdx1.request"]
     quote = appraise(in_scale(QUOTE), **QUOTE_GIVEN)
     assert (quote.accepted, quote.claims["tee"]) == (True, "TDX")
     given: Mapping[str, Any] = {"at": SNP_NOW, "anchors": amd().anchors, "chain": chain()}
