@@ -12,7 +12,7 @@ from carnet_check.certificates import production
 from carnet_check.certificates.producing.refutation import NotFound
 from carnet_check.certificates.production import certificate
 from carnet_check.engines.explicit.liveness import lassos
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.exploring.searches import decided_together
 from carnet_check.engines.induction.liveness import LivenessProofs
 from carnet_check.engines.induction.solving import Workers
@@ -39,6 +39,7 @@ from carnet_spec.language.lints.shape import hasty_reads
 from carnet_spec.language.notation import show
 from carnet_spec.language.printing import fair_steps, show_action
 from carnet_spec.language.terms import BOOL, TRUE, Apply, Not, Var
+from tests.fixtures.lassos import answers, compiled_lassos
 from tests.fixtures.thorough import share
 from tests.oracle.enumerate import worlds
 from tests.oracle.evaluate import Sizes, TooBigError, rows, sorts_of
@@ -47,6 +48,7 @@ from tests.oracle.machine import Layout
 from tests.oracle.protocols import recipes
 from tests.oracle.steps import Reading, formulas, individuals, literals
 from tests.oracle.vocabulary import HONEST, Words, draw_in
+from tests.property.test_native_agrees import APART, TIGHT, Room
 
 PROTOCOLS, PROPERTIES = 100, 5
 MOST = 300
@@ -208,23 +210,33 @@ def test_five_hundred_random_questions_are_answered_as_components_of_the_enumera
     counts: Counter[str] = Counter()
 
     @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=PROTOCOLS)
-    @given(questions(), st.booleans())
-    def agrees(asked: Questions, reduction: bool) -> None:
+    @given(questions(), st.booleans(), st.sampled_from([{}, TIGHT, APART]), st.integers(2, 40))
+    def agrees(asked: Questions, reduction: bool, room: Room, most: int) -> None:
         protocol, instance = asked.protocol, asked.instance
         for names in decided_together(protocol, protocol.liveness):
             together = [live for live in protocol.liveness if live.name in names]
             found = lassos(protocol, instance, together, reduction=reduction)
             assert found.complete
+            compiled = compiled_lassos(protocol, instance, together, room, threads=2, reduction=reduction)
+            some = compiled_lassos(protocol, instance, together, room, caps=Caps(states=most))
+            assert answers(compiled) == answers(found)
+            counts["stopped"] += not some.complete
             for live in together:
                 truth = asked.runs.verdict(live)
                 assert _said(found, live) == truth, live
                 counts.update(["all", truth, *(f"{kind}, {truth}" for kind in _kinds(live))])
                 if truth == "VIOLATED":
                     judge = Interpreter(with_rules_as_steps(protocol, [live]), instance)
-                    assert objection(judge, live, found.violations[live.name]) == ""
+                    for each in (found, compiled, some):
+                        assert live.name not in each.violations or not objection(
+                            judge, live, each.violations[live.name]
+                        )
+                    counts["stopped after a lasso"] += live.name in some.violations and not some.complete
+                assert live.name not in some.violations or truth == "VIOLATED"
 
     agrees()
     assert counts["all"] >= 500, counts
+    assert min(counts["stopped"], counts["stopped after a lasso"]) >= 5, counts
     for kind in ("each", "strong", "weak", "both", "given", "given for each"):
         assert all(counts[f"{kind}, {verdict}"] >= 15 for verdict in ("VIOLATED", "EXHAUSTED")), counts
 

@@ -52,6 +52,7 @@ TIGHT: Room = {
     (MACHINE, "ROOM"): 1,
     (MACHINE, "VALUES"): 2,
     (MACHINE, "NUMBERS"): (1 << 32) - 1,
+    (MACHINE, "STEPS_AT_ONCE"): 1,
     (SEARCH, "CHUNK"): 3,
     (SEARCH, "LOOKED_AHEAD"): 0,
     (SEARCH, "MOST_HERE"): 4,
@@ -124,6 +125,7 @@ def test_any_number_of_threads_finds_the_same(sample: Sample, room: Room, reduct
 
 LATE: Room = {
     (MACHINE, "NUMBERS"): (1 << 32) - 1,
+    (MACHINE, "STEPS_AT_ONCE"): 1,
     (SEARCH, "LOOKED_AHEAD"): 0,
     (SEARCH, "MOST_HERE"): 20,
     (SEARCH, "CHUNK"): 50,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, ClassVar, Self, Unpack
 
 from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.explicit import explore, sample
@@ -13,10 +13,13 @@ from carnet_check.engines.exploring.explorer import Explorer, Walker, question
 from carnet_check.engines.interface import Checkpointing, DecidesLiveness
 from carnet_spec.language import Eventually, Instance, Protocol
 
+if TYPE_CHECKING:
+    from carnet_check.engines.explicit.liveness import GraphSearch
+
 
 @dataclass(frozen=True)
 class PackedExplorer(Explorer, DecidesLiveness, Checkpointing):
-    """Explores with :func:`carnet_check.engines.explicit.explore`, and decides liveness in Python."""
+    """Explores with :func:`carnet_check.engines.explicit.explore`, and decides liveness by fair components."""
 
     packed: ClassVar[type[PackedSearch]] = PackedSearch  # the class of the search
     checkpoint: Checkpoint | None = None  # where searches store their results
@@ -28,6 +31,10 @@ class PackedExplorer(Explorer, DecidesLiveness, Checkpointing):
     def searches_by(self) -> Callable[..., PackedSearch]:
         """Return the constructor of searches."""
         return self.packed
+
+    def searches_of_graphs(self) -> "Callable[..., GraphSearch] | None":
+        """Return the constructor of searches that store steps, if it is not the usual one."""
+        return None
 
     def explore(self, protocol: Protocol, instance: Instance, **options: Unpack[SearchOptions]) -> Exploration:
         """Run the compiled search."""
@@ -52,7 +59,7 @@ class PackedExplorer(Explorer, DecidesLiveness, Checkpointing):
         """Run the compiled search, and look for fair components."""
         from carnet_check.engines.explicit.liveness import lassos  # imports NumPy, which most runs do not need
 
-        return lassos(protocol, instance, liveness, **options)
+        return lassos(protocol, instance, liveness, searches=self.searches_of_graphs(), **options)
 
 
 @dataclass(frozen=True)

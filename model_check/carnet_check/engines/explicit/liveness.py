@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -61,10 +61,12 @@ def lassos(
     reduction: bool = True,
     watch: Report | None = None,
     threat: str = "",
+    searches: Callable[..., GraphSearch] | None = None,
 ) -> Exploration:
     """Visit every state, and look for a fair run that violates each liveness property.
 
-    The arguments are those of :meth:`~carnet_check.engines.interface.DecidesLiveness.lassos`. The result has a lasso,
+    The arguments are those of :meth:`~carnet_check.engines.interface.DecidesLiveness.lassos`, and
+    ``searches`` makes a search that stores steps, by default one in Python. The result has a lasso,
     with its deductions, for each violated property, a trace to each trigger that is reached, and the properties that
     are undecided because limits of the instance end a run.
     """
@@ -75,7 +77,9 @@ def lassos(
             break
         parts = divided(stepwise, [each for _, each in group])
         judge = Interpreter(parts, divided_instance(instance, parts))
-        visited = _Visited(judge, [each for _, each in group], Watch(_left(caps, found), watch), reduction)
+        visited = _Visited(
+            judge, [each for _, each in group], Watch(_left(caps, found), watch), reduction, searches or GraphSearch
+        )
         found.append(_decided(visited, group, threat))
     rules = frozenset(action.name for action in stepwise.actions if action.deduction)
     return _joined(found, rules)
@@ -130,17 +134,20 @@ def _joined(found: Sequence[Exploration], rules: Collection[str]) -> Exploration
 def _decided(visited: _Visited, group: Sequence[Stated], threat: str) -> Exploration:
     """Visit every state of a divided protocol, and look for a lasso for each property of a group."""
     explored = search(visited.judge.protocol, visited.run)
-    visited.look()
     violations: dict[str, Trace] = {}
     undecided: dict[str, str] = {}
+    try:
+        for name, live in group if explored.stopped_by != "interrupt" else ():
+            if name not in violations:
+                found, why = visited.judged(live)
+                if found is not None:
+                    violations[name] = whole(visited.lasso(found, threat))
+                elif why:
+                    undecided.setdefault(name, why)
+    except MemoryError:
+        explored = replace(explored, stopped_by="memory")
     goals: dict[str, Trace] = {}
     for name, live in group:
-        if name not in violations:
-            found, why = visited.judged(live)
-            if found is not None:
-                violations[name] = whole(visited.lasso(found, threat))
-            elif why:
-                undecided.setdefault(name, why)
         if (trace := explored.goals.get(trigger_of(live).name)) is not None:
             steps = tuple(visited.judge.expand(trace.steps))
             reached = trigger_of(replace(live, name=name)).name
@@ -152,7 +159,14 @@ def _decided(visited: _Visited, group: Sequence[Stated], threat: str) -> Explora
 class _Visited:
     """All states of an instance, and the states in which monitored formulas hold."""
 
-    def __init__(self, judge: Interpreter, liveness: Sequence[Eventually], watch: Watch, reduction: bool) -> None:
+    def __init__(
+        self,
+        judge: Interpreter,
+        liveness: Sequence[Eventually],
+        watch: Watch,
+        reduction: bool,
+        searches: Callable[..., GraphSearch],
+    ) -> None:
         self.judge = judge
         fair = tuple(dict.fromkeys(name for live in liveness for name in live.fair))
         goals = [goal for live in liveness for goal in (trigger_of(live), _response_of(live))]
@@ -162,25 +176,22 @@ class _Visited:
             for each in limited
             if is_limited(each, judge.instance)
         ]
-        self._model = build(judge, (), goals, reduce=reduction, noticed=fair)
-        self.run = GraphSearch(self._model, watch, fair)
+        model = build(judge, (), goals, reduce=reduction, noticed=fair)
+        self.run = searches(model, watch, fair)
 
-    def look(self) -> None:
-        self._graph = self.run.graph()
-        self._marks = {monitor.name: self._seen(number) for number, monitor in enumerate(self._model.monitors)}
-        begins = np.array([*self.run.levels, self._graph.states])
-        self._levels = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
+    @cached_property
+    def _marks(self) -> Mapping[str, Marks]:
+        return {monitor.name: self.run.holds(number) for number, monitor in enumerate(self.run.model.monitors)}
 
-    def _seen(self, number: int) -> Marks:
-        memo, states = sightings_of(self._model, number), self.run.states
-        answers = map(memo.__getitem__, map(memo.reads.__and__, states))
-        return np.fromiter(map(bool, answers), np.bool_, len(states))
+    @cached_property
+    def _levels(self) -> Numbers:
+        begins = np.array([*self.run.levels, self.run.graph.states])
+        return np.repeat(np.arange(len(begins) - 1), np.diff(begins))
 
     def waiting(self, live: Eventually) -> Waiting:
-        """Return the states that wait for the response of ``live``; an unexpanded state may have unknown steps."""
-        waits = ~self._marks[_response_of(live).name]
-        waits[self._graph.expanded :] = False
-        return Waiting(self._graph, waits & self._marks[trigger_of(live).name], waits, self._levels)
+        """Return the states that wait for the response of ``live``; a state with unknown steps is none of them."""
+        waits = ~self._marks[_response_of(live).name] & self.run.graph.known
+        return Waiting(self.run.graph, waits & self._marks[trigger_of(live).name], waits, self._levels)
 
     def judged(self, live: Eventually) -> tuple[Round | None, str]:
         """Return a fair lasso that violates ``live``, or None and the reason why that is undecided, if it is."""
@@ -193,12 +204,12 @@ class _Visited:
         return None, f"a run ends where {' or '.join(names)} lacks elements or budget, which a larger instance has"
 
     def idle(self, action: str) -> Marks:
-        return ~self._graph.open_to(self.label(action))
+        return ~self.run.graph.open_to(self.label(action))
 
     def allowed(self, action: str) -> Marks:
         """Return marks at states in which guards allow an action that is not open, perhaps due to instance limits."""
         name = f"{ALLOWED}{action}"
-        return self.idle(action) & self._marks[name] if name in self._marks else self._graph.marks([])
+        return self.idle(action) & self._marks[name] if name in self._marks else self.run.graph.marks([])
 
     def closed(self, action: str) -> Marks:
         """Return marks at states in which an action is not open, in larger instances, too."""
@@ -215,7 +226,7 @@ class _Visited:
 
     def _step(self, step: Step) -> TraceStep:
         source, target, label = step
-        states = self.run.states
+        states = self.run.found
         action = self.run.named[label - 1] if label else ""
         return self.run.step_between(states[source], states[target], (action,) if action else self.run.fired)[0]
 
@@ -238,22 +249,32 @@ UNNAMED = 0
 class GraphSearch(PackedSearch):
     """A search that stores all steps, with a label for those of ``named`` actions."""
 
-    def __init__(self, model: Model, watch: Watch, named: Sequence[str]) -> None:
-        super().__init__(model, watch, enough=0, dominance=False)
+    def __init__(self, model: Model, watch: Watch, named: Sequence[str], **options: Any) -> None:
+        super().__init__(model, watch, enough=0, dominance=False, **options)
         self.named = tuple(named)
         by_name = {step.action.name: memo for step, memo in zip(model.steps, self.expanders, strict=True)}
         self._labelled = [by_name.pop(name) for name in self.named]
-        self.expanders = list(by_name.values())
-        self.moving = list(self.expanders)
+        self.joinable = list(by_name.values())
+        self.moving = list(self.joinable)
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop all steps."""
         self._places: dict[int, int] = {}
         self._sources, self._targets, self._labels = array("I"), array("I"), array("H")
 
+    @cached_property
     def graph(self) -> Graph:
-        """Return the graph of all states, with the steps of the expanded ones."""
-        sources, targets = (np.array(each, np.int64) for each in (self._sources, self._targets))
-        whole = sources < self.expanded
-        labels = np.array(self._labels, np.int64)[whole]
-        return Graph(len(self.states), self.expanded, sources[whole], targets[whole], labels)
+        """The graph of all states; the expanded ones have all their steps."""
+        known = np.arange(len(self.states)) < self.expanded
+        columns = (np.array(each) for each in (self._sources, self._targets, self._labels))
+        return Graph.of(known, *columns)
+
+    def holds(self, number: int) -> Marks:
+        """Return marks at the states in which a monitor holds."""
+        memo = sightings_of(self.model, number)
+        answers = map(memo.__getitem__, map(memo.reads.__and__, self.states))
+        return np.fromiter(map(bool, answers), np.bool_, len(self.states))
 
     def _expand(self, begin: int, end: int) -> int:
         if not self._places:
@@ -295,18 +316,42 @@ class GraphSearch(PackedSearch):
             self._tally(memo)
 
 
+Numbers = npt.NDArray[np.signedinteger[Any]] | npt.NDArray[np.unsignedinteger[Any]]
+Marks = npt.NDArray[np.bool_]
+NOWHERE = -1
+
+
 @dataclass(frozen=True)
 class Graph:
-    """The numbered states, and the steps between them; the first ``expanded`` states have all their steps.
+    """The numbered states, and the steps between them, in the order of their sources.
 
-    ``labels`` are 0, or the number of a named action, counted from 1.
+    Attributes:
+        known: marks at the states of which all steps are there.
+        sources, targets: for each step the numbers of its states, which differ.
+        labels: for each step 0, or the number of a named action, counted from 1.
     """
 
-    states: int
-    expanded: int
+    known: Marks
     sources: Numbers
     targets: Numbers
     labels: Numbers
+
+    @classmethod
+    def of(cls, known: Marks, sources: Numbers, targets: Numbers, labels: Numbers, **more: Any) -> Self:
+        """Return the graph of steps in any order, without those of states that are not known."""
+        order = np.argsort(sources, kind="stable")
+        order = order[known[sources[order]]]
+        return cls(known, sources[order], targets[order], labels[order], **more)
+
+    @property
+    def states(self) -> int:
+        """The number of states."""
+        return len(self.known)
+
+    @cached_property
+    def begins(self) -> Numbers:
+        """The number of the first step of each state, and at the end the number of all steps."""
+        return np.append(0, np.cumsum(np.bincount(self.sources, minlength=self.states)))
 
     def marks(self, places: Numbers | Sequence[int]) -> Marks:
         """Return a Boolean array that is true at some states."""
@@ -318,112 +363,61 @@ class Graph:
         """Return marks at the states in which a named action is open."""
         return self.marks(self.sources[self.labels == label])
 
-    def within(self, allowed: Marks) -> Graph:
+    def within(self, allowed: Marks) -> Self:
         """Return the graph with only the steps inside a set of states."""
         inside = allowed[self.sources] & allowed[self.targets]
-        return Graph(self.states, self.expanded, self.sources[inside], self.targets[inside], self.labels[inside])
+        sources, targets, labels = (each[inside] for each in (self.sources, self.targets, self.labels))
+        return replace(self, sources=sources, targets=targets, labels=labels)
 
-    def ordered(self) -> tuple[Numbers, Numbers]:
-        """Return the steps in compressed-row form: the offset of each state's steps, and their targets."""
-        return by_source(self.sources, self.targets, self.states)
+    def steps_from(self, states: Numbers) -> Numbers:
+        """Return the numbers of all steps from some states, in the order of these."""
+        counts = self.begins[states + 1] - self.begins[states]
+        firsts = np.repeat(self.begins[states] - np.cumsum(counts) + counts, counts)
+        return firsts + np.arange(len(firsts))
 
+    def components(self) -> Numbers:
+        """Return for each state the number of its strongly connected component; -1 if that has no other state."""
+        numbers = self._divided()
+        sizes = np.bincount(numbers + 1)
+        return np.where(sizes[numbers + 1] < 2, NOWHERE, numbers)
 
-# -- Components: the strongly connected components of a graph, on arrays of numbers ----------------
-#
-# A graph is given by the ends of its edges; nodes are numbers below ``size``. Nodes that are neither on a cycle nor
-# between two cycles are removed first, by whole levels; Tarjan's algorithm, without recursion, divides the rest.
-#
-# Source: R. Tarjan, "Depth-First Search and Linear Graph Algorithms", SIAM J. Comput. 1(2), 1972.
+    def _divided(self) -> Numbers:
+        """Return for each state the number of its component, which is that of one of its states.
 
-Numbers = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.bool_]
-NOWHERE = -1
+        Source: H. N. Gabow, "Path-based depth-first search for strong and biconnected components", Inf. Process. Lett.
+        74(3-4), 2000. Networkx takes several times as long, and a dictionary for each state.
+        """
+        begins, ends, size = self.begins.tolist(), self.targets.tolist(), self.states
+        found, order = [NOWHERE] * size, [NOWHERE] * size
+        counts = itertools.count()
+        path: list[tuple[int, Iterator[int]]] = []
+        undivided: list[int] = []
+        bounds: list[int] = []  # of the parts of the path that are not known to be in one component
 
+        def enter(state: int) -> None:
+            order[state] = next(counts)
+            path.append((state, iter(ends[begins[state] : begins[state + 1]])))
+            undivided.append(state)
+            bounds.append(state)
 
-def components(sources: Numbers, targets: Numbers, size: int) -> Numbers:
-    """Return for each node the number of its component; -1 if the component has no other node.
-
-    For the millions of states of an instance networkx takes several times as long, and a dictionary for each state; it
-    is used for small graphs (``exports/promela.py``).
-    """
-    kept = _untied(sources, targets, size) & _untied(targets, sources, size)
-    found = np.full(size, NOWHERE, np.int64)
-    nodes = np.nonzero(kept)[0]
-    numbers = np.full(size, NOWHERE, np.int64)
-    numbers[nodes] = np.arange(len(nodes))
-    inside = kept[sources] & kept[targets]
-    begins, ends = by_source(numbers[sources[inside]], numbers[targets[inside]], len(nodes))
-    found[nodes] = _tarjan(begins.tolist(), ends.tolist(), len(nodes))
-    sizes = np.bincount(found[nodes], minlength=1)
-    found[nodes[sizes[found[nodes]] < 2]] = NOWHERE
-    return found
-
-
-def by_source(sources: Numbers, targets: Numbers, size: int) -> tuple[Numbers, Numbers]:
-    """Return the edges in compressed-row form: the offset of each node's edges, and their targets."""
-    order = np.argsort(sources, kind="stable")
-    begins = np.zeros(size + 1, np.int64)
-    np.cumsum(np.bincount(sources, minlength=size), out=begins[1:])
-    return begins, targets[order]
-
-
-def gathered(begins: Numbers, nodes: Numbers) -> Numbers:
-    """Return the indices of all edges of some nodes."""
-    counts = begins[nodes + 1] - begins[nodes]
-    starts = np.repeat(begins[nodes] - np.cumsum(counts) + counts, counts)
-    return starts + np.arange(len(starts))
-
-
-def _untied(sources: Numbers, targets: Numbers, size: int) -> Marks:
-    """Return the nodes that are left after nodes without incoming edges were removed repeatedly."""
-    begins, ends = by_source(sources, targets, size)
-    waiting = np.bincount(targets, minlength=size)
-    left = np.ones(size, np.bool_)
-    free = np.nonzero(waiting == 0)[0]
-    while len(free):
-        left[free] = False
-        reached = ends[gathered(begins, free)]
-        np.subtract.at(waiting, reached, 1)
-        free = np.unique(reached[waiting[reached] == 0])
-    return left
-
-
-def _tarjan(begins: list[int], ends: list[int], size: int) -> Numbers:
-    found = [NOWHERE] * size
-    index, low, following = [NOWHERE] * size, [0] * size, begins[:size]
-    open_: list[int] = []
-    count = made = 0
-    for root in range(size):
-        if index[root] != NOWHERE:
-            continue
-        path = [root]
-        while path:
-            node = path[-1]
-            if index[node] == NOWHERE:
-                index[node] = low[node] = count
-                count += 1
-                open_.append(node)
-            place, last = following[node], begins[node + 1]
-            while place < last:
-                child = ends[place]
-                if index[child] == NOWHERE:
-                    break
-                if found[child] == NOWHERE and low[child] < low[node]:
-                    low[node] = low[child]
-                place += 1
-            following[node] = place
-            if place < last:
-                path.append(ends[place])
-                continue
-            path.pop()
-            if low[node] == index[node]:
-                while True:
-                    member = open_.pop()
-                    found[member] = made
-                    if member == node:
+        for root in range(size):
+            if order[root] == NOWHERE:
+                enter(root)
+            while path:
+                state, targets = path[-1]
+                for target in targets:
+                    if order[target] == NOWHERE:
+                        enter(target)
                         break
-                made += 1
-    return np.array(found, np.int64)
+                    while found[target] == NOWHERE and order[bounds[-1]] > order[target]:
+                        bounds.pop()
+                else:
+                    path.pop()
+                    if bounds[-1] == state:
+                        bounds.pop()
+                        while found[state] == NOWHERE:
+                            found[undivided.pop()] = state
+        return np.array(found, np.int64)
 
 
 # -- Rounds: where a waiting run can stay for ever fairly, and the paths there and around ----------
@@ -457,17 +451,14 @@ class Waiting:
     """
 
     def __init__(self, graph: Graph, begins: Marks, waits: Marks, levels: Numbers) -> None:
-        self._graph = graph.within(waits)
-        self._away = np.full(graph.states, NOWHERE, np.int64)
-        """The number of steps from the first state, on the shortest way through the beginning of the waiting."""
-        self._from = np.full(graph.states, NOWHERE, np.int64)
-        self._reach(np.nonzero(begins)[0], levels)
+        waiting = graph.within(waits)
+        self._paths = Paths(waiting, np.nonzero(begins)[0], levels)
+        self._graph = waiting.within(self.reached)
 
     @property
     def reached(self) -> Marks:
         """Marks at the waiting states."""
-        found: Marks = self._away != NOWHERE
-        return found
+        return self._paths.reached
 
     def round(self, idle: Idle, strong: frozenset[int] = frozenset()) -> Round | None:
         """Return the nearest lasso that is fair to every action of ``idle``, or None.
@@ -476,20 +467,19 @@ class Waiting:
         """
         stuck = np.logical_and.reduce([self.reached, *idle.values()])
         if stuck.any():
-            return self._round(self._nearest(stuck), ())
+            return self._round(self._paths.nearest(stuck), ())
         number = self._fair(idle, strong)
         if not (number != NOWHERE).any():
             return None
-        entry = self._nearest(number != NOWHERE)
+        entry = self._paths.nearest(number != NOWHERE)
         inside = self._graph.within(number == number[entry])
         taken = strong.intersection(inside.labels.tolist())
         served = {label: self._graph.marks([]) if label in taken else closed for label, closed in idle.items()}
-        return self._round(entry, tuple(_trip(_following(inside), entry, served)))
+        return self._round(entry, tuple(_trip(inside, entry, served)))
 
     @cached_property
     def _components(self) -> Numbers:
-        inside = self._graph.within(self.reached)
-        return components(inside.sources, inside.targets, inside.states)
+        return self._graph.components()
 
     def _fair(self, idle: Idle, strong: frozenset[int]) -> Numbers:
         """Return for each state the number of its component if a run can stay there fairly, else -1."""
@@ -498,8 +488,7 @@ class Waiting:
             stays, shunned = self._served(idle, strong, number)
             if not (stays & shunned).any():
                 return np.where(stays, number, NOWHERE)
-            inside = self._graph.within(stays & ~shunned)
-            number = components(inside.sources, inside.targets, inside.states)
+            number = self._graph.within(stays & ~shunned).components()
 
     def _served(self, idle: Idle, strong: frozenset[int], number: Numbers) -> tuple[Marks, Marks]:
         """Return the states of weakly fair components, and those to remove as they prevent strong fairness."""
@@ -516,38 +505,10 @@ class Waiting:
                 fair &= served
         return _of_component(fair, number), shunned
 
-    # -- paths -------------------------------------------------------------------------------------
-
-    def _reach(self, begins: Numbers, levels: Numbers) -> None:
-        """Compute the waiting states and paths to them, breadth first from the states in which waiting begins."""
-        starts, ends = self._graph.ordered()
-        reached = np.zeros(0, np.int64)
-        away = 0
-        while len(reached) or len(begins):
-            away = away if len(reached) else int(levels[begins[0]])
-            self._away[reached] = away
-            here = levels[begins] <= away
-            fresh = begins[here & (self._away[begins] == NOWHERE)]
-            begins = begins[~here]
-            self._away[fresh], self._from[fresh] = away, fresh
-            reached = np.concatenate([reached, fresh])
-            origins = np.repeat(reached, starts[reached + 1] - starts[reached])
-            targets = ends[gathered(starts, reached)]
-            new = self._away[targets] == NOWHERE
-            reached, first = np.unique(targets[new], return_index=True)
-            self._from[reached] = origins[new][first]
-            away += 1
-
-    def _nearest(self, marks: Marks) -> int:
-        places = np.nonzero(marks)[0]
-        return int(places[np.argmin(self._away[places])])
-
     def _round(self, entry: int, repeated: tuple[Step, ...]) -> Round:
-        way = [entry]
-        while self._from[way[-1]] != way[-1]:
-            way.append(int(self._from[way[-1]]))
-        way.reverse()
-        return Round(way[0], tuple((one, other, UNNAMED) for one, other in itertools.pairwise(way)), repeated)
+        way = self._paths.to(entry)
+        unnamed = tuple((source, target, UNNAMED) for source, target, _ in way)
+        return Round(way[0][0] if way else entry, unnamed, repeated)
 
 
 def _of_component(marks: Marks, number: Numbers) -> Marks:
@@ -556,52 +517,78 @@ def _of_component(marks: Marks, number: Numbers) -> Marks:
     return found
 
 
-def _following(graph: Graph) -> Mapping[int, list[tuple[int, int]]]:
-    """Return for each state of a component its successors in the component, with labels."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for source, target, label in zip(
-        graph.sources.tolist(), graph.targets.tolist(), graph.labels.tolist(), strict=True
-    ):
-        found.setdefault(source, []).append((target, label))
-    return found
-
-
-def _trip(following: Mapping[int, list[tuple[int, int]]], entry: int, idle: Idle) -> list[Step]:
+def _trip(inside: Graph, entry: int, idle: Idle) -> list[Step]:
     """Return a cycle in a component, from ``entry`` and back, that is fair to every action."""
     steps: list[Step] = []
     for label, closed in idle.items():
-        here = steps[-1][1] if steps else entry
         visited = [entry, *(target for _, target, _ in steps)]
-        if any(closed[place] for place in visited) or any(taken == label for _, _, taken in steps):
-            continue
-        steps += _way(following, here, partial(_serves, label, closed))
+        if not closed[visited].any() and all(taken != label for _, _, taken in steps):
+            steps += _way(inside, visited[-1], closed, label)
     here = steps[-1][1] if steps else entry
-    return steps if here == entry else [*steps, *_way(following, here, lambda step: step[1] == entry)]
+    return steps if here == entry else [*steps, *Paths.between(inside, here).to(entry)]
 
 
-def _serves(label: int, closed: Marks, step: Step) -> bool:
-    return step[2] == label or bool(closed[step[1]])
+def _way(inside: Graph, here: int, closed: Marks, label: int) -> list[Step]:
+    """Return a shortest path in a component to a state that is ``closed`` to an action, or by a step of the action."""
+    paths = Paths.between(inside, here)
+    taken = np.nonzero(inside.labels == label)[0]
+    after = paths.away[inside.sources[taken]] + 1
+    if len(taken) and not (closed & (paths.away < after.min()) & paths.reached).any():
+        return paths.by(int(taken[np.argmin(after)]))
+    return paths.to(paths.nearest(closed & paths.reached))
 
 
-def _way(following: Mapping[int, list[tuple[int, int]]], here: int, ends: Callable[[Step], bool]) -> list[Step]:
-    """Return a shortest path inside a component to a step for which ``ends`` holds."""
-    came: dict[int, Step | None] = {here: None}
-    waiting = deque([here])
-    while waiting:
-        place = waiting.popleft()
-        for target, label in following[place]:
-            step = (place, target, label)
-            if ends(step):
-                return [*_back(came, place), step]
-            if target not in came:
-                came[target] = step
-                waiting.append(target)
-    raise AssertionError("everything in a component leads everywhere in it")
+class Paths:
+    """Shortest paths, in the steps of a graph, from states that begin at some distance each.
 
+    Attributes:
+        away: for each state its distance: that of the beginning, and the steps after it; -1 if no path leads there.
+    """
 
-def _back(came: Mapping[int, Step | None], place: int) -> list[Step]:
-    steps: list[Step] = []
-    while (step := came[place]) is not None:
-        steps.append(step)
-        place = step[0]
-    return steps[::-1]
+    def __init__(self, graph: Graph, begins: Numbers, levels: Numbers) -> None:
+        self._graph = graph
+        self.away = np.full(graph.states, NOWHERE, np.int64)
+        self._last = np.full(graph.states, NOWHERE, np.int64)  # the number of the step that leads there
+        reached, away = np.zeros(0, np.int64), 0
+        while len(reached) or len(begins):
+            away = away if len(reached) else int(levels[begins[0]])
+            self.away[reached] = away
+            here = levels[begins] <= away
+            fresh = begins[here & (self.away[begins] == NOWHERE)]
+            begins = begins[~here]
+            self.away[fresh] = away
+            steps = graph.steps_from(np.concatenate([reached, fresh]))
+            steps = steps[self.away[graph.targets[steps]] == NOWHERE]
+            reached, first = np.unique(graph.targets[steps], return_index=True)
+            self._last[reached] = steps[first]
+            away += 1
+
+    @staticmethod
+    def between(component: Graph, begin: int) -> Paths:
+        """Return the paths from one state of a component."""
+        return Paths(component, np.array([begin]), np.zeros(component.states, np.int64))
+
+    @property
+    def reached(self) -> Marks:
+        """Marks at the states to which a path leads."""
+        found: Marks = self.away != NOWHERE
+        return found
+
+    def nearest(self, marks: Marks) -> int:
+        """Return the nearest of some states that are reached."""
+        places = np.nonzero(marks)[0]
+        return int(places[np.argmin(self.away[places])])
+
+    def to(self, place: int) -> list[Step]:
+        """Return the steps of a path to a state."""
+        last = int(self._last[place])
+        return [] if last == NOWHERE else self.by(last)
+
+    def by(self, last: int) -> list[Step]:
+        """Return the steps of a path that ends with a step, given by its number."""
+        graph, steps = self._graph, list[Step]()
+        while last != NOWHERE:
+            source = int(graph.sources[last])
+            steps.append((source, int(graph.targets[last]), int(graph.labels[last])))
+            last = int(self._last[source])
+        return steps[::-1]

@@ -222,6 +222,7 @@ class PackedSearch(SearchState):
         self.steps: dict[int, tuple[trace.TraceStep, int]] = {}
         self.expanders = [expander(model, step, self._tally) for step in model.steps]
         self.lookouts = {number: sightings_of(model, number) for number in range(len(model.monitors))}
+        self.joinable = self.expanders  # those that may be joined under one memo
         self.moving = list(self.expanders)
         self.looking = list(self.lookouts.values())
         self.looked = 0
@@ -415,7 +416,7 @@ class PackedSearch(SearchState):
         self._join(sample, WORTHWHILE * len(sample))
 
     def _join(self, sample: Sequence[int], most: float) -> None:
-        self.moving = arranged(self.expanders, sample, all_moves, most)
+        self.moving = arranged(self.joinable, sample, all_moves, most)
         self.looking = arranged(
             list(self.lookouts.values()), sample, lambda parts: tuple(itertools.chain.from_iterable(parts)), most
         )

@@ -14,6 +14,7 @@ from carnet_check.engines.exploration import Walks
 from carnet_check.engines.exploring.explorer import Searcher
 from carnet_check.engines.interface import InThreads, Samples, Tool, installed
 from carnet_check.engines.native.compiling import compiler, compiler_version
+from carnet_check.engines.native.liveness import NativeGraphSearch
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.native.walking import NativeWalks
 
@@ -49,12 +50,16 @@ class Native(_NeedsCompiler, PackedExplorer, Samples, InThreads):
     threads: int = 1
 
     def in_threads(self, threads: int) -> Self:
-        """Return this engine with searches in ``threads`` threads; liveness is always decided in one."""
+        """Return this engine with searches in ``threads`` threads, also those for liveness."""
         return replace(self, threads=threads)
 
     def searches_by(self) -> Callable[..., PackedSearch]:
         """Return the constructor of searches."""
         return functools.partial(self.packed, threads=self.threads)
+
+    def searches_of_graphs(self) -> Callable[..., NativeGraphSearch]:
+        """Return the constructor of searches that store steps."""
+        return functools.partial(NativeGraphSearch, threads=self.threads)
 
     def sampling(self, walks: Walks) -> NativeWalker:
         """Return the engine that takes these random walks by compiled code."""

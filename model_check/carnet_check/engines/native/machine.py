@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -34,14 +34,46 @@ MOST_STATES = (1 << 32) - 1
 """The most states of a part: their numbers have 32 bits."""
 NUMBERS = 1
 """The fewest bits of an entry of the hash table that are the state's number; those above are of its hash."""
-DONE, MISSING, CROWDED, NO_MEMORY = range(4)
-"""Why compiled code returns: as in runtime.c."""
+DONE, MISSING, CROWDED, NO_MEMORY, STRAY = range(5)
+"""Why compiled code returns, or does not expand a state: as in runtime.c."""
 NO_CODE, NO_ROOM = -2, -3
 """Returned instead of a state: one of its words has a value without a code, or there is no memory."""
 NOT_KNOWN = _MOST = (1 << 64) - 1
 """Returned instead of a number: the representative of some state has to be computed first."""
 AT_ONCE = 1 << 14
 """The number of states that are read or entered at once."""
+STEPS_AT_ONCE = 1 << 20
+"""The number of steps of a graph that are stored at once."""
+
+
+class Places(NamedTuple):
+    """Where states are.
+
+    Attributes:
+        owners: for each state, by its number, the part that owns it.
+        ranks: for each state which of its owner's states it is.
+        numbers: for each part the numbers of its states.
+    """
+
+    owners: npt.NDArray[np.uint8]
+    ranks: npt.NDArray[np.uint32]
+    numbers: Sequence[npt.NDArray[np.uint32]]
+
+
+class Steps(NamedTuple):
+    """The steps that change some states.
+
+    Attributes:
+        counts: for each state the number of its steps.
+        targets: for each step the number of the state that it leads to; steps are in the order of their states.
+        labels: for each step its label.
+        why: for each state DONE, or why it has no steps: STRAY, or otherwise one leads to a state that was not found.
+    """
+
+    counts: npt.NDArray[np.uint64]
+    targets: npt.NDArray[np.uint32]
+    labels: npt.NDArray[np.uint16]
+    why: npt.NDArray[np.uint8]
 
 
 class TooNarrowError(Exception):
@@ -159,6 +191,7 @@ class Machine(Sequence[int]):
             "held",
             "predecessor",
             *(("orbits",) if canonical is not None else ()),
+            *(("graph", "find_state") if code.width > 1 else ()),
         ):
             getattr(self._library, name).restype = ctypes.c_uint64
         self._library.pass_over.restype = ctypes.c_long
@@ -533,6 +566,62 @@ class Machine(Sequence[int]):
         moving = row_of(canonical.moving, self.words)
         rows = Counter(row.tobytes() for row in self._words_of(part, first, count)[open_ > 0] & moving)
         return total + sum(canonical.orbit_size(int.from_bytes(row, "little")) * times for row, times in rows.items())
+
+    # -- the graph of all states -------------------------------------------------------------------
+
+    def places(self) -> Places:
+        """Return where each state is."""
+        segments = itertools.pairwise([*self._segments, self._ends])
+        parts = np.arange(PARTS, dtype=np.uint8)
+        found = [np.repeat(parts, np.subtract(ends, begins)) for begins, ends in segments]
+        owners = np.concatenate([self._owner[: self._given], *found])
+        ranks, numbers = np.zeros(len(owners), np.uint32), []
+        for part in range(PARTS):
+            numbers.append(np.flatnonzero(owners == part).astype(np.uint32))
+            ranks[numbers[part]] = np.arange(len(numbers[part]))
+        return Places(owners, ranks, numbers)
+
+    def steps_of_all(self, places: Places, labels: npt.NDArray[np.uint16]) -> Iterator[Steps]:
+        """Yield the steps of all states, in batches; ``labels`` has the label of each step of the model."""
+        known = (ctypes.c_void_p * PARTS)(*(numbers.ctypes.data for numbers in places.numbers))
+        at_once = max(1, STEPS_AT_ONCE // (1 + len(self.steps)))
+        room = at_once * len(self.steps)
+        targets, taken = np.zeros(room, np.uint32), np.zeros(room, np.uint16)
+        for at in range(0, len(places.owners), at_once):
+            owners, ranks = places.owners[at : at + at_once], places.ranks[at : at + at_once]
+            ends, why = np.zeros(len(owners), np.uint64), np.zeros(len(owners), np.uint8)
+            given = _pointer(owners), _pointer(ranks), known, _pointer(labels)
+            made = _pointer(ends), _pointer(targets), _pointer(taken), _pointer(why)
+            count = self._library.graph(self._search, _u(len(owners)), *given, *made)
+            yield Steps(np.diff(ends, prepend=np.uint64(0)), targets[:count].copy(), taken[:count].copy(), why)
+
+    def seen(self, places: Places, monitor: int) -> npt.NDArray[np.bool_]:
+        """Return marks at the states in which a monitor holds; the code has to know all their bits."""
+        marks = np.zeros(len(places.owners), np.uint8)
+        asked = _u(len(marks)), _pointer(places.owners), _pointer(places.ranks), _u(monitor)
+        self._library.seen(self._search, *asked, _pointer(marks))
+        return marks.astype(np.bool_)
+
+    def find(self, state: int) -> tuple[int, int] | None:
+        """Return the part that owns a state and the state's place there, or None if it was not found."""
+        narrow = state.bit_length() < WORD * self.words
+        found = self._library.find_state(self._search, _pointer(row_of(state, self.words))) if narrow else 0
+        return (found & 255, (found >> 8) - 1) if found else None
+
+    def components(self, begins: npt.NDArray[np.uint64], targets: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+        """Return the number of the strongly connected component of each node of a graph.
+
+        Args:
+            begins: the number of the first edge of each node, and after that the number of all edges.
+            targets: where edges lead.
+
+        Raises:
+            MemoryError: there is no more memory.
+        """
+        found = np.zeros(len(begins) - 1, np.uint32)
+        if not self._library.components(_u(len(found)), _pointer(begins), _pointer(targets), _pointer(found)):
+            raise MemoryError
+        return found
 
 
 _u = ctypes.c_uint64

@@ -1035,3 +1035,97 @@ u64 orbits(search_t *search, u64 number, u64 first, u64 count, u64 order, unsign
     return total;
 }
 #endif
+
+/* -- the graph of all states ------------------------------------------------------------------- */
+
+#if WIDTH > 1 /* since only then states are found by number */
+static u64 found_at(const part_t *part, const row_t *row) { /* which of the states of a part it is, from 1 on; or 0 */
+    u64 h = hash_of(row), at = home(part, h);
+    return find(part, h, row, &at) ? 0 : part->slots[at] & part->numbers;
+}
+
+/* Find a state. Returns its owner and, above 8 bits, its number there from 1 on; 0 if it was not found. */
+u64 find_state(search_t *search, const u64 *state) {
+    row_t row = {{0}};
+    for (u64 word = 0; word < WORDS; word++)
+        if (!put(search, word, state[word], &row)) return 0;
+    u64 sum = sum_of(state), owner = (sum ^ sum >> 32) % PARTS;
+    u64 place = found_at(&search->parts[owner], &row);
+    return place ? place << 8 | owner : 0;
+}
+
+/* Write down the steps that change some states: where the steps of each state end, and for each step its target and the
+   label of its action; and why a state has none, if steps lead to states that were not found, or are for others to take.
+   Returns how many steps there are. */
+u64 graph(search_t *search, u64 count, const unsigned char *owners, const u32 *places, const u32 *const *numbers,
+          const unsigned short *labels, u64 *ends, u32 *targets, unsigned short *label, unsigned char *why) {
+    work_t *k = &search->work[0];
+    u64 steps = 0;
+    for (u64 i = 0; i < count; i++) {
+        memset(k->fill, 0, sizeof k->fill);
+        take_up(k, &search->parts[owners[i]].rows[places[i]]);
+        u64 first = steps;
+        if (foreign(k->s) || follow(k)) k->stopped = STRAY;
+        for (u64 owner = 0; owner < PARTS && !k->stopped; owner++)
+            for (u64 each = 0; each < k->fill[owner] && !k->stopped; each++) {
+                u64 place = found_at(&search->parts[owner], &k->box[owner][each]);
+                if (!place) k->stopped = MISSING;
+                else targets[steps] = numbers[owner][place - 1], label[steps++] = labels[k->by[owner][each]];
+            }
+        if (k->stopped) steps = first;
+        why[i] = (unsigned char)k->stopped;
+        ends[i] = steps;
+    }
+    return steps;
+}
+
+void seen(const search_t *search, u64 count, const unsigned char *owners, const u32 *places, u64 monitor,
+          unsigned char *marks) { /* mark the states in which a thing is seen */
+    u64 state[WORDS];
+    for (u64 i = 0; i < count; i++) {
+        unpack(search, &search->parts[owners[i]].rows[places[i]], state);
+        marks[i] = (unsigned char)sees[monitor](state);
+    }
+}
+
+/* Number the strongly connected components of a graph (Tarjan): steps from node n are those from begins[n] on. Returns
+   whether there was memory. */
+int components(u64 size, const u64 *begins, const u32 *targets, u32 *found) {
+    u32 *index = calloc(size + 1, sizeof *index), *low = malloc((size + 1) * sizeof *low);
+    u32 *open = malloc((size + 1) * sizeof *open), *path = malloc((size + 1) * sizeof *path);
+    u64 *next = malloc((size + 1) * sizeof *next);
+    int fine = index && low && open && path && next;
+    u32 count = 0, made = 0; /* a node that was not met has the index 0 */
+    memset(found, 255, size * sizeof *found);
+    for (u64 root = 0, opened = 0; fine && root < size; root++) {
+        if (index[root]) continue;
+        u64 depth = 0;
+        path[depth++] = (u32)root;
+        while (depth) {
+            u32 node = path[depth - 1];
+            if (!index[node]) {
+                index[node] = low[node] = ++count;
+                next[node] = begins[node];
+                open[opened++] = node;
+            }
+            u64 last = begins[node + 1];
+            for (; next[node] < last; next[node]++) {
+                u32 child = targets[next[node]];
+                if (!index[child]) break;
+                if (found[child] == ~(u32)0 && low[child] < low[node]) low[node] = low[child];
+            }
+            if (next[node] < last) {
+                path[depth++] = targets[next[node]];
+                continue;
+            }
+            depth--;
+            if (low[node] != index[node]) continue;
+            do found[open[--opened]] = made;
+            while (open[opened] != node);
+            made++;
+        }
+    }
+    free(index), free(low), free(open), free(path), free(next);
+    return fine;
+}
+#endif

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from carnet_check.engines.explicit import bounds, explore
 from carnet_check.engines.explicit.bounds import Watch, resident_bytes
-from carnet_check.engines.explicit.liveness import NOWHERE, by_source, components, gathered, lassos
+from carnet_check.engines.explicit.liveness import NOWHERE, Graph
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import Model, build, can_afford
 from carnet_check.engines.explicit.saturation import changed
@@ -29,6 +30,7 @@ from carnet_command.interrupts import stoppable
 from carnet_spec.language import Draft, Instance, Protocol, Step, true
 from tests.fixtures import toy
 from tests.fixtures.interpreted import interpreted
+from tests.fixtures.lassos import lassos
 from tests.unit.model_check.small import *
 from tests.unit.model_check.steps import ask, back, learn, see, serve_one, swing
 
@@ -301,11 +303,16 @@ def _ends(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     return ends[:, 0], ends[:, 1]
 
 
+def _graph(sources: ArrayLike, targets: ArrayLike, size: int) -> Graph:
+    starts, ends = np.array(sources, np.uint32), np.array(targets, np.uint32)
+    return Graph.of(np.ones(size, np.bool_), starts, ends, np.zeros_like(starts))
+
+
 @given(edges)
 def test_components_are_the_strongly_connected_ones_of_several_nodes(pairs: list[tuple[int, int]]) -> None:
     graph = nx.DiGraph(pairs)
     expected = {frozenset(each) for each in nx.strongly_connected_components(graph) if len(each) > 1}
-    found = components(*_ends(pairs), SIZE)
+    found = _graph(*_ends(pairs), SIZE).components()
     groups: dict[int, set[int]] = {}
     for node, number in enumerate(found.tolist()):
         groups.setdefault(number, set()).add(node)
@@ -314,17 +321,17 @@ def test_components_are_the_strongly_connected_ones_of_several_nodes(pairs: list
 
 
 @given(edges, st.lists(st.integers(0, SIZE - 1), unique=True))
-def test_the_edges_of_some_nodes_are_gathered(pairs: list[tuple[int, int]], nodes: list[int]) -> None:
-    begins, ends = by_source(*_ends(pairs), SIZE)
-    places = gathered(begins, np.array(nodes, np.int64))
-    assert ends[places].tolist() == [target for node in nodes for source, target in pairs if source == node]
+def test_the_steps_from_some_states_are_in_their_order(pairs: list[tuple[int, int]], nodes: list[int]) -> None:
+    graph = _graph(*_ends(pairs), SIZE)
+    steps = graph.steps_from(np.array(nodes, np.int64))
+    assert graph.targets[steps].tolist() == [target for node in nodes for source, target in pairs if source == node]
 
 
 def test_a_long_cycle_is_one_component() -> None:
     """Where a recursion would be too deep."""
     size = 50_000
-    sources = np.arange(size)
-    assert len(set(components(sources, (sources + 1) % size, size).tolist())) == 1
+    graph = _graph(range(size), [(each + 1) % size for each in range(size)], size)
+    assert len(set(graph.components().tolist())) == 1
 
 
 LAST = {"serve_one": {"a": last}}
