@@ -149,7 +149,7 @@ class Obligations(pytest.Collector):
         variant = plan.protocol.variant
         for live in plan.liveness:
             for engine in engines():
-                if isinstance(engine, ProvesLiveness):
+                if isinstance(engine, ProvesLiveness) and live in plan.liveness_to_prove:
                     name = f"{variant}-liveness/{live.name}"
                     yield LivenessItem.from_parent(self, name=name, prover=engine, protocol=plan.protocol, live=live)
                 if isinstance(engine, DecidesLiveness):

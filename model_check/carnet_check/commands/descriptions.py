@@ -290,8 +290,9 @@ def _liveness(protocol: str, shown: str, live: Eventually) -> Entry:
         if live.fair
         else "whether or not any step is taken fairly"
     )
-    check = f"carnet verify {shown} --claim {live.name}"
-    return Entry(live.name, "liveness property", protocol, live.sentence, check=check, text=f"{each}{text}\n{fair}")
+    falls = f"\nexpected to be violated under {', '.join(live.fails_under)}" if live.fails_under else ""
+    check, text = f"carnet verify {shown} --claim {live.name}", f"{each}{text}\n{fair}{falls}"
+    return Entry(live.name, "liveness property", protocol, live.sentence, check=check, text=text)
 
 
 def _threat(protocol: str, shown: str, threat: Threat) -> Entry:

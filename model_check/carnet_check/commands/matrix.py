@@ -153,7 +153,8 @@ def _liveness(plan: Plan, rows: Sequence[Result]) -> list[str]:
         lines += wrapped(f"  {row.claim}", f"{row.verdict}: {row.detail}", indent)
     together: dict[tuple[str, str, str], list[Result]] = {}
     for row in (each for each in lively if each.threat != ANY_THREAT):
-        together.setdefault((row.claim, row.engine, str(row.verdict)), []).append(row)
+        expected = " as expected" if row.verdict is Verdict.VIOLATED and row.as_expected else ""
+        together.setdefault((row.claim, row.engine, f"{row.verdict}{expected}"), []).append(row)
     for (name, engine, verdict), alike in together.items():
         lines += wrapped(f"  {name}", f"{verdict} under {', '.join(row.threat for row in alike)} ({engine})", indent)
     return ["liveness (what eventually happens)", *lines, ""] if lines else []

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from carnet_check.commands.matrix import NOT_CLAIMED, as_line, longest, unexpected_lines
+from carnet_check.engines.exploring.searches import describe_length
 from carnet_check.engines.interface import Plan
 from carnet_check.loading.families import Source
 from carnet_check.results import MARKS, STRENGTH, Kind, Result, Verdict
@@ -15,6 +16,7 @@ from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.wording import fill_places, list_assumptions
 from carnet_command.text import LABEL_WIDTH, counted, hanging, listed, wrapped
 from carnet_spec.language import Service
+from carnet_spec.trace import Trace
 
 LEGEND: Mapping[Verdict, str] = {
     Verdict.PROVED: "any number",
@@ -178,7 +180,7 @@ def _legend(outcome: CampaignOutcome) -> str:
 
 
 def _falls(outcome: CampaignOutcome) -> Iterator[str]:
-    """Yield lines about the expected violations: the claim, the threat models, and the last step of an attack."""
+    """Yield lines about the expected violations: the claim, the threat models, and the last step or the lasso."""
     rows = [row for row in outcome.results if row.verdict is Verdict.VIOLATED and row.as_expected and row.has_trace]
     for claim in dict.fromkeys(row.claim for row in rows):
         mine = [row for row in rows if row.claim == claim]
@@ -189,18 +191,20 @@ def _falls(outcome: CampaignOutcome) -> Iterator[str]:
 
 
 def _last_step(outcome: CampaignOutcome, row: Result) -> str:
-    if not row.steps:
-        return ""
+    protocol = outcome.campaign.task.plan(row.variant).protocol
+    if row.loop is not None:
+        lasso = Trace(protocol.id, protocol.variant, protocol.without, row.threat, row.steps, row.loop)
+        return f" ({describe_length(protocol, lasso)})"
     last = row.steps[-1]
-    action = outcome.campaign.task.plan(row.variant).protocol.action(last.action)
+    action = protocol.action(last.action)
     return f" ({fill_places(action.says, last.env).rstrip('.')})"
 
 
 def _liveness(outcome: CampaignOutcome) -> Iterator[str]:
-    """Yield lines with the number and the names of liveness properties for each verdict."""
+    """Yield lines with the number and the names of liveness properties for each verdict but expected violations."""
     said: dict[str, dict[str, None]] = {}
     for row in outcome.results:
-        if row.kind is Kind.LIVENESS:
+        if row.kind is Kind.LIVENESS and not (row.verdict is Verdict.VIOLATED and row.as_expected):
             said.setdefault(_verdict(row), {})[row.claim] = None
     label = "eventually"
     for verdict, names in said.items():

@@ -81,6 +81,11 @@ class Search:
     digest: str = ""  # of the expected specification; empty: any
     explored: Explored | None = None  # the announced instances; a search that has others fails
 
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The claims, or otherwise the liveness properties, that the search judges."""
+        return self.claims or self.liveness
+
 
 @dataclass(frozen=True, slots=True)
 class Exploration:

@@ -5,9 +5,7 @@ establishes, its budget, its requirements) are its own data. A capability of som
 liveness, deciding what can never happen, answering single obligations) is a separate class, from which an engine
 inherits. Generic code asks the registry for engines with a capability, never for an engine by name.
 
-To add an engine: write a folder under ``engines/`` with a subclass of :class:`Engine`, or of
-:class:`~carnet_check.engines.exploring.explorer.Explorer` if it visits states, and add one line to
-``engines/registry.py``. Decided in docs/adr/0017-one-interface-for-engines.md.
+docs/how-to/add-an-engine.md says how to add an engine. Decided in docs/adr/0017-one-interface-for-engines.md.
 """
 
 from __future__ import annotations
@@ -60,10 +58,8 @@ class Plan:
     expected_to_fall: frozenset[tuple[str, str]]
     every_threat: bool
     liveness: tuple[Eventually, ...] = ()  # to judge under every threat model of the plan
-    proved: tuple[str, ...] = ()
-    """Liveness properties that another engine proved for every size: only their triggers are checked."""
-    lemma_claims: tuple[tuple[LemmaClaim, Threat], ...] = ()
-    """Lemma claims, which are about no step, each with a threat model."""
+    proved: tuple[str, ...] = ()  # liveness that another engine proved for every size: only triggers are checked
+    lemma_claims: tuple[tuple[LemmaClaim, Threat], ...] = ()  # about no step
 
     @property
     def stated(self) -> tuple[str, ...]:
@@ -78,6 +74,11 @@ class Plan:
     def expects_violation(self, claim: str, threat: str) -> bool:
         """Whether the claim is expected to be violated under the threat model."""
         return (claim, threat) in self.expected_to_fall
+
+    @property
+    def liveness_to_prove(self) -> tuple[Eventually, ...]:
+        """The liveness properties to prove; a proof is for every threat model, so what fails under one has none."""
+        return tuple(live for live in self.liveness if not live.fails_under)
 
     @property
     def to_prove(self) -> list[tuple[Claim, Threat]]:
@@ -132,9 +133,8 @@ class ProofBasis:
 class EngineResult:
     """The result of an engine: rows, searches, and notes for the end of the run.
 
-    ``bases`` has the basis of rows by their keys, ``standings`` the status of each invariant, ``liveness`` the answer
-    about each liveness property by variant and name, and ``proofs`` the number of obligations that were proved in each
-    way, if there are several ways.
+    ``bases`` has the basis of rows by their keys, ``standings`` the status of each invariant, ``liveness`` the answers
+    about liveness by variant and name, and ``proofs`` the number of obligations that were proved in each way.
     """
 
     engine: str

@@ -32,6 +32,7 @@ from carnet_spec.language.family import made_by_the_checker
 from carnet_spec.language.lints import NAMES, Complaint, Level, lint, undeclared_names, undeclared_parts, unsound
 from carnet_spec.language.naming import and_known, did_you_mean
 from carnet_spec.language.requirements import text_beside
+from carnet_spec.language.statements import UNRESTRICTED
 from carnet_spec.language.tracing import SourceLocation, written_at
 from carnet_spec.protocols.registry import OWN as OWN_PROTOCOLS
 from carnet_spec.protocols.registry import registered
@@ -419,7 +420,7 @@ def files_of(reference: str) -> list[Path]:
 
 # -- Threat models by name, and whether an instance satisfies the axioms of one --------------------
 
-NO_THREAT = language.Threat("unrestricted", "nothing is assumed about anyone", ())
+NO_THREAT = language.Threat(UNRESTRICTED, "nothing is assumed about anyone", ())
 """The threat model of a protocol that declares none."""
 
 

@@ -74,7 +74,7 @@ def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
         return
     early = able[0]
     first = campaign.engines[: campaign.engines.index(early)]
-    lively = {(plan.protocol.variant, live.name) for plan in campaign.plans for live in plan.liveness}
+    lively = {(plan.protocol.variant, live.name) for plan in campaign.plans for live in plan.liveness_to_prove}
     proved = lively if any(isinstance(each, ProvesLiveness) for each in first) else set()
     with early.begun(_with_proved(campaign, proved).task) as begun:
         yield tuple(begun if each is early else each for each in campaign.engines)
@@ -201,7 +201,7 @@ def _has_trace(answer: EngineResult, row: Result) -> bool:
 def _with_expectation(campaign: Campaign, engine: Engine, plan: Plan, row: Result) -> Result:
     if isinstance(engine, JudgesLemmaClaims):
         return replace(row, expected=engine.expected_of(_lemma_claims(engine, plan)[row.claim, row.threat]))
-    falls = row.kind is Kind.CLAIM and plan.expects_violation(row.claim, row.threat)
+    falls = row.kind in (Kind.CLAIM, Kind.LIVENESS) and plan.expects_violation(row.claim, row.threat)
     return replace(row, expected=Verdict.VIOLATED if falls else engine.expected(campaign.profile))
 
 

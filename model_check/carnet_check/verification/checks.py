@@ -355,19 +355,18 @@ class _Check:
     # -- liveness ---------------------------------------------------------------------------------
 
     def liveness(self) -> Iterator[Result]:
-        """Yield a row for each liveness property and each engine that proves liveness; note if no engine judges it."""
-        names = ", ".join(live.name for live in self.plan.liveness)
-        if names and not any(
-            isinstance(engine, interface.ProvesLiveness | interface.DecidesLiveness) for engine in self.campaign.engines
-        ):
-            judging = [
-                each.name
-                for each in registered()
-                if isinstance(each, interface.ProvesLiveness | interface.DecidesLiveness)
-            ]
-            self.note(f"liveness is judged by {' or '.join(judging)} alone, so these were not checked: {names}")
-        for live in self.plan.liveness:
-            provers = (engine for engine in self.campaign.engines if isinstance(engine, interface.ProvesLiveness))
+        """Yield a row for each liveness property and each engine that proves liveness; note what no engine judges."""
+        engines = self.campaign.engines
+        deciding = any(isinstance(engine, interface.DecidesLiveness) for engine in engines)
+        provers = [engine for engine in engines if isinstance(engine, interface.ProvesLiveness)]
+        proved = self.plan.liveness_to_prove if provers else ()
+        left_out = () if deciding else tuple(live.name for live in self.plan.liveness if live not in proved)
+        if left_out:
+            kinds = interface.DecidesLiveness if provers else interface.ProvesLiveness | interface.DecidesLiveness
+            judging = " or ".join(each.name for each in registered() if isinstance(each, kinds))
+            what = "a lasso is shown" if provers else "liveness is judged"
+            self.note(f"{what} by {judging} alone, so these were not checked: {', '.join(left_out)}")
+        for live in self.plan.liveness_to_prove:
             yield from (self._lively(prover, live) for prover in provers)
 
     def with_triggers_checked(self, rows: Sequence[Result]) -> Iterator[Result]:

@@ -202,6 +202,7 @@ def _plan(request: Request, variant: str) -> interface.Plan:
         pairs += [(claim, threat) for threat in threats if threat.id in named]
         falling |= {(claim.name, threat) for threat in claim.fails_under}
     liveness = tuple(live for live in protocol.liveness if not request.claims or live.name in request.claims)
+    falling |= {(live.name, threat) for live in liveness for threat in live.fails_under}
     used = {threat.id for threat in threats} if liveness else {threat.id for _, threat in (*pairs, *lemma_claims)}
     return interface.Plan(
         protocol=protocol,
@@ -244,6 +245,8 @@ def _refuse_empty(campaign: Campaign) -> None:
             raise UsageError(
                 f"none of the engines judges liveness, and nothing but {', '.join(lively)} is to be judged"
             )
+        if not any(plan.liveness_to_prove for plan in campaign.plans):
+            _refuse_unrefuting(campaign, interface.DecidesLiveness)
         return
     if not pairs and (request.claims or request.threats):
         chosen = " and ".join(
@@ -257,14 +260,21 @@ def _refuse_empty(campaign: Campaign) -> None:
         raise UsageError(f"nothing to check: no claim is made for {chosen} together")
     if not pairs:
         raise UsageError(f"'{request.source.family.id}' states no claim, so there is nothing to check")
-    refuted = any(engine.refutes for engine in campaign.engines)
-    if not refuted and all(plan.expects_violation(claim, threat) for claim, threat, plan in pairs):
+    if all(plan.expects_violation(claim, threat) for claim, threat, plan in pairs):
+        _refuse_unrefuting(campaign, interface.Engine)
+
+
+def _refuse_unrefuting(campaign: Campaign, kind: type[interface.Engine]) -> None:
+    """Refuse a run in which no engine of a kind can show violations, as it would judge nothing."""
+
+    def able(engines: Iterable[interface.Engine]) -> list[str]:
+        return [each.name for each in engines if each.refutes and isinstance(each, kind)]
+
+    if not able(campaign.engines):
         asked = " and ".join(engine.name for engine in campaign.engines)
         judges = (each for each in registry.registered() if not isinstance(each, interface.JudgesLemmaClaims))
-        able = " or ".join(engine.name for engine in judges if engine.refutes)
-        raise UsageError(
-            f"what is asked for is expected to be violated, which {asked} cannot show: use the {able} engine"
-        )
+        told = f"which {asked} cannot show: use the {' or '.join(able(judges))} engine"
+        raise UsageError(f"what is asked for is expected to be violated, {told}")
 
 
 def _complaints(source: Source, plan: interface.Plan) -> list[str]:

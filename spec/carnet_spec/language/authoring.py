@@ -137,7 +137,7 @@ StateLemma = Callable[[Callable[..., Formula]], Invariant]
 """A decorator that states a function as a lemma, under every threat model or under some."""
 
 Falls = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""For each variant, the claims that are violated in it, each with the threat models."""
+"""For each variant, the claims and liveness properties that are violated in it, each with the threat models."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Findings:
 
 
 def expect_falls(draft: Draft, threats: tuple[str, ...], falls: Falls, untrue: Mapping[str, tuple[str, ...]]) -> None:
-    """Declare the expected violations of claims in the drafted variant, and withdraw lemmas that are false in it."""
+    """Declare the expected violations in the drafted variant, and withdraw lemmas that are false in it."""
     for claim, fails in falls.get(draft.variant, {}).items():
         draft.expect(claim, under=tuple(threat for threat in threats if threat not in fails), fails_under=fails)
     draft.withdraw(*untrue.get(draft.variant, ()))

@@ -286,13 +286,20 @@ class Draft:
     def expect(self, name: str, *, under: tuple[str, ...], fails_under: tuple[str, ...] = ()) -> None:
         """Set the threat models under which a claim is made, and those under which it is expected to be violated.
 
+        For a liveness property ``under`` sets nothing, since it is made under all threat models but these.
+
         Raises:
-            SpecificationError: there is no such claim.
+            SpecificationError: there is no such claim or liveness property.
         """
-        places = [place for place, claim in enumerate(self._claims) if claim.name == name]
-        if not places:
-            raise SpecificationError(f"no claim '{name}'{and_known(name, (claim.name for claim in self._claims))}")
-        self._claims[places[0]] = replace(self._claims[places[0]], under=under, fails_under=fails_under)
+        stated = [*(claim.name for claim in self._claims), *(live.name for live in self._liveness)]
+        if name not in stated:
+            raise SpecificationError(f"no claim '{name}'{and_known(name, stated)}")
+        self._claims = [
+            replace(each, under=under, fails_under=fails_under) if each.name == name else each for each in self._claims
+        ]
+        self._liveness = [
+            replace(each, fails_under=fails_under) if each.name == name else each for each in self._liveness
+        ]
 
     def declare_claim(
         self, name: str, *, sentence: str, requirement: str, source: str, under: tuple[str, ...]
@@ -367,13 +374,15 @@ class Draft:
         strong: tuple[str, ...] = (),
         given: Mapping[str, Mapping[str, Individual | Callable[..., Individual]]] | None = None,
         requirement: str = "",
+        fails_under: tuple[str, ...] = (),
     ) -> None:
         """State a liveness property under fairness of the actions ``fair``, in the order in which they are due.
 
         With ``each`` there is one for each element of these sorts, and what is said may be functions of the elements.
         Fairness is weak, and of the actions among them that ``strong`` names it is strong. For an action, ``given``
         says what some parameters are in the steps that are to be taken fairly. ``requirement`` is the id of the
-        normative sentence that the property states, if there is one.
+        normative sentence that the property states, if there is one. Under the threat models of ``fails_under`` the
+        property is expected to be violated; a protocol without threat models has one, called ``unrestricted``.
 
         Raises:
             MisuseError: a function takes other elements than ``each`` names, ``fair`` or ``strong`` is no tuple,
@@ -387,7 +396,9 @@ class Draft:
         params = tuple(map(variable_of, elements))
         strongly = fair_names(name, strong, "strong", fair)
         ordered = tuple(action for action in dict.fromkeys(fair) if action in strongly)
-        self._liveness.append(Eventually(name, before, after, sentence, fair, values, params, ordered, requirement))
+        self._liveness.append(
+            Eventually(name, before, after, sentence, fair, values, params, ordered, requirement, fails_under)
+        )
         self.stated_at["liveness", name] = called_from()
 
     def axiom(self, name: str, formula: Formula, *, assumption: str = "", says: str = "") -> None:

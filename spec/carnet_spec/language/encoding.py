@@ -389,6 +389,7 @@ _EVENTUALLY = Fields(
         "fair": _each(Form(_write_fair, _read_fair)),
         "parameters": replace(_VARIABLES, default=()),
         "requirement": replace(_TEXT, default=""),
+        "fails_under": replace(_TEXTS, default=()),
     }
 )
 
@@ -403,11 +404,11 @@ def _write_eventually(encoder: Encoder, live: statements.Eventually) -> Json:
         for action in live.fair
     ]
     values = (live.name, live.trigger, live.response, live.sentence, fair, live.params, live.requirement)
-    return _EVENTUALLY.write(encoder, values)
+    return _EVENTUALLY.write(encoder, (*values, live.fails_under))
 
 
 def _read_eventually(decoder: Decoder, value: Json) -> statements.Eventually:
-    name, trigger, response, sentence, fair, params, requirement = _EVENTUALLY.read(decoder, value)
+    name, trigger, response, sentence, fair, params, requirement, fails_under = _EVENTUALLY.read(decoder, value)
     return statements.Eventually(
         name,
         trigger,
@@ -418,6 +419,7 @@ def _read_eventually(decoder: Decoder, value: Json) -> statements.Eventually:
         params=params,
         strong=tuple(action for action, _, strong in fair if strong),
         requirement=requirement,
+        fails_under=fails_under,
     )
 
 

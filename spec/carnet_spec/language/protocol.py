@@ -64,20 +64,21 @@ class Protocol:
 
     @property
     def undeclared_threats(self) -> tuple[tuple[str, str, str], ...]:
-        """The undeclared threat models: for each the kind and name of the claim or lemma that names it, and its id."""
-        known = {threat.id for threat in self.threats}
+        """The undeclared threat models: for each the kind and name of the statement that names it, and its id."""
+        known = {threat.id for threat in self.threats} or {statements.UNRESTRICTED}
         named = [("claim", claim.name, {*claim.under, *claim.fails_under}) for claim in self.claims]
         named += [("lemma", lemma.name, {*lemma.under}) for lemma in self.lemmas]
         named += [("lemma claim", lemma.name, {*lemma.under}) for lemma in self.lemma_claims]
+        named += [("liveness", live.name, {*live.fails_under}) for live in self.liveness]
         return tuple((what, name, id) for what, name, ids in named for id in sorted(ids - known))
 
     def require_declared_threats(self, places: Mapping[tuple[str, str], object] = NOWHERE) -> None:
-        """Refuse a claim or lemma under an undeclared threat model, as no engine would ever check it.
+        """Refuse a statement about an undeclared threat model, as no engine would ever check it.
 
         A protocol may declare no threat model; its claims then hold without assumptions about corruption.
 
         Args:
-            places: the source locations of claims and lemmas, if they are known.
+            places: the source locations of statements, if they are known.
 
         Raises:
             SpecificationError: one of several threat models is misspelt, or was never declared.

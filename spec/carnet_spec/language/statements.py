@@ -48,6 +48,10 @@ class Axiom:
         return self.assumption or UNNAMED + self.name
 
 
+UNRESTRICTED = "unrestricted"
+"""The id of the only threat model of a protocol that declares none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Threat:
     """A threat model: axioms about who is corrupt."""
@@ -172,7 +176,7 @@ class Eventually:
     The actions of ``fair`` are weakly fair, and those also in ``strong`` strongly fair. If ``given`` has values for an
     action, only its steps with these values are fair. With ``params`` it is one property for each choice of elements,
     and trigger, response and given values may depend on these. ``requirement`` is the id of the sentence that it
-    states, or empty.
+    states, or empty. It is made under every threat model but those of ``fails_under``, under which a lasso is expected.
     """
 
     name: str
@@ -184,6 +188,7 @@ class Eventually:
     params: tuple[Var, ...] = ()
     strong: tuple[str, ...] = ()
     requirement: str = ""
+    fails_under: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require_name("a liveness property", self.name)

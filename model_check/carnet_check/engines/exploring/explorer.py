@@ -142,13 +142,14 @@ class Searcher(Explores):
         """Return the search for the remaining expected violations in the next size for attack searches, or None."""
         search, plan = found.search, task.plan(found.search.variant)
         fallen = {name for each in seen for name in each.violations}
-        falling = (name for name in search.claims if plan.expects_violation(name, search.threat))
+        falling = (name for name in search.judged if plan.expects_violation(name, search.threat))
         standing = tuple(name for name in falling if name not in fallen)
         sizes = task.source.family.sizes_to_hunt(search.variant)
         if search.directed or found.problems or not standing or place >= len(sizes):
             return None
         caps = self._limited(within(SOUGHT_CAPS, task.jobs, task.limits))
-        return replace(search, profile=sizes[place], claims=standing, goals=(), sought=True, caps=caps, explored=None)
+        more = replace(search, profile=sizes[place], goals=(), sought=True, caps=caps, explored=None)
+        return replace(more, claims=standing) if search.claims else replace(more, liveness=standing)
 
     def _explored(
         self, task: Task, searches: Sequence[Search], listener: Listener, before: AnswerCache | None
@@ -206,15 +207,15 @@ class Searcher(Explores):
 
     def _judged(self, task: Task, found: Coverage, sought: Sequence[Coverage]) -> Iterator[Result]:
         """Yield a row for each claim; a search for goals alone has rows only if it failed."""
-        if not (found.search.claims or found.search.liveness or found.problems):
+        if not (found.search.judged or found.problems):
             return
         beside = [] if found.search.directed else _beside(found, sought)
         elsewhere = {
-            name: more for more in beside for name in (more.search.claims if more.problems else more.violations)
+            name: more for more in beside for name in (more.search.judged if more.problems else more.violations)
         }
         plan = task.plan(found.search.variant)
         assumptions = plan.protocol.resting_on(axiom.states for axiom in plan.protocol.axioms)
-        for claim in found.search.claims or found.search.liveness or found.search.goals:
+        for claim in found.search.judged or found.search.goals:
             row = self._row(task, plan, elsewhere.get(claim, found), claim)
             yield replace(row, assumptions=assumptions)
 

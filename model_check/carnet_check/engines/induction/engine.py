@@ -169,7 +169,7 @@ class Induction(
                         rows.append(self.row(task, plan, proof, threat, seconds, _detail(proof)))
                         bases[rows[-1].key] = ProofBasis(proof.layer, proof.satisfiable)
                 asked = LivenessProofs(plan.protocol, proofs, workers, design, self.rlimit)
-                for live in plan.liveness:
+                for live in plan.liveness_to_prove:
                     listener.status(f"{plan.protocol.variant}: {live.name}, what eventually happens")
                     lively[plan.protocol.variant, live.name] = asked.answer(live)
         notes = (*(before.used.notes if before else ()), *remarks)

@@ -112,7 +112,7 @@ class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
         self, task: Task, plan: Plan, accepted: Accepted, follow: Follow, listener: Listener
     ) -> tuple[list[tuple[Result, ClaimProof]], dict[tuple[str, str], LivenessAnswer]]:
         wanted, variant = plan.to_prove, plan.protocol.variant
-        if not (wanted or plan.liveness):
+        if not (wanted or plan.liveness_to_prove):
             return [], {}
         began = time.monotonic()
         listener.status(f"{variant}: checking certificates")
@@ -128,7 +128,7 @@ class Kernel(Unbounded, AnswersObligations, ProvesLiveness):
             rests = f"any number of everything, by certificates; rests on {counted(len(proof.lemmas), 'lemma')}"
             detail = rests if proof.proved else proof.reason
             rows.append((self.row(task, plan, proof, threat, seconds, detail), proof))
-        return rows, {(variant, live.name): found.answer(live) for live in plan.liveness}
+        return rows, {(variant, live.name): found.answer(live) for live in plan.liveness_to_prove}
 
 
 @dataclass(frozen=True, slots=True)

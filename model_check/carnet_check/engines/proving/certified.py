@@ -155,7 +155,7 @@ def certified(source: Source, plans: Sequence[Plan], jobs: int) -> tuple[dict[st
     needed = {}
     for plan in plans:
         variant, threats = plan.protocol.variant, frozenset(threat.id for _, threat in plan.to_prove)
-        if (plan.to_prove or plan.liveness) and any(variant == each for each, _ in found):
+        if (plan.to_prove or plan.liveness_to_prove) and any(variant == each for each, _ in found):
             with contextlib.suppress(SpecificationError):
                 design = _Design(source.reference, variant, plan.protocol.digest, threats)
                 needed[variant] = design, _obligations(design)

@@ -29,7 +29,7 @@ from carnet_check.verification.campaign import verify
 from carnet_check.verification.checks import disagreements
 from carnet_check.verification.planning import Request, planned
 from carnet_check.wording import reasons
-from carnet_spec.language import Eventually, Instance, Protocol
+from carnet_spec.language import Eventually, Family, Instance, Protocol
 from carnet_spec.language.terms import FALSE, Member
 from carnet_spec.trace import Trace
 from tests.unit.model_check.command import FASTEST, FIXTURES, carnet
@@ -314,3 +314,68 @@ def test_a_property_may_be_called_as_another_one_of_some_element() -> None:
     for asked, fails in ([empty, of_one], of_one), ([of_one, empty], of_one), ([of_nobody, served], served):
         found = lassos(protocol, instance, asked)
         assert (found.complete, [*found.violations]) == (True, [fails.name])
+
+
+BEACON = str(FIXTURES / "beacon.py")
+
+
+def _beacon(*options: str) -> tuple[int, dict[tuple[str, str], tuple[str, str]], Any]:
+    """Return the exit code, the verdict on each row about light and the one expected, and everything."""
+    ran = carnet("verify", BEACON, "--jobs", "1", "--json", *options)
+    rows = [row for row in ran.json.get("results", ()) if row["kind"] == "liveness"]
+    return ran.code, {(row["engine"], row["threat"]): (row["verdict"], row["expected"]) for row in rows}, ran.json
+
+
+def test_an_expected_lasso_is_shown_and_under_other_threat_models_none_may_be() -> None:
+    """It takes two stones, and the profile has one person, so the next size shows it; nothing is said of any size."""
+    code, found, said = _beacon("--variant", "main")
+    expected = {(FASTEST, "none"): ("EXHAUSTED", "EXHAUSTED"), (FASTEST, "riot"): ("VIOLATED", "VIOLATED")}
+    assert (code, found, said["summary"]["as_expected"]) == (0, expected, True)
+    (row,) = (row for row in said["results"] if row["verdict"] == "VIOLATED")
+    assert ([step["action"] for step in row["steps"]], row["loop"]) == (["ask", "throw", "throw"], 3)
+
+
+def test_a_design_without_a_fairness_is_kept_as_a_lasso() -> None:
+    code, found, _ = _beacon("--variant", "lazy", "--engine", "explicit")
+    assert (code, found) == (0, {("explicit", threat): ("VIOLATED", "VIOLATED") for threat in ("none", "riot")})
+
+
+def test_an_expected_lasso_that_is_not_there_is_not_as_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fairness brings about what is said to be missing, or nobody is about in any size."""
+    monkeypatch.setattr(Family, "sizes_to_hunt", lambda *_: ())
+    code, found, said = _beacon("--variant", "main")
+    assert (code, found[FASTEST, "riot"]) == (3, ("EXHAUSTED", "VIOLATED"))
+    assert not said["summary"]["as_expected"]
+
+
+def test_what_is_expected_to_be_violated_is_not_proved_and_who_cannot_show_it_says_so() -> None:
+    code, found, said = _beacon("--variant", "main", "--engine", "induction")
+    assert (code, found) == (0, {})
+    assert "main: a lasso is shown by explicit or native alone, so these were not checked: lights" in said["notes"]
+    for engine in ("induction", "kernel"):
+        code, _, said = _beacon("--claim", "lights", "--variant", "lazy", "--engine", engine)
+        assert (code, "which explicit or native" in said["error"]["message"]) == (2, False)
+        assert f"expected to be violated, which {engine} cannot show" in said["error"]["message"]
+
+
+def test_expected_lassos_are_told_on_every_screen_and_page(tmp_path: Path) -> None:
+    out, markdown = tmp_path / "run", tmp_path / "run.md"
+    ran = carnet("verify", BEACON, "--jobs", "1", "--out", str(out), "--markdown", str(markdown))
+    told = " ".join(ran.out.split())
+    assert "violated as expected: lights under riot and none (" in told
+    assert "eventually EXHAUSTED, given fair steps: lights" in told
+    told = carnet("verify", BEACON, "--jobs", "1", "--long").out
+    assert f"VIOLATED as expected under riot ({FASTEST})" in told
+    assert "expected to be violated under riot" in carnet("explain", "lights", "--protocol", BEACON).out
+    attacks = [json.loads(file.read_text()) for file in (out / "attacks").glob("*.json")]
+    assert {each["expected"] for each in attacks if "expected" in each} <= {True}
+    assert carnet("report", str(out), "--html", str(tmp_path / "page")).code == 0
+    assert "lights (liveness)" in markdown.read_text()
+
+
+def test_no_certificates_are_made_for_what_is_expected_to_be_violated(tmp_path: Path) -> None:
+    copy = tmp_path / "beacon.py"
+    copy.write_text(Path(BEACON).read_text())
+    made = carnet("certify", str(copy), "--json")
+    assert made.code == 0, made.err
+    assert carnet("recheck", str(tmp_path), "--json").code in (0, 2)

@@ -336,9 +336,15 @@ def test_a_design_may_expect_another_verdict_of_a_claim() -> None:
     def _(a: Agent, k: Key) -> Formula:
         return implies(knows(a, k), sent(a, k))
 
+    draft.eventually("comes", ready, ready, sentence="It comes.")
     draft.expect("kept", under=("near",), fails_under=("far",))
-    (claim,) = draft.protocol().claims
+    (claim,), (live,) = draft.protocol().claims, draft.protocol().liveness
     assert (claim.sentence, claim.under, claim.fails_under) == ("It is kept.", ("near",), ("far",))
+    assert live.fails_under == ()
+    draft.expect("comes", under=("far",), fails_under=("near",))
+    (live,) = draft.protocol().liveness
+    assert (live.sentence, live.fails_under) == ("It comes.", ("near",))
+    assert draft.protocol().claims == (claim,)
     with pytest.raises(SpecificationError, match="no claim 'lost'; known: kept"):
         draft.expect("lost", under=())
 

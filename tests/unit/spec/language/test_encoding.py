@@ -63,6 +63,7 @@ def test_properties_for_each_element_and_strong_fairness_are_decoded_as_they_wer
         {"strong": ("lend",)},
         {"each": (toy.Agent,)},
         {"requirement": "LIVE-LEAVES"},
+        {"fails_under": ("collusion",)},
         {"each": (toy.Agent,), "strong": ("lend",), "given": {"lend": {"to": lambda a: a}}},
     ):
         draft, away = toy.draft(), toy.phase == toy.Phase.AWAY

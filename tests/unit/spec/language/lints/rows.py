@@ -474,6 +474,11 @@ ABOUT_WORDS: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "a claim without a requirement": ("claims", (claim(secret, requirement=""),), "has no requirement"),
     "a claim under nothing": ("claims", (claim(secret, under=()),), "claimed under no threat model"),
     "a claim both ways": ("judged", (claim(secret, fails_under=("any",)),), "choose one"),
+    "a property that fails under an unknown threat": (
+        "threats",
+        (lambda d: d.eventually("live", ready, ready, sentence="It comes.", fails_under=("war",)),),
+        "liveness live: names a threat model 'war' that is not declared",
+    ),
     "a claim under an unknown threat": ("threats", (claim(secret, under=("war",)),), "'war' that is not declared"),
     "a lemma under an unknown threat": ("threats", (_lemma_under("war"),), "write one of any"),
 }
