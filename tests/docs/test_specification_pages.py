@@ -168,6 +168,7 @@ def test_recorded_verdicts_are_shown_with_their_command_and_digest() -> None:
         _result("secrecy", "none", "EXHAUSTED", bound=1234),
         _result("secrecy", "none", "PROVED", engine="induction", assumptions=[]),
         _result("secrecy", "collusion", "VIOLATED"),
+        _result("rank", "none", "EXHAUSTED", kind="lemma-claim", bound=41, engine="lemma-count", detail="all pairs"),
         _result("loan-ends", "none", "VACUOUS", kind="goal"),
     )
     shown = _pages(review=run)["verdicts.md"]
@@ -178,6 +179,8 @@ def test_recorded_verdicts_are_shown_with_their_command_and_digest() -> None:
         "| `secrecy` | EXHAUSTED(1,234), explicit<br>PROVED, induction | VIOLATED, explicit, as expected | A1 |"
         in shown
     )
+    assert "| lemma claim | threat model | verdict | how |" in shown
+    assert "| `rank` | none | EXHAUSTED(41), lemma-count | all pairs |" in shown
     assert "Declared, not yet provable: `punctual`." in shown
     assert "loan-ends" not in shown
     assert "Stale" not in shown

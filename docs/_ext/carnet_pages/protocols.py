@@ -50,12 +50,14 @@ class ProtocolPages:
 
     def overview(self) -> str:
         """Return the page that opens the protocol."""
-        text, map_of = ["requirements"] if self.family.text.text else [], ["defences"] if self.protocol.defences else []
+        text, map_of = (
+            ["Requirements <requirements>"] if self.family.text.text else [],
+            ["defences"] if self.protocol.defences else [],
+        )
         return page(
             f"({label(self.family.id)})=",
             f"# {prose(self.family.title)}",
             contents(["claimed", *text, "diagrams", "state", "actions", "claims", *map_of]),
-            self._digests(),
             self._parties(),
             self._threats(),
             self._assumptions(),
@@ -64,6 +66,7 @@ class ProtocolPages:
             services(self.family),
             self._findings(),
             measured(self.family),
+            self._digests(),
         )
 
     def requirements(self) -> str:
@@ -203,8 +206,8 @@ class ProtocolPages:
         yield ""
 
     def _digests(self) -> Lines:
-        for name in self.main:
-            yield from (f"Digest of {code(name)}: {code(self.family.digest(name))}", "")
+        yield from ("## Digests", "", "Two specifications have one digest exactly if they say the same.", "")
+        yield from table(["design", "digest"], ([code(name), code(self.family.digest(name))] for name in self.main))
 
     def _parties(self) -> Lines:
         yield from ("## Parties and sorts", "")

@@ -18,14 +18,19 @@ def verdicts(families: Sequence[Family], results: Mapping[str, Any]) -> str:
         family = by_id.get(protocol)
         return family.digest(variant) if family and variant in family.variants else None
 
-    explained = "Verdicts of long runs. A verdict is stale if the specification has changed since its run."
+    explained = (
+        "What `carnet verify` found of each protocol in a recorded run: the verdict and the engine, for each claim and "
+        "each threat model, and the assumptions that the claim rests on. `PROVED` is for any number of everything. "
+        "`EXHAUSTED(n)` is for the n reachable states, or cases, of a stated instance. `VIOLATED` is by an attack that "
+        "the interpreter replayed. A verdict is stale if the specification has changed since its run."
+    )
     runs = (line for name, run in results.items() for line in _run(name, run, current))
     return page("# Verdicts", explained, runs)
 
 
 def _run(name: str, run: Any, current: Callable[[str, str], str | None]) -> Lines:
     try:
-        rows = [row for row in run["results"] if row.get("kind", "claim") == "claim"]
+        rows = [row for row in run["results"] if row.get("kind", "claim") in ("claim", "lemma-claim", "liveness")]
         command, digests = run["run"]["rerun"], run["run"]["spec_digests"]
         cases = dict.fromkeys((row["protocol"], row["variant"]) for row in rows)
     except (KeyError, TypeError) as missing:
@@ -38,9 +43,10 @@ def _run(name: str, run: Any, current: Callable[[str, str], str | None]) -> Line
             freshness(digests.get(variant), current(protocol, variant)),
             "",
         )
-        yield from _matrix([row for row in rows if (row["protocol"], row["variant"]) == (protocol, variant)])
-        mine = (row for row in run["results"] if (row["protocol"], row["variant"]) == (protocol, variant))
-        yield from _liveness([row for row in mine if row.get("kind") == "liveness"])
+        mine = [row for row in rows if (row["protocol"], row["variant"]) == (protocol, variant)]
+        yield from _matrix([row for row in mine if row.get("kind", "claim") == "claim"])
+        yield from _one_by_one("lemma claim", [row for row in mine if row.get("kind") == "lemma-claim"])
+        yield from _one_by_one("liveness", [row for row in mine if row.get("kind") == "liveness"])
     declared = run.get("summary", {}).get("declared", [])
     if declared:
         yield from (f"Declared, not yet provable: {', '.join(code(claim) for claim in declared)}.", "")
@@ -66,7 +72,7 @@ def _matrix(rows: Sequence[Mapping[str, Any]]) -> Lines:
 
     def taken_for_granted(claim: str) -> str:
         names = (id for row in rows if row["claim"] == claim for id in row.get("assumptions", ()))
-        return ", ".join(dict.fromkeys(names))
+        return ", ".join(sorted(set(names), key=lambda id: (len(id), id)))
 
     yield from table(
         ["claim", *threats, "assumptions"],
@@ -74,11 +80,11 @@ def _matrix(rows: Sequence[Mapping[str, Any]]) -> Lines:
     )
 
 
-def _liveness(rows: Sequence[Mapping[str, Any]]) -> Lines:
-    """Yield the verdicts on liveness, and how each was established."""
+def _one_by_one(kind: str, rows: Sequence[Mapping[str, Any]]) -> Lines:
+    """Yield the verdicts on claims of one kind, and how each was established."""
     yield from table(
-        ["liveness", "threat model", "verdict", "how"],
-        ([code(row["claim"]), row["threat"], _verdict(row), row["detail"]] for row in rows),
+        [kind, "threat model", "verdict", "how"],
+        ([code(row["claim"]), row["threat"], _verdict(row), prose(row["detail"])] for row in rows),
     )
 
 
