@@ -310,7 +310,10 @@ def settles(term: Term, scope: Scope, known: Known) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """The statement that ``table`` holds, at position ``at`` of a row, of all elements before a limit in ``line``."""
+    """The formula that a relation holds of every element of a linear order before ``limit``.
+
+    The element is the argument of ``table`` at position ``at``; ``args`` are all its arguments.
+    """
 
     line: Line
     limit: Term

@@ -211,9 +211,10 @@ class Machine:
         return ""
 
     def moves(self, step: TraceStep) -> list[Move]:
-        """Return the possible moves of a step without misfit, one for each relevant choice of its missing arguments.
+        """Return the possible moves of a step, one for each relevant choice of its missing arguments.
 
-        The list is empty if the step is not enabled. It has at most ``MOST_WAYS`` + 1 moves.
+        The step has to be well-formed, see :meth:`misfit`. The list is empty if the step is not enabled. It has at
+        most ``MOST_WAYS`` + 1 moves.
         """
         found = self._actions[step.action]
         frame = self._frame_of(step, found)
@@ -225,7 +226,7 @@ class Machine:
         return [Move(self._changes(found.effects, frame))]
 
     def why_not(self, step: TraceStep) -> str:
-        """Return why a step without misfit is not enabled in this state."""
+        """Return why a well-formed step is not enabled in this state."""
         found = self._actions[step.action]
         if len(step.args) < len(found.params):
             return self._why_none(found, step)

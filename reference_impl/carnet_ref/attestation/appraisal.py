@@ -338,7 +338,7 @@ class Appraisal:
         return replace(self, steps=(AppraisalStep("unwrapped", None, detail, "", OTHER_MESSAGES), *self.steps))
 
     def found_in(self, document: str | None, *unread: UnappraisedPart) -> Appraisal:
-        """Return this appraisal with first steps that name the document around the evidence.
+        """Return this appraisal with steps in front that name the document around the evidence.
 
         ``document`` is ``None`` where the evidence came alone; each ``unread`` part of the document counts for nothing
         here.

@@ -373,7 +373,7 @@ class DolevYao:
                     )
 
     def _is_closed(self, part: Known, primitive: Primitive) -> bool:
-        """Whether a reader may be unable to see what a part is made of."""
+        """Whether a party may have a part of a message without knowing what that part was made of."""
         symbol = part.relation.symbol
         if isinstance(part, SharedSecret):  # who recomputes a digest, or has it as a key, had an exponent and a share
             return primitive.reveals and part not in primitive.keys

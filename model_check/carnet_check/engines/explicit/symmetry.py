@@ -507,7 +507,10 @@ class Orbits:
         return found
 
     def spots(self, place: Place) -> tuple[Spot | None, ...]:
-        """Return the spot of each element of a place's row; None for an element that no permutation moves."""
+        """Return the spots of the arguments of a place: each is the position of an element among interchangeable ones.
+
+        An element that no permutation moves has None.
+        """
         return tuple(self._spots.get(each) for each in _elements(place.symbol.domain, place.row))
 
     def spot_of(self, place: Place, value: Value) -> Spot | None:

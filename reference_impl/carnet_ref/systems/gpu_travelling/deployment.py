@@ -243,10 +243,10 @@ class Deployment:
     def founded(self, journal: Journal, random: Random) -> Deployment:
         """Return the deployment whose holders agree on the orchestrator instance of this journal.
 
-        This stands for what they do outside of the protocol: they ask the instance that they start which one it is. An
-        older journal put back whole, or a copy of one, starts the same instance again, and nothing here tells: that the
-        key of an orchestrator's journals is in the hands of one instance at a time is part of what is agreed on. Raises
-        MalformedError if the journal says something that no orchestrator wrote.
+        This stands for a step outside of the protocol: they ask the instance that they start for its identity. An
+        older journal, or a copy of one, starts the same instance again, and this is not detected. Holders also agree
+        that one instance at a time has the key of an orchestrator's journals. Raises MalformedError if the journal
+        has content that no orchestrator wrote.
         """
         if journal.last("instance") is None:
             journal.append("instance", random(INSTANCE_BYTES))

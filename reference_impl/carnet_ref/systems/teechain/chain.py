@@ -123,7 +123,7 @@ def word(key: ec.EllipticCurvePrivateKey, chain: bytes, member: str, at: int, en
 
 
 def check_log_signature(point: bytes, signature: bytes, chain: bytes, member: str, at: int, entry: bytes) -> None:
-    """Check a member's signature that it logged an entry. Raises ChainError if it does not verify."""
+    """Check a member's signature on an entry that it logged. Raises ChainError if it does not verify."""
     check_signature(point, signature, _word(chain, member, at, entry), f"the word of {member} on entry {at}")
 
 

@@ -311,7 +311,10 @@ class Case:
         return replace(self, rows=self.rows - own)
 
     def changes(self, update: Update, start: int, width: int) -> bool | None:
-        """Whether ``update`` is made at the fixed argument, at position ``start``; ``None`` if that is unknown."""
+        """Whether ``update`` changes the symbol at the fixed argument; None if that is unknown.
+
+        The fixed argument are the ``width`` arguments of the update from position ``start`` on.
+        """
         args = update.args[start : start + width]
         every = [arg in update.each for arg in args]
         if all(every) or args in self.rows:

@@ -130,7 +130,7 @@ def _releases(left_out: str) -> Iterator[tuple[Row, Row, Row, int]]:
 
 
 def _sum_of_squared_ratios(bounds: Sequence[int], variances: Sequence[int], left_out: str) -> tuple[int, int]:
-    """Return the sum of squared ratios as a fraction."""
+    """Return the sum of squared ratios of twice a bound to the standard deviation, as numerator and denominator."""
     counted = 1 if left_out == "every-release-counted" else 2
     ratios = [((2 * bound) ** 2, variance) for bound, variance in zip(bounds, variances, strict=True)][:counted]
     top, bottom = 0, 1

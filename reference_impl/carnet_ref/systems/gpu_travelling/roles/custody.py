@@ -316,7 +316,7 @@ class Lending(ABC):
 
 
 def end_at_key_limit(job: Job, why: str) -> states.Transition:
-    """End the job, because new keys would have no more room."""
+    """End the job: one hand-over uses a key past its limit, and new keys would not change that."""
     return states.Finished(job), [frames.Ended(f"the key limit is too low for one hand-over: {why}")]
 
 
