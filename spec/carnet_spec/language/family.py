@@ -283,6 +283,11 @@ class Family:
             if not isinstance(drafted, Draft):
                 given = type(drafted).__name__
                 raise MisuseError(f"'draft' of {self.id} returns a {given} for variant '{variant}': return a Draft")
+            if drafted.variant != variant:
+                raise MisuseError(
+                    f"'draft' of {self.id} returns variant '{drafted.variant}' for variant '{variant}': hand the name "
+                    "on, Draft(id, title, variant)"
+                )
             self._drafts[variant] = drafted
         return self._drafts[variant]
 

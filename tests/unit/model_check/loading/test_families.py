@@ -176,6 +176,15 @@ def test_a_draft_function_that_returns_nothing_is_told(tmp_path: Path) -> None:
     assert "'draft' of token returns a NoneType for variant 'main': return a Draft" in " ".join(ran.err.split())
 
 
+def test_a_draft_of_another_variant_is_refused(tmp_path: Path) -> None:
+    """What is said of the open design would be said of the main one: that it is violated, or that it is proved."""
+    given = written(tmp_path, f'id="token", title="A token", draft=lambda variant: sound(), {BOTH}')
+    refusal = "'draft' of token returns variant 'main' for variant 'open': hand the name on"
+    for command in ("explore", "attack", "verify"):
+        ran = carnet(command, given, "--variant", "open")
+        assert (ran.code, refusal in " ".join(ran.err.split())) == (2, True)
+
+
 @pytest.mark.mends("R463")
 def test_a_family_without_instances_has_those_of_a_draft_alone(tmp_path: Path) -> None:
     made = load(written(tmp_path, f'id="token", title="A token", draft=draft, {BOTH}'))
