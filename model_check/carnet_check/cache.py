@@ -189,12 +189,25 @@ def specification_digest() -> str:
     return _digest("".join(f"{each.relative_to(spec)} {_digest(each.read_text('utf-8'))}\n" for each in files))
 
 
+CHECKER: Final = ("carnet_check", "carnet_command", "carnet_spec/language")
+"""The source code of the checker: packages and folders of them."""
+
+
 @functools.cache
-def source_digest() -> str:
-    """Return the digest of the source code of the checker; answers of other code are not reused."""
-    here, command, spec = (Path(str(each.__file__)).parent for each in (carnet_check, carnet_command, carnet_spec))
+def source_digest(parts: tuple[str, ...] = CHECKER) -> str:
+    """Return the digest of the source code of the checker, or of parts of it; answers of other code are not reused.
+
+    Args:
+        parts: folders, each the path in its package after the package's name.
+
+    Raises:
+        UsageError: there is no source code in one of them.
+    """
+    packages = {each.__name__: Path(str(each.__file__)).parent for each in (carnet_check, carnet_command, carnet_spec)}
     found = []
-    for folder in (here, command, spec / "language"):
+    for part in parts:
+        package, _, below = part.partition("/")
+        folder = packages[package] / below
         files = sorted(file for file in folder.rglob("*") if file.suffix in (".py", ".c"))
         if not files:
             raise UsageError(f"expected Carnet's source code in '{folder}': answers are bound to it")

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from carnet_check.certificates.file import DIGITS, Entry, LayerCertificates, LayerKey, Layout, tokens_of
-from carnet_check.exports.obligation_text import NoSuchHypothesisError, Provable, Writer, digest
+from carnet_check.exports.obligation_text import NoSuchHypothesisError, Provable, Writer, chosen, digest
 from carnet_check.kernel.checker import Refused, Step, check
 from carnet_check.kernel.reader import read_obligation, read_refutation
 from carnet_check.obligations import GOAL, Layer, LivenessAttempt, LivenessObligation, Obligation, obligations
@@ -233,11 +233,12 @@ class Judge:
         if self._most is not None and entry.tokens.count(" ") >= self._most:
             return f"its certificate has more than {self._most:,} tokens"
         try:
-            text = self.writer.text(obligation, entry.hypotheses)
+            used = chosen(obligation, entry.hypotheses)
         except NoSuchHypothesisError:
             return "the certificate is stale: it uses a hypothesis that is not there any more"
-        if not entry.goes_through(each.name for each in obligation.hypotheses if each.name != GOAL):
+        if not entry.goes_through(each.name for each in used if each.name != GOAL):
             return "the certificate is refused: it does not name its hypotheses once and in order"
+        text = self.writer.stated(obligation, used)
         full = digest(text)
         if not entry.is_of(full):
             return "the certificate is stale: it is bound to another text"

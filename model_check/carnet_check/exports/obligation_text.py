@@ -7,7 +7,7 @@ the action's parameters are declared by ``declare-const``, all of them and in or
 """
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from carnet_check.exports.smtlib import LOGIC, Declarations, quoted, sort_name, symbol_name, with_symbols
@@ -54,7 +54,15 @@ class Writer:
             NoSuchHypothesisError: it has no hypothesis of such a name.
             SpecificationError: a name cannot be written in SMT-LIB.
         """
-        stated = [self._statement(hypothesis) for hypothesis in chosen(obligation, kept)]
+        return self.stated(obligation, chosen(obligation, kept))
+
+    def stated(self, obligation: Provable, hypotheses: Sequence[Hypothesis]) -> str:
+        """Return the text of ``obligation`` with some of its hypotheses, of which the last is its goal.
+
+        Raises:
+            SpecificationError: a name cannot be written in SMT-LIB.
+        """
+        stated = [self._statement(hypothesis) for hypothesis in hypotheses]
         constants = [constant.symbol for constant in obligation.constants]
         sorts = dict.fromkeys(self._declarations.sort(symbol.result) for symbol in constants)
         functions: dict[str, None] = {}

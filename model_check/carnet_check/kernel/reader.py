@@ -153,7 +153,7 @@ class _Reader:
         return name
 
     def is_declared(self, name: str) -> bool:
-        return any(name in known for known in (self.functions, self.relations, self.members, self.constants))
+        return name in self.functions or name in self.relations or name in self.members or name in self.constants
 
     def sort(self, name: Expression) -> str:
         if not isinstance(name, str) or name not in self.sorts:

@@ -97,6 +97,8 @@ Part = tuple[Value, bool]
 KEPT = 2
 """The most evaluations that are kept for later interpreters of their instances."""
 _evaluations: list[Evaluation] = []
+FOUND = 256
+"""The most results of formulas in states that an evaluation caches."""
 
 
 def evaluation_of(instance: Instance) -> Evaluation:
@@ -120,6 +122,7 @@ class Evaluation:
         self.instance = instance
         self._made: dict[int, tuple[Term, Value]] = {}
         self._listed: dict[tuple[int, tuple[terms.Var, ...], bool], tuple[Term, list[list[Part]]]] = {}
+        self._found: dict[tuple[int, tuple[terms.Var, ...], bool, State], Env | None] = {}
 
     def value(self, term: Term, state: State, env: Env) -> str | bool:
         """Return the element that is the value of a term, or the truth of a formula.
@@ -161,11 +164,24 @@ class Evaluation:
         """Return ``env`` with the first choice of elements that gives a formula the truth value ``wanted``, or None.
 
         Elements are chosen one by one; the last variable changes fastest. Parts that the formula needs for the wanted
-        value are evaluated as soon as their variables are chosen.
+        value are evaluated as soon as their variables are chosen. Without ``env``, the last results are cached by the
+        identity of the formula and the value of the state: a search and the judge of its traces ask the same.
         """
+        if env is not None:
+            return self._chosen(variables, body, state, env, wanted)
+        asked = id(body), tuple(variables), wanted, state
+        if asked not in self._found:
+            if len(self._found) >= FOUND:
+                self._found.clear()
+            self._found[asked] = self._chosen(variables, body, state, {}, wanted)
+        return self._found[asked]
+
+    def _chosen(
+        self, variables: Sequence[terms.Var], body: Term, state: State, env: Env, wanted: bool
+    ) -> dict[str, str] | None:
         parts = self._parts(tuple(variables), body, wanted)
         choices = [(var.name, self.instance.of(var.sort)) for var in variables]
-        chosen = {**(env or {})}
+        chosen = {**env}
 
         def choose(position: int) -> bool:
             for part, truth in parts[position]:

@@ -236,6 +236,8 @@ class Folding:
 
     def term(self, term: Term) -> Term:
         """Fold a term."""
+        if isinstance(term, terms.Var | terms.Member | terms.Truth):
+            return term
         folded = terms.rebuild(term, self.term)
         match folded:
             case terms.Apply(symbol, args) if not symbol.mutable:

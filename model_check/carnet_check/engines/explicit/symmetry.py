@@ -249,7 +249,8 @@ class SymmetryInput:
         """Return the elements in the rows or values of relevant places, besides those that a formula names."""
         found: set[Element] = set()
         for name, rows in self._rows.items():
-            found.update(element for row in rows for element in _elements(self.tables[name].symbol.domain, row))
+            for place, sort in enumerate(self.tables[name].symbol.domain):
+                found.update((sort.name, element) for element in {row[place] for row in rows})
         for _, updates in self.steps:
             for update in updates:
                 if update.value is not None and not all(isinstance(each, Member) for each in _outcomes(update.value)):

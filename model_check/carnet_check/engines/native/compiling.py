@@ -33,7 +33,7 @@ DIGEST: Final = 32
 """The length in bytes of the digest at the end of a cached file."""
 FOLDER: Final = "CARNET_COMPILED"
 """The environment variable that may name the folder of cached files."""
-KEPT: Final = 200
+KEPT: Final = 600
 """The most files in the cache."""
 OWN: Final = re.compile(r"[0-9a-f]{64}\.so|[0-9a-f]{2}/[0-9a-f]{62}\.json")
 """The names of cached files: shared objects, and the models that they were compiled from."""

@@ -12,7 +12,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,8 +30,10 @@ from carnet_check.engines.native.lowering import Lowering
 from carnet_check.engines.native.machine import PARTS, Machine, ModelCode, TooNarrowError, first_width
 from carnet_check.errors import UsageError
 
-HAND_OVER_AT = 120_000
-"""The number of states found before the model is compiled, which takes some seconds."""
+HAND_OVER_AT = 300_000
+"""The number of states found before the model is compiled: to find them takes Python about as long as compiling."""
+PAYS_NEXT = 120_000
+"""The number of states that Python expands, in one search or several, before code is cached for the next one."""
 CHUNK = 1 << 16
 """The number of states expanded between two checks of the bounds."""
 MOST_HERE = 10_000
@@ -40,6 +42,15 @@ TAKEN_OVER = 2_000_000
 """Python expands :data:`MOST_HERE` for each so many states found, since copying them to new code takes long."""
 MANY = 4_000_000
 """The number of states from which full optimization pays, for this search or for the same one later."""
+COST_HERE = 10
+"""The time in which Python expands a state in place of compiled code, over that in a search without any."""
+NOTED = 5_000
+"""The fewest states that Python expands in a search that is counted for the next search of the same model."""
+WRITTEN_BY: Final = (
+    *(f"carnet_check/{part}" for part in ("engines/native", "engines/explicit", "exports/ground", "semantics")),
+    "carnet_spec/language",
+)
+"""The sources on which the code of a model depends."""
 ABOUT = 8
 """While looking ahead, states are compared whose numbers of set bits differ by less than this."""
 MORE_BITS = 500
@@ -84,8 +95,8 @@ class NativeSearch(PackedSearch):
             stopped_by = super().run()
         except MemoryError:
             return "memory"
-        if self._machine is not None and len(self.found) >= MANY and stopped_by != "interrupt":
-            self._keep_for_the_next(self._machine.code)
+        if stopped_by != "interrupt":
+            self._keep_for_the_next()
         return stopped_by
 
     # -- compiled code -----------------------------------------------------------------------------
@@ -134,14 +145,23 @@ class NativeSearch(PackedSearch):
         for begin in range(0, len(self.states), CHUNK):
             machine.add(_words(self.states[begin : begin + CHUNK], machine.words))
 
-    def _keep_for_the_next(self, code: ModelCode) -> None:
-        """Cache optimized code with all places of this search, for the next search of the same model."""
-        if self._expanded_here:
+    def _keep_for_the_next(self) -> None:
+        """Cache code for the next search of the same model, once that pays.
+
+        It pays where Python expanded many states of the model, in this search and earlier ones: the code has bits for
+        all places that these wrote. Optimized code pays where there are many states.
+        """
+        code, many = None if self._machine is None else self._machine.code, len(self.found) >= MANY
+        here = self.expanded if code is None else COST_HERE * self._expanded_here
+        worked = here + self._known.worked() if here >= NOTED else here
+        if here and (many or worked >= min(PAYS_NEXT, self._hand_over_at)):
             lowered = Lowering.of(self.model, sample_of(self.found))
-            width = max(first_width(lowered.words), code.width)
-            self._known.keep(ModelCode.of(lowered, width, self.spent, quick=False))
-        elif code.quick:
+            width = max(first_width(lowered.words), code.width if code else 1)
+            self._known.keep(ModelCode.of(lowered, width, self.spent, quick=not many))
+        elif code is not None and code.quick and many:
             self._known.keep(replace(code, quick=False))
+        elif here >= NOTED:
+            self._known.note(worked)
 
     def _machine_of(self, code: ModelCode) -> Machine:
         seconds_compiling()
@@ -356,8 +376,11 @@ class KnownCode:
         self._model = model
         self._question = question_of(model, dominance)
         self._codes: AnswerCache | None = None
+        self._work: AnswerCache | None = None
         try:
-            self._codes = AnswerCache(open_folder(folder_for_code()), ("native", source_digest()))
+            folder = open_folder(folder_for_code())
+            self._codes = AnswerCache(folder, ("native", source_digest(WRITTEN_BY)))
+            self._work = AnswerCache(folder, ("native work",))
         except UsageError:
             return
 
@@ -373,6 +396,18 @@ class KnownCode:
         """Cache code for the next search."""
         if self._codes is not None:
             self._codes.keep(self._question, "", asdict(code))
+        if self.worked():
+            self.note(0)
+
+    def worked(self) -> int:
+        """Return how many states of the model Python expanded in earlier searches, since its code was cached."""
+        before = None if self._work is None else self._work.known(self._question, "", lambda kept: int(kept["states"]))
+        return before or 0
+
+    def note(self, states: int) -> None:
+        """Cache how many states of the model Python has expanded."""
+        if self._work is not None:
+            self._work.keep(self._question, "", {"states": states})
 
 
 def question_of(model: Model, dominance: int) -> str:

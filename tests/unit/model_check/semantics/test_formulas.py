@@ -124,6 +124,18 @@ def test_each_instance_says_what_is_its_own_whatever_was_asked_of_others_before(
         assert [judge.holds(corrupt(alice).term, STATE) for judge in judges] == [False, True, False]
 
 
+def test_elements_are_found_in_each_state_for_each_question_whatever_was_asked_before() -> None:
+    """The question is the formula, its parameters and whether it is to hold; equal states have equal answers."""
+    x, y = Var("x", Party.sort), Var("y", Party.sort)
+    none, equal, body = JUDGE.start(), STATE.changed({}, {}), seen(X).term
+    never = Invariant("never", (x,), body, "All are seen.")
+    for _ in range(2):
+        assert [JUDGE.witness((x,), body, each) for each in (STATE, none, equal)] == [{"x": "p1"}, None, {"x": "p1"}]
+        assert [JUDGE.counterexample(never, each) for each in (STATE, none)] == [{"x": "p3"}, {"x": "p1"}]
+        assert JUDGE.witness((y, x), body, STATE) == {"y": "p1", "x": "p1"}
+        assert JUDGE.witness((x,), ahead(X, X).term, STATE) == {"x": "p2"}
+
+
 @pytest.mark.parametrize(
     ("functions", "missing"),
     [

@@ -7,14 +7,19 @@ import json
 import os
 import subprocess
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import carnet_check
+import carnet_spec
+from carnet_check.cache import source_digest
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.engine import EXPLICIT
+from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.native import compiling, machine, search
@@ -26,9 +31,12 @@ from carnet_check.engines.native.compiling import (
     seconds_compiling,
 )
 from carnet_check.engines.native.engine import NATIVE, Native
+from carnet_check.engines.native.lowering import Lowering
+from carnet_check.engines.native.machine import ModelCode, first_width
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.registry import default_engines
 from carnet_check.loading.families import load
+from carnet_check.semantics import Interpreter
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Draft, Formula, Goal, Instance, Invariant, Role, Step, flag
 from carnet_spec.language.terms import negation
@@ -123,7 +131,7 @@ def test_an_interrupt_while_it_compiles_leaves_nothing_behind(folder: Path, monk
     assert compiled(ANSWER, quick=True).answer() == 42
 
 
-def _found(threads: int = 1) -> Exploration:
+def _found(threads: int = 1, hand_over_at: int = 1_000) -> Exploration:
     source = load("gpu-travelling")
     protocol = source.protocol()
     return explore(
@@ -132,7 +140,7 @@ def _found(threads: int = 1) -> Exploration:
         invariants=[claim.checked for claim in protocol.claims if claim.invariant],
         goals=protocol.goals,
         stop_at_first=False,
-        packed=functools.partial(NativeSearch, hand_over_at=1_000, threads=threads),
+        packed=functools.partial(NativeSearch, hand_over_at=hand_over_at, threads=threads),
     )
 
 
@@ -196,6 +204,67 @@ def test_the_next_search_leaves_no_state_to_python_that_this_one_left(
     again = _found()
     assert left[0] == 0
     assert (again.states, again.transitions, again.depth) == (first.states, first.transitions, first.depth)
+
+
+def _states_in_python(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which each further search appends how many states it had expanded without compiled code."""
+    expanded: list[int] = []
+    run = NativeSearch.run
+
+    def counted(self: NativeSearch) -> str | None:
+        stopped_by = run(self)
+        expanded.append(self.expanded if self._machine is None else 0)
+        return stopped_by
+
+    monkeypatch.setattr(NativeSearch, "run", counted)
+    return expanded
+
+
+def test_a_small_model_is_compiled_once_python_worked_on_it_as_long_as_on_a_large_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """43,262 states are fewer than are expanded before a model is compiled, and those of three searches are more."""
+    expanded = _states_in_python(monkeypatch)
+    found = [_found(hand_over_at=search.HAND_OVER_AT) for _ in range(4)]
+    assert expanded == [43_262, 43_262, 43_262, 0]
+    assert len({(each.states, each.transitions, each.depth, *sorted(each.fired.items())) for each in found}) == 1
+    assert len({(*sorted((name, len(trace.steps)) for name, trace in each.goals.items()),) for each in found}) == 1
+
+
+def test_searches_of_few_states_are_not_counted(folder: Path) -> None:
+    source = load(TOY)
+    protocol = source.protocol()
+    explore(
+        protocol, source.instance(protocol, "none", source.profile("tiny")), invariants=(), packed=search.NativeSearch
+    )
+    assert not [*folder.rglob("*.json")]
+
+
+def test_code_is_bound_to_the_sources_that_write_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every function that takes part in it is in one of the folders whose digest is a part of what code is found by."""
+    source = load("gpu-travelling")
+    protocol = source.protocol()
+    instance = source.instance(protocol, "collusion", source.profile("tiny"))
+    invariants = [claim.checked for claim in protocol.claims if claim.invariant]
+    packages = {each.__name__: Path(each.__file__ or "").parent for each in (carnet_check, carnet_spec)}
+    used: set[str] = set()
+
+    def note(frame: types.FrameType, event: str, _: object) -> None:
+        if event == "call":
+            used.add(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        model = build(Interpreter(protocol, instance), invariants, protocol.goals, reduce=True, symmetric=True)
+        lowered = Lowering.of(model, [model.saturation.start()])
+        ModelCode.of(lowered, first_width(lowered.words), model.layout.spent, quick=True)
+    finally:
+        sys.setprofile(None)
+    ours = {Path(file) for file in used if any(Path(file).is_relative_to(folder) for folder in packages.values())}
+    digested = [packages[part.partition("/")[0]].parent / part for part in search.WRITTEN_BY]
+    assert len(ours) > 15
+    assert [file for file in sorted(ours) if not any(file.is_relative_to(folder) for folder in digested)] == []
+    assert source_digest(search.WRITTEN_BY) != source_digest()
 
 
 def test_what_is_seen_before_its_level_is_complete_has_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
