@@ -101,7 +101,7 @@ def _name(number: int, facts: set[str], having: Mapping[str, int], many: int) ->
     told |= {f"no {fact}": states for fact, states in having.items() if fact not in facts and " = " not in fact}
     chosen: list[str] = []
     others = every & ~(1 << number)
-    while others:
+    while told and others:
         best = max(told, key=lambda part: ((told[part] & others).bit_count(), not part.startswith(("no ", GHOST))))
         if not told[best] & others:
             break

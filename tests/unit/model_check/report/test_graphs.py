@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from carnet_check.report.html.graphs import ACROSS, HEIGHT, WIDTH, layout_graph, state_names
@@ -18,6 +18,7 @@ def holds(part: str, facts: frozenset[str]) -> bool:
 
 
 @given(st.sets(st.frozensets(st.sampled_from(FACTS)), max_size=20))
+@example({frozenset(), frozenset({"phase = HOME"})})
 def test_a_name_is_true_of_its_state_alone_and_nothing_of_it_can_be_left_out(states: set[frozenset[str]]) -> None:
     listed = sorted(states, key=sorted)
     for facts, name in zip(listed, state_names([sorted(each) for each in listed]), strict=True):
