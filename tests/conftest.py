@@ -4,7 +4,8 @@ import fcntl
 import os
 import signal
 from collections.abc import Generator, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -39,6 +40,15 @@ def workers_at_hand(request: pytest.FixtureRequest) -> Iterator[None]:
             yield
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Let one worker at a time do what leaves a result on the disk for the others."""
+    with path.open("rb") as file:
+        with suppress(OSError):  # some file systems lock no file that is only read
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(
     collector: pytest.Collector,
@@ -46,21 +56,23 @@ def pytest_make_collect_report(
     """Let one worker compile a module of tests, which takes longer than to load it; others find it compiled."""
     if not isinstance(collector, pytest.Module):
         return (yield)
-    with collector.path.open("rb") as module:
-        with suppress(OSError):  # some file systems lock no file that is only read
-            fcntl.flock(module, fcntl.LOCK_EX)
+    with locked(collector.path):
         return (yield)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
     """Begin with what takes long: otherwise one worker has it left when the others are done.
 
-    A test that is marked with what it verifies says so in the JUnit report.
+    A test that is marked with what it verifies says so in the JUnit report. One worker looks for the constants in every
+    module, from which Hypothesis draws; others find them.
     """
     for item in items:
         ids = [id for mark in item.iter_markers("verifies") for id in mark.args]
         item.user_properties += [("verifies", ", ".join(ids))] if ids else []
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    with locked(Path(__file__)):
+        return (yield)
 
 
 @pytest.hookimpl(optionalhook=True)
