@@ -11,6 +11,8 @@ def printable(text: str) -> str:
 
     Source: Unicode 15.0, section 4.5, general categories Other and Separator, as `str.isprintable` reads them.
     """
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
