@@ -172,7 +172,7 @@ class Restless(SEARCH.NativeSearch):  # type: ignore[name-defined,misc]  # its m
     replaced = 0
 
     def _expand(self, begin: int, end: int) -> int:
-        if self._machine is not None and not self._idle.isdisjoint(range(begin, end)):
+        if self._machine is not None and any(True for _ in self._machine.left_out()):
             self._replace()
             Restless.replaced += 1
         return int(super()._expand(begin, end))

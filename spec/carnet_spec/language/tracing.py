@@ -27,6 +27,8 @@ LIBRARY_FOLDERS = tuple(str(PurePath(__file__).parents[1] / room) for room in ("
 """The folders of the language and its theories."""
 _REFUSED = ("open", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "signal.", "webbrowser.")
 """The prefixes of the names of audit events that a function must not cause."""
+_WRITES = frozenset(dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL"))
+"""The instructions that assign or delete a global; every second byte of code is one, or a cache that is 0."""
 _tracing = threading.local()
 _said_twice: set[CodeType] = set()
 """The code objects of functions that were called twice with equal results."""
@@ -134,8 +136,9 @@ def _refuse_writing_globals(function: Callable[..., object], name: str) -> None:
 @functools.cache
 def _written_globals(code: CodeType) -> tuple[str, ...]:
     """Return the globals that a function assigns or deletes; cached, as each variant traces the same functions."""
-    instructions = (each for part in _codes(code) for each in dis.get_instructions(part))
-    return tuple(each.argval for each in instructions if each.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"))
+    writing = (part for part in _codes(code) if not _WRITES.isdisjoint(part.co_code[::2]))
+    instructions = (each for part in writing for each in dis.get_instructions(part))
+    return tuple(each.argval for each in instructions if each.opcode in _WRITES)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -18,6 +18,7 @@ from functools import cached_property
 
 from carnet_check.engines.explicit.layout import Layout
 from carnet_check.engines.explicit.model import Model
+from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_check.exports.ground.conditions import (
     Condition,
     Every,
@@ -76,7 +77,7 @@ class Lowering:
         ground: the ground steps and formulas of the model, over the places that have bits.
         budget: the most that the adversary may spend; None if that is unbounded.
         sought: the conditions of the monitors, followed by the premises of the rules of deduction.
-        alike: whether states that differ only in the names of interchangeable elements count as one.
+        canonical: computes the representative of states that differ in the names of interchangeable elements, if any do.
         sample: some states that were found; the tree first reads places whose values exclude most leaves in them.
     """
 
@@ -84,7 +85,7 @@ class Lowering:
     ground: Ground
     budget: int | None
     sought: Sequence[Condition]
-    alike: bool
+    canonical: Canonicalizer | None
     sample: Sequence[int]
     _known: dict[Place, Bits] = field(default_factory=dict)
     _shares: dict[Place, Counter[int]] = field(default_factory=dict)
@@ -105,7 +106,7 @@ class Lowering:
             values,
         )
         sought, budget = [*written.formulas.values()], model.layout.instance.budget
-        return Lowering(model.layout, written, budget, sought, model.canonical is not None, sample)
+        return Lowering(model.layout, written, budget, sought, model.canonical, sample)
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the model's C functions, which ``runtime.c`` calls."""

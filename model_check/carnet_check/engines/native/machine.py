@@ -18,7 +18,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from carnet_check.engines.explicit.symmetry import Canonicalizer, Tie
+from carnet_check.engines.explicit.symmetry import Canonicalizer
+from carnet_check.engines.native.alike import lines_of, shared_words, spelled
 from carnet_check.engines.native.compiling import compiled
 from carnet_check.engines.native.lowering import WORD, Lowering
 from carnet_spec.language import Row
@@ -28,8 +29,6 @@ PARTS = 4
 """The number of parts that own states."""
 BATCH, MISSES, ROOM, VALUES = 512, 256, 1 << 12, 1 << 7
 """Batch sizes and initial table sizes of compiled code: see runtime.c."""
-RANKS_EACH = 4
-"""The number of ranks of bundles in a word: as in runtime.c."""
 MOST_STATES = (1 << 32) - 1
 """The most states of a part: their numbers have 32 bits."""
 NUMBERS = 1
@@ -123,7 +122,7 @@ class ModelCode:
             "PLACE(w)": f"((w) / {each} * 64 + (w) % {each} * {bits} + ({bits} < 64 && (w) < {each} ? {spent} : 0))",
             "STEPS": len(model.ground.steps),
             "MONITORS": len(model.sought),
-            "ALIKE": int(model.alike),
+            "ALIKE": int(model.canonical is not None),
             **{
                 "MOST_STATES": f"{MOST_STATES}ul",
                 "NUMBERS": f"{NUMBERS}ul",
@@ -141,7 +140,9 @@ class ModelCode:
             "typedef uint64_t u64;",
             "typedef uint32_t u32;",
             *(f"#define {name} {value}" for name, value in constants.items()),
-            runtime.replace('#include "model.h"', "\n".join(model.lines())),
+            runtime.replace('#include "model.h"', "\n".join(model.lines())).replace(
+                '#include "alike.h"', "\n".join(() if model.canonical is None else lines_of(model.canonical))
+            ),
         ]
         return ModelCode(
             text="\n".join(lines),
@@ -190,15 +191,14 @@ class Machine(Sequence[int]):
             "logged",
             "held",
             "predecessor",
+            "left_out",
             *(("orbits",) if canonical is not None else ()),
             *(("graph", "find_state") if code.width > 1 else ()),
         ):
             getattr(self._library, name).restype = ctypes.c_uint64
         self._library.pass_over.restype = ctypes.c_long
-        self._alike = described(canonical, self.words)
-        classes, pieces, columns, shared, length = self._alike
-        pointers = (ctypes.c_void_p * 4)(*(array.ctypes.data for array in (classes, pieces, columns, shared)))
-        begun = self._library.begin(_u(threads), _u(len(classes) - 1), _u(len(pieces) - 1), _u(length), pointers)
+        self._shared = [] if canonical is None else [*shared_words(canonical)]  # as the code has them
+        begun = self._library.begin(_u(threads))
         if not begun:
             raise MemoryError
         self._finish = self._library.finish  # looked up now: when it is collected may be anywhere
@@ -233,14 +233,16 @@ class Machine(Sequence[int]):
             TooNarrowError: rows have too few bits.
         """
         for part in range(PARTS):
-            count = other._ends[part]
-            for at in range(0, count, AT_ONCE):
-                words = np.zeros((min(AT_ONCE, count - at), self.words), np.uint64)
-                words[:, : other.words] = other._words_of(part, at, len(words))
+            for places in _some_at_once(0, other._ends[part]):
+                words = np.zeros((len(places), self.words), np.uint64)
+                words[:, : other.words] = other._words_of(part, places)
                 self._enter(words.ravel())
         self._owners, self._given, self._ranks = other._owners, other._given, other._ranks
         self._begins, self._segments, self._ends = other._begins, other._segments, other._ends
         self._library.level(self._search, *(_pointer(other._told[:, column].copy()) for column in (4, 1, 5)))
+        for part, places in other.left_out():
+            for place in places.tolist():
+                self._leave_out(part, place)
         self._count()
 
     def tally(self) -> list[int]:
@@ -283,13 +285,6 @@ class Machine(Sequence[int]):
         self._count()
         self._close_segment()
 
-    def waiting(self, most: int) -> Iterator[int]:
-        """Yield at most ``most`` of the states that are expanded next."""
-        for part in range(PARTS):
-            expanded, level = int(self._told[part, 1]), int(self._told[part, 5])
-            for row in self._words_of(part, expanded, min(most // PARTS, level - expanded)):
-                yield int.from_bytes(row.tobytes(), "little")
-
     @property
     def dominated(self) -> int:
         """The number of successors that were dropped because they were found before at less cost."""
@@ -313,7 +308,7 @@ class Machine(Sequence[int]):
         if isinstance(number, slice):
             return [self[each] for each in range(*number.indices(len(self)))]
         part, place = self.place_of(number)
-        return int.from_bytes(self._words_of(part, place, 1).tobytes(), "little")
+        return int.from_bytes(self._words_of(part, np.array([place], np.uint64)).tobytes(), "little")
 
     def place_of(self, number: int) -> tuple[int, int]:
         """Return the part that owns a numbered state, and the state's index there."""
@@ -410,20 +405,34 @@ class Machine(Sequence[int]):
 
     def leave_out(self, number: int) -> None:
         """Exclude a state of the level from expansion. Raises MemoryError if there is no more memory."""
-        part, place = self.place_of(number)
+        self._leave_out(*self.place_of(number))
+
+    def _leave_out(self, part: int, place: int) -> None:
         if not self._library.leave_out(self._search, _u(part), _u(place)):
             raise MemoryError
 
-    def pass_over(self, begin: int, end: int) -> list[int]:
-        """Exclude from expansion the states of the level that were found at less cost, too; return their numbers."""
-        passed = self._library.pass_over(self._search)
+    def pass_over(self) -> int:
+        """Exclude from expansion the states of the level that were found at less cost, too; return their number."""
+        passed = int(self._library.pass_over(self._search))
         if passed < 0:
             raise MemoryError
-        return [number for number in range(begin, end) if self._left_out(number)] if passed else []
+        return passed
 
-    def _left_out(self, number: int) -> bool:
-        part, place = self.place_of(number)
-        return bool(self._library.left_out(self._search, _u(part), _u(place)))
+    def left_out(self) -> Iterator[tuple[int, Words]]:
+        """Yield for each part which of its states are not expanded in this level."""
+        for part in range(PARTS):
+            places = np.zeros(self._library.left_out(self._search, _u(part), None), np.uint64)
+            if len(places):
+                self._library.left_out(self._search, _u(part), _pointer(places))
+                yield part, places
+
+    def _bounds(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Yield where each segment begins in each part, and where it ends."""
+        return itertools.pairwise([*self._segments, self._ends])
+
+    def passed_over_for(self, canonical: Canonicalizer) -> int:
+        """Return for how many states those stand that are not expanded in this level."""
+        return sum(self._stand_for(canonical, part, places) for part, places in self.left_out())
 
     # -- expanding ---------------------------------------------------------------------------------
 
@@ -484,16 +493,8 @@ class Machine(Sequence[int]):
                 self._places_of_ties *= 4
                 if not self._library.more_ties(self._search, _u(self._places_of_ties)):
                     raise MemoryError
-            told = bytearray(b"".join(self._spelled(tie) for tie in ties))
-            self._library.note_ties(self._search, _u(len(ties)), _pointer(np.frombuffer(told, np.uint64)))
-
-    def _spelled(self, tie: Tie) -> bytes:
-        """Return the bytes of a tie: see alike_t in runtime.c."""
-        ranks = np.zeros(-(-len(tie.ranks) // RANKS_EACH) * RANKS_EACH, np.uint16)
-        ranks[: len(tie.ranks)] = tie.ranks
-        size = min(tie.stabilizer, _MOST)
-        before, after = (row_of(bits, self.words).tobytes() for bits in (tie.shared, tie.least))
-        return before + ranks.tobytes() + after + size.to_bytes(8, "little")
+            words = np.array([spelled(tie, self._shared) for tie in ties], np.uint64)
+            self._library.note_ties(self._search, _u(len(ties)), _pointer(words))
 
     def sighted(
         self, wanted: Iterable[int], elsewhere: Mapping[int, tuple[int, int]]
@@ -537,34 +538,32 @@ class Machine(Sequence[int]):
         for at in range(begin, self._given, AT_ONCE):
             yield np.array([row_of(self[each], self.words) for each in range(at, min(at + AT_ONCE, self._given))])
         skipped = begin - self._given
-        for begins, ends in itertools.pairwise([*self._segments, self._ends]):
+        for begins, ends in self._bounds():
             for part, (first, end) in enumerate(zip(begins, ends, strict=True)):
-                for at in range(first + max(0, skipped), end, AT_ONCE):
-                    yield self._words_of(part, at, min(AT_ONCE, end - at))
+                yield from (self._words_of(part, places) for places in _some_at_once(first + max(0, skipped), end))
                 skipped -= end - first
 
-    def _words_of(self, part: int, place: int, count: int) -> Words:
-        found = np.zeros((count, self.words), np.uint64)
-        self._library.states(self._search, _u(part), _u(place), _u(count), _pointer(found))
+    def _words_of(self, part: int, places: Words) -> Words:
+        found = np.zeros((len(places), self.words), np.uint64)
+        self._library.states(self._search, _u(part), _pointer(places), _u(len(places)), _pointer(found))
         return found
 
     def stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
         """Return the sum of the orbit sizes of the states numbered from ``begin`` to ``end``."""
         total = 0
         for part, (first, last) in enumerate(zip(self._before(begin), self._before(end), strict=True)):
-            for at in range(int(first), int(last), AT_ONCE):
-                total += self._stand_for(canonical, part, at, min(AT_ONCE, int(last) - at))
+            total += sum(self._stand_for(canonical, part, places) for places in _some_at_once(int(first), int(last)))
         return total
 
-    def _stand_for(self, canonical: Canonicalizer, part: int, first: int, count: int) -> int:
+    def _stand_for(self, canonical: Canonicalizer, part: int, places: Words) -> int:
         """Sum orbit sizes: by compiled code where the bundles determine them, by Python elsewhere, equal ones once."""
-        open_, total = np.ones(count, np.uint8), 0
-        if canonical.order * count <= _MOST:
+        open_, total = np.ones(len(places), np.uint8), 0
+        if canonical.order * len(places) <= _MOST:
             total = self._library.orbits(
-                self._search, _u(part), _u(first), _u(count), _u(canonical.order), _pointer(open_)
+                self._search, _u(part), _pointer(places), _u(len(places)), _u(canonical.order), _pointer(open_)
             )
         moving = row_of(canonical.moving, self.words)
-        rows = Counter(row.tobytes() for row in self._words_of(part, first, count)[open_ > 0] & moving)
+        rows = Counter(row.tobytes() for row in self._words_of(part, places[open_ > 0]) & moving)
         return total + sum(canonical.orbit_size(int.from_bytes(row, "little")) * times for row, times in rows.items())
 
     # -- the graph of all states -------------------------------------------------------------------
@@ -627,42 +626,11 @@ class Machine(Sequence[int]):
 _u = ctypes.c_uint64
 
 
+def _some_at_once(begin: int, end: int) -> Iterator[Words]:
+    """Yield places of states, of many at once."""
+    return (np.arange(at, min(at + AT_ONCE, end), dtype=np.uint64) for at in range(begin, end, AT_ONCE))
+
+
 def row_of(state: int, words: int) -> Words:
     """Return a packed state as an array of words."""
     return np.frombuffer(bytearray(state.to_bytes(8 * words, "little")), np.uint64)
-
-
-def described(canonical: Canonicalizer | None, words: int) -> tuple[Words, Words, Words, Words, int]:
-    """Return the bundles of interchangeable elements as arrays for compiled code.
-
-    Returns:
-        The index of the first bundle of each class, the index of the first piece of each bundle, the pieces (see
-        :func:`_pieces`), the mask of the bits that no bundle has, and the number of words of a bundle's value.
-    """
-    classes = [] if canonical is None else canonical.classes
-    bundles = [bundle for each in classes for bundle in each]
-    pieces = [list(_pieces(bundle.parts)) for bundle in bundles]
-    columns = np.array([piece for each in pieces for piece in each], np.uint64).reshape(-1, 5)
-    shared = np.zeros(words, np.uint64) if canonical is None else row_of(canonical.shared, words)
-    return (
-        np.array([0, *itertools.accumulate(map(len, classes))], np.uint64),
-        np.array([0, *itertools.accumulate(map(len, pieces))], np.uint64),
-        columns,
-        shared,
-        1 + max((int(part) for part in columns[:, 3]), default=0),
-    )
-
-
-def _pieces(parts: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield the pieces of a bundle's value: bits that lie in one word of the state and in one word of the value.
-
-    A piece is a word of the state, a shift and a mask there, a word of the value, and a shift there. ``parts`` are the
-    places, each with its mask and shift in the state and its position in the value; none has bits in two words.
-    """
-    for mask, shift, to in parts:
-        at, end = shift, mask.bit_length()
-        while at < end:
-            number = to + at - shift
-            width = min(end - at, WORD - number % WORD)
-            yield at // WORD, at % WORD, (1 << width) - 1, number // WORD, number % WORD
-            at += width

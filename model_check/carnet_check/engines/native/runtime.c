@@ -6,7 +6,13 @@
    BITS            bits of the code that a word of a state has in a row, or 64 if it is there as it is
    PLACE(w)        where this code is: 64 times the word of the row, and the bits before it
    STEPS, MONITORS how many steps there are, and things that are looked for
-   ALIKE           whether elements are interchangeable
+   ALIKE           whether elements are interchangeable; alike.h then stands before what uses it:
+   BUNDLES, CLASSES, LENGTH, SHARED  how many bundles are alike, in how many classes, how many words the number of each
+                   has at most, and how many words of a state say something of several bundles
+   classes[class]  the first bundle of a class, and after the last class BUNDLES
+   shared_at[i], shared_bits[i]  such a word, and its bits that do
+   number_bundles(s, numbers), place_bundles(s, numbers, order)  what a state says of each bundle, and a state that says
+                   of the bundles in their order what numbers say
    PARTS           how many parts own the states
    MOST_STATES     how many a part may have
    NUMBERS         bits that the number of a state has at least in the table by which it is found
@@ -63,18 +69,17 @@ typedef struct { /* states by hash */
     row_t recent[RECENT]; /* rows that are there, by hash */
 } part_t;
 
-typedef struct { /* what stands for what: bundles of alike elements, and ties that were broken */
-    const u64 *classes, *pieces, *columns; /* a piece: word of the state, shift, field, word of the number, shift */
-    u64 class_count, bundles, length;
-    const u64 *shared; /* the bits that say something of several bundles */
-    u64 *memo; /* ties: shared bits, the rank of each bundle, the bits that stand for these, a stabilizer's size */
-    u64 memo_places, rank_words;
-} alike_t;
-
+#if ALIKE
+#include "alike.h"
 enum { RANKS_EACH = 4 }; /* ranks in a word: a rank has 16 bits */
-#define ASKED(alike) (WORDS + (alike)->rank_words)
-#define TIE(alike) (ASKED(alike) + WORDS + 1)
-#define EMPTY(tie) ((tie)[WORDS - 1] == ~(u64)0) /* of no state, since its last word has a bit that no place has */
+enum { ASKED = SHARED + (BUNDLES + RANKS_EACH - 1) / RANKS_EACH };
+
+typedef struct { /* how a tie is broken; in an empty one the stabilizer is 0 */
+    u64 asked[ASKED]; /* shared bits, and the rank of each bundle */
+    u64 least[SHARED]; /* the bits that stand for the shared ones */
+    u64 stabilizer; /* its size */
+} tie_t;
+#endif
 
 #define GROUPS (MONITORS / 64 + 1) /* words with a bit for each thing that is looked for */
 
@@ -82,32 +87,41 @@ typedef struct search search_t;
 
 enum { NEAR = 9 }; /* the binary logarithm of how many codes of a word are near at hand */
 
+typedef coded_t near_t[WORDS][1 << NEAR];
+
 typedef struct { /* where one part works */
     u64 s[WORDS], t[WORDS];
     row_t row;
     u64 sum, mixed[WORDS]; /* the hash of the state, and of each of its words */
-    coded_t near[WORDS][1 << NEAR];
+    near_t *near; /* of the thread that works here */
     search_t *search;
     row_t *box[PARTS];
     u32 *by[PARTS]; /* for each row in a box the step that leads there */
     u64 first[MONITORS + 1]; /* for each thing that is looked for the first state in which it is seen, from 1 on */
     u64 fill[PARTS], fired[STEPS + 1], taken[STEPS + 1], take, stopped; /* stopped: why this state has to wait */
     u64 missing[MISSES][WORDS], misses;
-    u64 *numbers, *order, *asked; /* of bundles; asked: the tie of a state */
+#if ALIKE
+    u64 numbers[BUNDLES][LENGTH], order[BUNDLES], asked[ASKED]; /* of bundles; asked: the tie of a state */
+#endif
     u64 (*offered)[WORDS]; /* where steps from this state lead, if they are offered and not handed over */
 } work_t;
 
 struct search {
     part_t parts[PARTS];
     work_t work[PARTS];
+    near_t near[PARTS]; /* of each thread */
     words_t words[WORDS];
-    alike_t alike;
+#if ALIKE
+    tie_t *ties; /* those that were broken, by hash */
+    u64 tie_places;
+#endif
     u32 *log; /* for each round, and each part, how many states were expanded and found by then */
     u64 rounds, log_room;
     u64 until; /* how many states are to be expanded */
     u64 wanted[GROUPS]; /* what is still looked for */
     int threads, why, crowded; /* crowded: a part may have no room for what it is handed next */
     u64 next; /* the next part that no thread has taken in this half of a round */
+    u64 begun; /* how many threads have begun */
     int waiting; /* how many threads have come to the end of it */
     u64 turn; /* how often all had */
     pthread_mutex_t gate;
@@ -178,7 +192,7 @@ static inline int put(search_t *search, u64 word, u64 value, row_t *row) {
 /* The same, where the hash of the word is known: successors have few values, so their codes are near at hand. */
 static inline int put_near(work_t *k, u64 word, u64 value, u64 mixed, row_t *row) {
     if (BITS == 64) return put(k->search, word, value, row);
-    coded_t *near = &k->near[word][mixed >> (64 - NEAR)];
+    coded_t *near = &(*k->near)[word][mixed >> (64 - NEAR)];
     u64 bare = core(word, value);
     if (near->value != bare || !near->code) {
         u64 code = code_of(&k->search->words[word], bare);
@@ -289,19 +303,22 @@ static int make_room(part_t *part, u64 least) { /* room for so many states; 0 if
 
 /* Whether a row was met lately, so that it is there. The first place is not asked: a row of zeros belongs there. */
 static inline int met(const part_t *part, u64 h, const row_t *row) {
-    return h % RECENT && !memcmp(&part->recent[h % RECENT], row, sizeof *row);
+    const row_t *recent = &part->recent[h % RECENT];
+    u64 apart = 0;
+    for (u64 column = 0; column < WIDTH; column++) apart |= recent->row[column] ^ row->row[column];
+    return h % RECENT && !apart;
 }
 
 static void enter_all(part_t *part, const row_t *rows, const u32 *by, u64 count) { /* memory is slow, so all is asked for first */
     u64 hashes[AHEAD], from[AHEAD];
-    for (u64 begin = 0; begin < count; begin += AHEAD) {
-        u64 end = begin + AHEAD < count ? begin + AHEAD : count, left = 0;
-        for (u64 i = begin; i < end; i++) {
-            hashes[left] = hash_of(&rows[i]);
-            from[left] = i;
-            left += !met(part, hashes[left], &rows[i]);
+    for (u64 next = 0; next < count;) {
+        u64 left = 0;
+        for (; next < count && left < AHEAD; next++) {
+            hashes[left] = hash_of(&rows[next]);
+            from[left] = next;
+            if (met(part, hashes[left], &rows[next])) continue;
+            __builtin_prefetch(&part->slots[home(part, hashes[left++])], 1);
         }
-        for (u64 i = 0; i < left; i++) __builtin_prefetch(&part->slots[home(part, hashes[i])], 1);
 #if WIDTH > 1
         for (u64 i = 0; i < left; i++) {
             u64 h = hashes[i], at = home(part, h), there;
@@ -327,72 +344,64 @@ static void enter_all(part_t *part, const row_t *rows, const u32 *by, u64 count)
 /* -- which state stands for others ------------------------------------------------------------- */
 
 #if ALIKE
-static int compared(const work_t *k, u64 one, u64 other) {
-    for (u64 part = k->search->alike.length; part-- > 0;) {
-        u64 first = k->numbers[one * k->search->alike.length + part];
-        u64 second = k->numbers[other * k->search->alike.length + part];
+static inline int compared(const work_t *k, u64 one, u64 other) {
+    for (u64 part = LENGTH; part-- > 0;) {
+        u64 first = k->numbers[one][part], second = k->numbers[other][part];
         if (first != second) return first > second ? 1 : -1;
     }
     return 0;
 }
 
 static int order_bundles(work_t *k, const u64 *state) { /* whether any are not in order already */
-    const alike_t *alike = &k->search->alike;
-    memset(k->numbers, 0, alike->bundles * alike->length * sizeof(u64));
-    for (u64 bundle = 0; bundle < alike->bundles; bundle++)
-        for (u64 piece = alike->pieces[bundle]; piece < alike->pieces[bundle + 1]; piece++) {
-            const u64 *c = alike->columns + 5 * piece;
-            k->numbers[bundle * alike->length + c[3]] |= (state[c[0]] >> c[1] & c[2]) << c[4];
-        }
     int moved = 0;
-    for (u64 each = 0; each < alike->class_count; each++)
-        for (u64 bundle = alike->classes[each]; bundle < alike->classes[each + 1]; bundle++) {
+    number_bundles(state, k->numbers);
+    for (u64 each = 0; each < CLASSES; each++)
+        for (u64 bundle = classes[each]; bundle < classes[each + 1]; bundle++) {
             u64 at = bundle;
-            for (; at > alike->classes[each] && compared(k, bundle, k->order[at - 1]) > 0; at--, moved = 1)
+            for (; at > classes[each] && compared(k, bundle, k->order[at - 1]) > 0; at--, moved = 1)
                 k->order[at] = k->order[at - 1];
             k->order[at] = bundle;
         }
     return moved;
 }
 
-static u64 *place_of_tie(const alike_t *alike, const u64 *asked) { /* the tie that was asked, or the empty one for it */
+static tie_t *place_of_tie(const search_t *search, const u64 *asked) { /* the tie that was asked, or the empty one for it */
     u64 h = 0;
-    for (u64 word = 0; word < ASKED(alike); word++) h = (h ^ asked[word]) * 0x9E3779B97F4A7C15u, h ^= h >> 32;
-    for (u64 at = h & (alike->memo_places - 1);; at = (at + 1) & (alike->memo_places - 1)) {
-        u64 *tie = alike->memo + at * TIE(alike);
-        if (EMPTY(tie) || !memcmp(tie, asked, ASKED(alike) * sizeof(u64))) return tie;
+    for (u64 word = 0; word < ASKED; word++) h = (h ^ asked[word]) * 0x9E3779B97F4A7C15u, h ^= h >> 32;
+    for (u64 at = h & (search->tie_places - 1);; at = (at + 1) & (search->tie_places - 1)) {
+        tie_t *tie = &search->ties[at];
+        u64 difference = 0;
+        for (u64 word = 0; word < ASKED; word++) difference |= tie->asked[word] ^ asked[word];
+        if (!tie->stabilizer || !difference) return tie;
     }
 }
 
-static const u64 *tie_of(work_t *k, const u64 *state) { /* what becomes of shared bits, if there are any; see stand */
-    const alike_t *alike = &k->search->alike;
+static const tie_t *tie_of(work_t *k, const u64 *state) { /* what becomes of shared bits, if there are any; see stand */
     u64 shared = 0;
-    for (u64 word = 0; word < WORDS; word++) shared |= k->asked[word] = state[word] & alike->shared[word];
+    for (u64 i = 0; i < SHARED; i++) shared |= k->asked[i] = state[shared_at[i]] & shared_bits[i];
     if (!shared) return 0;
-    memset(k->asked + WORDS, 0, alike->rank_words * sizeof(u64));
-    for (u64 each = 0; each < alike->class_count; each++)
-        for (u64 first = alike->classes[each], at = first, rank = 0; at < alike->classes[each + 1]; at++) {
+    for (u64 word = SHARED; word < ASKED; word++) k->asked[word] = 0;
+    for (u64 each = 0; each < CLASSES; each++)
+        for (u64 first = classes[each], at = first, rank = 0; at < classes[each + 1]; at++) {
             u64 bundle = k->order[at];
             if (at > first && compared(k, bundle, k->order[at - 1])) rank = at - first;
-            k->asked[WORDS + bundle / RANKS_EACH] |= rank << bundle % RANKS_EACH * 16;
+            k->asked[SHARED + bundle / RANKS_EACH] |= rank << bundle % RANKS_EACH * 16;
         }
-    return place_of_tie(alike, k->asked);
+    return place_of_tie(k->search, k->asked);
 }
 
-static int stand(work_t *k, u64 *state) { /* change a state into the one that stands for it; 0 if that is not known */
-    const alike_t *alike = &k->search->alike;
+/* Change a state into the one that stands for it. Returns 0 if that is the same, 1 if it is not, or -1 if it is not known. */
+static inline int stand(work_t *k, u64 *state) {
     int moved = order_bundles(k, state);
-    const u64 *tie = tie_of(k, state);
-    if (tie && EMPTY(tie)) return 0;
-    for (u64 bundle = 0; moved && bundle < alike->bundles; bundle++)
-        for (u64 piece = alike->pieces[bundle]; piece < alike->pieces[bundle + 1]; piece++) {
-            const u64 *c = alike->columns + 5 * piece;
-            u64 bits = k->numbers[k->order[bundle] * alike->length + c[3]] >> c[4] & c[2];
-            state[c[0]] = (state[c[0]] & ~(c[2] << c[1])) | bits << c[1];
-        }
-    for (u64 word = 0; tie && word < WORDS; word++)
-        state[word] = (state[word] & ~alike->shared[word]) | tie[ASKED(alike) + word];
-    return 1;
+    const tie_t *tie = tie_of(k, state);
+    if (tie && !tie->stabilizer) return -1;
+    if (moved) place_bundles(state, k->numbers, k->order);
+    for (u64 i = 0; tie && i < SHARED; i++) {
+        u64 changed = (state[shared_at[i]] & shared_bits[i]) ^ tie->least[i];
+        state[shared_at[i]] ^= changed;
+        moved |= changed != 0;
+    }
+    return moved;
 }
 #endif
 
@@ -405,12 +414,13 @@ static void __attribute__((noinline)) emit(work_t *k, u64 named, u64 step) {
     k->taken[k->take++] = step;
     if (k->stopped || k->offered) return;
 #if ALIKE
-    if (!stand(k, k->t)) {
+    int stands = stand(k, k->t);
+    if (stands < 0) {
         k->stopped = MISSING;
         if (k->misses < MISSES) memcpy(k->missing[k->misses++], k->t, sizeof k->t);
         return;
     }
-    named = ~(u64)0 >> (WORDS < 64 ? 64 - WORDS : 0);
+    if (stands) named = ~(u64)0 >> (WORDS < 64 ? 64 - WORDS : 0);
 #endif
     row_t row = k->row;
     u64 sum = k->sum, changes = 0;
@@ -481,9 +491,10 @@ static int note_stray(part_t *part, u64 state) {
     return DONE;
 }
 
-static void expand(search_t *search, u64 number) { /* follow states of a part, until it is enough for a round */
+static void expand(search_t *search, u64 number, near_t *near) { /* follow states of a part, until it is enough for a round */
     part_t *part = &search->parts[number];
     work_t *k = &search->work[number];
+    k->near = near;
     memset(k->fill, 0, sizeof k->fill);
     u64 full = 0;
     part->failed = DONE;
@@ -601,11 +612,12 @@ static void finish_round(search_t *search) {
 
 static void *rounds(void *given) {
     search_t *search = given;
+    near_t *near = &search->near[__atomic_fetch_add(&search->begun, 1, __ATOMIC_RELAXED)];
     pthread_mutex_lock(&search->gate); /* until all threads are there */
     pthread_mutex_unlock(&search->gate);
     if (search->why != DONE) return 0;
     do {
-        for (u64 number; (number = next_part(search)) < PARTS;) expand(search, number);
+        for (u64 number; (number = next_part(search)) < PARTS;) expand(search, number, near);
         meet(search, hand_over);
         for (u64 number; (number = next_part(search)) < PARTS;) {
             take_in(search, number);
@@ -747,12 +759,11 @@ void finish(search_t *search) { /* give all memory back */
             free(search->work[number].box[owner]);
             free(search->work[number].by[owner]);
         }
-        free(search->work[number].numbers);
-        free(search->work[number].order);
-        free(search->work[number].asked);
     }
     for (u64 word = 0; word < WORDS; word++) free(search->words[word].values), free(search->words[word].table);
-    free(search->alike.memo);
+#if ALIKE
+    free(search->ties);
+#endif
     free(search->log);
     free(search);
 }
@@ -777,39 +788,27 @@ int grow(search_t *search, u64 word) { /* make room for more values where it is 
     return more_values(words) ? 1 : -1;
 }
 
-int more_ties(search_t *search, u64 places) { /* make room for more ties; 0 if there is no memory */
-    alike_t *alike = &search->alike;
-    u64 *before = alike->memo, count = alike->memo_places, bytes = TIE(alike) * sizeof(u64);
-    alike->memo = malloc(places * bytes);
-    if (!alike->memo) {
-        alike->memo = before;
-        return 0;
-    }
-    memset(alike->memo, 255, places * bytes);
-    alike->memo_places = places;
 #if ALIKE
-    for (u64 *tie = before; tie < before + count * TIE(alike); tie += TIE(alike))
-        if (!EMPTY(tie)) memcpy(place_of_tie(alike, tie), tie, bytes);
-#else
-    (void)count;
-#endif
+int more_ties(search_t *search, u64 places) { /* make room for more ties; 0 if there is no memory */
+    tie_t *before = search->ties, *end = before + search->tie_places, *ties = calloc(places, sizeof *ties);
+    if (!ties) return 0;
+    search->ties = ties;
+    search->tie_places = places;
+    for (tie_t *tie = before; tie < end; tie++)
+        if (tie->stabilizer) *place_of_tie(search, tie->asked) = *tie;
     free(before);
     return 1;
 }
+#endif
 
-search_t *begin(u64 threads, u64 classes, u64 bundles, u64 length, const u64 **alike) {
+search_t *begin(u64 threads) {
     search_t *search = calloc(1, sizeof *search);
     if (!search) return 0;
     search->threads = (int)(threads < PARTS ? threads : PARTS);
-    search->alike.class_count = classes;
-    search->alike.bundles = bundles;
-    search->alike.length = length;
-    search->alike.rank_words = (bundles + RANKS_EACH - 1) / RANKS_EACH;
-    search->alike.classes = alike[0];
-    search->alike.pieces = alike[1];
-    search->alike.columns = alike[2];
-    search->alike.shared = alike[3];
-    int fine = more_ties(search, 1 << 8);
+    int fine = 1;
+#if ALIKE
+    fine &= more_ties(search, 1 << 8);
+#endif
     for (u64 word = 0; word < WORDS; word++) {
         pthread_mutex_init(&search->words[word].adding, 0);
         search->words[word].last = VALUES - 1;
@@ -818,15 +817,13 @@ search_t *begin(u64 threads, u64 classes, u64 bundles, u64 length, const u64 **a
     for (u64 number = 0; number < PARTS; number++) {
         work_t *k = &search->work[number];
         k->search = search;
-        k->numbers = calloc(bundles * length + 1, sizeof(u64));
-        k->order = calloc(bundles + 1, sizeof(u64));
-        k->asked = calloc(ASKED(&search->alike), sizeof(u64));
+        k->near = &search->near[0];
         for (u64 owner = 0; owner < PARTS; owner++) {
             k->box[owner] = malloc((BATCH + STEPS + 1) * sizeof(row_t));
             k->by[owner] = malloc((BATCH + STEPS + 1) * sizeof(u32));
             fine &= k->box[owner] && k->by[owner];
         }
-        fine &= k->numbers && k->order && k->asked && make_room(&search->parts[number], 1 << 12);
+        fine &= make_room(&search->parts[number], 1 << 12);
     }
     if (fine) return search;
     finish(search);
@@ -877,15 +874,11 @@ u64 strays(search_t *search, u64 number, u64 *states) { /* the states to be expa
     return count;
 }
 
-void note_ties(search_t *search, u64 count, const u64 *ties) { /* tell how ties are broken; there has to be room */
 #if ALIKE
-    u64 size = TIE(&search->alike);
-    for (const u64 *tie = ties; tie < ties + count * size; tie += size)
-        memcpy(place_of_tie(&search->alike, tie), tie, size * sizeof(u64));
-#else
-    (void)search, (void)count, (void)ties;
-#endif
+void note_ties(search_t *search, u64 count, const tie_t *ties) { /* tell how ties are broken; there has to be room */
+    for (const tie_t *tie = ties; tie < ties + count; tie++) *place_of_tie(search, tie->asked) = *tie;
 }
+#endif
 
 void level(search_t *search, const u64 *begins, const u64 *expanded, const u64 *ends) { /* say what is expanded next */
     for (u64 number = 0; number < PARTS; number++) {
@@ -923,9 +916,16 @@ long pass_over(search_t *search) {
     return passed;
 }
 
-int left_out(const search_t *search, u64 number, u64 state) {
+/* Say which states of this level are left out, if there is where to write it. Returns how many. */
+u64 left_out(const search_t *search, u64 number, u64 *places) {
     const part_t *part = &search->parts[number];
-    return part->idle && state >= part->level_begin && state < part->level && part->idle[state - part->level_begin];
+    u64 count = 0;
+    for (u64 i = part->level_begin; part->idle && i < part->level; i++)
+        if (part->idle[i - part->level_begin]) {
+            if (places) places[count] = i;
+            count++;
+        }
+    return count;
 }
 
 /* Expand until so many states are, or the level is; say why it comes back. */
@@ -942,7 +942,7 @@ int run(search_t *search, u64 until, const u64 *wanted) {
     search->why = DONE;
     memcpy(search->wanted, wanted, sizeof search->wanted);
     int started = 1;
-    search->next = 0;
+    search->next = search->begun = 0;
     pthread_mutex_init(&search->gate, 0);
     pthread_cond_init(&search->turned, 0);
     pthread_mutex_lock(&search->gate);
@@ -981,8 +981,8 @@ u64 missing(const search_t *search, u64 number, u64 *states) { /* the states of 
     return search->work[number].misses;
 }
 
-void states(const search_t *search, u64 number, u64 first, u64 count, u64 *out) {
-    for (u64 i = 0; i < count; i++) unpack(search, &search->parts[number].rows[first + i], out + i * WORDS);
+void states(const search_t *search, u64 number, const u64 *places, u64 count, u64 *out) {
+    for (u64 i = 0; i < count; i++) unpack(search, &search->parts[number].rows[places[i]], out + i * WORDS);
 }
 
 u64 logged(const search_t *search, u32 *log) { /* the log of rounds, if there is where to write it; how many there are */
@@ -1015,22 +1015,21 @@ u64 predecessor(search_t *search, u64 number, u64 first, u64 end, const u64 *tar
 
 #if ALIKE
 /* Add up for how many states some stand, with so many permutations; mark those of which that is not known here. */
-u64 orbits(search_t *search, u64 number, u64 first, u64 count, u64 order, unsigned char *open) {
+u64 orbits(search_t *search, u64 number, const u64 *places, u64 count, u64 order, unsigned char *open) {
     work_t *k = &search->work[number];
-    const alike_t *alike = &search->alike;
     u64 total = 0;
     for (u64 i = 0; i < count; i++) {
-        unpack(search, &search->parts[number].rows[first + i], k->t);
+        unpack(search, &search->parts[number].rows[places[i]], k->t);
         order_bundles(k, k->t);
         u64 ties = 1;
-        for (u64 each = 0; each < alike->class_count; each++) {
+        for (u64 each = 0; each < CLASSES; each++) {
             u64 alike_so_far = 1;
-            for (u64 at = alike->classes[each] + 1; at < alike->classes[each + 1]; at++)
+            for (u64 at = classes[each] + 1; at < classes[each + 1]; at++)
                 ties *= compared(k, k->order[at], k->order[at - 1]) ? (alike_so_far = 1) : ++alike_so_far;
         }
-        const u64 *tie = tie_of(k, k->t);
-        open[i] = foreign(k->t) || (tie && EMPTY(tie));
-        if (!open[i]) total += order / (tie ? tie[TIE(alike) - 1] : ties);
+        const tie_t *tie = tie_of(k, k->t);
+        open[i] = foreign(k->t) || (tie && !tie->stabilizer);
+        if (!open[i]) total += order / (tie ? tie->stabilizer : ties);
     }
     return total;
 }

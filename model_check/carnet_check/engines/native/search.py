@@ -193,8 +193,6 @@ class NativeSearch(PackedSearch):
         near = [self.found[number] for number in self._strays[:BEGINNINGS]]
         look_ahead(self.model, self.expanders, [*near, *sample_of(self.found)], LOOKED_AHEAD // 4)
         self._machine = self._begun(lambda machine: machine.adopt(before), before.width + more)
-        for number in self._idle:
-            self._machine.leave_out(number)
         self.found = self._machine
         before.close()
         self._expanded_here = 0
@@ -244,10 +242,11 @@ class NativeSearch(PackedSearch):
             return
         self._machine.begin_level(self.levels[-1], self.expanded, self.level_ends)
         if self.spent:
-            passed = self._machine.pass_over(self.levels[-1], self.level_ends)
-            self._idle = set(passed)
-            self.dominated += len(passed)
-            self._count_passed_over(passed)
+            passed = self._machine.pass_over()
+            self.dominated += passed
+            self.passed_over += passed
+            if passed and self.model.canonical is not None:
+                self.passed_over_for += self._machine.passed_over_for(self.model.canonical)
 
     def _look(self) -> None:
         if self._machine is None:

@@ -42,13 +42,15 @@ ANYONE = Role("anyone")
 LAMP, STREET = Sort("Lamp"), Sort("Street")
 COLOUR = Sort("Colour", tuple(f"C{number}" for number in range(600)))
 FIRST, OTHER = (Member(COLOUR, name) for name in ("C0", "C599"))
-X, Y, Z = Var("x", LAMP), Var("y", LAMP), Var("z", STREET)
+X, Y, Z, W = Var("x", LAMP), Var("y", LAMP), Var("z", STREET), Var("w", STREET)
 NEXT = Symbol("next", (LAMP, LAMP), BOOL, Kind.PUBLIC, mutable=False)
 LAST = Symbol("last", (LAMP,), BOOL, Kind.PUBLIC, mutable=False)
 LIT = Symbol("lit", (LAMP,), BOOL, Kind.STATE, mutable=True)
 SWEPT = Symbol("swept", (STREET,), BOOL, Kind.STATE, mutable=True)
 SHADE = Symbol("shade", (LAMP,), COLOUR, Kind.STATE, mutable=True)
 TOLD = Symbol("told", (LAMP, LAMP), BOOL, Kind.STATE, mutable=True)
+BY = Symbol("by", (LAMP, STREET), BOOL, Kind.STATE, mutable=True)
+AFTER = Symbol("after", (STREET, STREET), BOOL, Kind.PUBLIC, mutable=False)
 BEGUN = Symbol("begun", (), BOOL, Kind.STATE, mutable=True)
 
 
@@ -142,6 +144,24 @@ def test_a_state_whose_first_word_has_all_bits_has_another_that_stands_for_it() 
     claim = Invariant("not all", (), Not(And((Apply(BEGUN, ()), everybody))))
     found = agree(protocol(tell, forget, light, symbols=(TOLD, BEGUN)), lamps(8), claim)
     assert (found.represented, list(found.violations)) == (1 + 2 + 2 * 56, ["not all"])
+
+
+def test_what_a_state_says_of_alike_elements_is_in_several_words() -> None:
+    """Each lamp sweeps the streets in turn, for nothing or at a cost, and then tells others: most is passed over."""
+    streets = tuple(f"s{number}" for number in range(22))
+    in_turn = Forall((W,), Implies(Apply(AFTER, (W, Z)), Apply(BY, (X, W))))
+    unswept = [Not(Apply(BY, (X, Z))), in_turn]
+    pay = replace(act("pay", unswept, insert(BY, X, Z), params=(X, Z)), cost=1)
+    sweep = act("sweep", unswept, insert(BY, X, Z), params=(X, Z))
+    told = [Forall((Z,), Apply(BY, (X, Z))), Not(Apply(TOLD, (X, Y))), Not(Equal(X, Y))]
+    tell = act("tell", told, insert(TOLD, X, Y), params=(X, Y))
+    claim = Invariant("nobody is told", (X, Y), Not(Apply(TOLD, (X, Y))))
+    lined = replace(lamps(3, budget=2), relations={"after": frozenset(itertools.pairwise(streets))})
+    instance = replace(lined, elements={**lined.elements, "Street": streets})
+    found = agree(protocol(pay, sweep, tell, symbols=(AFTER, BY, TOLD)), instance, claim)
+    assert found.reduction["bits"] > 64
+    assert found.reduction["states_dominated"]
+    assert found.represented > 4 * found.states
 
 
 def test_a_rule_has_the_number_of_what_is_looked_for_as_its_name() -> None:
