@@ -77,7 +77,7 @@ class Lowering:
         ground: the ground steps and formulas of the model, over the places that have bits.
         budget: the most that the adversary may spend; None if that is unbounded.
         sought: the conditions of the monitors, followed by the premises of the rules of deduction.
-        canonical: computes the representative of states that differ in the names of interchangeable elements, if any do.
+        canonical: computes the representative of states that differ in the names of elements, if any do.
         sample: some states that were found; the tree first reads places whose values exclude most leaves in them.
     """
 

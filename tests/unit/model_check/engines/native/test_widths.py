@@ -150,10 +150,10 @@ def test_what_a_state_says_of_alike_elements_is_in_several_words() -> None:
     """Each lamp sweeps the streets in turn, for nothing or at a cost, and then tells others: most is passed over."""
     streets = tuple(f"s{number}" for number in range(22))
     in_turn = Forall((W,), Implies(Apply(AFTER, (W, Z)), Apply(BY, (X, W))))
-    unswept = [Not(Apply(BY, (X, Z))), in_turn]
+    unswept: list[Term] = [Not(Apply(BY, (X, Z))), in_turn]
     pay = replace(act("pay", unswept, insert(BY, X, Z), params=(X, Z)), cost=1)
     sweep = act("sweep", unswept, insert(BY, X, Z), params=(X, Z))
-    told = [Forall((Z,), Apply(BY, (X, Z))), Not(Apply(TOLD, (X, Y))), Not(Equal(X, Y))]
+    told: list[Term] = [Forall((Z,), Apply(BY, (X, Z))), Not(Apply(TOLD, (X, Y))), Not(Equal(X, Y))]
     tell = act("tell", told, insert(TOLD, X, Y), params=(X, Y))
     claim = Invariant("nobody is told", (X, Y), Not(Apply(TOLD, (X, Y))))
     lined = replace(lamps(3, budget=2), relations={"after": frozenset(itertools.pairwise(streets))})
