@@ -288,7 +288,6 @@ def by_turns(works: Mapping[str, tuple[Work, Sequence[Work]]]) -> dict[str, Dura
 
 
 def row(comparison: Comparison, verifications: Mapping[str, Work]) -> tuple[str, ...]:
-    """Measure one row of the table."""
     assert comparison.appraise(), f"{comparison.name} is not accepted"
     works: dict[str, tuple[Work, Sequence[Work]]] = {"first": (comparison.appraise, (forget,))}
     if comparison.other_machine is not None:
@@ -312,7 +311,6 @@ def row(comparison: Comparison, verifications: Mapping[str, Work]) -> tuple[str,
 
 
 def main() -> None:
-    """Measure everything in one run, and write the table."""
     verifications = bare_verifications()
     with (ROOT / "docs" / "results" / "appraisal-times.csv").open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")

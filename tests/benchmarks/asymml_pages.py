@@ -37,7 +37,6 @@ CHANNELS, SIDE, RANK = 64, 32, 4
 
 
 def plain() -> list[SplitConvolution]:
-    """Return the layers of the network without any defence."""
     return [SplitConvolution(1, unprotected, unprotected, Gpu())] * SPLIT_LAYERS
 
 
@@ -201,13 +200,11 @@ def write(name: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> None
 
 
 def read(name: str) -> list[dict[str, str]]:
-    """Return the rows of a table."""
     with (RESULTS / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def main() -> None:
-    """Write every table and picture."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     weights = trained()
     write("costs", ("one image, 64 channels of 32 × 32, r = 4", "multiplications", "ms", "of the whole"), costs())

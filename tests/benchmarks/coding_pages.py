@@ -62,7 +62,6 @@ class Recovery:
 
     @property
     def row(self) -> tuple[str, str, str, str]:
-        """The row of the table."""
         return (self.defence, self.system, self._error(self.without), self._error(self.defended))
 
     def _error(self, found: Residues) -> str:
@@ -181,7 +180,6 @@ def draw(found: list[Recovery]) -> None:
 
 
 def main() -> None:
-    """Write the table and the picture."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     found = recoveries()
     with (RESULTS / "recoveries.csv").open("w", encoding="utf-8", newline="") as file:

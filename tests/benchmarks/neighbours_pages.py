@@ -133,13 +133,11 @@ def draw() -> None:
 
 
 def recorded() -> list[dict[str, str]]:
-    """Return the rows of the record."""
     with (RESULTS / "designs.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def main() -> None:
-    """Write the table and the picture."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     with (RESULTS / "designs.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([HEAD, *rows()])

@@ -46,7 +46,6 @@ def exact(ratio: float, releases: int, delta: float) -> float:
 
 
 def recorded() -> list[dict[str, str]]:
-    """Return the rows of the record."""
     with RECORD.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

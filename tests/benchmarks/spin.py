@@ -205,7 +205,6 @@ def _number(pattern: str, said: str) -> int:
 
 
 def write(rows: Iterable[Row], file: Path) -> None:
-    """Write the table, as people read it."""
     with file.open("w", newline="", encoding="utf-8") as kept:
         written = csv.writer(kept, lineterminator="\n")
         written.writerow(HEADINGS)
@@ -250,7 +249,6 @@ def _asked(arguments: Sequence[str] | None) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmark."""
     asked = _asked(arguments)
     rows = []
     for instance in asked.instance or USUAL:

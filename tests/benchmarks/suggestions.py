@@ -171,7 +171,6 @@ def write(table: Path, found: Iterable[RemovedLemma]) -> None:
 
 
 def main() -> None:
-    """Fill the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.suggestions")
     parser.add_argument("protocols", nargs="*", default=PROTOCOLS)
     parser.add_argument("--out", type=Path, default=TABLE)

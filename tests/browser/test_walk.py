@@ -30,7 +30,6 @@ class Walk:
 
     @property
     def taken(self) -> int:
-        """How many steps were taken."""
         return len(self.shell.walk.steps)
 
 

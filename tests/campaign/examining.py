@@ -62,8 +62,6 @@ ALL, SOME = 512, 96
 
 
 class Models:
-    """Looks for models of the obligations of one protocol."""
-
     def __init__(self, protocol: Protocol, draw: random.Random) -> None:
         self._draw = draw
         self._symbols = symbols_in(protocol)
@@ -193,7 +191,6 @@ class Examined:
 
 
 def explored(recipe: Recipe) -> Examined:
-    """Have a protocol explored, and nothing else."""
     return _judged(judge(recipe, EXPLORERS))
 
 

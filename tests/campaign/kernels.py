@@ -227,7 +227,6 @@ def judged_of(source: Source, executable: Path, count: int, seed: int) -> Iterat
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Spoil, judge, and write the record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("protocol")
     parser.add_argument("--count", type=int, default=10_000)

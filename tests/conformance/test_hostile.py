@@ -39,7 +39,6 @@ def header(variant: str = "engine-per-holder", **sizes: int) -> str:
 
 
 def lines(steps: Iterable[TraceStep]) -> Iterator[str]:
-    """Return events, one after the other."""
     return (json.dumps(TraceEvent(clock, step).to_json()) for clock, step in enumerate(steps))
 
 

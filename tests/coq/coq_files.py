@@ -51,7 +51,6 @@ class Library:
         return [line.removesuffix(".v") for line in lines if line.endswith(".v")]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a program in the copy."""
         return subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=SECONDS, check=False)
 
     def make(self, *targets: str) -> subprocess.CompletedProcess[str]:
@@ -156,7 +155,6 @@ def compiled(folder: Path) -> subprocess.CompletedProcess[str]:
 
 @functools.cache
 def program() -> Path:
-    """Build the program; skip the test without Coq."""
     shared()
     return made("program") / "program" / "carnet-checker"
 

@@ -299,7 +299,6 @@ def test_coq_compiles_them(name: str, tmp_path: Path) -> None:
 
 
 def carnet(*words: str) -> int:
-    """Run the command, and return its exit code."""
     with pytest.raises(SystemExit) as ended:
         command(list(words))
     assert isinstance(ended.value.code, int)

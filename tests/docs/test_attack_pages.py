@@ -33,7 +33,6 @@ IDS = [defence.id for defence in FAMILY.protocol().defences]
 
 @functools.cache
 def shown() -> str:
-    """Return the page."""
     return defences(FAMILY, KEPT)
 
 

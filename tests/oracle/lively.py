@@ -70,8 +70,6 @@ def _meant(after: State | None) -> State:
 
 
 class _Question:
-    """One liveness property of some elements."""
-
     def __init__(self, runs: Runs, live: Eventually, elements: Row) -> None:
         self.runs, self.live, self.elements = runs, live, elements
         self.weak = [name for name in live.fair if name not in live.strong]

@@ -148,7 +148,6 @@ class Recipe:
         return found
 
     def draft(self, variant: str = "main") -> Draft:
-        """Write the protocol down."""
         draft = Draft("random", "Random", variant)
         for name, axioms in self.threats:
             draft.threat(name, name, passive=False, **{f"axiom{n}": Formula(axiom) for n, axiom in enumerate(axioms)})

@@ -97,7 +97,6 @@ class Custody(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 1 << 16))
     def begin(self, seed: int) -> None:
-        """Start everybody."""
         self._watch_nonces()
         trainer = Remembering()
         self.deployment = MarkedDeployment(

@@ -208,7 +208,6 @@ class Session:
         self.keys.append(self.link.keys)
 
     def cross(self, slot: int, body: bytes) -> None:
-        """Bring a message to the GPU."""
         self.gpu.open(body[0], body[HEAD:], slot)
 
 

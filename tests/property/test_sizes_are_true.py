@@ -91,7 +91,6 @@ class Case:
     sizes: Mapping[str, int]
 
     def draft(self, variant: str) -> language.Draft:
-        """Write the protocol down."""
         draft = language.Draft("drawn", "Drawn", variant)
         for name in self.axioms:
             draft.axiom(name, AXIOMS[name]())

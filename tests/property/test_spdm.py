@@ -271,7 +271,6 @@ class Network(RuleBasedStateMachine):
 
     @initialize()
     def open(self) -> None:
-        """Open a session undisturbed."""
         self.ends: dict[str, Requester | Responder] = {FORWARD: responder(H100), BACK: requester(H100)}
         deliver(self.ends[BACK], machine.Begin(), self.ends[FORWARD])
         self.wire: dict[str, list[bytes]] = {FORWARD: [], BACK: []}

@@ -120,7 +120,6 @@ def base() -> set[str]:
 
 @functools.cache
 def others() -> list[str]:
-    """Return the modules that a base install lacks."""
     lacking = {
         module
         for module, distributions in metadata.packages_distributions().items()

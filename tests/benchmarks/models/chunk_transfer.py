@@ -56,7 +56,6 @@ IN_LINE = StrictOrder("chunks", Chunk, before, "A1")
 
 
 def draft(variant: str = "main") -> language.Draft:
-    """Write the protocol down."""
     chunks = language.Draft("chunk-transfer", "A transfer in chunks", variant)
     chunks.assumption("A1", "Chunks are numbered in line.")
     IN_LINE.assume_linear(chunks, first=start)

@@ -49,7 +49,6 @@ exposed = language.relation("exposed", Key, kind=language.Kind.TRUTH, says="the 
 
 
 def draft(variant: str = "main") -> language.Draft:
-    """Write the protocol down."""
     ring = language.Draft("link-ring", "A key that goes round", variant)
     ring.threat("betrayal", "who is revoked betrays what it kept")
     ring.defence("mark-stale", "A key that somebody has who is revoked is not lent any more.")

@@ -74,7 +74,6 @@ IN_LINE = StrictOrder("days", Day, earlier, "A1")
 
 
 def draft(variant: str = "main") -> language.Draft:
-    """Write the protocol down."""
     cache = language.Draft("verdict-cache", "Verdicts that are kept", variant)
     cache.assumption("A1", "Days are numbered in line.")
     IN_LINE.assume_linear(cache, first=start)

@@ -28,7 +28,6 @@ opened = language.relation(
 
 
 def draft(variant: str = "main") -> language.Draft:
-    """Write the protocol down."""
     toy = language.Draft("sealed-letter", "Sealed letter: only the addressee opens it", variant)
     toy.assumption("A1", "Boxes are locked.", built_in=True)
     toy.threat("anyone", "anyone may write letters")

@@ -32,7 +32,6 @@ LAPS = (f"{FIXTURES / 'laps.py'}:FAMILY", "--engine", "explicit")
 
 
 def verdicts(folder: Path, *arguments: str) -> bytes:
-    """Return the verdicts that a run writes down."""
     carnet("verify", *arguments, "--out", str(folder))
     return (folder / "verdicts.jsonl").read_bytes()
 

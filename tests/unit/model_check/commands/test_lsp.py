@@ -285,7 +285,6 @@ SERVER = [sys.executable, "-P", "-c", CARNET, "lsp"]
 
 
 def framed(messages: Iterable[Mapping[str, object]]) -> bytes:
-    """Return messages as a client sends them."""
     bodies = [json.dumps({"jsonrpc": "2.0", **message}) for message in messages]
     return "".join(f"Content-Length: {len(body)}\r\n\r\n{body}" for body in bodies).encode()
 

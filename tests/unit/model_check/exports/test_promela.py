@@ -25,7 +25,6 @@ COLLUSION = "collusion"
 
 
 def exported(folder: Path, protocol: str, *options: str) -> Path:
-    """Export and return the one file that was written."""
     ran = carnet("export", protocol, "--to", "promela", *options, "--out", str(folder))
     assert ran.code == 0, ran.err
     (file,) = folder.iterdir()

@@ -89,7 +89,6 @@ def said(formula: str) -> str:
 
 
 def goal(protocol: Protocol, id: str) -> str:
-    """Return what is to be shown, not negated."""
     negated = text(obligation(protocol, id).goal.formula)
     assert negated.startswith("(not ")
     return said(negated.removeprefix("(not ")[:-1])

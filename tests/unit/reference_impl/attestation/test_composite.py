@@ -191,7 +191,6 @@ def gpu_session(seed: str, gpu: SimulatedGpu = GPU, reporter: SimulatedGpu | Non
 
 
 def channel(seed: str) -> tuple[Channel, Channel]:
-    """Return both ends of a channel."""
     initiator = Initiator(Draws(f"{seed} initiator"))
     answer, far = respond(initiator.hello, Draws(f"{seed} far"))
     return initiator.finish(answer), far

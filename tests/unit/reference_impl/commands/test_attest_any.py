@@ -99,7 +99,6 @@ def shown(files: Mapping[str, str], name: str, *words: str) -> tuple[int, Any]:
 
 
 def said(result: Result) -> str:
-    """Return what was printed without its line breaks."""
     return " ".join(result.stdout.split())
 
 

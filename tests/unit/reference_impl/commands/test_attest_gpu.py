@@ -26,7 +26,6 @@ WHEN = f"{AT:%Y-%m-%dT%H:%M:%SZ}"
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    """Write a device's evidence and return the paths."""
     driver, vbios = W.rims()
     made = {
         "report": report(W.device.leaf),

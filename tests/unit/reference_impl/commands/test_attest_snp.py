@@ -35,7 +35,6 @@ DEBUG = simulated.changed(policy=GuestPolicy(0xB001F))
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    """Write a chip's evidence and return the paths."""
     text = {"attestation_report": _base64(REPORT), "cert_chain": {"vcek": _base64(chain())}}
     made = {
         "report": REPORT,

@@ -21,7 +21,6 @@ WHEN = f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    """Write a platform's evidence and return the paths."""
     (root,) = PLATFORM.anchors.of(AnchorRole.INTEL_SGX)
     made = {
         "quote": QUOTE,

@@ -231,8 +231,6 @@ def _unclaimed(*claims: Said, under: tuple[str, ...] = ("post",), fails_under: t
 
 
 def _of_any(say: Callable[[TwoRuns, Box], Formula]) -> Said:
-    """Return a claim about any box."""
-
     def said(runs: TwoRuns) -> Callable[..., Formula]:
         def claim(b: Box) -> Formula:
             return say(runs, b)

@@ -79,7 +79,6 @@ class Cluster:
         self.replicas[name] = self.launch(name)
 
     def first(self, head: str, *backups: str, recovery_quorum: tuple[str, ...] = ()) -> CustodyLog:
-        """Open the first chain."""
         return found(Primary(self.replicas[head], backups, recovery_quorum), self.carry)
 
     def next(self, before: Plan, head: str, *backups: str, recovery_quorum: tuple[str, ...] = ()) -> CustodyLog:

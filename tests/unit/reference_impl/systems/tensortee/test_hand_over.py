@@ -42,7 +42,6 @@ class Job:
         self.npu = Npu(KEYS, memory.Layout(SHAPES), self.npu_memory, checks=self.checks)
 
     def write(self, side: Enclave, tensor: int, version: int, text: str) -> list[bytes]:
-        """Write a whole pass, and return what was written."""
         blocks = [block(f"{text} {line}") for line in range(SHAPES[tensor].lines)]
         side.begin(tensor, version)
         for line, written in enumerate(blocks):

@@ -14,7 +14,6 @@ Part = Callable[[Draft], object]
 
 
 def act(body: Body, **options: Any) -> Part:
-    """An action, in order but for what ``options`` say."""
     in_order: dict[str, Any] = {
         "by": PARTY,
         "says": "it happens",
@@ -25,13 +24,11 @@ def act(body: Body, **options: Any) -> Part:
 
 
 def rule(body: Body, **options: Any) -> Part:
-    """A rule, in order but for what ``options`` say."""
     in_order: dict[str, Any] = {"by": ADVERSARY, "says": "it is learned", "source": "slide 2"} | options
     return lambda draft: draft.rule(**in_order)(body)
 
 
 def claim(body: Callable[..., Formula], **options: Any) -> Part:
-    """A claim, in order but for what ``options`` say."""
     in_order: dict[str, Any] = {
         "name": "peace",
         "sentence": "Nothing happens.",

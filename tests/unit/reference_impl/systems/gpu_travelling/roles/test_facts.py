@@ -110,7 +110,6 @@ def test_a_holder_is_enrolled_by_its_key_in_its_channel_and_by_nothing_else() ->
 
 
 def rotated(ours: Link, owner: str) -> facts.KeyRotated:
-    """Rotate, and return the fact."""
     ours.order(ours.draw(owner, draws(f"order for {owner}")))
     assert ours.pending is not None
     return facts.rotated(ours, reported(ours, orders.Rotated(ours.pending.epoch, 1)), CHECKS)
