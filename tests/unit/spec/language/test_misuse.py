@@ -1,6 +1,7 @@
 """What an author writes wrongly is refused, and the error says what to write instead."""
 
 import importlib
+import inspect
 import json
 import re
 from collections.abc import Callable
@@ -88,18 +89,20 @@ def test_a_formula_that_cannot_be_traced_says_what_to_write(name: str) -> None:
         write()
 
 
-def _action(body: Callable[..., None]) -> Callable[[], object]:
-    def write() -> object:
-        return Draft("d", "D").action(by=PARTY, says="x", source="y")(body)
+def _body(body: Callable[..., None], sorts: tuple[type[Individual], ...]) -> Callable[..., None]:
+    """Return a body; the parameters of a lambda, which has no annotations, are of these sorts."""
+    if sorts:
+        body.__annotations__ = dict(zip(list(inspect.signature(body).parameters)[1:], sorts, strict=True))
+    body.__name__ = body.__name__.replace("<lambda>", "step")
+    return body
 
-    return write
+
+def _action(body: Callable[..., None], *sorts: type[Individual]) -> Callable[[], object]:
+    return lambda: Draft("d", "D").action(by=PARTY, says="x", source="y")(_body(body, sorts))
 
 
-def _rule(body: Callable[..., None]) -> Callable[[], object]:
-    def write() -> object:
-        return Draft("d", "D").rule(by=ADVERSARY, says="x", source="y")(body)
-
-    return write
+def _rule(body: Callable[..., None], *sorts: type[Individual]) -> Callable[[], object]:
+    return lambda: Draft("d", "D").rule(by=ADVERSARY, says="x", source="y")(_body(body, sorts))
 
 
 def _its_phase(k: Key) -> Phase:
@@ -122,18 +125,6 @@ def _annotated_base(step: Step, a: Individual) -> None:
     step.require("it", enrolled(a))
 
 
-def _relation_required(step: Step, a: Agent) -> None:
-    step.require("it", anything_of(enrolled))
-
-
-def _comparison_decided(step: Step, a: Agent) -> None:
-    step.require("it", anything_of(a is boss))
-
-
-def _element_required(step: Step, a: Agent) -> None:
-    step.given("it", anything_of(a))
-
-
 def _two_guards(step: Step, a: Agent) -> None:
     step.require("it", enrolled(a))
     step.require("it", ready)
@@ -144,49 +135,9 @@ def _two_updates(step: Step, a: Agent, k: Key) -> None:
     step.insert(sent(a, chosen))
 
 
-def _fresh_constant(step: Step) -> None:
-    step.fresh(chosen)
-
-
-def _fresh_agent(step: Step, a: Agent) -> None:
-    step.fresh(a)
-
-
 def _fresh_twice(step: Step, k: Key) -> None:
     step.fresh(k)
     step.fresh(k)
-
-
-def _set_rigid(step: Step, a: Agent, k: Key) -> None:
-    step.set(home(k), a)
-
-
-def _insert_rigid(step: Step, a: Agent) -> None:
-    step.insert(enrolled(a))
-
-
-def _set_relation(step: Step, a: Agent, k: Key) -> None:
-    step.set(sent(a, k), chosen)
-
-
-def _set_wrong_sort(step: Step, a: Agent) -> None:
-    step.set(chosen, a)
-
-
-def _set_formula(step: Step) -> None:
-    step.set(phase, anything_of("END"))
-
-
-def _insert_comparison(step: Step, a: Agent) -> None:
-    step.insert(a == boss)
-
-
-def _insert_relation(step: Step, a: Agent) -> None:
-    step.insert(anything_of(sent))
-
-
-def _insert_nothing(step: Step) -> None:
-    step.insert()
 
 
 def _two_sentences(step: Step) -> None:
@@ -199,27 +150,11 @@ def _two_messages(step: Step) -> None:
     step.message("boss -> boss: that")
 
 
-def _when_relation(step: Step, a: Agent, k: Key) -> None:
-    step.insert(sent(a, k), when=anything_of(enrolled))
-
-
 def _each_twice(step: Step) -> None:
     every = anything_of(step.each(Agent))
     step.remove(anything_of(own)(every, chosen))
     pair = anything_of(step.each(Key))
     step.remove(anything_of(pairs)(pair, pair), name="both")
-
-
-def _require_in_rule(step: Step, a: Agent, k: Key) -> None:
-    step.require("it", sent(a, k))
-
-
-def _remove_in_rule(step: Step, a: Agent, k: Key) -> None:
-    step.remove(knows(a, k))
-
-
-def _set_in_rule(step: Step, k: Key) -> None:
-    step.set(chosen, k)
 
 
 pairs = relation("pairs", Key, Key, kind=Kind.MESSAGE)
@@ -228,29 +163,56 @@ STEPS: dict[str, tuple[Callable[[], object], str]] = {
     "unannotated parameter": (_action(_unannotated), "parameter 'a' of _unannotated needs a sort: write 'a: Agent'"),
     "parameter of a Python type": (_action(_annotated_int), "parameter 'a' of _annotated_int needs a sort"),
     "parameter of no sort": (_action(_annotated_base), "parameter 'a' of _annotated_base needs a sort"),
-    "relation not applied": (_action(_relation_required), "guard 'it' needs a formula: apply enrolled"),
-    "comparison decided while tracing": (_action(_comparison_decided), "write true or false from the language"),
-    "element as a guard": (_action(_element_required), "guard 'it' needs a formula, not a Agent: compare it"),
+    "relation not applied": (
+        _action(lambda step, a: step.require("it", anything_of(enrolled)), Agent),
+        "guard 'it' needs a formula: apply enrolled",
+    ),
+    "comparison decided while tracing": (
+        _action(lambda step, a: step.require("it", anything_of(a is boss)), Agent),
+        "write true or false from the language",
+    ),
+    "element as a guard": (
+        _action(lambda step, a: step.given("it", anything_of(a)), Agent),
+        "guard 'it' needs a formula, not a Agent: compare it",
+    ),
     "two guards of one name": (_action(_two_guards), "two guards are called 'it': give one a name of its own"),
     "two updates of one name": (_action(_two_updates), "two updates are called 'insert sent': give one a name"),
-    "fresh constant": (_action(_fresh_constant), "fresh needs a parameter of the action"),
-    "fresh element of a plain sort": (_action(_fresh_agent), "Agent has no fresh elements"),
+    "fresh constant": (_action(lambda step: step.fresh(chosen)), "fresh needs a parameter of the action"),
+    "fresh element of a plain sort": (_action(lambda step, a: step.fresh(a), Agent), "Agent has no fresh elements"),
     "fresh twice": (_action(_fresh_twice), "two guards are called 'fresh k'"),
-    "set of a rigid function": (_action(_set_rigid), "home never changes"),
-    "insert into a rigid relation": (_action(_insert_rigid), "enrolled never changes"),
-    "set of a relation": (_action(_set_relation), "set needs a variable or a function"),
-    "set to another sort": (_action(_set_wrong_sort), "chosen holds a Key"),
-    "set to a string": (_action(_set_formula), "phase holds a Phase, not 'END'"),
-    "insert of nothing": (_action(_insert_nothing), "insert needs a relation applied to arguments"),
+    "set of a rigid function": (_action(lambda step, a, k: step.set(home(k), a), Agent, Key), "home never changes"),
+    "insert into a rigid relation": (
+        _action(lambda step, a: step.insert(enrolled(a)), Agent),
+        "enrolled never changes",
+    ),
+    "set of a relation": (
+        _action(lambda step, a, k: step.set(sent(a, k), chosen), Agent, Key),
+        "set needs a variable or a function",
+    ),
+    "set to another sort": (_action(lambda step, a: step.set(chosen, a), Agent), "chosen holds a Key"),
+    "set to a string": (_action(lambda step: step.set(phase, anything_of("END"))), "phase holds a Phase, not 'END'"),
+    "insert of nothing": (_action(lambda step: step.insert()), "insert needs a relation applied to arguments"),
     "two sentences": (_action(_two_sentences), "a step is one sentence, and it says '"),
     "two messages": (_action(_two_messages), "a step has one message, and sends 'boss -> boss: this' already"),
-    "insert of a comparison": (_action(_insert_comparison), "insert needs a relation applied to arguments"),
-    "insert of a bare relation": (_action(_insert_relation), "insert needs a relation applied to arguments"),
-    "condition not applied": (_action(_when_relation), "'when' needs a formula: apply enrolled"),
+    "insert of a comparison": (
+        _action(lambda step, a: step.insert(a == boss), Agent),
+        "insert needs a relation applied to arguments",
+    ),
+    "insert of a bare relation": (
+        _action(lambda step, a: step.insert(anything_of(sent)), Agent),
+        "insert needs a relation applied to arguments",
+    ),
+    "condition not applied": (
+        _action(lambda step, a, k: step.insert(sent(a, k), when=anything_of(enrolled)), Agent, Key),
+        "'when' needs a formula: apply enrolled",
+    ),
     "each used twice": (_action(_each_twice), "an 'each' stands for one argument of pairs only"),
-    "require in a rule": (_rule(_require_in_rule), "write given('it', …)"),
-    "remove in a rule": (_rule(_remove_in_rule), "a deduction only inserts; what removes facts is an action"),
-    "set in a rule": (_rule(_set_in_rule), "a deduction only inserts"),
+    "require in a rule": (_rule(lambda step, a, k: step.require("it", sent(a, k)), Agent, Key), "write given('it', …)"),
+    "remove in a rule": (
+        _rule(lambda step, a, k: step.remove(knows(a, k)), Agent, Key),
+        "a deduction only inserts; what removes facts is an action",
+    ),
+    "set in a rule": (_rule(lambda step, k: step.set(chosen, k), Key), "a deduction only inserts"),
 }
 
 
