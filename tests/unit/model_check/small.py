@@ -29,12 +29,14 @@ first, second, third = (flag(name, of=HOLDER) for name in ("first", "second", "t
 phase = variable("phase", Phase, of=HOLDER)
 last = variable("last", Party, of=HOLDER)
 current = variable("current", Key, of=HOLDER)
+friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
 seen = relation("seen", Party, kind=Kind.STATE, of=HOLDER)
 known = relation("known", Party, kind=Kind.KNOWLEDGE)
 paired = relation("paired", Key, Key, kind=Kind.STATE, of=HOLDER)
 ahead = relation("ahead", Party, Party, kind=Kind.STATE, of=HOLDER)
 before = rigid_relation("before", Party, Party)
 corrupt = rigid_relation("corrupt", Party, kind=Kind.TRUTH)
+leader = rigid_function("leader", Party, to=Party)
 alice, bob = constant("alice", Party), constant("bob", Party)
 
 Body = Callable[..., None]

@@ -1,7 +1,7 @@
 """Steps of protocols of a few lines, apart from their vocabulary since tests have others that are called the same."""
 
 from carnet_spec.language import Step
-from tests.unit.model_check.small import Party, first, known, last, second, seen, third
+from tests.unit.model_check.small import Key, Party, first, known, last, paired, second, seen, third
 
 
 def serve_one(step: Step, a: Party) -> None:
@@ -34,3 +34,9 @@ def see(step: Step, a: Party) -> None:
 def learn(step: Step, a: Party) -> None:
     step.given("seen", seen(a))
     step.insert(known(a))
+
+
+def draw_two(step: Step, one: Key, other: Key) -> None:
+    step.fresh(one)
+    step.fresh(other)
+    step.insert(paired(one, other))

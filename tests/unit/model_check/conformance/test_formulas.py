@@ -11,7 +11,7 @@ from carnet_spec.language import Draft, Formula, Instance, Kind, Step, exists, f
 from carnet_spec.language.terms import TRUE, Exists
 from tests.unit.model_check.conformance.vocabulary import PARTIES, X, Y, compiler, frame, truth
 from tests.unit.model_check.small import *
-from tests.unit.model_check.steps import learn, see
+from tests.unit.model_check.steps import draw_two, learn, see
 
 PX, PY = Party(X), Party(Y)
 
@@ -112,12 +112,6 @@ def test_what_is_taken_away_is_deduced_again_and_no_value_drawn_twice() -> None:
     assert refused is not None
     assert refused.why == "draw_two: values that are drawn fresh together have to differ"
     assert _followed(drafted(draw_two), ("draw_two", (("one", "k1"), ("other", "k2")))) == [None]
-
-
-def draw_two(step: Step, one: Key, other: Key) -> None:
-    step.fresh(one)
-    step.fresh(other)
-    step.insert(paired(one, other))
 
 
 def choose(step: Step, a: Party) -> None:

@@ -12,8 +12,6 @@ from carnet_spec.language import *
 from carnet_spec.language.terms import Exists, Forall, IfThenElse, Var
 from tests.unit.model_check.small import *
 
-friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
-leader = rigid_function("leader", Party, to=Party)
 RELATIONS = {"before": frozenset({("p1", "p2")}), "corrupt": frozenset({("p3",)})}
 FUNCTIONS: dict[str, dict[Row, str]] = {"alice": {(): "p2"}, "leader": {("p1",): "p2", ("p2",): "p3", ("p3",): "p3"}}
 INSTANCE = Instance({"Party": ("p1", "p2", "p3")}, RELATIONS, FUNCTIONS)

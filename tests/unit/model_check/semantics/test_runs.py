@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from carnet_check.semantics import Interpreter, NotEnabled, Replays, State
-from carnet_spec.language import Draft, Formula, Instance, Kind, Row, SpecificationError, Step, function, rigid_function
+from carnet_spec.language import Draft, Formula, Instance, Row, SpecificationError, Step
 from carnet_spec.trace import Trace
 from carnet_spec.trace import TraceStep as Taken
 from tests.unit.model_check.small import *
@@ -114,8 +114,6 @@ def test_replays_begin_in_states_of_their_own_and_forget_what_is_refused() -> No
 
 
 ELEMENTS = {"Party": ("p1", "p2"), "Key": ("k1", "k2")}
-friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
-leader = rigid_function("leader", Party, to=Party)
 
 
 def touch(step: Step, a: Party, b: Party, k: Key) -> None:

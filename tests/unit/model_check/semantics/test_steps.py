@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from carnet_check.semantics import Interpreter, NotEnabled, State
-from carnet_spec.language import Draft, Instance, Kind, SpecificationError, Step, function, used
+from carnet_spec.language import Draft, Instance, SpecificationError, Step, used
 from tests.unit.model_check.small import *
 from tests.unit.model_check.steps import learn
 
 INSTANCE = Instance({"Party": ("p1", "p2", "p3")}, {"corrupt": frozenset({("p3",)})})
-friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
 
 
 def _fired(body: Body, state: State | None = None, **env: str) -> State:

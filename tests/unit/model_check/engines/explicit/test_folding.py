@@ -3,7 +3,7 @@
 import pytest
 
 from carnet_check.engines.explicit import layout
-from carnet_spec.language import Draft, Formula, Instance, Kind, Protocol, Step, exists, forall, function, implies
+from carnet_spec.language import Draft, Formula, Instance, Protocol, Step, exists, forall, implies
 from carnet_spec.language.terms import FALSE, TRUE, Exists, Forall, IfThenElse, Member, Var, symbols_of
 from tests.unit.model_check.small import *
 from tests.unit.model_check.steps import see
@@ -102,7 +102,6 @@ THREE = Instance(
     {"Party": ("p1", "p2", "p3"), "Key": ("k1", "k2")}, {"corrupt": frozenset({("p3",)})}, {"alice": {(): "p1"}}
 )
 THREE_FOLDED = layout.Folding(THREE)
-friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
 
 
 def test_a_formula_reads_no_more_than_its_variables_may_be() -> None:

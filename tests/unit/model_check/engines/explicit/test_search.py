@@ -32,7 +32,7 @@ from tests.fixtures import toy
 from tests.fixtures.interpreted import interpreted
 from tests.fixtures.lassos import lassos
 from tests.unit.model_check.small import *
-from tests.unit.model_check.steps import ask, back, learn, see, serve_one, swing
+from tests.unit.model_check.steps import ask, back, draw_two, learn, see, serve_one, swing
 
 
 def need(step: Step) -> None:
@@ -107,12 +107,6 @@ def test_moves_cost_what_they_cost_and_are_joined_with_those_of_other_actions() 
     assert all_moves([None, None]) is None
     assert all_moves([None, one]) is one
     assert all_moves([one, None, other]) == Moves(((1, 0, None), (2, 2, None), (4, 0, None)), ("one", "other", "other"))
-
-
-def draw_two(step: Step, one: Key, other: Key) -> None:
-    step.fresh(one)
-    step.fresh(other)
-    step.insert(paired(one, other))
 
 
 def lose(step: Step, a: Party) -> None:

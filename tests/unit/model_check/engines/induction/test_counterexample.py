@@ -19,6 +19,7 @@ from carnet_spec.language.terms import BOOL, TRUE, Apply, Var
 from tests.proofs import workbench
 from tests.unit.model_check.engines.induction.lessons import Person, draft, knows
 from tests.unit.model_check.small import *
+from tests.unit.model_check.steps import draw_two
 
 pytestmark = pytest.mark.processes
 
@@ -185,12 +186,6 @@ def test_what_the_interpreter_does_not_confirm_is_an_error(name: str) -> None:
         confirmed(_obligation(_seeing(), "step/see/unseen", threat), found)
 
 
-def draw_two(step: Step, one: Key, other: Key) -> None:
-    step.fresh(one)
-    step.fresh(other)
-    step.insert(paired(one, other))
-
-
 def _unpaired(one: Key, other: Key) -> Formula:
     return ~paired(one, other)
 
@@ -296,9 +291,6 @@ def test_nothing_is_found_without_a_budget_and_where_there_is_nothing(rlimit: in
     if rlimit > 1:
         draft.axiom("nobody", ~exists(lambda a: a == a, Party))  # noqa: PLR0124 # false wherever anyone is
     assert _found(draft, rlimit=rlimit) is None
-
-
-friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
 
 
 def mention(step: Step, a: Party) -> None:

@@ -30,6 +30,7 @@ from carnet_spec.language.notation import show
 from carnet_spec.language.terms import BOOL, FALSE, TRUE, Equal, Exists, Forall, IfThenElse, Implies, Member, Var
 from tests.unit.model_check.engines.induction.lessons import blamed, draft, knows, teacher
 from tests.unit.model_check.small import *
+from tests.unit.model_check.steps import draw_two
 
 pytestmark = pytest.mark.processes
 
@@ -75,12 +76,6 @@ def test_what_is_limited_to_a_threat_model_is_proved_and_used_there_alone() -> N
 def test_the_goal_is_the_precondition_at_arbitrary_constants() -> None:
     (goal,) = [each.goal for each in obligations(LESSON) if each.id == "step/tell/quiet"]
     assert show(goal) == "mood = CROSS → ¬(told($any.x.Person) ∨ $any.x.Person = $par.to.Person)"
-
-
-def draw_two(step: Step, one: Key, other: Key) -> None:
-    step.fresh(one)
-    step.fresh(other)
-    step.insert(paired(one, other))
 
 
 def test_values_that_one_step_draws_differ() -> None:
