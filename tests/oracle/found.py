@@ -177,8 +177,6 @@ def _family(draft: Callable[[str], Draft], says: str) -> language.Family:
             "main": language.Variant("main", "as written"),
             "layer": language.Variant("layer", says, over="main"),
         },
-        main=("main",),
-        profiles={"tiny": language.Profile("tiny", {})},
     )
 
 

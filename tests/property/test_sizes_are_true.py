@@ -123,7 +123,6 @@ class Case:
             draft=self.draft,
             instance=default_instance,
             variants={"main": language.Variant("main", "as drawn")},
-            main=("main",),
             profiles={"tiny": language.Profile("tiny", self.sizes, title="whatever was drawn")},
         )
         return Source("drawn", family, "drawn")

@@ -96,7 +96,6 @@ FAMILY = language.Family(
     draft=draft,
     instance=instance,
     variants={"main": language.Variant("main", "the post reads the address")},
-    main=("main",),
     profiles={"tiny": language.Profile("tiny", {"people": 2}), "ci": language.Profile("ci", {"people": 3})},
     hunts=(language.Profile("two", {"people": 2}),),
 )
