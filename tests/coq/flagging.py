@@ -5,6 +5,7 @@ from carnet_check.coq.certificates import ConvertedCertificate, Converter
 from carnet_check.exports.systems import System, system
 from carnet_spec import language
 from carnet_spec.language.terms import BOOL, Apply, Forall, Implies, Not, Var
+from tests.fixtures.protocols import protocol_of
 
 PARTY = language.Sort("Party")
 BAD = language.Symbol("bad", (PARTY,), BOOL, language.Kind.TRUTH, mutable=False)
@@ -35,24 +36,14 @@ def protocol() -> language.Protocol:
     guard = language.Guard("is bad", Apply(BAD, (P,)))
     update = language.Update("flag", FLAGGED, language.Effect.INSERT, (P,))
     every = (NOBODY.id, ANYBODY.id)
-    return language.Protocol(
-        id="flagging",
-        title="Flagging",
-        variant="main",
-        without=(),
+    return protocol_of(
+        "flagging",
         actions=(language.Action("flag", language.Role("anyone"), (P,), (guard,), (update,), "flag", "here"),),
-        axioms=(),
-        initial=(),
         claims=(
             language.Claim("only-bad", ONLY_BAD, "Only who is bad is flagged.", "", "", every),
             language.Claim("none", NONE, "Nobody is flagged.", "", "", every, fails_under=(ANYBODY.id,)),
         ),
-        lemmas=(),
-        goals=(),
-        liveness=(),
         threats=(NOBODY, ANYBODY),
-        assumptions=(),
-        defences=(),
         sorts=(PARTY,),
         symbols=(BAD, FLAGGED),
     )

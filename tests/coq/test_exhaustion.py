@@ -18,6 +18,7 @@ from carnet_spec import language
 from carnet_spec.language.terms import BOOL, TRUE, And, Apply, Equal, Implies, Not, Term, Var
 from tests.coq.certifiable import without_choices
 from tests.coq.coq_files import exhaust
+from tests.fixtures.protocols import protocol_of
 from tests.property.random_protocols import samples
 
 # -- a lamp that is passed on, seen by everybody to whom it was shown -----------------------------------------------
@@ -41,11 +42,9 @@ def action(
     return language.Action(name, ANYONE, params, (language.Guard("may", guard),), updates, name, "", deduction=rule)
 
 
-LAMP = language.Protocol(
-    id="lamp",
-    title="Lamp",
+LAMP = protocol_of(
+    "lamp",
     variant="lamp",
-    without=(),
     actions=(
         action("light", (), Not(holds(LIT)), language.Update("lit", LIT, language.Effect.INSERT, ())),
         action(
@@ -57,15 +56,6 @@ LAMP = language.Protocol(
         ),
         action("see", (X,), holds(SHOWN, X), language.Update("seen", SEEN, language.Effect.INSERT, (X,)), rule=True),
     ),
-    axioms=(),
-    initial=(),
-    claims=(),
-    lemmas=(),
-    goals=(),
-    liveness=(),
-    threats=(),
-    assumptions=(),
-    defences=(),
     sorts=(PARTY,),
     symbols=(HOLDER, LIT, SHOWN, SEEN),
 )

@@ -24,6 +24,7 @@ from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.notation import show
 from carnet_spec.language.printing import fair_steps, show_action, show_goal, show_initial, show_invariant
 from carnet_spec.trace import Trace
+from tests.fixtures.protocols import protocol_of
 
 PARTY = language.Sort("Party")
 KEY = language.Sort("Key", fresh=True)
@@ -61,6 +62,16 @@ class Sample:
     instance: Instance
     invariants: tuple[language.Invariant, ...]
     goals: tuple[language.Goal, ...]
+
+    @property
+    def question(self) -> dict[str, Any]:
+        """What a search is given, by the names of its arguments."""
+        return {
+            "protocol": self.protocol,
+            "instance": self.instance,
+            "invariants": self.invariants,
+            "goals": self.goals,
+        }
 
     def __repr__(self) -> str:
         parts = [
@@ -278,24 +289,13 @@ def _initial(draw: st.DrawFn, symbol: language.Symbol) -> language.Initial:
 def samples(draw: st.DrawFn) -> Sample:
     """Draw a protocol, an instance and what to look for."""
     started = [symbol for symbol in (PHASE_NOW, TURN, OWNER, READY, HELD, KNOWN, FLAG) if draw(st.integers(0, 5)) == 0]
-    protocol = language.Protocol(
-        id="random",
-        title="Random",
-        variant="main",
-        without=(),
+    protocol = protocol_of(
+        "random",
         actions=(
             *(draw(actions(f"act{n}")) for n in range(draw(st.integers(2, 5)))),
             *(draw(rules(f"rule{n}")) for n in range(draw(st.integers(0, 3)))),
         ),
-        axioms=(),
         initial=tuple(draw(_initial(symbol)) for symbol in started),
-        claims=(),
-        lemmas=(),
-        goals=(),
-        liveness=(),
-        threats=(),
-        assumptions=(),
-        defences=(),
         sorts=(PARTY, KEY, PHASE),
         symbols=SYMBOLS,
     )

@@ -69,16 +69,7 @@ def test_in_pieces_it_finds_the_same(
     sample: Sample, more: int, chunk: int, reduction: bool, hand_over_at: int | None
 ) -> None:
     packed = PackedSearch if hand_over_at is None else handing_over_at(hand_over_at)
-    explored = functools.partial(
-        explore,
-        sample.protocol,
-        sample.instance,
-        invariants=sample.invariants,
-        goals=sample.goals,
-        packed=packed,
-        reduction=reduction,
-        stop_at_first=False,
-    )
+    explored = functools.partial(explore, **sample.question, packed=packed, reduction=reduction, stop_at_first=False)
     expected = explored(caps=Caps(states=TOO_MANY))
     assume(expected.complete)
     more = max(more, 2 * expected.states // RUNS)

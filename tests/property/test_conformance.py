@@ -41,6 +41,7 @@ from carnet_spec.language.terms import (
     Var,
 )
 from carnet_spec.trace import TraceStep
+from tests.fixtures.protocols import protocol_of
 from tests.fixtures.thorough import share
 from tests.property.random_protocols import Sample, samples
 
@@ -193,11 +194,7 @@ Scope = Mapping[str, Var]
 
 def protocol(*actions: Action) -> Protocol:
     """Return a protocol of these actions, and nothing else, over the symbols here."""
-    nothing = dict.fromkeys(("axioms", "initial", "claims", "lemmas", "goals", "liveness", "threats"), ())
-    more = dict.fromkeys(("without", "assumptions", "defences"), ())
-    return Protocol(
-        id="names", title="", variant="main", sorts=(PARTY, KEY), symbols=SYMBOLS, actions=actions, **nothing, **more
-    )
+    return protocol_of("names", sorts=(PARTY, KEY), symbols=SYMBOLS, actions=actions)
 
 
 @st.composite

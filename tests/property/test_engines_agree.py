@@ -36,25 +36,11 @@ relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthChe
 
 
 def _explored(sample: random_protocols.Sample, *, reduction: bool, stop_at_first: bool = False) -> Exploration:
-    return explore(
-        sample.protocol,
-        sample.instance,
-        invariants=sample.invariants,
-        goals=sample.goals,
-        reduction=reduction,
-        stop_at_first=stop_at_first,
-    )
+    return explore(**sample.question, reduction=reduction, stop_at_first=stop_at_first)
 
 
 def _judged(sample: random_protocols.Sample) -> Exploration:
-    judged = interpreted(
-        sample.protocol,
-        sample.instance,
-        invariants=sample.invariants,
-        goals=sample.goals,
-        stop_at_first=False,
-        caps=Caps(states=TOO_MANY),
-    )
+    judged = interpreted(**sample.question, stop_at_first=False, caps=Caps(states=TOO_MANY))
     assume(judged.complete)
     return judged
 
@@ -183,14 +169,7 @@ def test_one_state_stands_for_as_many_as_there_are_without_symmetry(
 @relaxed_symmetry
 @given(random_protocols.alike_samples())
 def test_symmetry_finds_the_shortest_traces_that_the_interpreter_finds(sample: random_protocols.Sample) -> None:
-    judged = interpreted(
-        sample.protocol,
-        sample.instance,
-        invariants=sample.invariants,
-        goals=sample.goals,
-        caps=Caps(states=250),
-        stop_at_first=False,
-    )
+    judged = interpreted(**sample.question, caps=Caps(states=250), stop_at_first=False)
     assume(judged.complete)
     found = _explored(sample, reduction=True)
     assert _lengths(sample, found) == _lengths(sample, judged)

@@ -78,10 +78,7 @@ def explored(
     compiled = functools.partial(SEARCH.NativeSearch, hand_over_at=1, threads=threads)
     with within(room or {}):
         return explore(
-            sample.protocol,
-            sample.instance,
-            invariants=sample.invariants,
-            goals=sample.goals,
+            **sample.question,
             packed=PackedSearch if room is None else compiled,
             reduction=reduction,
             stop_at_first=stop_at_first,
@@ -210,10 +207,7 @@ def test_with_symmetry_compiled_code_agrees_in_every_number(sample: Sample, room
 def test_in_pieces_it_finds_the_same(sample: Sample, more: int, room: Room, reduction: bool) -> None:
     search = functools.partial(
         explore,
-        sample.protocol,
-        sample.instance,
-        invariants=sample.invariants,
-        goals=sample.goals,
+        **sample.question,
         packed=functools.partial(SEARCH.NativeSearch, hand_over_at=1),
         reduction=reduction,
         stop_at_first=False,

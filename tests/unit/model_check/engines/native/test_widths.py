@@ -36,6 +36,7 @@ from carnet_spec.language import (
     Update,
 )
 from carnet_spec.language.terms import BOOL, TRUE, And, Apply, Equal, Exists, Forall, Implies, Member, Not, Var
+from tests.fixtures.protocols import protocol_of
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="there is no C compiler")
 ANYONE = Role("anyone")
@@ -74,21 +75,10 @@ def insert(symbol: Symbol, *args: Term, each: Sequence[Var] = ()) -> Update:
 
 
 def protocol(*actions: Action, symbols: Sequence[Symbol]) -> Protocol:
-    return Protocol(
-        id="lamps",
-        title="Lamps",
-        variant="main",
-        without=(),
+    return protocol_of(
+        "lamps",
         actions=actions,
-        axioms=(),
         initial=tuple(Initial(each, (X,), FIRST) for each in symbols if each == SHADE),
-        claims=(),
-        lemmas=(),
-        goals=(),
-        liveness=(),
-        threats=(),
-        assumptions=(),
-        defences=(),
         sorts=(LAMP, STREET, COLOUR),
         symbols=tuple(symbols),
     )
