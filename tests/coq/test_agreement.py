@@ -1,5 +1,7 @@
 """What Coq's theorems are about is what the interpreter does. ``tests.coq.agreement`` compares two million times."""
 
+from __future__ import annotations
+
 import csv
 
 import pytest

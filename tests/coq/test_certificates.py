@@ -1,5 +1,7 @@
 """Certificates of texts become certificates of Coq's obligations: same steps, other numbers."""
 
+from __future__ import annotations
+
 import itertools
 import time
 from collections.abc import Sequence

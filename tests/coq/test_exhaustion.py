@@ -1,5 +1,7 @@
 """Certificates of exhausted instances: what is true is accepted, and what is wrong with states or claims is refused."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

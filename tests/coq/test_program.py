@@ -1,5 +1,7 @@
 """The extracted program accepts certificates that prove their obligation, and says what is wrong with others."""
 
+from __future__ import annotations
+
 import subprocess
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """The canonical JSON is read part by part, and what Coq's language lacks is refused with its place."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Mapping

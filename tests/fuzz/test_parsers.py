@@ -3,6 +3,8 @@
 A few inputs for each by default; many with ``-m slow``. ``python -m tests.fuzz.coverage_guided`` is the long run.
 """
 
+from __future__ import annotations
+
 import ast
 import csv
 import functools

@@ -1,5 +1,7 @@
 """Small protocols that were given wrong verdicts, each by its own function."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from carnet_check.loading.default_instance import default_instance

@@ -1,5 +1,7 @@
 """Random terms, formulas and steps over given symbols, with variables that hide one another."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

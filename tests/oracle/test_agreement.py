@@ -1,5 +1,7 @@
 """The two halves of the oracle agree on random protocols: compiled steps and tests, and plain ones."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from hypothesis import HealthCheck, assume, given, settings

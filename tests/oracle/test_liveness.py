@@ -1,5 +1,7 @@
 """What is explored and proved of random liveness properties is what components of the enumerator's graph say."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

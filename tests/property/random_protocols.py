@@ -4,6 +4,8 @@ The vocabulary is fixed and small; what is random is how it is used. Protocols b
 the point: an engine has to agree with the interpreter about them all the same.
 """
 
+from __future__ import annotations
+
 import functools
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence

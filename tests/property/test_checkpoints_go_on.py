@@ -1,5 +1,7 @@
 """A search that was stopped and gone on with, as often as may be, finds what one finds that never stopped."""
 
+from __future__ import annotations
+
 import functools
 import importlib
 import tempfile

@@ -1,5 +1,7 @@
 """The machine that follows traces and the interpreter agree: on what is refused, where, and on every state between."""
 
+from __future__ import annotations
+
 import contextlib
 import itertools
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,7 @@
 """Engines, exports, reductions and liveness agree on random protocols."""
 
+from __future__ import annotations
+
 import importlib
 import tempfile
 from collections import Counter

@@ -1,5 +1,7 @@
 """Preconditions, obligations and proofs by induction agree with what steps do."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

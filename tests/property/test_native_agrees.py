@@ -1,5 +1,7 @@
 """Compiled code finds what the explicit search finds, on random protocols and however little room it has."""
 
+from __future__ import annotations
+
 import functools
 import importlib
 import tempfile

@@ -4,6 +4,8 @@
 ``CARNET_SEARCHES_RECORD=FILE`` keeps what was counted as a table.
 """
 
+from __future__ import annotations
+
 import csv
 import functools
 import itertools

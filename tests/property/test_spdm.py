@@ -1,5 +1,7 @@
 """SPDM: messages are read back as written, sessions agree, and tampering ends them."""
 
+from __future__ import annotations
+
 import dataclasses
 import random
 import typing

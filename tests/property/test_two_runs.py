@@ -1,5 +1,7 @@
 """The product of two runs means what it says: it has the pairs of runs that brute force finds, and tells them apart."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Verdicts on random and on once misjudged protocols are true, and a spoiled engine is noticed."""
 
+from __future__ import annotations
+
 import contextlib
 import itertools
 import os

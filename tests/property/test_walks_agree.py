@@ -1,5 +1,7 @@
 """Random walks of both engines stay among the states that are reachable, and what they say of guards is true."""
 
+from __future__ import annotations
+
 import functools
 import importlib
 import itertools

@@ -1,5 +1,7 @@
 """The lemma claims that come with Carnet: each holds by every means, and what decides a case is right."""
 
+from __future__ import annotations
+
 from collections import Counter
 from itertools import combinations, product
 

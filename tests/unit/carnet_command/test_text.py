@@ -1,5 +1,7 @@
 """Text for terminals: it fits, nothing in it is acted on, and progress is shown as long as it matters."""
 
+from __future__ import annotations
+
 import io
 import time
 

@@ -1,5 +1,7 @@
 """What Carnet once said wrongly, said rightly: each test failed before the fault that it names was mended."""
 
+from __future__ import annotations
+
 from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace

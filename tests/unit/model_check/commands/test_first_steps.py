@@ -1,5 +1,7 @@
 """What somebody meets first: help, ``doctor``, ``init``, ``list``, ``explain`` and ``diff``."""
 
+from __future__ import annotations
+
 import json
 import os
 import pty

@@ -1,5 +1,7 @@
 """``carnet lsp``: a real client talks to the server over a pipe, while its files are edited, broken and closed."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import os

@@ -1,5 +1,7 @@
 """``carnet step --web``: the page is the terminal's walk, for whoever has its address and for nobody else."""
 
+from __future__ import annotations
+
 import http.client
 import json
 import random

@@ -1,5 +1,7 @@
 """What every registered engine promises, a toy engine among them: a new engine has to pass this and nothing else."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """TLA+ and the informal trace format: a module that parses and has the states that Carnet counts, and traces."""
 
+from __future__ import annotations
+
 import json
 import re
 from pathlib import Path

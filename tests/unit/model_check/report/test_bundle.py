@@ -1,5 +1,7 @@
 """The evidence bundle and run folders: signed, about these very files; what was changed is refused or only shown."""
 
+from __future__ import annotations
+
 import base64
 import contextlib
 import copy

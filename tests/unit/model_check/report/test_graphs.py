@@ -1,5 +1,7 @@
 """State graphs: each state has a name that no other has, and a drawing is made where one can be read."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest

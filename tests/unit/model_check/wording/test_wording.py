@@ -1,5 +1,7 @@
 """Words about a protocol: fit names of files, and who knows beside what is known."""
 
+from __future__ import annotations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

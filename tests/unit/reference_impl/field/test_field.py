@@ -1,5 +1,7 @@
 """Arithmetic in the field: products in single precision that are exact, generators, the check, and what is refused."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The accountant is exact to its rounding, never better than true, and agrees with others' accountants."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from decimal import Context, Decimal

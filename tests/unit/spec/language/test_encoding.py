@@ -1,5 +1,7 @@
 """The canonical encoding: it tells protocols apart, knows nothing of the Python code, and nothing else is decoded."""
 
+from __future__ import annotations
+
 import contextlib
 import copy
 import io

@@ -1,5 +1,7 @@
 """Formulas are printed so that they can be read back, and shown as they are written, as text and as markup."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Terms: what substitution, negation and the rest do to meaning, checked in small finite structures."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import pytest

@@ -1,5 +1,7 @@
 """The rules of deduction give what textbook deduction on terms gives, for every primitive, and misuse is refused."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """The compiled search takes the interpreter's steps and leaves out what cannot matter; fair runs wait."""
 
+from __future__ import annotations
+
 import contextlib
 import itertools
 import os

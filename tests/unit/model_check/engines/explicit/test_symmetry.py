@@ -1,5 +1,7 @@
 """Symmetry: elements that are alike are exchanged where nothing tells them apart, and no state is lost."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 import math

@@ -1,5 +1,7 @@
 """cvc5 and E as engines: they agree with induction, and are believed once they answer what is known."""
 
+from __future__ import annotations
+
 import importlib.util
 import shutil
 import stat

@@ -1,5 +1,7 @@
 """The split adds up to what one machine computes, forward and backward; bad input is refused before anything leaves."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Nothing is read before it is written: every early read is found, and few others, with random protocols as a judge."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Other analyses: stratification keeps obligations decidable, layers add only, and unused elements are alike."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

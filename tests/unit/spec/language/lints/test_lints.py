@@ -1,5 +1,7 @@
 """Every lint complains about what it is for, lets the like pass, and says what to do."""
 
+from __future__ import annotations
+
 import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
