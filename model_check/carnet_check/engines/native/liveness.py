@@ -7,10 +7,10 @@ components by compiled code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from carnet_check.engines.explicit.search import sightings_of
 from carnet_check.engines.native.machine import DONE, STRAY, Machine, Places
 from carnet_check.engines.native.search import NativeSearch, states_after
 from carnet_command.interrupts import require_uninterrupted
-
-LEAST_WIDTH = 2
-"""How many words a row has at least: where it has one, compiled code finds states, but not their numbers."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +42,8 @@ class NativeGraph(Graph):
 
 class NativeGraphSearch(GraphSearch, NativeSearch):
     """A search that stores steps as long as Python finds them; those of compiled code are found in the end."""
+
+    least_width: ClassVar = 2  # in a table of rows of one word states have no numbers
 
     @cached_property
     def graph(self) -> Graph:
@@ -101,10 +100,3 @@ class NativeGraphSearch(GraphSearch, NativeSearch):
     def _begin_by_code(self) -> None:
         super()._begin_by_code()
         self.forget()
-
-    def _begun(self, enter: Callable[[Machine], None], least: int = 1) -> Machine:
-        return super()._begun(enter, max(least, LEAST_WIDTH))
-
-    def _begun_before(self) -> Machine | None:
-        before = super()._begun_before()
-        return None if before is None or before.width < LEAST_WIDTH else before

@@ -12,7 +12,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -61,6 +61,8 @@ LOOKED_AHEAD, BEGINNINGS = 100_000, 256
 
 class NativeSearch(PackedSearch):
     """One breadth-first search from the initial states."""
+
+    least_width: ClassVar = 1  # the fewest words of a row
 
     def __init__(
         self,
@@ -129,7 +131,7 @@ class NativeSearch(PackedSearch):
         """
         while True:
             lowered = Lowering.of(self.model, sample_of(self.found))
-            width = max(first_width(lowered.words), least)
+            width = max(first_width(lowered.words), least, self.least_width)
             code = ModelCode.of(lowered, width, self.spent, quick=len(self.found) < MANY)
             machine = self._machine_of(code)
             try:
@@ -156,7 +158,7 @@ class NativeSearch(PackedSearch):
         worked = here + self._known.worked() if here >= NOTED else here
         if here and (many or worked >= min(PAYS_NEXT, self._hand_over_at)):
             lowered = Lowering.of(self.model, sample_of(self.found))
-            width = max(first_width(lowered.words), code.width if code else 1)
+            width = max(first_width(lowered.words), code.width if code else self.least_width)
             self._known.keep(ModelCode.of(lowered, width, self.spent, quick=not many))
         elif code is not None and code.quick and many:
             self._known.keep(replace(code, quick=False))
@@ -172,7 +174,7 @@ class NativeSearch(PackedSearch):
     def _begun_before(self) -> Machine | None:
         """Return a machine with the code that an earlier search of the model cached, or None."""
         code = self._known.code()
-        return None if code is None else self._machine_of(code)
+        return None if code is None or code.width < self.least_width else self._machine_of(code)
 
     def _begin_by_code(self) -> None:
         assert self._machine is not None
