@@ -162,7 +162,7 @@ def test_each_kind_is_named(kind: str) -> None:
 
 
 def test_the_evidence_of_a_csv_virtual_machine_may_have_a_log_beside_it() -> None:
-    named = {"attestation_report": {}, "cert_chain": {}, "serial_number": []}
+    named: dict[str, object] = {"attestation_report": {}, "cert_chain": {}, "serial_number": []}
     assert kind_of(json.dumps({**named, "cc_eventlog": "AA"}).encode()) == kinds.CSV
 
 
