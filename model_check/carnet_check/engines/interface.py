@@ -451,15 +451,15 @@ class ProvesWeakened(Engine):
     """Proves claims of a protocol from which defences were removed, with the lemmas that still hold."""
 
     @abstractmethod
-    def unproved(
+    def proves_weakened(
         self,
         protocol: Protocol,
         threat: Threat | None,
         claims: Collection[str],
         jobs: int,
         progress: Callable[[int, int], None],
-    ) -> tuple[str, ...]:
-        """Return the claims without a proof; ``progress`` is called with the number of obligations done and of all."""
+    ) -> bool:
+        """Return whether all claims are proved; ``progress`` gets the number of obligations done and of all."""
 
 
 @dataclass(frozen=True, slots=True)

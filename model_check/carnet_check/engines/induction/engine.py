@@ -351,21 +351,21 @@ class Induction(
         """Return the hints stored beside the specification."""
         return load_hints(protocol)
 
-    def unproved(
+    def proves_weakened(
         self,
         protocol: Protocol,
         threat: Threat | None,
         claims: Collection[str],
         jobs: int,
         progress: Callable[[int, int], None],
-    ) -> tuple[str, ...]:
-        """Return the claims that are unproved once all lemmas that are no longer inductive are dropped."""
+    ) -> bool:
+        """Return whether all claims are proved once the lemmas that are no longer inductive are dropped."""
 
         def answered(done: int, total: int, _: SolverAnswer) -> None:
             progress(done, total)
 
-        left = houdini(protocol, threat, claims=claims, jobs=jobs, rlimit=self.rlimit, progress=answered)
-        return tuple(name for name in claims if not left.claim(name).proved)
+        left = houdini(protocol, threat, claims=claims, together=True, jobs=jobs, rlimit=self.rlimit, progress=answered)
+        return all(left.claim(name).proved for name in claims)
 
     def contradictory(self, formulas: Mapping[str, terms.Term]) -> bool | None:
         """Ask the solver whether all formulas together are unsatisfiable."""

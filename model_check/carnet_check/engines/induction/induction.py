@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -377,6 +377,7 @@ def houdini(
     baselines: Sequence[ProofResult] = (),
     claims: Collection[str] | None = None,
     lemmas: Collection[str] = (),
+    together: bool = False,
     jobs: int = 2,
     rlimit: int = DEFAULT_RLIMIT,
     progress: Progress | None = None,
@@ -385,18 +386,20 @@ def houdini(
 ) -> Houdini:
     """Drop the invariants of ``protocol`` that are not inductive, until a fixpoint.
 
-    With ``claims``, only invariants that these and ``lemmas`` depend on are checked, until all of them are dropped. The
-    other arguments are those of :func:`prove`.
+    With ``claims``, only invariants that these and ``lemmas`` depend on are checked, until all of them are dropped, or,
+    with ``together``, until the first of them is. The other arguments are those of :func:`prove`.
     """
     started = time.perf_counter()
     search = _Search(system(protocol, threat), baselines)
     hints = load_hints(protocol) if hints is None else hints
     wanted = None if claims is None else {*(protocol.claim(name).checked.name for name in claims), *lemmas}
+    needed = wanted if together and wanted else set[str]()
     rounds = 0
     with workers or Workers(jobs) as pool:
-        while open_ := search.open(wanted):
+        while needed.isdisjoint(search.dropped) and (open_ := search.open(wanted)):
+            open_.sort(key=lambda each: each.invariant.name not in needed)
             answers = answers_to(open_, search.kept(), hints, rlimit, pool)
-            rounds += search.drop(open_, answers, progress)
+            rounds += search.drop(open_, answers, progress, needed)
     proof = search.proof(time.perf_counter() - started)
     return Houdini(proof, search.dropped, rounds, search.asked, complete=not search.open(None))
 
@@ -430,16 +433,21 @@ class _Search:
         proof = self.proof(0.0)
         return {used for name in wanted if name in left for used in proof.uses(name)}
 
-    def drop(self, open_: Sequence[Obligation], answers: Iterable[SolverAnswer], progress: Progress | None) -> bool:
+    def drop(
+        self, open_: Sequence[Obligation], answers: Iterable[SolverAnswer], progress: Progress | None, needed: Set[str]
+    ) -> bool:
+        """Drop the invariants that are not inductive; if one of ``needed`` is among them, ask no further."""
         fell: dict[str, list[str]] = {}
         for done, answer in enumerate(answers, 1):
+            self.asked += 1
             if answer.outcome is SolverOutcome.PROVED:
                 self._answers[answer.id] = answer
             else:
                 fell.setdefault(self._obligations[answer.id].invariant.name, []).append(answer.id)
             if progress:
                 progress(done, len(open_), answer)
-        self.asked += len(open_)
+            if not needed.isdisjoint(fell):
+                break
         self.dropped |= {name: tuple(sorted(ids)) for name, ids in fell.items()}
         # Keep the proofs that use no dropped invariant: fewer hypotheses cannot harm them
         gone = {f"inv:{name}" for name in fell}

@@ -176,6 +176,16 @@ def test_the_search_stops_when_the_wanted_claims_have_fallen_or_are_elsewhere() 
     assert found.claim("no-blame").outcome is SolverOutcome.UNKNOWN
 
 
+def test_claims_that_are_wanted_together_are_given_up_with_the_first_that_falls() -> None:
+    claims = ["quiet", "secrecy", "wrong"]
+    alone, together = houdini(LESSON, jobs=1, claims=claims), houdini(LESSON, jobs=1, claims=claims, together=True)
+    assert set(together.dropped) == {"wrong"} <= set(alone.dropped)
+    assert together.claim("wrong").missing == ("step/learn/wrong",)
+    assert together.asked < alone.asked
+    assert not all(together.claim(name).proved for name in claims)
+    assert all(houdini(LESSON, jobs=1, claims=claims[:2], together=True).claim(name).proved for name in claims[:2])
+
+
 def test_what_survives_is_a_proof_by_itself(general: ProofResult) -> None:
     found = houdini(LESSON, jobs=1, baselines=[general])
     assert set(found.dropped) == {"wrong"}
