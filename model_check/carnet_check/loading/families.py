@@ -376,8 +376,7 @@ def _wrapped(function: Callable[..., Any], made: language.Draft) -> language.Fam
         title=made.title,
         draft=draft,
         instance=default_instance,
-        variants={DEFAULT_VARIANT: language.Variant(DEFAULT_VARIANT, "as written")},
-        main=(DEFAULT_VARIANT,),
+        variants={made.variant: language.Variant(made.variant, "as written")},
         profiles={
             "tiny": language.Profile("tiny", {}, title="two elements beside each sort's constants"),
             "ci": language.Profile("ci", {EACH: 3}, title="three elements beside each sort's constants"),

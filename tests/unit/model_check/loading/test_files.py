@@ -316,6 +316,12 @@ WHERE = {
 }
 
 
+def test_a_draft_alone_may_name_its_variant(starter: Path) -> None:
+    starter.write_text(starter.read_text().replace('one guest")', 'one guest", "sealed")'))
+    source = load(str(starter))
+    assert (list(source.family.variants), source.protocol().variant) == (["sealed"], "sealed")
+
+
 @pytest.mark.parametrize("where", WHERE)
 def test_a_complaint_is_about_the_line_that_says_it(tmp_path: Path, where: str) -> None:
     file = tmp_path / "placed.py"

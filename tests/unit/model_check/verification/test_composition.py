@@ -262,7 +262,7 @@ def test_what_the_interpreter_does_not_confirm_is_not_shown(monkeypatch: pytest.
 
 
 def test_a_trace_that_does_not_replay_refutes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searches, "falls", lambda *_: False)
+    monkeypatch.setattr(searches, "violates", lambda *_: False)
     outcome = verify(planned(Request(load(f"{FILE}:wrong_lemma"))))
     assert {each.standing.status for each in outcome.diagnoses} == {Status.PROVED, Status.NOT_INDUCTIVE}
 

@@ -129,7 +129,7 @@ def test_without_what_nothing_needs_nothing_falls() -> None:
 
 
 def test_a_trace_that_does_not_replay_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searches, "falls", lambda *_: False)
+    monkeypatch.setattr(searches, "violates", lambda *_: False)
     with pytest.raises(EngineError, match="the claim still holds"):
         fallen("A1")
 

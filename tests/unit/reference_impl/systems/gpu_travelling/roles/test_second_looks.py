@@ -33,11 +33,11 @@ from tests.fixtures.worlds import (
 PAST = UsageSummary(2, 1, 2, 1)
 """A key that protected more than it may."""
 SAYS: dict[str, tuple[type, str, Any, str]] = {
-    "the link's key is past its limit": (Link, "standing", PAST, "link's key is used past its limit (REQ-KEY-07)"),
-    "a grant is used past its budget": (BorrowedLink, "standing", PAST, "than the grant allows (REQ-KEY-07)"),
+    "the link's key is past its limit": (Link, "summary", PAST, "link's key is used past its limit (REQ-KEY-07)"),
+    "a grant is used past its budget": (BorrowedLink, "summary", PAST, "than the grant allows (REQ-KEY-07)"),
     "the key of what goes home is past its limit": (
         CopyEngines,
-        "standing",
+        "summary",
         PAST,
         "the key of what goes home is used past its limit (REQ-KEY-07)",
     ),
