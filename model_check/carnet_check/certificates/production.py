@@ -252,13 +252,13 @@ def certificate(writer: Writer, obligation: Provable, hint: Sequence[str] | None
         NotFound: the search found no refutation.
         Refused: the kernel does not accept the refutation.
     """
-    reasons = []
+    reason = ""  # not the error, which would keep the solver by its traceback until garbage is collected
     for kept, seconds in _tries(writer, obligation, hint):
         try:
             return _with(writer, obligation, kept, time.process_time() + seconds)
         except NotFound as error:
-            reasons.append(error)
-    raise reasons[-1]
+            reason = str(error)
+    raise NotFound(reason)
 
 
 def _tries(writer: Writer, obligation: Provable, hint: Sequence[str] | None) -> Iterator[tuple[set[str], float]]:

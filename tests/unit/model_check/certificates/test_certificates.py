@@ -1,6 +1,7 @@
 """Certificates: how they are made, kept, read, judged and checked in workers, and what each then proves."""
 
 import functools
+import gc
 import itertools
 import json
 import lzma
@@ -13,6 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+import z3
 
 from carnet_check.certificates import judging, production
 from carnet_check.certificates.file import (
@@ -385,6 +387,20 @@ LOST = {
     "greedy": (greedy, OUT_OF_MEMORY),
     "failing": (failing_inside, "RecursionError too deep"),
 }
+
+
+def test_a_search_that_finds_nothing_leaves_no_solver_behind() -> None:
+    """What only the next collection of garbage frees takes the solver's memory from the searches until then."""
+    (open_,) = (each for each in obligations(general("fresh-key")) if each.id == "step/lend/secrecy")
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(each, z3.Context) for each in gc.get_objects())
+        with pytest.raises(production.NotFound):
+            certificate(Writer(), open_, None)
+        assert sum(isinstance(each, z3.Context) for each in gc.get_objects()) == before
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("name", ["killed", "failing", "greedy", pytest.param("stuck", marks=pytest.mark.slow)])
