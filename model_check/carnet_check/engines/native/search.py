@@ -30,10 +30,10 @@ from carnet_check.engines.native.lowering import Lowering
 from carnet_check.engines.native.machine import PARTS, Machine, ModelCode, TooNarrowError, first_width
 from carnet_check.errors import UsageError
 
-HAND_OVER_AT = 300_000
-"""The number of states found before the model is compiled: to find them takes Python about as long as compiling."""
-PAYS_NEXT = 120_000
-"""The number of states that Python expands, in one search or several, before code is cached for the next one."""
+HAND_OVER_AT = 120_000
+"""The number of states found before the model is compiled, which takes some seconds."""
+PAYS_NEXT = 8
+"""Code is cached for the next search once Python expanded this many times as many states, in one search or several."""
 CHUNK = 1 << 16
 """The number of states expanded between two checks of the bounds."""
 MOST_HERE = 10_000
@@ -156,7 +156,7 @@ class NativeSearch(PackedSearch):
         code, many = None if self._machine is None else self._machine.code, len(self.found) >= MANY
         here = self.expanded if code is None else COST_HERE * self._expanded_here
         worked = here + self._known.worked() if here >= NOTED else here
-        if here and (many or worked >= min(PAYS_NEXT, self._hand_over_at)):
+        if here and (many or worked >= PAYS_NEXT * self._hand_over_at):
             lowered = Lowering.of(self.model, sample_of(self.found))
             width = max(first_width(lowered.words), code.width if code else self.least_width)
             self._known.keep(ModelCode.of(lowered, width, self.spent, quick=not many))
