@@ -32,6 +32,7 @@ from carnet_check.certificates.file import (
     save_certificates,
 )
 from carnet_check.certificates.folder import OF_NO_LAYER, UNDER_NONE, Pair, stated
+from carnet_check.certificates.producing.refutation import NotFound
 from carnet_check.certificates.production import (
     Answer,
     Production,
@@ -396,7 +397,7 @@ def test_a_search_that_finds_nothing_leaves_no_solver_behind() -> None:
     gc.disable()
     try:
         before = sum(isinstance(each, z3.Context) for each in gc.get_objects())
-        with pytest.raises(production.NotFound):
+        with pytest.raises(NotFound):
             certificate(Writer(), open_, None)
         assert sum(isinstance(each, z3.Context) for each in gc.get_objects()) == before
     finally:
