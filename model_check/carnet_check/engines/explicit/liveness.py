@@ -349,7 +349,7 @@ class Graph:
         return len(self.known)
 
     @cached_property
-    def begins(self) -> Numbers:
+    def offsets(self) -> Numbers:
         """The number of the first step of each state, and at the end the number of all steps."""
         return np.append(0, np.cumsum(np.bincount(self.sources, minlength=self.states)))
 
@@ -371,8 +371,8 @@ class Graph:
 
     def steps_from(self, states: Numbers) -> Numbers:
         """Return the numbers of all steps from some states, in the order of these."""
-        counts = self.begins[states + 1] - self.begins[states]
-        firsts = np.repeat(self.begins[states] - np.cumsum(counts) + counts, counts)
+        counts = self.offsets[states + 1] - self.offsets[states]
+        firsts = np.repeat(self.offsets[states] - np.cumsum(counts) + counts, counts)
         return firsts + np.arange(len(firsts))
 
     def components(self) -> Numbers:
@@ -387,7 +387,7 @@ class Graph:
         Source: H. N. Gabow, "Path-based depth-first search for strong and biconnected components", Inf. Process. Lett.
         74(3-4), 2000. Networkx takes several times as long, and a dictionary for each state.
         """
-        begins, ends, size = self.begins.tolist(), self.targets.tolist(), self.states
+        begins, ends, size = self.offsets.tolist(), self.targets.tolist(), self.states
         found, order = [NOWHERE] * size, [NOWHERE] * size
         counts = itertools.count()
         path: list[tuple[int, Iterator[int]]] = []

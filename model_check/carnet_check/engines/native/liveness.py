@@ -36,7 +36,7 @@ class NativeGraph(Graph):
     strays: Sequence[int]
 
     def _divided(self) -> Numbers:
-        begins, targets = self.begins.astype(np.uint64), self.targets.astype(np.uint32, copy=False)
+        begins, targets = self.offsets.astype(np.uint64), self.targets.astype(np.uint32, copy=False)
         return self.machine.components(begins, targets).astype(np.int64)
 
 
@@ -74,7 +74,7 @@ class NativeGraphSearch(GraphSearch, NativeSearch):
         graph = self.graph
         if not isinstance(graph, NativeGraph):
             return super().holds(number)
-        marks, memo = graph.machine.seen(graph.places, number), sightings_of(self.model, number)
+        marks, memo = graph.machine.states_with(graph.places, number), sightings_of(self.model, number)
         marks[graph.strays] = [bool(memo.answer(self.found[place])) for place in graph.strays]
         return marks
 

@@ -594,11 +594,11 @@ class Machine(Sequence[int]):
             count = self._library.graph(self._search, _u(len(owners)), *given, *made)
             yield Steps(np.diff(ends, prepend=np.uint64(0)), targets[:count].copy(), taken[:count].copy(), why)
 
-    def seen(self, places: Places, monitor: int) -> npt.NDArray[np.bool_]:
+    def states_with(self, places: Places, monitor: int) -> npt.NDArray[np.bool_]:
         """Return marks at the states in which a monitor holds; the code has to know all their bits."""
         marks = np.zeros(len(places.owners), np.uint8)
         asked = _u(len(marks)), _pointer(places.owners), _pointer(places.ranks), _u(monitor)
-        self._library.seen(self._search, *asked, _pointer(marks))
+        self._library.states_with(self._search, *asked, _pointer(marks))
         return marks.astype(np.bool_)
 
     def find(self, state: int) -> tuple[int, int] | None:

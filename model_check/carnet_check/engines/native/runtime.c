@@ -1078,7 +1078,7 @@ u64 graph(search_t *search, u64 count, const unsigned char *owners, const u32 *p
     return steps;
 }
 
-void seen(const search_t *search, u64 count, const unsigned char *owners, const u32 *places, u64 monitor,
+void states_with(const search_t *search, u64 count, const unsigned char *owners, const u32 *places, u64 monitor,
           unsigned char *marks) { /* mark the states in which a thing is seen */
     u64 state[WORDS];
     for (u64 i = 0; i < count; i++) {

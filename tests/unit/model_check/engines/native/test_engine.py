@@ -131,7 +131,7 @@ def test_an_interrupt_while_it_compiles_leaves_nothing_behind(folder: Path, monk
     assert compiled(ANSWER, quick=True).answer() == 42
 
 
-def _found(threads: int = 1, hand_over_at: int = 1_000) -> Exploration:
+def _exploration(threads: int = 1, hand_over_at: int = 1_000) -> Exploration:
     source = load("gpu-travelling")
     protocol = source.protocol()
     return explore(
@@ -158,8 +158,8 @@ def test_it_finds_in_many_states_what_the_explicit_engine_finds(folder: Path) ->
     instance = source.instance(protocol, "hypervisor", source.profile("tiny"))
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
     expected = EXPLICIT.explore(protocol, instance, invariants=invariants, goals=protocol.goals)
-    first = _found()
-    again, in_threads = _found(), _found(threads=3)
+    first = _exploration()
+    again, in_threads = _exploration(), _exploration(threads=3)
     for found in (first, again, in_threads):
         assert (found.states, found.transitions, found.depth) == (
             expected.states,
@@ -177,12 +177,12 @@ def test_it_finds_in_many_states_what_the_explicit_engine_finds(folder: Path) ->
 
 def test_code_that_is_kept_of_another_model_is_not_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An entry that names places which there are not would otherwise decide what states are like."""
-    expected = _found().states
+    expected = _exploration().states
     (entry,) = folder.rglob("*.json")
     kept = json.loads(entry.read_text())
     kept["answer"]["fields"][0][0] = "no such symbol"
     entry.write_text(json.dumps(kept))
-    assert _found().states == expected
+    assert _exploration().states == expected
 
 
 def test_the_next_search_leaves_no_state_to_python_that_this_one_left(
@@ -198,10 +198,10 @@ def test_the_next_search_leaves_no_state_to_python_that_this_one_left(
         expand_here(self, *given)
 
     monkeypatch.setattr(NativeSearch, "_expand_here", counted)
-    first = _found()
+    first = _exploration()
     assert left[0] > 0
     left[0] = 0
-    again = _found()
+    again = _exploration()
     assert left[0] == 0
     assert (again.states, again.transitions, again.depth) == (first.states, first.transitions, first.depth)
 
@@ -226,7 +226,7 @@ def test_a_small_model_is_compiled_once_python_worked_on_it_as_long_as_on_a_larg
     """43,262 states are fewer than are expanded before a model is compiled, and those of three searches are enough."""
     monkeypatch.setattr(search, "PAYS_NEXT", 2)
     expanded = _states_in_python(monkeypatch)
-    found = [_found(hand_over_at=50_000) for _ in range(4)]
+    found = [_exploration(hand_over_at=50_000) for _ in range(4)]
     assert expanded == [43_262, 43_262, 43_262, 0]
     assert len({(each.states, each.transitions, each.depth, *sorted(each.fired.items())) for each in found}) == 1
     assert len({(*sorted((name, len(trace.steps)) for name, trace in each.goals.items()),) for each in found}) == 1
