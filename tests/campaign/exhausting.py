@@ -16,10 +16,11 @@ from pathlib import Path
 from carnet_check.coq.program import check_exhaustion, write
 from carnet_check.engines.explicit.engine import visit
 from carnet_check.exports.exhaustion import States
-from carnet_check.loading.meanings import TooManyTables, every_meaning
+from carnet_check.loading.meanings import TooManyTables
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_check.semantics import State as Interpreted
 from carnet_spec.language import Instance, Protocol, Symbol
+from tests.fixtures.meanings import every_meaning
 from tests.oracle.compare import Disagreement
 from tests.oracle.evaluate import Row, rows
 from tests.oracle.machine import Layout, State, Test, successors_of, test_of
@@ -36,7 +37,7 @@ def instance_of(protocol: Protocol, threat: str, draw: random.Random) -> Instanc
     sorts = [sort.name for sort in protocol.sorts if sort.members is None]
     elements = {sort: tuple(f"{sort.lower()}{n}" for n in range(1, ELEMENTS + 1)) for sort in sorts}
     try:
-        found = list(itertools.islice(every_meaning(protocol, axioms, elements, ()), MEANINGS))
+        found = list(itertools.islice(every_meaning(protocol, axioms, elements), MEANINGS))
     except TooManyTables:
         return None
     return draw.choice(found) if found else None

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from carnet_check.attacks.describing import brief, decisive_step
+from carnet_check.attacks.describing import brief, intact_outcome
 from carnet_check.attacks.regression import Attack, card
 from carnet_check.commands.descriptions import attack_command
 from carnet_check.loading.families import load
@@ -53,7 +53,7 @@ def shown(family: Family, row: Values) -> dict[str, Any] | None:
         digest=protocol.digest,
         removed=finding.without,
         finding=finding,
-        decisive=decisive_step(source, protocol, finding.without, judge, trace, states),
+        decisive=intact_outcome(source, protocol, finding.without, finding.claim, judge, trace, states).decisive,
     )
     decides = attack.decisive.remark if attack.decisive else {}
     told = {"brief": brief(judge, states, trace, decides), "replay": f"{attack.rerun} --replay"}

@@ -384,7 +384,8 @@ def _label(first: ShownStep, last: ShownStep) -> str:
 # The decisive step of an attack: the first that the intact design refuses, or that has another outcome there.
 #
 # The steps of the attack are taken in the intact design, from the attack's first state. A refusal is explained by the
-# guard that does not hold, and another outcome by the first state that differs from the attacked design's.
+# guard that does not hold, and another outcome by the first state that differs from the attacked design's. No step is
+# decisive where the claim is violated in the intact design, too.
 
 MOST_CHANGES = 3
 """How many of the fields in which two outcomes differ are named."""
@@ -411,15 +412,29 @@ class DecisiveStep:
         return {self.position: f"decisive: {self.says}"}
 
 
-def decisive_step(
+@dataclass(frozen=True, slots=True)
+class IntactOutcome:
+    """The outcome of an attack in the intact design.
+
+    Attributes:
+        decisive: the first step that has another outcome there; None if there is none, or the claim falls there, too.
+        violated: a sentence that says that the claim is violated there, too; empty if that is not known.
+    """
+
+    decisive: DecisiveStep | None = None
+    violated: str = ""
+
+
+def intact_outcome(
     source: Source,
     attacked: Protocol,
     removed: Sequence[str],
+    claim: str,
     judge: Interpreter,
     trace: Trace,
     states: Sequence[State],
-) -> DecisiveStep | None:
-    """Return the first step of an attack that the intact design does not take with the same outcome.
+) -> IntactOutcome:
+    """Return how an attack ends in the intact design, with the first step that it does not take with the same outcome.
 
     A variant from which no defence was removed is compared with the main variant that shares most actions with it.
 
@@ -427,20 +442,28 @@ def decisive_step(
         source: where the designs are from.
         attacked: the protocol of the attack.
         removed: the defences that were removed from its variant.
+        claim: the name of the claim that the attack violates.
         judge: the interpreter that replayed the attack.
         trace: the steps.
         states: those along the trace, the first one included.
 
     Returns:
-        None if every step has the same outcome in the intact design, or if the instance does not fit that design.
+        Nothing decisive if every step has the same outcome there, or if the instance does not fit the intact design.
     """
-    lacking = (*_without(source, attacked.variant), *removed)
+    of_variant = _without(source, attacked.variant)
+    lacking = (*of_variant, *removed)
     if lacking:
-        return _first_divergence(
-            f"with {listed(lacking)}", source.family.drafted(attacked.variant).protocol(()), judge, trace, states
-        )
-    others = sorted(_others(source, attacked), key=lambda other: _count_shared_actions(attacked, other))
-    return _first_divergence(f"in {others[-1].variant}", others[-1], judge, trace, states) if others else None
+        name, whole = f"with {listed(lacking)}", source.family.drafted(attacked.variant).protocol(())
+    else:
+        others = sorted(_others(source, attacked), key=lambda other: _count_shared_actions(attacked, other))
+        if not others:
+            return IntactOutcome()
+        name, whole = f"in {others[-1].variant}", others[-1]
+    claimed = next((each for each in whole.claims if each.name == claim), None)
+    # What a variant without defences expects is not said of it with them
+    if claimed is not None and trace.threat in claimed.fails_under and not of_variant:
+        return IntactOutcome(violated=f"{name}, the claim is violated under {trace.threat}, too, as expected")
+    return _followed(name, whole, claimed.invariant if claimed else None, judge, trace, states)
 
 
 def _without(source: Source, variant: str) -> Sequence[str]:
@@ -457,29 +480,36 @@ def _count_shared_actions(one: Protocol, other: Protocol) -> int:
     return sum(named.get(action.name) == action for action in other.actions)
 
 
-def _first_divergence(
-    name: str, whole: Protocol, attacker: Interpreter, trace: Trace, states: Sequence[State]
-) -> DecisiveStep | None:
-    """Take the steps of the attack in the intact design; return the first that differs, or None if none does."""
+def _followed(
+    name: str,
+    whole: Protocol,
+    claimed: Invariant | None,
+    attacker: Interpreter,
+    trace: Trace,
+    states: Sequence[State],
+) -> IntactOutcome:
+    """Take the steps of the attack in the intact design, up to one that is not taken or violates what is claimed."""
     try:
         judge = Interpreter(whole, attacker.instance)
     except SpecificationError:
-        return None  # the instance interprets not all symbols of the design
+        return IntactOutcome()  # the instance interprets not all symbols of the design
     actions = {action.name: action for action in whole.actions}
     literal = any(attacker.protocol.action(step.action).deduction for step in trace.steps)
     state, take = (judge.start(), judge.fire) if literal else (judge.initial(), judge.step)
-    outcome: DecisiveStep | None = None
+    different: DecisiveStep | None = None
     for position, step in enumerate(trace.steps):
         action = actions.get(step.action)
         if action is None or {var.name for var in action.params} != step.env.keys():
-            return DecisiveStep(position, name, "", "", f"{name}, there is no such step")
+            return IntactOutcome(DecisiveStep(position, name, "", "", f"{name}, there is no such step"))
         try:
             state = take(state, action, step.env)
         except NotEnabled as refused:
-            return _refused(position, name, action, refused.guard)
-        if outcome is None and (more := _difference(whole, states[position + 1], state)):
-            outcome = DecisiveStep(position, name, "", "", f"{name}, also {more}")
-    return outcome
+            return IntactOutcome(_refused(position, name, action, refused.guard))
+        if claimed is not None and not judge.holds(claimed.formula, state):
+            return IntactOutcome(violated=f"{name}, the same steps violate the claim, too")
+        if different is None and (more := _difference(whole, states[position + 1], state)):
+            different = DecisiveStep(position, name, "", "", f"{name}, also {more}")
+    return IntactOutcome(different)
 
 
 def _refused(position: int, name: str, action: Action, refused: str) -> DecisiveStep:

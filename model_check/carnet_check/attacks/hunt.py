@@ -8,7 +8,7 @@ because it holds for every size. Otherwise the larger stages follow. If they fin
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from carnet_check.attacks.describing import DecisiveStep, as_html, decisive_step
+from carnet_check.attacks.describing import DecisiveStep, as_html, intact_outcome
 from carnet_check.engines.exploration import Caps, Coverage, Search
 from carnet_check.engines.exploring.searches import GIBIBYTE, search_scope, within
 from carnet_check.engines.interface import Explores, ProvesWeakened
@@ -66,7 +66,7 @@ class Hunt:
     stages: tuple[Coverage, ...] = ()
     assumptions: tuple[str, ...] = ()
     decisive: DecisiveStep | None = None
-    """The first step that the intact design does not take with the same outcome."""
+    """The first step that the intact design does not take with the same outcome, unless the claim falls there, too."""
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the attack, or that there is none and how that is known."""
@@ -266,18 +266,19 @@ def _shown(target: AttackTarget, profile: Profile, stages: list[Coverage]) -> Hu
     states = judge.replay(trace)
     if judge.holds(invariant.formula, states[-1]):
         raise EngineError(f"the minimised attack on {claim} does not replay")
-    decisive = decisive_step(target.source, target.protocol, target.removed, judge, trace, states)
+    intact = intact_outcome(target.source, target.protocol, target.removed, claim, judge, trace, states)
+    replayed = replayed_in(target.protocol, trace, profile)
     return Hunt(
         target,
         Verdict.VIOLATED,
         claim,
-        replayed_in(target.protocol, trace, profile),
+        f"{replayed}; {intact.violated}" if intact.violated else replayed,
         trace,
         tuple(states),
         judge,
         profile,
         tuple(stages),
-        decisive=decisive,
+        decisive=intact.decisive,
     )
 
 

@@ -149,7 +149,7 @@ def _lines(result: hunt.Hunt, draw: bool, brief: bool, full: bool) -> Iterator[s
     if draw:
         yield _diagram(result)
         yield ""
-    yield result.detail
+    yield from hanging(result.detail)
 
 
 def _diagram(result: hunt.Hunt) -> str:

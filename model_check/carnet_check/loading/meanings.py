@@ -21,7 +21,7 @@ from carnet_check.loading.families import Source, axiom_violations
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.evaluation import Evaluation, State
 from carnet_spec.language import Axiom, Instance, Profile, Protocol, Row, Scale, Sort, Symbol, Threat
-from carnet_spec.language.terms import symbols_of
+from carnet_spec.language.terms import symbols_of, variables_in
 
 MOST_TABLES = 1 << 16
 """The most tables of one symbol that are enumerated."""
@@ -43,18 +43,6 @@ Effect = tuple[Table, Table]
 
 class TooManyTables(Exception):
     """The symbols have more possible values (tables) than may be enumerated."""
-
-
-def every_meaning(
-    protocol: Protocol, axioms: Sequence[Axiom], elements: Mapping[str, Row], free: Sequence[Symbol]
-) -> Iterator[Instance]:
-    """Yield an instance for each kind of interpretation of the rigid symbols and first values of the ``free`` ones.
-
-    Raises:
-        TooManyTables: too many tables were enumerated.
-    """
-    meanings = Meanings(protocol, axioms, elements, free)
-    return map(meanings.instance, meanings.each_kind())
 
 
 def some_meaning(
@@ -319,7 +307,9 @@ def _moved(sort: Sort, element: int, renaming: Renaming) -> int:
 # tried, by the interpreter and within a bound. If none is found, that does not mean that there is none.
 
 ELEMENTS = (1, 2, 3)
-"""The numbers of elements of each sort that are tried; then the number of constants, and one more than that."""
+"""The numbers of elements that are tried for every sort; then the number of constants, and one more than that."""
+MOST_SCALES = 200
+"""How many choices are tried in which sorts have different numbers of elements, those with few elements first."""
 MOST_TRIED = 5_000
 """The most tables that are enumerated for structures of one size."""
 
@@ -341,20 +331,43 @@ def _is_given(source: Source, protocol: Protocol, threat: Threat, profile: Profi
 
 def _is_small(protocol: Protocol, threat: Threat) -> bool:
     axioms = (*protocol.axioms, *threat.axioms)
-    # Symbols that the axioms do not mention may have any interpretation
+    # Symbols that the axioms do not mention may have any interpretation, and sorts any number of elements
     read = frozenset().union(*(symbols_of(axiom.formula) for axiom in axioms))
     symbols = tuple(symbol for symbol in protocol.symbols if symbol in read)
+    of_symbols = {sort for symbol in symbols for sort in (*symbol.domain, symbol.result)}
+    of_variables = {variable.sort for axiom in axioms for variable in variables_in(axiom.formula)}
     spoken = replace(
-        protocol, symbols=symbols, actions=(), initial=(), claims=(), lemmas=(), goals=(), liveness=(), threats=()
+        protocol,
+        sorts=tuple(sort for sort in protocol.sorts if sort in of_symbols | of_variables),
+        symbols=symbols,
+        actions=(),
+        initial=(),
+        claims=(),
+        lemmas=(),
+        goals=(),
+        liveness=(),
+        threats=(),
     )
     return any(_satisfied(spoken, axioms, scale) for scale in _scales(spoken))
 
 
 def _scales(protocol: Protocol) -> Iterator[Scale]:
+    names = [sort.name for sort in protocol.sorts if not sort.is_enumeration]
     for count in ELEMENTS:
-        yield {sort.name: count for sort in protocol.sorts if not sort.is_enumeration}
+        yield dict.fromkeys(names, count)
     for beside in (0, 1):
         yield {EACH: beside}
+    for counts in itertools.islice(_different(len(names)), MOST_SCALES):
+        yield dict(zip(names, counts, strict=True))
+
+
+def _different(sorts: int) -> Iterator[Sequence[int]]:
+    """Yield every choice of numbers of elements that are not all the same, those with the smallest sum first."""
+    for more in range(sorts * (max(ELEMENTS) - 1)):
+        for larger in itertools.combinations_with_replacement(range(sorts), more):
+            counts = [1 + larger.count(sort) for sort in range(sorts)]
+            if len({*counts}) > 1 and max(counts) in ELEMENTS:
+                yield counts
 
 
 def _satisfied(protocol: Protocol, axioms: Sequence[Axiom], scale: Scale) -> bool:

@@ -182,15 +182,20 @@ def appraise_files(name: str, files: Sequence[bytes], given: OptionValues, again
     return replace(appraisal, steps=(*before, replace(parse, detail=_with_advice(name, chosen, parse.detail))))
 
 
-ASKED_WITH: Final[Mapping[str, tuple[str, int | None]]] = {
-    "tdx": ("report_data", 64),
-    "snp": ("report_data", 64),
-    "cca": ("nonce", 64),
-    "gpu": ("nonce", 32),
-    "tpm": ("nonce", None),
-    "nitro": ("user_data", None),
+ASKED_WITH: Final[Mapping[str, tuple[str, tuple[int, ...]]]] = {
+    "tdx": ("report_data", (64,)),
+    "snp": ("report_data", (64,)),
+    "cca": ("nonce", (64,)),
+    "gpu": ("nonce", (32,)),
+    "node": ("nonce", (32,)),
+    "tpm": ("nonce", (32, 64)),
+    "nitro": ("user_data", ()),
 }
-"""The claim of a format that has what its evidence was asked with, and the bytes of its field, if it is of one size."""
+"""The claim of a format that has what its evidence was asked with, and the sizes to which guests cut or fill that.
+
+A TPM takes what it is given. Guests of Confidential Containers with one give it 64 bytes, or 32 since guest-components
+79554cf8.
+"""
 LONGEST_HASH: Final = 64
 """What is longer is no hash, so that what is cut off of it is not compared."""
 
@@ -201,18 +206,24 @@ def agreeing(name: str, appraisal: Appraisal, part: Part, said_of_it: Iterable[B
     What is said is cut to the size of the field, or filled up with zeros, as guests do. Virtual machines of Azure ask
     their virtual TPM with it.
     """
-    claim, size = ASKED_WITH.get(name, ("", None))
+    claim, sizes = ASKED_WITH.get(name, ("", ()))
     by_vtpm = name != "tpm" and not {kinds.AZURE_SNP, kinds.AZURE_TDX}.isdisjoint(part.found.kinds)
     found = None if by_vtpm or claim not in appraisal.claims else appraisal.claims[claim] or ""
     for beside in said_of_it:
         lacking = beside.not_compared
-        if beside.asked is not None and isinstance(found, str):
-            said = beside.asked if size is None else beside.asked[:size].ljust(size, b"\0")
-            appraisal = appraisal.agreeing_with(found, said.hex())
-        if beside.asked is not None and (not isinstance(found, str) or len(beside.asked) > LONGEST_HASH):
+        if beside.asked and isinstance(found, str):
+            said = {each.hex(): None for asked in beside.asked for each in _in_fields(asked, sizes)}
+            fitting = [each for each in said if len(each) == len(found)]
+            appraisal = appraisal.agreeing_with(found, *(fitting or said))
+        if beside.asked and (not isinstance(found, str) or max(map(len, beside.asked)) > LONGEST_HASH):
             lacking = (*lacking, NO_RUNTIME_DATA)
         appraisal = appraisal.beside(*lacking)
     return appraisal
+
+
+def _in_fields(asked: bytes, sizes: Iterable[int]) -> Iterable[bytes]:
+    """Return what is asked with as it is, and cut or filled up to each size."""
+    return (asked, *(asked[:size].ljust(size, b"\0") for size in sizes))
 
 
 def _own_parts(name: str, parts: Sequence[Part]) -> Sequence[Part]:

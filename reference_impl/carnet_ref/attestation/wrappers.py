@@ -17,7 +17,9 @@ All that is read on the way to the messages has to be small, because each layer 
 Source: draft-ietf-rats-msg-wrap, sections "Conceptual Message Wrappers" and "Demuxing", and cmw.cddl (December 2025);
 RFC 9277, section 4.3 (tags that stand for CoAP content formats); confidential-containers/trustee, commit 78962cd4,
 ``kbs/docs/kbs_attestation_protocol.md`` and ``attestation-service/docs/restful-as.md``, and of run-time data
-``kbs/src/attestation/backend.rs``, ``coco/builtin.rs`` there and ``attestation-service/src/lib.rs``.
+``kbs/src/attestation/backend.rs``, ``coco/builtin.rs`` and ``intel_trust_authority/mod.rs`` there and
+``attestation-service/src/lib.rs``. Of guests before July 2025: confidential-containers/guest-components, commits
+6f87275d, cd16b445 and 591d0bb4, ``attestation-agent/kbs_protocol/src/client/rcar_client.rs``.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntFlag
 from itertools import islice
 from typing import Final, NamedTuple
@@ -66,9 +68,14 @@ TEES: Final[Mapping[str | None, tuple[str, ...]]] = {
     "cca": (kinds.CCA_TOKEN,),
     "csv": (kinds.CSV,),
     "sgx": (kinds.SGX_QUOTE,),
+    "aztdxvtpm": (kinds.AZURE_TDX,),
+    "azsnpvtpm": (kinds.AZURE_SNP,),
     **dict.fromkeys(("se", "hygondcu", "sample", "sampledevice"), ()),
 }
-"""What Confidential Containers calls TEEs, with the kinds of evidence of each; of the last Carnet knows none."""
+"""What Confidential Containers calls TEEs, with the kinds of evidence of each; of the last Carnet knows none.
+
+Those of Azure had no hyphens before trustee 703842a6.
+"""
 HASHES: Final = ("sha256", "sha384", "sha512")
 EXACT: Final = 1 << 53
 """From this on, whole numbers are not all numbers of JSON."""
@@ -95,13 +102,13 @@ class Beside(NamedTuple):
 
     Attributes:
         tee: what the request calls the TEE.
-        asked: what the evidence has to be asked with, where the request says it; it may be shorter or longer than the
-            field of the evidence.
+        asked: what the evidence may have been asked with, where the request says it; each may be shorter or longer
+            than the field of the evidence.
         not_compared: what the request has that is not compared with the evidence, in a few words each.
     """
 
     tee: str | None = None
-    asked: bytes | None = None
+    asked: tuple[bytes, ...] = ()
     not_compared: tuple[str, ...] = ()
 
     def contradicts(self, found: Identified) -> str | None:
@@ -180,7 +187,7 @@ def beside_inside(found: Identified) -> tuple[Beside, ...]:
     from carnet_ref.attestation.dstack import asked_with
 
     asked = asked_with(found.data)
-    return () if asked is None else (Beside(asked=asked),)
+    return () if asked is None else (Beside(asked=(asked,)),)
 
 
 def messages_in(data: bytes) -> tuple[Message, ...]:
@@ -328,6 +335,8 @@ def _in_object(value: Mapping[object, object], outside: Outside) -> Iterator[Mes
     match value:
         case {"tee-evidence": Mapping() as evidence, **beside} if GUEST_REQUEST.issuperset(beside):
             yield from _in_guest_request(evidence, beside, outside)
+        case {"tee-evidence": str() as text, **beside} if GUEST_REQUEST.issuperset(beside):
+            yield from _in_guest_request(_object(text), beside, outside)
         case {"verification_requests": [*requests], **beside} if requests and {"policy_ids"}.issuperset(beside):
             _require_names(beside)
             for request in requests:
@@ -362,6 +371,8 @@ def _in_guest_request(
 ) -> Iterator[Message]:
     """Yield the evidence in a guest's request: of the machine and of devices, or in older ones of the machine alone.
 
+    In the oldest ones it is JSON in JSON.
+
     The machine's evidence is asked with the hash of the run-time data and of the devices' evidence, that of devices
     with the hash of the run-time data.
     """
@@ -381,33 +392,43 @@ def _in_guest_request(
 
 
 def _beside_guest(request: Mapping[object, object], more: Mapping[str, object]) -> Beside:
-    """Return what a guest's request says of evidence; ``more`` is hashed with its run-time data."""
-    match request.get("runtime-data"):
-        case {"nonce": nonce, "tee-pubkey": key, **unknown} if not unknown:
-            found = _of_runtime_data({"structured": {"nonce": nonce, "tee-pubkey": key, **more}}, "sha384")
-        case None:
-            found = Beside()
-        case _:
+    """Return what a guest's request says of evidence; ``more`` is hashed with its run-time data.
+
+    The broker chooses the hash, and the request does not name it. Older requests have the key alone, and not the nonce
+    that was hashed with it.
+    """
+    match request:
+        case {"runtime-data": _, "tee-pubkey": _}:
             raise NoWrapperError
+        case {"runtime-data": {"nonce": nonce, "tee-pubkey": key, **unknown}} if not unknown:
+            found = _hashed({"nonce": nonce, "tee-pubkey": key, **more}, HASHES)
+        case {"runtime-data": _}:
+            raise NoWrapperError
+        case {"tee-pubkey": _}:
+            found = Beside(not_compared=(NO_RUNTIME_DATA,))
+        case _:
+            found = Beside()
     return _with_init_data(found, request.get("init-data"))
 
 
 def _of_runtime_data(data: object, algorithm: object) -> Beside:
-    """Return what evidence has to be asked with: bytes that a request has, or the hash of an object.
-
-    What cannot be computed is said not to be compared.
-    """
+    """Return what evidence has to be asked with: bytes that a request has, or the hash of an object."""
     match data:
         case None:
             return Beside()
         case {"raw": str() as text, **beside} if not beside:
-            return Beside(asked=_octets(text, "JSON") if text else b"")
+            return Beside(asked=(_octets(text, "JSON") if text else b"",))
         case {"structured": structured, **beside} if not beside and algorithm in HASHES:
-            canonical = _canonical(structured)
-            if canonical is not None:
-                return Beside(asked=hashlib.new(str(algorithm), canonical).digest())
-            return Beside(not_compared=(NO_RUNTIME_DATA,))
+            return _hashed(structured, (str(algorithm),))
     raise NoWrapperError
+
+
+def _hashed(value: object, algorithms: Iterable[str]) -> Beside:
+    """Return that evidence was asked with some hash of a value; what cannot be computed is said not to be compared."""
+    canonical = _canonical(value)
+    if canonical is None:
+        return Beside(not_compared=(NO_RUNTIME_DATA,))
+    return Beside(asked=tuple(hashlib.new(each, canonical).digest() for each in algorithms))
 
 
 def _with_init_data(beside: Beside, data: object) -> Beside:
@@ -438,14 +459,19 @@ def _sorted(value: object) -> object:
 
 def _additional_evidence(text: str, beside: Beside) -> Iterator[tuple[str, object, Beside]]:
     """Yield the evidence of devices, JSON in JSON, with its name and what is said of it; the text may be empty."""
+    for tee, each in _object(text or "{}").items():
+        yield f"additional evidence {tee[:LONGEST_LABEL]!a}", each, beside._replace(tee=tee)
+
+
+def _object(text: str) -> Mapping[str, object]:
+    """Return the JSON object that a text is. Raises NoWrapperError if it is none."""
     try:
-        devices = json_value(text or "{}")
+        value = json_value(text)
     except ValueError:
         raise NoWrapperError from None
-    if not isinstance(devices, Mapping):
+    if not isinstance(value, Mapping):
         raise NoWrapperError
-    for tee, each in devices.items():
-        yield f"additional evidence {tee[:LONGEST_LABEL]!a}", each, beside._replace(tee=tee)
+    return value
 
 
 def _in_service_request(request: object, outside: Outside) -> Iterator[Message]:

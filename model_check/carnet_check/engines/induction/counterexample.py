@@ -525,11 +525,12 @@ def standings(proofs: Sequence[ProofResult]) -> Iterator[InvariantStatus]:
     """Yield the status of each invariant after all proofs of one variant, first and later attempts.
 
     An invariant that is proved without the axioms of a threat model is proved under each. One that is not has a status
-    for each threat model under which a proof was tried, if there are any.
+    for each threat model under which a proof was tried, if there are any. Otherwise it has that of the proof without
+    any, unless it is a lemma that is stated of threat models alone: a proof without their axioms says nothing of it.
     """
     general = [proof for proof in proofs if proof.threat is None]
     limited = [proof for proof in proofs if proof.threat is not None]
-    lemmas = {lemma.name for lemma in proofs[0].protocol.lemmas}
+    lemmas = {lemma.name: lemma.under for lemma in proofs[0].protocol.lemmas}
     for name in [invariant.name for invariant in proofs[0].protocol.invariants]:
         found = _standing(name, name in lemmas, general)
         if found is not None and found.status is Status.PROVED:
@@ -537,7 +538,8 @@ def standings(proofs: Sequence[ProofResult]) -> Iterator[InvariantStatus]:
             continue
         threats = dict.fromkeys(proof.threat for proof in limited)
         told = [_standing(name, name in lemmas, [p for p in limited if p.threat == threat]) for threat in threats]
-        yield from [each for each in told if each is not None] or ([found] if found is not None else [])
+        tried = [each for each in told if each is not None]
+        yield from tried or ([found] if found is not None and not lemmas.get(name) else [])
 
 
 def _standing(name: str, lemma: bool, proofs: Sequence[ProofResult]) -> InvariantStatus | None:

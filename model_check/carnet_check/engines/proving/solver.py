@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 Z3 = Tool("z3", "proofs, and runs of any size", "pip install carnet", ("z3-solver",), required=True)
 MEGABYTES = 1536
 """What Z3 may take: less than the process it runs in, so that it can still say so."""
+HEADROOM = 128
+"""How much less than that it takes in a search: then it has no answer, and can go on to the next question."""
 
 
 @contextlib.contextmanager
 def limited_memory(z3: Any) -> Iterator[None]:
     """Run the body with Z3's memory limited, after Z3 answered the known questions correctly.
+
+    A search that needs too much has no answer, as :func:`why_unknown` says. Outside of a search there is no such way.
 
     Raises:
         UsageError: Z3 answers a known question wrongly.
@@ -39,6 +43,7 @@ def limited_memory(z3: Any) -> Iterator[None]:
     """
     require_trusted()
     z3.set_param("memory_max_size", MEGABYTES)
+    z3.set_param("memory_high_watermark_mb", MEGABYTES - HEADROOM)
     try:
         yield
     except z3.Z3Exception as error:
@@ -48,9 +53,9 @@ def limited_memory(z3: Any) -> Iterator[None]:
 
 
 def why_unknown(solver: Any) -> str:
-    """Return why Z3 has no answer; it says "canceled" where its budget of work ran out."""
+    """Return why Z3 has no answer, in words where its budget of work or its memory ran out."""
     why = str(solver.reason_unknown())
-    return "the solver's budget ran out" if why == "canceled" else why
+    return {"canceled": "the solver's budget ran out", "memout": "the solver's memory ran out"}.get(why, why)
 
 
 def solver_is_installed() -> bool:

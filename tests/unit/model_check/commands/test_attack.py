@@ -33,7 +33,7 @@ from tests.fixtures import toy
 from tests.fixtures.shown_html import HOSTILE, read
 from tests.fixtures.toy import Agent, Key
 from tests.fixtures.travelling import hunted
-from tests.unit.model_check.command import TOY, carnet, carnet_once, control
+from tests.unit.model_check.command import FIXTURES, TOY, carnet, carnet_once, control
 
 
 def test_removing_a_defence_opens_the_attack_that_the_variant_has() -> None:
@@ -403,6 +403,30 @@ def test_no_step_of_the_design_that_is_most_like_it_is_decisive() -> None:
     parts(found, found.target.source.protocol("engine-per-holder"))
     found = _with(_claiming)
     assert (found.claim, found.decisive) == ("unlent", None)
+
+
+@pytest.mark.parametrize(
+    ("defence", "claim", "threat", "why"),
+    [
+        ("log", "private", "indoors", "with log, the same steps violate the claim, too"),
+        ("lock", "private", "indoors", "with lock, the same steps violate the claim, too"),
+        ("lock", "sealed", "outdoors", "with lock, the claim is violated under outdoors, too, as expected"),
+    ],
+)
+def test_nothing_is_decisive_where_the_claim_is_violated_with_the_defence_too(
+    defence: str, claim: str, threat: str, why: str
+) -> None:
+    drawer = f"{FIXTURES / 'drawer.py'}:draft"
+    ran = carnet("attack", drawer, "--without", defence, "--claim", claim, "--threat", threat, "--jobs", "1", "--json")
+    assert (ran.code, ran.json["verdict"], ran.json["decisive"]) == (1, "VIOLATED", None)
+    assert ran.json["detail"].endswith(f"; {why}")
+
+
+def test_what_a_defence_prevents_is_decisive_though_the_claim_may_be_violated_in_another_way() -> None:
+    drawer = load(f"{FIXTURES / 'drawer.py'}:draft")
+    found = hunt(attack_target(drawer, without=("lock",), claim="sealed", threat="indoors"))
+    assert found.decisive is not None
+    assert found.decisive.says == "with lock, the guard 'found or open' refuses this"
 
 
 @pytest.mark.mends("N1")

@@ -20,9 +20,10 @@ from carnet_check.errors import UsageError
 from carnet_check.loading import extent, meanings
 from carnet_check.loading.extent import fixed_values
 from carnet_check.loading.families import NO_THREAT, Source, load, require_known
-from carnet_check.loading.meanings import every_meaning, first_values, has_model
+from carnet_check.loading.meanings import first_values, has_model
 from carnet_check.loading.scope import MOST_FIRST_VALUES, Scope, scope_of
 from carnet_spec.language import *
+from tests.fixtures.meanings import every_meaning
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 from tests.unit.model_check.small import *
 from tests.unit.model_check.steps import see
@@ -172,7 +173,7 @@ NOTHING = {
 def test_each_kind_comes_once(name: str) -> None:
     axiom, kinds = NOTHING[name]
     protocol = _assuming(axiom=axiom)
-    assert len(list(every_meaning(protocol, protocol.axioms, TWO, ()))) == kinds
+    assert len(list(every_meaning(protocol, protocol.axioms, TWO))) == kinds
 
 
 def test_axioms_decide_which_meanings_there_are() -> None:
@@ -181,12 +182,12 @@ def test_axioms_decide_which_meanings_there_are() -> None:
         step.insert(seen(last))
 
     protocol = _assuming(axiom=NOTHING["two constants"][0])
-    told = {_said(instance) for instance in every_meaning(protocol, protocol.axioms, TWO, ())}
+    told = {_said(instance) for instance in every_meaning(protocol, protocol.axioms, TWO)}
     assert told == {
         (same, *bad) for same, *bad in itertools.product((True, False), repeat=3) if not same or len({*bad}) == 1
     }
     protocol = _assuming(irreflexive=forall(lambda a: ~before(a, a), Party))
-    found = {frozenset(each.relations["before"]) for each in every_meaning(protocol, protocol.axioms, TWO, ())}
+    found = {frozenset(each.relations["before"]) for each in every_meaning(protocol, protocol.axioms, TWO)}
     assert sorted(map(len, found)) == [0, 1, 2]
     protocol = drafted(see, look_again).protocol()
     free = [symbol for symbol in protocol.symbols if symbol.name in ("last", "current")]
@@ -202,7 +203,7 @@ def test_an_order_is_that_of_the_numbers_in_the_names() -> None:
     transitive = forall(lambda a, b, c: implies(before(a, b) & before(b, c), before(a, c)), Party, Party, Party)
     protocol = _assuming(irreflexive=strict[0], linear=strict[1], transitive=transitive)
     elements = {"Party": ("party1", "party2", "party3"), "Key": ("k1",)}
-    (only,) = every_meaning(protocol, protocol.axioms, elements, ())
+    (only,) = every_meaning(protocol, protocol.axioms, elements)
     assert only.relations["before"] == {("party1", "party2"), ("party1", "party3"), ("party2", "party3")}
 
 
@@ -226,6 +227,14 @@ SATISFIABLE: dict[str, tuple[Formula, ...]] = {
     "of one element": (forall(lambda x: x == alice, Party), corrupt(alice)),
     "of two elements": (alice != bob, corrupt(alice), ~corrupt(bob)),
     "of three elements": (IRREFLEXIVE, ANTISYMMETRIC, forall(lambda x: exists(lambda y: before(x, y), Party), Party)),
+    "of one element of a sort and two of another": (
+        forall(lambda x, y: x == y, Party, Party),
+        exists(lambda k, m: k != m, Key, Key),
+    ),
+    "of three elements of a sort and one of another": (
+        exists(lambda x, y, z: (x != y) & (y != z) & (x != z), Party, Party, Party),
+        forall(lambda k, m: k == m, Key, Key),
+    ),
 }
 CONTRADICTORY: dict[str, tuple[Formula, ...]] = {
     "false, which speaks of nothing": (false,),

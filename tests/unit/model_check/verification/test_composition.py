@@ -154,6 +154,11 @@ STANDINGS = {
             "seen_are_known": "not inductive",
         },
     ),
+    "lemma_of_a_threat": (0, {"one-owner": "proved", "held_coins_are_gone": "proved"}),
+    "lemma_of_a_threat_in_use": (
+        0,
+        {"one-owner": "proved", "held_coins_are_gone": "proved", "known": "proved", "seen_are_known": "proved"},
+    ),
     "false_claim": (1, {"one-owner": "proved", "hoarded": "refuted", "held_coins_are_gone": "proved"}),
 }
 

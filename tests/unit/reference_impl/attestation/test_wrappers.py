@@ -18,7 +18,10 @@ from carnet_ref.attestation.kinds import NVIDIA_EVIDENCE, QUOTE_DOCUMENT, SNP_DO
 from carnet_ref.attestation.wrappers import MOST_BYTES, MOST_MESSAGES, TAGS, Purpose, messages_in, parts_of
 from tests.fixtures import ear_tokens
 from tests.fixtures import nvidia_pki as pki
+from tests.fixtures import tpm_quotes as tpm
 from tests.fixtures.cbor_encoding import Tag, cbor
+from tests.fixtures.nvidia_node import Member
+from tests.fixtures.nvidia_pki import device
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA
 from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS
 from tests.fuzz.test_parsers import mutated
@@ -126,6 +129,7 @@ def service(**request: Any) -> bytes:
 REQUESTS: dict[str, bytes] = {
     "of a guest": guest(),
     "of an older guest": in_json({"tee-pubkey": {}, "tee-evidence": QUOTED}),
+    "of one of the oldest guests": in_json({"tee-pubkey": {}, "tee-evidence": json.dumps(QUOTED)}),
     "of a broker": in_json({"verification_requests": [SERVICE], "policy_ids": ["default"]}),
     "of an older broker": in_json({**SERVICE, "policy_ids": []}),
     "of an answer": in_json({"id": 1, "result": QUOTED, "jsonrpc": "2.0"}),
@@ -140,6 +144,7 @@ def test_evidence_is_appraised_out_of_requests_and_what_they_say_of_it_is_not_be
     assert (appraisal.accepted, appraisal.fresh) == (True, True)
     assert appraisal.layers[0].role is LayerRole.WRAPPER
     assert ("init data not compared" in appraisal.not_compared) is (whose == "of a guest")
+    assert ("run-time data not compared" in appraisal.not_compared) is ("old" in whose and "guest" in whose)
 
 
 RECORD = url64(in_json(["a/b", url64(QUOTE)]))
@@ -206,8 +211,9 @@ def test_run_time_data_whose_form_readers_may_differ_in_is_not_compared(number: 
         assert (appraisal.accepted, "run-time data not compared" in appraisal.not_compared) == (True, True)
 
 
-def test_a_guest_asks_with_the_hash_of_its_key_and_of_the_evidence_of_its_devices() -> None:
-    """Source: trustee, ``kbs/src/attestation/backend.rs``."""
+@pytest.mark.parametrize("algorithm", HASHED)
+def test_a_guest_asks_with_the_hash_of_its_key_and_of_the_evidence_of_its_devices(algorithm: str) -> None:
+    """Which hash it is, the broker says. Source: trustee, ``backend.rs`` and ``intel_trust_authority/mod.rs``."""
     data = {"nonce": "n", "tee-pubkey": {"kty": "EC", "alg": "ES256"}}
     key = b'"nonce":"n","tee-pubkey":{"alg":"ES256","kty":"EC"}'
     forms: Mapping[bytes, Mapping[str, Any]] = {
@@ -215,10 +221,11 @@ def test_a_guest_asks_with_the_hash_of_its_key_and_of_the_evidence_of_its_device
         b"{%b}" % key: {},
     }
     for hashed, beside in forms.items():
-        evidence = quoted(hashlib.sha384(hashed).digest())
+        evidence = quoted(hashlib.new(algorithm, hashed).digest())
         parts = {"primary_evidence": evidence, **beside} if beside else evidence
         request: dict[str, Any] = {"runtime-data": data, "tee-evidence": parts}
-        assert appraise(in_json(request), at=NOW, anchors=PLATFORM.anchors).accepted
+        appraisal = appraise(in_json(request), at=NOW, anchors=PLATFORM.anchors)
+        assert (appraisal.accepted, "run-time data not compared" in appraisal.not_compared) == (True, False)
         for changed in ({**data, "nonce": "m"}, {**data, "tee-pubkey": {}}):
             altered = appraise(in_json({**request, "runtime-data": changed}), at=NOW, anchors=PLATFORM.anchors)
             assert altered.failed_step == "request"
@@ -245,6 +252,33 @@ def test_what_a_guest_adds_is_appraised_too_and_not_said_to_be_of_its_machine() 
     assert "other messages of the wrapper not appraised" in alone.not_compared
 
 
+def test_devices_of_a_node_were_asked_with_the_run_time_data_too() -> None:
+    asked = hashlib.sha384(b'{"a":1}').digest()
+
+    def devices(*nonces: bytes) -> str:
+        several = [Member(device(pki.world().root), pki.OPAQUE, nonce[:32]).evidence() for nonce in nonces]
+        every = [(each.report, each.chain or b"") for each in several]
+        return url64(in_json(GPU_DOCUMENTS["Confidential Containers"](every)))
+
+    for nonces, step in (((asked, asked), None), ((bytes(32),) * 2, "request")):
+        request = {"tee": "nvidia", "evidence": devices(*nonces), "runtime_data": {"structured": {"a": 1}}}
+        for kind, found in ((None, "gpu.request"), ("node", "request")):
+            document = in_json({"verification_requests": [request]})
+            appraisal = appraise(document, at=pki.AT, anchors=pki.world().anchors, kind=kind)
+            assert appraisal.failed_step in (step, found if step else None)
+            assert "run-time data not compared" not in appraisal.not_compared
+
+
+@pytest.mark.parametrize("size", [48, 32, 64])
+def test_a_tpm_was_asked_with_the_run_time_data_cut_or_filled_up(size: int) -> None:
+    """Source: guest-components, ``attester/src/tpm/mod.rs``, before and after 79554cf8."""
+    for hashed, step in ((hashlib.sha384(b'{"a":1}').digest(), None), (bytes(48), "request")):
+        evidence = tpm.containers(hashed[:size].ljust(size, b"\0"))
+        request = {"tee": "tpm", "evidence": url64(in_json(evidence)), "runtime_data": {"structured": {"a": 1}}}
+        found = appraise(in_json({"verification_requests": [request]}), at=NOW, ak=tpm.pem(tpm.rsa_key()))
+        assert found.failed_step == step, found.steps
+
+
 NONE: dict[str, bytes] = {
     "a guest's request with something beside": in_json({**GUEST, "tee-evidence": QUOTED, "quote": ""}),
     "a guest's request without evidence": in_json({**GUEST, "tee-evidence": "evidence"}),
@@ -266,6 +300,10 @@ NONE: dict[str, bytes] = {
     "an answer with evidence and a list": in_json({"a": QUOTED, "b": [QUOTED]}),
     "an answer with evidence and a long text": in_json({"a": QUOTED, "b": url64(QUOTE)}),
     "an answer with evidence and more, one deeper": in_json({"a": QUOTED, "b": {"c": QUOTED}}),
+    "a guest's request with two keys": in_json(
+        {"tee-pubkey": {}, "runtime-data": {"nonce": "", "tee-pubkey": {}}, "tee-evidence": QUOTED}
+    ),
+    "a guest's request with a list as text": in_json({**GUEST, "tee-evidence": json.dumps([QUOTED])}),
     "a guest's request with devices alone": in_json({"tee-evidence": {"additional_evidence": "{}", "quote": ""}}),
     "a guest's request with a third piece": in_json(
         {"tee-evidence": {"primary_evidence": QUOTED, "additional_evidence": "", "quote": ""}}

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
 from carnet_check.engines.induction.engine import INDUCTION
+from carnet_check.engines.induction.solving import ask
 from carnet_check.engines.interface import Engine
 from carnet_check.engines.proving import solver
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
@@ -497,6 +498,23 @@ def test_no_answer_is_taken_from_a_z3_that_was_not_tried(monkeypatch: pytest.Mon
     monkeypatch.setattr(solver, "_known", proves_all)
     with pytest.raises(UsageError, match="is not believed"), solver.limited_memory(z3):
         pytest.fail("a question was asked")
+
+
+GROWING = """(declare-sort S 0)(declare-fun f (S S) S)(declare-fun p (S) Bool)(declare-fun c () S)(assert (p c))
+(assert (forall ((x S) (y S)) (! (and (p (f x y)) (not (= (f x y) (f y (f x x))))) :pattern ((p x) (p y)))))"""
+"""Each instance makes terms for more instances, so that a search ends where its memory does."""
+
+
+def test_a_search_whose_memory_runs_out_has_no_answer_and_the_next_question_has_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("z3")
+    monkeypatch.setattr(solver, "MEGABYTES", 260)
+    for _ in range(2):
+        assert ask(GROWING, rlimit=10**9) == (SolverOutcome.UNKNOWN, (), "the solver's memory ran out")
+    monkeypatch.undo()
+    for question in QUESTIONS[:2]:
+        assert ask(question.smtlib)[0] is question.outcome
 
 
 @pytest.mark.mends("R441")

@@ -416,18 +416,8 @@ def test_a_key_that_only_came_with_the_quote_is_refused_until_it_is_given() -> N
     assert appraised(alone, ak=tpm.pem(OTHER)).failed_step == "ak"
 
 
-def containers(**changes: Any) -> dict[str, Any]:
-    """Return the evidence of a Confidential Containers guest with a TPM."""
-    values = registers(which=range(24))
-    message = tpm.quote(values)
-    parts = {"message": tpm.text64(message), "signature": tpm.text64(tpm.signature(message))}
-    quoted = {**parts, "pcrs": [value.hex() for value in values.values()]}
-    der = tpm.rsa_key().public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return {"ak_public": tpm.text64(der), "tpm_quote": {**quoted, **changes}}
-
-
 def test_the_evidence_of_confidential_containers_is_read_and_its_key_is_not_believed() -> None:
-    alone = containers()
+    alone = tpm.containers()
     assert known_kind(json.dumps(alone).encode()) == TPM_DOCUMENT
     assert appraised(alone).failed_step == "ak"
     given = appraised(alone, ak=KEY, nonce=NONCE, policy=replace(DEFAULT_POLICY, pcrs={4: frozenset({registers()[4]})}))
@@ -449,7 +439,7 @@ def test_the_evidence_of_confidential_containers_is_read_and_its_key_is_not_beli
     ],
 )
 def test_another_quote_of_confidential_containers_is_refused(changes: dict[str, Any], step: str) -> None:
-    assert appraised(containers(**changes), ak=KEY).failed_step == step
+    assert appraised(tpm.containers(**changes), ak=KEY).failed_step == step
 
 
 @pytest.mark.parametrize(
