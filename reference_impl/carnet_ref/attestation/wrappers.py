@@ -31,7 +31,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntFlag
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from carnet_ref.attestation import kinds
 from carnet_ref.attestation.documents import PRINTABLE, decode, is_plain, is_short, text_encoding
@@ -333,10 +333,9 @@ def _in_collection(value: Mapping[object, object], encoding: str, outside: Outsi
 def _in_object(value: Mapping[object, object], outside: Outside) -> Iterator[Message]:
     """Yield the messages in a JSON object: a request, claims with a wrapper, or else a collection."""
     match value:
-        case {"tee-evidence": Mapping() as evidence, **beside} if GUEST_REQUEST.issuperset(beside):
-            yield from _in_guest_request(evidence, beside, outside)
-        case {"tee-evidence": str() as text, **beside} if GUEST_REQUEST.issuperset(beside):
-            yield from _in_guest_request(_object(text), beside, outside)
+        case {"tee-evidence": Mapping() | str() as evidence, **beside} if GUEST_REQUEST.issuperset(beside):
+            inside = _object(evidence) if isinstance(evidence, str) else evidence
+            yield from _in_guest_request(inside, beside, outside)
         case {"verification_requests": [*requests], **beside} if requests and {"policy_ids"}.issuperset(beside):
             _require_names(beside)
             for request in requests:
@@ -367,7 +366,7 @@ def _member_of_a_kind(value: Mapping[object, object]) -> str | None:
 
 
 def _in_guest_request(
-    evidence: Mapping[object, object], request: Mapping[object, object], outside: Outside
+    evidence: Mapping[Any, object], request: Mapping[object, object], outside: Outside
 ) -> Iterator[Message]:
     """Yield the evidence in a guest's request: of the machine and of devices, or in older ones of the machine alone.
 
