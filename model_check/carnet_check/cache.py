@@ -118,8 +118,7 @@ class AnswerCache:
 def open_folder(folder: Path, what: str = "cache") -> Path:
     """Return a folder for trusted files, created if it is missing; ``what`` names its use in messages.
 
-    Raises:
-        UsageError: the folder cannot be created, or other users may write into it.
+    Raises UsageError if the folder cannot be created, or other users may write into it.
     """
     with failing_as(f"expected a folder for answers, and '{folder}'"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -197,11 +196,10 @@ CHECKER: Final = ("carnet_check", "carnet_command", "carnet_spec/language")
 def source_digest(parts: tuple[str, ...] = CHECKER) -> str:
     """Return the digest of the source code of the checker, or of parts of it; answers of other code are not reused.
 
+    Raises UsageError if there is no source code in one of them.
+
     Args:
         parts: folders, each the path in its package after the package's name.
-
-    Raises:
-        UsageError: there is no source code in one of them.
     """
     packages = {each.__name__: Path(str(each.__file__)).parent for each in (carnet_check, carnet_command, carnet_spec)}
     found = []

@@ -89,8 +89,7 @@ LONGEST_RUN = 8
 def minimise(judge: Interpreter, invariant: Invariant, trace: Trace) -> Trace:
     """Return a trace without superfluous steps, with only the deductions that the violation needs.
 
-    Raises:
-        EngineError: the given trace does not violate the invariant.
+    Raises EngineError if the given trace does not violate the invariant.
     """
     deductions = {action.name for action in judge.protocol.actions if action.deduction}
     written = any(step.action in deductions for step in trace.steps)

@@ -106,8 +106,7 @@ class Obligations(pytest.Collector):
     def collect(self) -> Iterator[pytest.Item]:
         """Yield the items of each variant: engine by engine, liveness, vacuity.
 
-        Raises:
-            CollectError: there is no such protocol, or it is not well formed.
+        Raises CollectError if there is no such protocol, or it is not well formed.
         """
         try:
             plans = self.planned().plans

@@ -138,9 +138,8 @@ class Walkthrough:
     def take(self, step: TraceStep) -> None:
         """Take a step, and in a run every deduction that it makes possible.
 
-        Raises:
-            NotEnabled: a guard does not hold; no step is taken.
-            SpecificationError: the action is unknown, or the arguments do not fit its parameters.
+        Raises NotEnabled if a guard does not hold; no step is taken. Raises SpecificationError if the action is
+        unknown, or the arguments do not fit its parameters.
         """
         if self.is_run:
             written, after = self.judge.expanded(self.state, step)
@@ -159,9 +158,8 @@ class Walkthrough:
     def follow(self, trace: Trace) -> None:
         """Begin again in the first state, and take the steps of a trace; its deductions are taken when they are due.
 
-        Raises:
-            NotEnabled: a step cannot be taken; the walk is unchanged.
-            SpecificationError: the trace has names that the protocol does not have.
+        Raises NotEnabled if a step cannot be taken; the walk is unchanged. Raises SpecificationError if the trace has
+        names that the protocol does not have.
         """
         other = Walkthrough(self.protocol, self.without, self.threat, self.judge.instance)
         for step in trace.steps:

@@ -255,9 +255,8 @@ class CopyEngines:
 
         ``claimed`` is the counter value that the sender says it used; it is ignored.
 
-        Raises:
-            AuthenticationError: this is not the next message under a live key.
-            KeysError: the engine has no IV left or failed before, or its key has protected as much as it may.
+        Raises AuthenticationError if this is not the next message under a live key; KeysError if the engine has no IV
+        left or failed before, or its key has protected as much as it may.
         """
         del claimed
         receiving = self._live(engine)
@@ -296,16 +295,14 @@ class CopyEngines:
     def restart_counters(self) -> None:
         """Refuse to restart the counters without changing the keys.
 
-        Raises:
-            PermissionError: always; counters restart only when the key changes.
+        Raises PermissionError always; counters restart only when the key changes.
         """
         raise PermissionError("counters restart together with a key change only")
 
     def reload(self, keys: LinkKeys) -> None:
         """Refuse to load an engine with keys that were in use before.
 
-        Raises:
-            PermissionError: always; an engine is loaded once in a session.
+        Raises PermissionError always; an engine is loaded once in a session.
         """
         raise PermissionError(f"a copy engine is loaded once in a session, not again for epoch {keys.epoch}")
 

@@ -40,8 +40,7 @@ class FieldError(ValueError):
 class Field:
     """Residues modulo a prime that fit into three digits.
 
-    Raises:
-        FieldError: the modulus is no odd prime, or too large for the digits.
+    Raises FieldError if the modulus is no odd prime, or too large for the digits.
     """
 
     prime: int = PRIME
@@ -58,8 +57,7 @@ class Field:
     def residues(self, values: npt.ArrayLike) -> Residues:
         """Return signed whole numbers as residues.
 
-        Raises:
-            FieldError: a value is no whole number, not finite, or larger than half of the prime.
+        Raises FieldError if a value is no whole number, not finite, or larger than half of the prime.
         """
         found = _array(values)
         if found.dtype.kind not in "iuf":
@@ -79,8 +77,7 @@ class Field:
     def checked(self, values: npt.ArrayLike, shape: tuple[int, ...]) -> Residues:
         """Return untrusted values, after a check that they are residues of this shape.
 
-        Raises:
-            FieldError: the array has another shape, or values that are not residues.
+        Raises FieldError if the array has another shape, or values that are not residues.
         """
         found = _array(values)
         if found.shape != shape:
@@ -94,8 +91,7 @@ class Field:
     def multiply(self, left: Residues, right: Residues) -> Residues:
         """Return the exact product of two matrices, computed in single precision.
 
-        Raises:
-            FieldError: the shapes do not fit, or a value is not a residue.
+        Raises FieldError if the shapes do not fit, or a value is not a residue.
         """
         left, right = (self.checked(each, np.shape(each)) for each in (left, right))
         if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
@@ -114,8 +110,7 @@ class Field:
     def require_room(self, largest: float) -> None:
         """Require that whole numbers of at most this absolute value fit into residues.
 
-        Raises:
-            FieldError: they may be larger than half of the prime, or ``largest`` is not a number.
+        Raises FieldError if they may be larger than half of the prime, or ``largest`` is not a number.
         """
         if not 0 <= largest <= self.half:
             raise FieldError(f"a result may be larger than {self.half:,}: the field overflows")
@@ -132,8 +127,7 @@ class Field:
     def inverse(self, matrix: Residues) -> Residues:
         """Return the inverse of a square matrix, by elimination.
 
-        Raises:
-            FieldError: it is not square, or its rank is too low.
+        Raises FieldError if it is not square, or its rank is too low.
         """
         size = matrix.shape[0]
         if matrix.ndim != 2 or matrix.shape != (size, size):
@@ -174,8 +168,7 @@ def _is_prime(number: int) -> bool:
 def require_places(places: Sequence[int], most: int, needed: int, what: str) -> None:
     """Require at least ``needed`` different places below ``most``.
 
-    Raises:
-        FieldError: there are fewer, or a place is out of range.
+    Raises FieldError if there are fewer, or a place is out of range.
     """
     if strange := [place for place in places if not 0 <= place < most]:
         raise FieldError(f"expected {what} from 0 to {most - 1}, and one is {strange[0]}")
@@ -221,8 +214,7 @@ class WrongProductError(Exception):
 class Freivalds:
     """Freivalds' check of matrix products with random vectors; a wrong one passes with probability at most ``bound``.
 
-    Raises:
-        FieldError: the number of repetitions is zero, so everything would pass.
+    Raises FieldError if the number of repetitions is zero, so everything would pass.
     """
 
     field: Field
@@ -241,9 +233,8 @@ class Freivalds:
     def check(self, left: Residues, right: Residues, product: Any) -> Residues:
         """Return ``product`` if it passes the check; the random vectors are drawn after the product is known.
 
-        Raises:
-            FieldError: the product has another shape, or values that are not residues.
-            WrongProductError: the product fails the check.
+        Raises FieldError if the product has another shape, or values that are not residues; WrongProductError if the
+        product fails the check.
         """
         given = self.field.checked(product, (left.shape[0], right.shape[1]))
         for repetition in range(self.repetitions):

@@ -183,9 +183,8 @@ class Journal:
     def append(self, kind: str, payload: bytes) -> None:
         """Write an entry, and return once it is on disk.
 
-        Raises:
-            JournalError: it cannot be written. Either nothing was written, or the entry without its head; the next
-                entry then writes that head first.
+        Raises JournalError if it cannot be written. Either nothing was written, or the entry without its head; the next
+        entry then writes that head first.
         """
         if kind == CHECKPOINT:
             raise ValueError(f"{CHECKPOINT!r} is no kind of entry for others")

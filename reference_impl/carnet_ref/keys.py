@@ -227,8 +227,7 @@ ONE_CHANNEL: Final = EngineChannel(1)
 class Iv:
     """The content of an IV: the channel, and the number of the message in it.
 
-    Raises:
-        KeyMaterialError: the number is outside of the message counter's range.
+    Raises KeyMaterialError if the number is outside of the message counter's range.
     """
 
     channel: EngineChannel
@@ -347,9 +346,8 @@ class KeySchedule(Protocol):
     def order(self, owner: str, random: Random) -> bytes:
         """Return an order to rotate to a key of ``owner``; `follow` executes it.
 
-        Raises:
-            EnginesExhaustedError: there is no engine left for a new owner.
-            ResetNeededError: the session was lent before, and the schedule requires a new session.
+        Raises EnginesExhaustedError if there is no engine left for a new owner; ResetNeededError if the session was
+        lent before, and the schedule requires a new session.
         """
 
     def follow(self, order: bytes) -> LinkKeys:
@@ -620,10 +618,8 @@ class Sealer:
 
         Limits are checked before anything is written.
 
-        Raises:
-            KeyMaterialError: the chunk is too long, or ``out`` has another size.
-            KeyExhaustedError: the key has protected as much as it may.
-            IvExhaustedError: the channel has no IV left.
+        Raises KeyMaterialError if the chunk is too long, or ``out`` has another size; KeyExhaustedError if the key has
+        protected as much as it may; IvExhaustedError if the channel has no IV left.
         """
         size = len(plaintext)
         if size > CHUNK_BYTES or len(out) != size + TAG_BYTES:
@@ -659,12 +655,10 @@ class Opener:
 
         Limits are checked before anything is decrypted.
 
-        Raises:
-            AuthenticationError: it is not the next chunk of this key and channel; the direction is dead.
-            KeyExhaustedError: the key has protected as much as it may; the direction is dead.
-            IvExhaustedError: the channel has no IV left.
-            KeyMaterialError: the chunk is too short or too long, or ``out`` has another size; the direction is dead.
-            LinkDeadError: the direction was dead already.
+        Raises AuthenticationError if it is not the next chunk of this key and channel; the direction is dead. Raises
+        KeyExhaustedError if the key has protected as much as it may; the direction is dead. Raises IvExhaustedError if
+        the channel has no IV left. Raises KeyMaterialError if the chunk is too short or too long, or ``out`` has
+        another size; the direction is dead. Raises LinkDeadError if the direction was dead already.
         """
         if not self._alive:
             raise LinkDeadError("the link failed before and is not used again")

@@ -22,8 +22,7 @@ UNFINISHED: Final = f".{'[0-9a-f]' * 16}.part"
 def require_writable_file(path: Path) -> None:
     """Check that a file can be written, before any work is done whose result would be lost.
 
-    Raises:
-        UsageError: its folder does not exist or cannot be written to, or it is a folder or read-only.
+    Raises UsageError if its folder does not exist or cannot be written to, or it is a folder or read-only.
     """
     if path.is_dir():
         raise UsageError(f"expected a file to write, and '{path}' is a folder")
@@ -49,8 +48,7 @@ def read_plain(path: Path, most: int, *, flags: int = 0) -> bytes:
 
     Pipes and devices are refused: a pipe may block for ever, and a device may have no end.
 
-    Raises:
-        OSError: the file cannot be read, or is no plain file.
+    Raises OSError if the file cannot be read, or is no plain file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     with os.fdopen(descriptor, "rb") as file:
@@ -79,8 +77,7 @@ def replacing(path: Path) -> Iterator[IO[str]]:
 
     A pipe or a device is written to directly.
 
-    Raises:
-        OSError: the file could not be written.
+    Raises OSError if the file could not be written.
     """
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -101,8 +98,7 @@ def write_durably(path: Path, data: bytes) -> None:
 
     A crash before that leaves the earlier file or ``data``, and perhaps an unfinished file beside it; nothing reads it.
 
-    Raises:
-        OSError: the file could not be written; an earlier file is unchanged.
+    Raises OSError if the file could not be written; an earlier file is unchanged.
     """
     with replacing_durably(path) as file:
         file.write(data)
@@ -112,8 +108,7 @@ def write_durably(path: Path, data: bytes) -> None:
 def replacing_durably(path: Path) -> Iterator[IO[bytes]]:
     """Open a binary file that replaces ``path`` when the block ends, with the guarantees of `write_durably`.
 
-    Raises:
-        OSError: the file could not be written; an earlier file is unchanged.
+    Raises OSError if the file could not be written; an earlier file is unchanged.
     """
     with _written_beside(path) as (beside, file):
         yield file
@@ -125,9 +120,7 @@ def replacing_durably(path: Path) -> Iterator[IO[bytes]]:
 def create_durably(path: Path, data: bytes) -> None:
     """Write as `write_durably` does, but only if there is no file; at most one process succeeds in that.
 
-    Raises:
-        FileExistsError: the file exists.
-        OSError: it could not be written; the file still does not exist.
+    Raises FileExistsError if the file exists. Raises OSError if it could not be written; the file still does not exist.
     """
     with _written_beside(path) as (beside, file):
         file.write(data)
@@ -174,12 +167,11 @@ def same(one: Path, other: Path) -> bool:
 def require_apart(written: Mapping[str, Path | None], read: Iterable[Path]) -> None:
     """Check that no file is both written and read, and that no two options write the same file: data would be lost.
 
+    Raises UsageError if two of them are the same file.
+
     Args:
         written: the files to write, by option.
         read: the files that are read.
-
-    Raises:
-        UsageError: two of them are the same file.
     """
     files = {option: path for option, path in written.items() if path is not None}
     for (one, path), (other, again) in itertools.combinations(files.items(), 2):
@@ -201,8 +193,7 @@ def _temporary_sibling(path: Path) -> Path:
 def require_writable_folder(folder: Path) -> None:
     """Check that files can be written into ``folder``, or that it can be created; nothing is created.
 
-    Raises:
-        UsageError: the folder cannot be created or written to, or is a file.
+    Raises UsageError if the folder cannot be created or written to, or is a file.
     """
     nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     with failing_as(f"expected a folder that can be written to, and '{folder}' is none"):
@@ -216,8 +207,7 @@ def claimed(*folders: Path) -> Iterator[None]:
     A folder that was created here and is empty at the end is removed. The operating system holds the locks: however
     this process ends, nothing has to be cleaned up.
 
-    Raises:
-        UsageError: another command is writing into one of them, or one cannot be created.
+    Raises UsageError if another command is writing into one of them, or one cannot be created.
     """
     with ExitStack() as stack:
         for folder in dict.fromkeys(folder.resolve() for folder in folders):
@@ -245,21 +235,13 @@ def _claimed(folder: Path) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create ``folder`` unless it exists.
-
-    Raises:
-        UsageError: it cannot be created, or is a file.
-    """
+    """Create ``folder`` unless it exists. Raises UsageError if it cannot be created, or is a file."""
     with failing_as(f"cannot create the folder '{folder}'"):
         folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write ``file`` atomically.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Write ``file`` atomically. Raises UsageError if the file cannot be written."""
     with failing_as(f"cannot write '{file}'"), replacing(file) as stream:
         stream.write(text)
 

@@ -147,8 +147,7 @@ class TrackedProgress:
 def track_progress(shown: Progress | None = None) -> Iterator[TrackedProgress]:
     """Report what was covered if the work in the block is interrupted.
 
-    Raises:
-        InterruptedRunError: the work was interrupted.
+    Raises InterruptedRunError if the work was interrupted.
     """
     covered = TrackedProgress(shown)
     try:

@@ -10,8 +10,7 @@ def require_each_once(ctx: click.Context, command: click.Command, args: Sequence
 
     Nothing is required of a group, which checks the arguments of its own subcommands.
 
-    Raises:
-        click.UsageError: an option is given more often.
+    Raises click.UsageError if an option is given more often.
     """
     if ctx.resilient_parsing or isinstance(command, click.Group):
         return

@@ -81,14 +81,13 @@ class Pool(ABC):
     ) -> Iterator[tuple[Part, Answer | Lost]]:
         """Yield the answers of ``function`` to each part as they arrive; `Lost` is the last answer of a part.
 
+        Raises the exception that ``function`` raised.
+
         Args:
             function: a function that a fresh process can import.
             parts: the arguments of its calls; the next one is taken from the iterable when a worker is free.
             last: recognises the last answer of a part; the loss of the worker after it is not reported. Without
                 ``last``, a part may be reported as lost after all its answers, as only the worker knows their number.
-
-        Raises:
-            Exception: the one that ``function`` raised.
         """
 
 
@@ -184,8 +183,7 @@ class PendingWork(Generic[Part, Answer]):
     def results(self) -> Iterator[tuple[Part, Answer | Lost]]:
         """Yield the answers so far, and further ones as they arrive.
 
-        Raises:
-            Exception: the one that a worker raised.
+        Raises the exception that a worker raised.
         """
         if is_one():
             yield from answered_here(self._function, self._waiting)

@@ -46,11 +46,7 @@ class TraceStep:
 
     @staticmethod
     def from_json(value: object) -> TraceStep:
-        """Read what :meth:`to_json` returned.
-
-        Raises:
-            TraceError: it is not a step.
-        """
+        """Read what :meth:`to_json` returned. Raises TraceError if it is not a step."""
         fields = _object(value, "a step")
         args = _object(fields.get("args", {}), "the arguments of a step")
         named = tuple((name, _text(args, name)) for name in args)
@@ -91,11 +87,7 @@ class Trace:
 
     @staticmethod
     def from_json(value: object) -> Trace:
-        """Read what :meth:`to_json` returned.
-
-        Raises:
-            TraceError: it is not a trace.
-        """
+        """Read what :meth:`to_json` returned. Raises TraceError if it is not a trace."""
         fields = _object(value, "a trace")
         without = _texts(fields, "without", "the names of defences")
         steps = tuple(TraceStep.from_json(step) for step in _list(fields, "steps"))
@@ -154,8 +146,7 @@ class Header:
     def from_json(value: object) -> Header:
         """Read what :meth:`to_json` returned.
 
-        Raises:
-            TraceError: it is not the header of a trace, or of another version.
+        Raises TraceError if it is not the header of a trace, or of another version.
         """
         fields = _object(value, "the header of a trace")
         if "carnet_trace" not in fields:
@@ -206,11 +197,7 @@ class TraceCheck:
 
     @staticmethod
     def from_json(value: object) -> TraceCheck:
-        """Read what :meth:`to_json` returned.
-
-        Raises:
-            TraceError: it is not a check.
-        """
+        """Read what :meth:`to_json` returned. Raises TraceError if it is not a check."""
         fields = _object(value, "a check")
         return TraceCheck(
             _text(fields, "by"),
@@ -244,11 +231,7 @@ class LogPosition:
 
     @staticmethod
     def from_json(value: object) -> LogPosition:
-        """Read what :meth:`to_json` returned.
-
-        Raises:
-            TraceError: it is not a place.
-        """
+        """Read what :meth:`to_json` returned. Raises TraceError if it is not a place."""
         fields = _object(value, "a place in a log")
         return LogPosition(_text(fields, "party"), _count(fields, "number"), _text(fields, "before"))
 
@@ -284,11 +267,7 @@ class TraceEvent:
 
     @staticmethod
     def from_json(value: object) -> TraceEvent:
-        """Read what :meth:`to_json` returned.
-
-        Raises:
-            TraceError: it is not an event.
-        """
+        """Read what :meth:`to_json` returned. Raises TraceError if it is not an event."""
         fields = _object(value, "an event")
         clock = _count(fields, "clock")
         sent = _texts(fields, "sent", "digests") if "sent" in fields else ()
@@ -315,11 +294,7 @@ class TraceEnd:
 
     @staticmethod
     def from_json(value: object) -> TraceEnd:
-        """Read what :meth:`to_json` returned.
-
-        Raises:
-            TraceError: it is not the end of a trace.
-        """
+        """Read what :meth:`to_json` returned. Raises TraceError if it is not the end of a trace."""
         fields = _object(value, "the end of a trace")
         logs = _object(fields.get("end"), "'end'")
         found = {party: _object(log, f"the end of the log of '{party}'") for party, log in logs.items()}

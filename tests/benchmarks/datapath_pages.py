@@ -34,8 +34,7 @@ MEASURED = ("throughput", "sweep")
 def run(name: str, *more: str) -> dict[str, Any]:
     """Run the command behind a table, with ``more`` arguments, and return what it printed.
 
-    Raises:
-        RuntimeError: it failed.
+    Raises RuntimeError if it failed.
     """
     ran = carnet(*COMMANDS[name], *more, "--json")
     if ran.code:

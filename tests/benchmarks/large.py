@@ -45,8 +45,7 @@ def posed(number: int) -> Instance:
 def explored(number: int, folder: Path | None) -> Mapping[str, str]:
     """Explore the vote, state by state into a folder, or up to symmetry without one; return what it took.
 
-    Raises:
-        RuntimeError: the search was stopped, or the claim fell.
+    Raises RuntimeError if the search was stopped, or the claim fell.
     """
     protocol, instance = vote(), posed(number)
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]

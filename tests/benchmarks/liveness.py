@@ -41,8 +41,7 @@ def posed(persons: int, strong: bool) -> tuple[Protocol, Instance, Eventually]:
 def decided(engine: str, persons: int, fairness: str) -> Mapping[str, str]:
     """Decide the property in this process; return what it took.
 
-    Raises:
-        RuntimeError: the search was stopped, or its verdict is wrong.
+    Raises RuntimeError if the search was stopped, or its verdict is wrong.
     """
     protocol, instance, live = posed(persons, FAIRNESS[fairness])
     began = time.process_time()

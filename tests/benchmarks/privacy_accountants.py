@@ -72,11 +72,7 @@ def _rows() -> Iterator[list[str]]:
 
 
 def main() -> None:
-    """Write the record.
-
-    Raises:
-        RuntimeError: another version of the library is installed.
-    """
+    """Write the record. Raises RuntimeError if another version of the library is installed."""
     from importlib.metadata import version
 
     if version("dp-accounting") != VERSION:

@@ -95,11 +95,7 @@ class Row:
 
 
 def measured(command: Sequence[str], counted: Callable[[str], int], folder: Path | None = None) -> Run:
-    """Run a command and return what it took.
-
-    Raises:
-        RuntimeError: it failed.
-    """
+    """Run a command and return what it took. Raises RuntimeError if it failed."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=err)
         _, status, usage = os.wait4(process.pid, 0)
@@ -113,11 +109,7 @@ def measured(command: Sequence[str], counted: Callable[[str], int], folder: Path
 
 
 def compare(instance: str, repeats: int, folder: Path, carnet: Sequence[str] = CARNET) -> Row:
-    """Run both on one instance, in turn.
-
-    Raises:
-        RuntimeError: one fails, or they count different states.
-    """
+    """Run both on one instance, in turn. Raises RuntimeError if one fails, or they count different states."""
     options = shlex.split(instance)
     measured([*carnet, "export", *options, "--to", "promela", "--out", str(folder)], len)
     (model,) = folder.glob("*.pml")

@@ -76,8 +76,7 @@ def _head(campaign: Campaign) -> dict[str, int]:
 def _recorded(file: Path, campaign: Campaign) -> Counter[str]:
     """Return what a record counts; nothing if there is none.
 
-    Raises:
-        ValueError: it is the record of something else.
+    Raises ValueError if it is the record of something else.
     """
     if not file.exists():
         return Counter()

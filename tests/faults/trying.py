@@ -92,8 +92,7 @@ class Removable:
 def removables(package: Path = PACKAGE, parts: Iterable[str] = LOOKED_AT) -> list[Removable]:
     """Return every check in these parts of a package, in the order of files and lines.
 
-    Raises:
-        ValueError: a part is not there, so nobody would look at what it became.
+    Raises ValueError if a part is not there, so nobody would look at what it became.
     """
     folders = [package / part for part in parts]
     if missing := [folder.name for folder in folders if not folder.exists()]:

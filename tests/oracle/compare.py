@@ -56,8 +56,7 @@ def family(recipe: Recipe, sizes: Sizes) -> Family:
 def verdicts(asked: Family, engines: tuple[Engine, ...] = BOTH) -> CampaignOutcome:
     """Verify the family with these engines, exploring instances of profile ``tiny``.
 
-    Raises:
-        Refused: the specification is not well formed, or has no instance of these sizes.
+    Raises Refused if the specification is not well formed, or has no instance of these sizes.
     """
     source = Source(asked.id, asked, asked.id)
     with here(source):
@@ -159,8 +158,7 @@ class Truth:
 def truth_about(protocol: Protocol) -> Truth:
     """Enumerate ``protocol`` at all small sizes, and at larger ones as far as that is cheap.
 
-    Raises:
-        TooBigError: the sizes that are explored are too big.
+    Raises TooBigError if the sizes that are explored are too big.
     """
     explored = dict.fromkeys((sort.name for sort in sorts_of(protocol)), EXPLORED)
     there = enumerate_at(protocol, explored, BUDGET)
@@ -390,8 +388,7 @@ def answers_in_the_end(protocol: Protocol, threat: str, size: int, most: int) ->
 
     :data:`BEGINS` is among them if the waiting begins in some of these.
 
-    Raises:
-        TooBigError: there are too many structures, or too many states in one.
+    Raises TooBigError if there are too many structures, or too many states in one.
     """
     layout = Layout.of(protocol, dict.fromkeys((sort.name for sort in sorts_of(protocol)), size))
     axioms = [axiom for each in protocol.threats if each.id == threat for axiom in each.axioms]

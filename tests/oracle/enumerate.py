@@ -91,9 +91,8 @@ def enumerate_all(protocol: Protocol, most: int = 2, budget: int = BUDGET) -> An
 def enumerate_at(protocol: Protocol, sizes: evaluate.Sizes, budget: int = BUDGET) -> Answers:
     """Return what is true of ``protocol`` at ``sizes``, under each of its threat models.
 
-    Raises:
-        TooBigError: there are more structures, or more states, than ``budget``.
-        NotASpecificationError: an axiom or an initial value reads what changes.
+    Raises TooBigError if there are more structures, or more states, than ``budget``; NotASpecificationError if an axiom
+    or an initial value reads what changes.
     """
     _require_meaning(protocol)
     return _Enumeration(protocol, sizes, budget).answers()
@@ -289,8 +288,7 @@ def shortest_at(protocol: Protocol, sizes: evaluate.Sizes, most: int, budget: in
 
     A rule is a step like any other. What is not named is broken by no run of so few steps.
 
-    Raises:
-        TooBigError: there are more structures, or more states in one, than ``budget``.
+    Raises TooBigError if there are more structures, or more states in one, than ``budget``.
     """
     layout = Layout.of(protocol, sizes)
     steps = [successors_of(action, layout) for action in protocol.actions]

@@ -25,9 +25,7 @@ class ConflictError(Exception):
 class Runs:
     """All runs of a protocol from one first state, as steps that change something.
 
-    Raises:
-        TooBigError: there are more than ``most`` states.
-        ConflictError: a step has no meaning.
+    Raises TooBigError if there are more than ``most`` states; ConflictError if a step has no meaning.
     """
 
     protocol: Protocol

@@ -36,8 +36,7 @@ class World:
     def starts(self) -> list[Structure]:
         """Return every structure that the protocol may start in here.
 
-        Raises:
-            NoSuchRunError: the instance breaks an axiom.
+        Raises NoSuchRunError if the instance breaks an axiom.
         """
         layout = Layout.of(self.protocol, self.sizes)
         rigid = {symbol: self._rigid(symbol) for symbol in layout.rigid}
@@ -88,8 +87,7 @@ class World:
 def replay(protocol: Protocol, instance: Instance, steps: Iterable[TraceStep]) -> list[Structure]:
     """Return every structure that ``steps`` may end in, from some first state that ``instance`` leaves open.
 
-    Raises:
-        NoSuchRunError: the steps are no run, from any first state.
+    Raises NoSuchRunError if the steps are no run, from any first state.
     """
     world = World(protocol, instance)
     possible = world.starts()
@@ -111,8 +109,7 @@ def replay(protocol: Protocol, instance: Instance, steps: Iterable[TraceStep]) -
 def take(action: Action, env: Mapping[Var, int], structure: Structure) -> Structure:
     """Return the structure after ``action``.
 
-    Raises:
-        NoSuchRunError: a guard does not hold, two values drawn fresh are the same, or two updates disagree.
+    Raises NoSuchRunError if a guard does not hold, two values drawn fresh are the same, or two updates disagree.
     """
     for guard in action.guards:
         if not value(guard.formula, env, structure):

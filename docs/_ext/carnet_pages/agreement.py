@@ -56,8 +56,7 @@ def _engine(name: str, version: str, rows: Recorded) -> tuple[str, ...]:
 def record(family: Family, file: Path) -> None:
     """Ask every engine about every obligation of a protocol, and keep the table.
 
-    Raises:
-        SystemExit: two engines disagree, or one does not know; nothing is kept.
+    Raises SystemExit if two engines disagree, or one does not know; nothing is kept.
     """
     found = file.with_suffix(".new")
     command = [sys.executable, *RERUN.split()[1:], family.id, "--out", str(found)]

@@ -107,8 +107,7 @@ def cases(
     The main variants come first; what none of them cites is looked for in the other variants. ``code`` has the places
     of each protocol that is implemented, and ``slow`` the slow tests that are marked, by the id of a need.
 
-    Raises:
-        SpecificationError: a protocol with a text cites an id that has no sentence, and ``complete`` asks for all.
+    Raises SpecificationError if a protocol with a text cites an id that has no sentence, and ``complete`` asks for all.
     """
     found, missing = [], []
     for family in families:
@@ -182,11 +181,7 @@ def _case(family: str, requirement: Requirement, drafts: Iterable[Protocol], ran
 
 
 def refuse_gaps(found: Iterable[Case]) -> None:
-    """Refuse a case that lacks something.
-
-    Raises:
-        SpecificationError: with every gap, one to a line.
-    """
+    """Refuse a case that lacks something. Raises SpecificationError with every gap, one to a line."""
     gaps = [f"{case.id}: {gap}" for case in found for gap in case.gaps]
     if gaps:
         raise SpecificationError("\n".join(["the assurance case has gaps:", *gaps]))

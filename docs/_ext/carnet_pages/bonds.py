@@ -37,11 +37,7 @@ Judge = Callable[[BuiltBond], Judgement]
 
 
 def compositions_page(found: Iterable[Composition], judge: Judge) -> str:
-    """Return the page.
-
-    Raises:
-        ValueError: a bond does not hold.
-    """
+    """Return the page. Raises ValueError if a bond does not hold."""
     return page(
         "# Compositions",
         _ABOUT,

@@ -86,13 +86,12 @@ def _argued(argued: Sequence[Recorded]) -> Iterator[tuple[str, ...]]:
 def judged(family: Family, kept: Path) -> dict[str, Any]:
     """Return what became of the mutants of a protocol.
 
+    Raises SystemExit if a survivor is not argued for, or something is unknown; nothing is kept.
+
     Args:
         family: the protocol.
         kept: what was found the last time, compressed. Where the question is the same now, or what showed the answer
             shows it still, no mutant is judged anew. It is replaced by what is found this time.
-
-    Raises:
-        SystemExit: a survivor is not argued for, or something is unknown; nothing is kept.
     """
     found = FOUND / family.id / campaign.RECORD_FILE
     before = found.with_name(campaign.EARLIER_FILE)

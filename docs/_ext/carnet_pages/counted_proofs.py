@@ -140,13 +140,12 @@ def certificates(family: Family) -> Path | None:
 def measured(family: Family, before: Recorded) -> dict[str, Any]:
     """Return what the certificates beside a protocol come to.
 
+    Raises SystemExit if something is not certified, not accepted or not compiled; nothing is kept.
+
     Args:
         family: the protocol.
         before: the record of the last time, if there is one: how long certificates take from nothing is not measured
             again.
-
-    Raises:
-        SystemExit: something is not certified, not accepted or not compiled; nothing is kept.
     """
     place = certificates(family)
     if place is None:

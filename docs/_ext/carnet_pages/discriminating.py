@@ -97,8 +97,7 @@ def forgetting(protocol: Protocol, step: str, parts: Sequence[str]) -> Protocol:
 def judge(design: Design) -> Judged:
     """Look for the shortest fall of every claim, and prove those that do not fall.
 
-    Raises:
-        ValueError: the claim that the design is about does not fall, or the search was cut short.
+    Raises ValueError if the claim that the design is about does not fall, or the search was cut short.
     """
     protocol = design.protocol
     profile = Profile("discriminating", {"extras": 0, **(design.sizes or {})}, design.moves)

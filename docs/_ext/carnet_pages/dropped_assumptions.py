@@ -40,15 +40,14 @@ def falls_without(
 ) -> Iterator[Fall]:
     """Yield those of ``claims`` that are violated without an assumption, by a trace that the interpreter replayed.
 
+    Raises EngineError if the interpreter does not reproduce a trace.
+
     Args:
         explorer: the engine that searches for traces.
         source: gives the instances.
         protocol: the design, with all assumptions.
         assumption: the id of the assumption; the axioms that state it are left out.
         claims: the names of proved claims.
-
-    Raises:
-        EngineError: the interpreter does not reproduce a trace.
     """
     dropped = [axiom for axiom in protocol.axioms if axiom.states == assumption]
     weaker = replace(protocol, axioms=tuple(axiom for axiom in protocol.axioms if axiom not in dropped))

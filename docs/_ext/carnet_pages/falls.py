@@ -130,8 +130,7 @@ class Judge:
     def _attacked(self, weakened: Protocol, without: str, cell: Cell) -> dict[str, int]:
         """Look for an attack on each claim that still stands, in every size.
 
-        Raises:
-            ValueError: the interpreter does not reproduce what is found, or the instance is none.
+        Raises ValueError if the interpreter does not reproduce what is found, or the instance is none.
         """
         found: dict[str, int] = {}
         for size in sizes(self.source.family, weakened.variant):

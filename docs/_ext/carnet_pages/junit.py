@@ -59,8 +59,7 @@ class TestRun:
 def read(path: Path) -> TestRun:
     """Return what a JUnit file says; nothing ran where there is none.
 
-    Raises:
-        xml.etree.ElementTree.ParseError: it is not XML.
+    Raises xml.etree.ElementTree.ParseError if it is not XML.
     """
     if not path.is_file():
         return TestRun()

@@ -90,11 +90,7 @@ def gaps(faults: Sequence[Fault], held: Mapping[str, Sequence[str]], answered: s
 def mended(
     faults: Sequence[Fault], held: Mapping[str, Sequence[str]], answered: str, records: Path = Path("docs", RECORDS)
 ) -> str:
-    """Return the page.
-
-    Raises:
-        SpecificationError: a fault has no test and no decision, or a test names no fault.
-    """
+    """Return the page. Raises SpecificationError if a fault has no test and no decision, or a test names no fault."""
     wrong = gaps(faults, held, answered, records)
     if wrong:
         raise SpecificationError("\n".join(["the list of mended faults has gaps:", *wrong]))

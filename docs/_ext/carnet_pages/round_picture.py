@@ -34,8 +34,7 @@ def told(
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the events of the story, each with the title of its chapter where one begins.
 
-    Raises:
-        LookupError: a step of the story does not come after the one before it in the run.
+    Raises LookupError if a step of the story does not come after the one before it in the run.
     """
     left = iter(events)
     for chapter in chapters:

@@ -216,8 +216,7 @@ def _diff(shown: str, printed: str) -> str:
 def refreshed(shown: str, printed: str) -> str:
     """Return what is printed now, with the same lines left out.
 
-    Raises:
-        StaleError: where the lines that are left out begin or end is not to be seen any more.
+    Raises StaleError where the lines that are left out begin or end is not to be seen any more.
     """
     lines, answer = shown.splitlines(), printed.splitlines()
     gaps = [-1, *(place for place, line in enumerate(lines) if line.startswith(ANY)), len(lines)]
@@ -256,11 +255,7 @@ def _like(line: str) -> str:
 
 
 def filled(page: str, folder: Path) -> str:
-    """Return the page with what its commands print in place of what it shows.
-
-    Raises:
-        StaleError: as ``refreshed``.
-    """
+    """Return the page with what its commands print in place of what it shows. Raises StaleError as ``refreshed``."""
     for block, printed in played(page, folder):
         if not agrees(block.shown, printed):
             page = page.replace(block.fenced, block.answered(refreshed(block.shown, printed)).fenced, 1)
@@ -311,8 +306,7 @@ def keep(file: Path, printed: str) -> None:
 def compare(printed: Path) -> None:
     """Compare what the README's command printed, after all that its installation said, with what is kept.
 
-    Raises:
-        SystemExit: they differ.
+    Raises SystemExit if they differ.
     """
     kept, now = KEPT[VERIFY].read_text("utf-8"), printed.read_text("utf-8")
     if not agrees(f"{ANY}\n{kept}", now):

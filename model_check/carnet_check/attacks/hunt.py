@@ -92,8 +92,7 @@ def attack_target(
     Without ``claim``, the target is the claim that a known finding names, or any claim made under the threat model.
     With ``every_claim``, claims that are expected to be violated under the threat model belong to the target, too.
 
-    Raises:
-        UsageError: something that is named does not exist, or the combination makes no sense.
+    Raises UsageError if something that is named does not exist, or the combination makes no sense.
     """
     base = variant or _base(source, without)
     source.sound(base)
@@ -113,8 +112,7 @@ def ignore_progress(said: str) -> None:
 def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say = ignore_progress) -> Hunt:
     """Look for an attack on ``target``; ``progress`` is called with a line about each stage.
 
-    Raises:
-        EngineError: an engine reports an attack that the interpreter does not reproduce.
+    Raises EngineError if an engine reports an attack that the interpreter does not reproduce.
     """
     stages: list[Coverage] = []
     first, *larger = target.source.family.sizes_to_hunt(target.protocol.variant)

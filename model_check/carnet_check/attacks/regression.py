@@ -44,6 +44,10 @@ def stands(
 
     A step that exists only without a defence is impossible once the design has the defence.
 
+    Raises AssertionError if the attack still works; the message describes it. Raises UsageError if the protocol has no
+    such claim, variant or defence. Raises SpecificationError if an action or parameter no longer exists, or the
+    instance no longer satisfies the axioms of the threat model; the attack then says nothing about this design.
+
     Args:
         protocol: a registered id, ``path.py[:name]`` or ``module:name``.
         claim: the claim that the attack violated.
@@ -53,12 +57,6 @@ def stands(
         instance: the instance in which the attack was found; the attack is replayed in this instance only.
         without: defences that were removed from the variant; a defence that it no longer has is an error.
         budget: the most active moves that the adversary has.
-
-    Raises:
-        AssertionError: the attack still works; the message describes it.
-        UsageError: the protocol has no such claim, variant or defence.
-        SpecificationError: an action or parameter no longer exists, or the instance no longer satisfies the axioms of
-            the threat model; the attack then says nothing about this design.
     """
     source = load(protocol)
     design = source.protocol(variant, tuple(without))
@@ -240,8 +238,7 @@ def structure_of(instance: language.Instance, protocol: language.Protocol) -> di
 def instance_of(structure: Structure, budget: int | None) -> language.Instance:
     """Return the instance that :func:`structure_of` wrote; the adversary has at most ``budget`` active moves in it.
 
-    Raises:
-        SpecificationError: the value is no structure.
+    Raises SpecificationError if the value is no structure.
     """
     try:
         return language.Instance(
@@ -260,8 +257,7 @@ def instance_of(structure: Structure, budget: int | None) -> language.Instance:
 def require_about(structure: Structure, protocol: language.Protocol) -> None:
     """Require that a structure interprets each rigid symbol of ``protocol``, and no other symbol.
 
-    Raises:
-        SpecificationError: it does not, so it is an instance of another protocol.
+    Raises SpecificationError if it does not, so it is an instance of another protocol.
     """
     for part, relations in (("relations", True), ("functions", False)):
         rigid = {each.name for each in protocol.symbols if not each.mutable and each.is_relation is relations}

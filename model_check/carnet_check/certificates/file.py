@@ -267,8 +267,7 @@ def _file_of(module: str) -> Path | None:
 def load_certificates(path: Path) -> Certificates:
     """Return the certificates in a file; an empty value if there is no file.
 
-    Raises:
-        BadCertificateFile: the file is malformed, or it cannot be read.
+    Raises BadCertificateFile if the file is malformed, or it cannot be read.
     """
     try:
         return read(read_plain(path, LARGEST_FILE), f"'{path}'")

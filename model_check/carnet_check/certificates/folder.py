@@ -78,8 +78,7 @@ class IndexComparison:
 def specifications(folder: Path) -> Iterator[tuple[Protocol, str]]:
     """Yield the variants of a folder, each with its canonical JSON.
 
-    Raises:
-        UsageError: there is no variant, two have the same name, or one cannot be read.
+    Raises UsageError if there is no variant, two have the same name, or one cannot be read.
     """
     seen: set[str] = set()
     files = sorted((folder / SYSTEMS).glob("*.json"))
@@ -109,9 +108,8 @@ def _plain(file: Path, most: int) -> bytes:
 def compared(folder: Path, index: bytes) -> IndexComparison:
     """Compare the index of a folder with the obligations of its variants, which are generated again.
 
-    Raises:
-        UsageError: the folder is not of the form that ``carnet certify --out`` writes, or a variant has lint errors.
-        SpecificationError: a variant has a construct for which there are no obligations.
+    Raises UsageError if the folder is not of the form that ``carnet certify --out`` writes, or a variant has lint
+    errors; SpecificationError if a variant has a construct for which there are no obligations.
     """
     protocols = [protocol for protocol, _ in specifications(folder)]
     for protocol in protocols:  # two members with the same name would have the same obligation id
@@ -166,8 +164,7 @@ def uncompared(rows: Iterable[Row], why: str) -> IndexComparison:
 def judged(folder: Path, digests: Iterable[str]) -> dict[str, TextVerdict]:
     """Have the kernel check each text that has one of these digests; it has to accept all certificates of the text.
 
-    Raises:
-        UsageError: the folder is not of the form that ``carnet certify --out`` writes.
+    Raises UsageError if the folder is not of the form that ``carnet certify --out`` writes.
     """
     certificates = load_certificates(folder / NAME)
     entries: dict[str, dict[Entry, None]] = {}
@@ -262,8 +259,7 @@ class Row(NamedTuple):
 def read_index(folder: Path) -> bytes:
     """Return the bytes of the index of a folder.
 
-    Raises:
-        UsageError: the index cannot be read, is no plain file, or is too large.
+    Raises UsageError if the index cannot be read, is no plain file, or is too large.
     """
     index = folder / INDEX
     with failing_as(f"cannot read '{index}'"):
@@ -335,8 +331,7 @@ class RequiredClaim:
 def stated(protocol: Protocol) -> Iterator[RequiredClaim]:
     """Yield every claim with each threat model under which it is made; expected violations are no claims made.
 
-    Raises:
-        SpecificationError: the protocol has a construct for which there are no obligations.
+    Raises SpecificationError if the protocol has a construct for which there are no obligations.
     """
     every = layers(protocol)
     for claim in protocol.claims:

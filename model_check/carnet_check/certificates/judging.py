@@ -137,8 +137,7 @@ class Bound(NamedTuple):
 def follow(text: str, names: Sequence[str], tokens: str) -> tuple[str, ...]:
     """Have the kernel check a certificate of an obligation's ``text``. Return the names of the text's hypotheses.
 
-    Raises:
-        Refused: the certificate does not prove the text.
+    Raises Refused if the certificate does not prove the text.
     """
     obligation, hypotheses = read_obligation(text)
     try:

@@ -248,9 +248,7 @@ def _obligations_of(reference: str, variant: str) -> tuple[Writer, dict[str, Pro
 def certificate(writer: Writer, obligation: Provable, hint: Sequence[str] | None) -> Entry:
     """Return the certificate of an obligation.
 
-    Raises:
-        NotFound: the search found no refutation.
-        Refused: the kernel does not accept the refutation.
+    Raises NotFound if the search found no refutation; Refused if the kernel does not accept the refutation.
     """
     reason = ""  # not the error, which would keep the solver by its traceback until garbage is collected
     for kept, seconds in _tries(writer, obligation, hint):
@@ -281,8 +279,7 @@ def _tries(writer: Writer, obligation: Provable, hint: Sequence[str] | None) -> 
 def _core(text: str) -> set[str]:
     """Return the names of contradictory hypotheses; the solver's memory is released before they are used.
 
-    Raises:
-        NotFound: Z3 finds no contradiction.
+    Raises NotFound if Z3 finds no contradiction.
     """
     import z3
 

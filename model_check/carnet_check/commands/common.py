@@ -238,11 +238,7 @@ class PositiveInteger(click.ParamType[int]):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the parsed number.
-
-        Raises:
-            click.BadParameter: the value is not a whole number, or is below one.
-        """
+        """Return the parsed number. Raises click.BadParameter if the value is not a whole number, or is below one."""
         try:
             number = int(value)
         except (TypeError, ValueError):
@@ -258,11 +254,7 @@ class MemoryParameter(click.ParamType[int]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the bytes.
-
-        Raises:
-            click.BadParameter: the value is no amount of memory.
-        """
+        """Return the bytes. Raises click.BadParameter if the value is no amount of memory."""
         if isinstance(value, int):
             return value
         written = re.fullmatch(r"(\d{1,15})\s*(?:([kmg])(?:i?b)?|b)?", str(value).strip(), re.IGNORECASE | re.ASCII)
@@ -340,8 +332,8 @@ class SizedCommand(click.Command):
 def sizes_given(options: Mapping[str, int | None], sizes: Iterable[str]) -> dict[str, int]:
     """Return the sizes that were given, by name.
 
-    Raises:
-        UsageError: one is not NAME=VALUE with a whole number of at least 1, or is given twice with different values.
+    Raises UsageError if one is not NAME=VALUE with a whole number of at least 1, or is given twice with different
+    values.
     """
     given = {name: value for name, value in options.items() if value is not None}
     for text in sizes:
@@ -366,11 +358,7 @@ def sized_profile(source: Source, name: str, sizes: Mapping[str, int], moves: in
 
 
 def defences(text: str) -> tuple[str, ...]:
-    """Return the defences in the value of ``--without``.
-
-    Raises:
-        UsageError: the text is no list of names.
-    """
+    """Return the defences in the value of ``--without``. Raises UsageError if the text is no list of names."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(","))) if text else ()
     if not all(names):
         raise UsageError(f"--without expects defences separated by commas, not '{text}'")

@@ -52,8 +52,7 @@ def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json
 def known_ids() -> list[str]:
     """Return the ids of the registered protocols.
 
-    Raises:
-        InvalidSpecificationError: two packages register the same id.
+    Raises InvalidSpecificationError if two packages register the same id.
     """
     from carnet_spec.language.errors import SpecificationError
 

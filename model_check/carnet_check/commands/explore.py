@@ -62,8 +62,7 @@ depth_option = click.option(
 def minimised(target: AttackTarget, found: Coverage) -> Coverage:
     """Return the coverage, with traces of random walks reduced to the steps that their violations need.
 
-    Raises:
-        EngineError: the interpreter does not reproduce a violation.
+    Raises EngineError if the interpreter does not reproduce a violation.
     """
     parts = []
     for part in found.parts:

@@ -45,11 +45,7 @@ class ObligationFolder:
     """Writes obligations to a folder: an earlier export is removed first, and the index is written last."""
 
     def __init__(self, folder: Path, ending: str) -> None:
-        """Remove an earlier export.
-
-        Raises:
-            UsageError: a file that no export wrote is in the way.
-        """
+        """Remove an earlier export. Raises UsageError if a file that no export wrote is in the way."""
         self._folder = folder
         self._ending = ending
         self.files: set[str] = set()
@@ -91,8 +87,7 @@ def clear_protocols(folder: Path) -> None:
 def write_protocol(file: Path, encoded: str) -> None:
     """Write a protocol's canonical encoding; an existing file is only replaced if it is one, too.
 
-    Raises:
-        UsageError: there is another file of this name, or it cannot be written.
+    Raises UsageError if there is another file of this name, or it cannot be written.
     """
     if file.exists() and not _is_protocol(file):
         raise UsageError(f"expected a protocol in JSON or nothing, and '{file}' is something else")
@@ -102,8 +97,7 @@ def write_protocol(file: Path, encoded: str) -> None:
 def write_export(file: Path, text: str, mark: str) -> None:
     """Write a model; an existing file is only replaced if it has the ``mark`` of an earlier export.
 
-    Raises:
-        UsageError: there is another file of this name, or it cannot be written.
+    Raises UsageError if there is another file of this name, or it cannot be written.
     """
     if file.exists() and mark not in _read(file):
         raise UsageError(f"expected a model that an export wrote or nothing, and '{file}' is something else")
@@ -161,8 +155,7 @@ class ModelRequest:
     def narrowed_to(self, variants: Sequence[str], threats: Sequence[str]) -> ModelRequest:
         """Return the request with the named variant and threat model, if any.
 
-        Raises:
-            UsageError: several are named.
+        Raises UsageError if several are named.
         """
         for option, names in (("--variant", variants), ("--threat", threats)):
             if len(set(names)) > 1:

@@ -54,8 +54,7 @@ class LintFinding:
 def findings_of(reference: str) -> list[LintFinding]:
     """Return all complaints about a protocol, in the order of files and lines.
 
-    Raises:
-        UsageError: there is no such protocol.
+    Raises UsageError if there is no such protocol.
     """
     files = [*files_of(reference)]
     shown = str(files[0]) if files else reference

@@ -259,8 +259,7 @@ _OUTLINE = record(
 async def _answer(process: Process) -> Mapping[str, Any]:
     """Return what a check prints as its last line.
 
-    Raises:
-        ValueError: it failed, or printed nothing, too much or something else.
+    Raises ValueError if it failed, or printed nothing, too much or something else.
     """
     assert process.stdout is not None
     answer = bytearray()

@@ -111,8 +111,7 @@ def _run_checks(
 
     The index is read here, once. If a process is lost, its results count as not established; all others are reported.
 
-    Raises:
-        UsageError: the folder is not of the form that ``carnet certify --out`` writes, or it changes meanwhile.
+    Raises UsageError if the folder is not of the form that ``carnet certify --out`` writes, or it changes meanwhile.
     """
     index = certified.read_index(folder)
     with _uncollected():
@@ -174,8 +173,7 @@ def _uncollected() -> Iterator[None]:
 def verdicts_of_coq(folder: Path, program: Path | None) -> list[in_coq.Verdict] | None:
     """Return the verdicts of the program proved sound in Coq on every variant; None if the program is not built.
 
-    Raises:
-        CarnetError: the program cannot be run, or the folder cannot be read.
+    Raises CarnetError if the program cannot be run, or the folder cannot be read.
     """
     return None if program is None else list(in_coq.check_certificates(folder, program))
 

@@ -86,8 +86,7 @@ class ReportRequest(NamedTuple):
     def check(self) -> None:
         """Check that the options are compatible, and that the bundle can be written.
 
-        Raises:
-            UsageError: an option needs another one, or the bundle cannot be written.
+        Raises UsageError if an option needs another one, or the bundle cannot be written.
         """
         if self.html is None and self.bundle is None and self.check_bundle is None:
             raise UsageError("nothing to do: give --html DIR, --bundle FILE or --check-bundle FILE")

@@ -57,8 +57,7 @@ class StepShell:
     def perform(self, line: str) -> Iterator[str]:
         """Run one command line, and yield the lines to print.
 
-        Raises:
-            CarnetError: the command is not valid here; nothing has changed.
+        Raises CarnetError if the command is not valid here; nothing has changed.
         """
         try:
             word, *rest = shlex.split(line, comments=True) or ["list"]
@@ -285,8 +284,7 @@ class StepShell:
     def saved(self, name: str) -> str:
         """Return the walk as the text of a file with this name.
 
-        Raises:
-            UsageError: the walk is no run, or cannot be written in this format.
+        Raises UsageError if the walk is no run, or cannot be written in this format.
         """
         self._require_run()
         if name.endswith(RECORDED):

@@ -62,11 +62,7 @@ class ShardParameter(click.ParamType[Shard]):
     name = "shard"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Shard:
-        """Return the parsed shard.
-
-        Raises:
-            click.BadParameter: the value is not K/N with K from 1 to N.
-        """
+        """Return the parsed shard. Raises click.BadParameter if the value is not K/N with K from 1 to N."""
         if isinstance(value, Shard):
             return value
         written = re.fullmatch(r"(\d{1,6})/(\d{1,6})", str(value), re.ASCII)
@@ -422,8 +418,7 @@ COLLECTED = "carnet.verify.collected"
 def verify_unnamed(context: click.Context, named: str | None, every: bool, as_json: bool) -> int:
     """Run ``carnet verify`` without PROTOCOL: on ``protocol.py`` of this folder, or on every registered protocol.
 
-    Raises:
-        UsageError: PROTOCOL is given with ``--all``, or an option needs a single protocol.
+    Raises UsageError if PROTOCOL is given with ``--all``, or an option needs a single protocol.
     """
     if named is not None:
         raise click.UsageError("--all is about every registered protocol: leave out --all, or PROTOCOL")

@@ -79,8 +79,7 @@ class WatchedFolder:
     def marks(self) -> Mapping[Path, tuple[int, int]]:
         """Return for each file its modification time and size, which change when the file does.
 
-        Raises:
-            UsageError: there are too many files.
+        Raises UsageError if there are too many files.
         """
         found: dict[Path, tuple[int, int]] = {}
         for file in self._files():

@@ -61,8 +61,7 @@ class Machine:
     fresh, the elements that the trace names, if that is known; all other elements are interchangeable. ``complete``
     says that honest roles record every step, so the machine takes no deduction of theirs before they record it.
 
-    Raises:
-        AmbiguousTraceError: setting up the instance costs more than ``work``.
+    Raises AmbiguousTraceError if setting up the instance costs more than ``work``.
     """
 
     def __init__(
@@ -475,8 +474,7 @@ class Follower:
     def take(self, step: TraceStep) -> Divergence | None:
         """Take the next step; return the divergence if no run of the spec explains the trace up to here.
 
-        Raises:
-            AmbiguousTraceError: too much is missing from the trace to decide it.
+        Raises AmbiguousTraceError if too much is missing from the trace to decide it.
         """
         self.work.allow_event()
         misfit = self._machine.misfit(step)

@@ -80,11 +80,9 @@ def conform(file: Path, asked: str = "", *, require_checked: bool = False) -> Co
     header has to name a registered id: a trace must not decide which code runs. In the result, ``events`` counts the
     events before the divergence, or all.
 
-    Raises:
-        UsageError: the file cannot be read, is not a trace, or asks for a design or an instance that does not exist, or
-            for one that is too large.
-        AmbiguousTraceError: the trace leaves out too many arguments to decide it.
-        UncheckedTraceError: ``require_checked``, and the trace has steps alone.
+    Raises UsageError if the file cannot be read, is not a trace, or asks for a design or an instance that does not
+    exist, or for one that is too large; AmbiguousTraceError if the trace leaves out too many arguments to decide it;
+    UncheckedTraceError if ``require_checked``, and the trace has steps alone.
     """
     refuse_pipe(file)
     lines = lines_of(file)
@@ -130,8 +128,7 @@ def _checks(source: Source, layers: Sequence[Protocol], parties: Mapping[str, st
 def verdict(file: Path) -> dict[str, Any]:
     """Return the outcome of checking the trace in ``file`` as plain values; other packages call this function.
 
-    Raises:
-        CarnetError: as :func:`conform`.
+    Raises CarnetError as :func:`conform`.
     """
     return conform(file).to_json()
 
@@ -294,12 +291,11 @@ MOST_DRAWN: Final = 100_000
 def check_extent(header: Header, fresh_sizes: Collection[str]) -> None:
     """Refuse an instance that would take minutes or gigabytes to build.
 
+    Raises UsageError if one size is too large, or all together are.
+
     Args:
         header: has the sizes of the instance.
         fresh_sizes: the names of sizes that only limit how many values may be drawn fresh, declared by the family.
-
-    Raises:
-        UsageError: one size is too large, or all together are.
     """
     for name, size in header.sizes:
         most = MOST_DRAWN if name in fresh_sizes else MOST_OF_ONE
@@ -365,8 +361,7 @@ MOST_IN_A_NAME: Final = 1_000
 def refuse_pipe(file: Path) -> None:
     """Refuse a pipe, as it cannot be read twice; a missing file is reported elsewhere.
 
-    Raises:
-        UsageError: the file is a pipe.
+    Raises UsageError if the file is a pipe.
     """
     with contextlib.suppress(OSError):
         if stat.S_ISFIFO(file.stat().st_mode):
@@ -376,8 +371,7 @@ def refuse_pipe(file: Path) -> None:
 def lines_of(file: Path) -> Iterator[tuple[int, object]]:
     """Yield the number and the JSON value of every line.
 
-    Raises:
-        UsageError: the file cannot be read, or a line is not unambiguous JSON.
+    Raises UsageError if the file cannot be read, or a line is not unambiguous JSON.
     """
     number = 0
     try:
@@ -404,8 +398,7 @@ class _LineError(Exception):
 def _value(line: str) -> object:
     """Return the value of one line.
 
-    Raises:
-        _LineError: it is not JSON, or JSON that two parsers could read differently, or it has too long a name.
+    Raises _LineError if it is not JSON, or JSON that two parsers could read differently, or it has too long a name.
 
     Source: RFC 8259, sections 4 (names that are not unique), 8.2 (halves of characters) and 9 (limits).
     """
@@ -445,11 +438,7 @@ def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def header_of(first: tuple[int, object] | None) -> Header:
-    """Read the header, which is the first line.
-
-    Raises:
-        UsageError: there is no line, or it is not a header.
-    """
+    """Read the header, which is the first line. Raises UsageError if there is no line, or it is not a header."""
     if first is None:
         raise UsageError("the trace is empty: its first line is a header")
     try:
@@ -461,8 +450,7 @@ def header_of(first: tuple[int, object] | None) -> Header:
 def events(lines: Iterator[tuple[int, object]], header: Header) -> Iterator[TraceEvent | TraceEnd]:
     """Yield the events of a trace; their clocks may not go back. Checked traces alone have checks, and an end.
 
-    Raises:
-        UsageError: a line is no event, its clock goes back, or the trace may not have such an event there.
+    Raises UsageError if a line is no event, its clock goes back, or the trace may not have such an event there.
     """
     clock = 0
     for number, value in lines:

@@ -230,11 +230,7 @@ class Work:
         self.left += PER_EVENT
 
     def spend(self, steps: int) -> None:
-        """Count steps of work.
-
-        Raises:
-            AmbiguousTraceError: fewer steps are left.
-        """
+        """Count steps of work. Raises AmbiguousTraceError if fewer steps are left."""
         self.left -= steps
         if self.left < 0:
             raise AmbiguousTraceError(

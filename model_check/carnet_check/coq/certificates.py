@@ -123,8 +123,7 @@ class Converter:
     def layer(self, layer: Layer, certificates: Certificates) -> list[ConvertedCertificate]:
         """Convert the certificates of a layer.
 
-        Raises:
-            CarnetError: the certificate of an obligation is missing or cannot be converted.
+        Raises CarnetError if the certificate of an obligation is missing or cannot be converted.
         """
         given = certificates.layers.get((self.system.variant, layer.threat))
         obligations = list(coq_obligations(self.system, layer))
@@ -152,8 +151,7 @@ class Converter:
     def converted(self, obligation: CoqObligation, entry: Entry) -> ConvertedCertificate:
         """Convert an untrusted certificate.
 
-        Raises:
-            CarnetError: the certificate is malformed, or uses a hypothesis that the obligation does not have.
+        Raises CarnetError if the certificate is malformed, or uses a hypothesis that the obligation does not have.
         """
         places = {name: place for place, name in enumerate(obligation.hypotheses)}
         missing = [name for name in entry.hypotheses if name not in places]
@@ -236,8 +234,7 @@ def _completed(known: Sequence[int | None], sizes: Sequence[int]) -> list[int]:
     of open branches is an integer with a bit for each. After a step with ``count`` branches, ``open + count - 1``
     branches are open.
 
-    Raises:
-        CarnetError: the steps cannot form a complete tree, or too many numbers are unknown.
+    Raises CarnetError if the steps cannot form a complete tree, or too many numbers are unknown.
     """
     told = [count for count in known if count is not None]
     if len(told) == len(known):

@@ -265,9 +265,8 @@ def undecided(variant: str, why: str, digest: str = "") -> Verdict:
 def variants(folder: Path) -> Iterator[System]:
     """Yield the variants of a folder, read from their canonical JSON.
 
-    Raises:
-        UsageError: there is no variant, or one cannot be read.
-        SpecificationError: a file is no protocol in canonical JSON, or has a construct that Coq's language lacks.
+    Raises UsageError if there is no variant, or one cannot be read; SpecificationError if a file is no protocol in
+    canonical JSON, or has a construct that Coq's language lacks.
     """
     for _, text in specifications(folder):
         yield system(text)
@@ -276,8 +275,7 @@ def variants(folder: Path) -> Iterator[System]:
 def certificates_of(whole: System, folder: Path) -> Certificates:
     """Return the certificates of a variant, converted to Coq's obligations.
 
-    Raises:
-        CarnetError: one is missing or cannot be converted, or the file of certificates cannot be read.
+    Raises CarnetError if one is missing or cannot be converted, or the file of certificates cannot be read.
     """
     given, convert = load_certificates(folder / NAME), Converter(whole)
     return {layer.threat: convert.layer(layer, given) for layer in whole.layers}
@@ -286,18 +284,13 @@ def certificates_of(whole: System, folder: Path) -> Certificates:
 def lively_of(whole: System, folder: Path) -> Lively:
     """Return each liveness property of a variant with an attempt that is certified in full, and these certificates.
 
-    Raises:
-        CarnetError: a certificate cannot be converted, or the file of certificates cannot be read.
+    Raises CarnetError if a certificate cannot be converted, or the file of certificates cannot be read.
     """
     return [*Converter(whole).liveness(load_certificates(folder / NAME))]
 
 
 def check_certificates(folder: Path, program: Path) -> Iterator[Verdict]:
-    """Have the program check every variant of a folder.
-
-    Raises:
-        CarnetError: the folder cannot be read.
-    """
+    """Have the program check every variant of a folder. Raises CarnetError if the folder cannot be read."""
     for whole in variants(folder):
         try:
             given = certificates_of(whole, folder)
@@ -333,13 +326,12 @@ def expected(whole: System, given: Certificates) -> tuple[str, ...]:
 def write_theorems(folder: Path, out: Path) -> Iterator[tuple[str, int]]:
     """Write the files that Coq compiles into theorems; afterwards ``out`` contains nothing else.
 
+    Raises CarnetError if a certificate is missing or cannot be converted, the folder cannot be read, two variants would
+    have the same files, or ``out`` has files that this function does not write; SpecificationError if a claim belongs
+    to no layer.
+
     Yields:
         The names of the variants, and how many theorems each has.
-
-    Raises:
-        CarnetError: a certificate is missing or cannot be converted, the folder cannot be read, two variants would
-            have the same files, or ``out`` has files that this function does not write.
-        SpecificationError: a claim belongs to no layer.
     """
     written: dict[str, str] = {}
     stated: list[str] = []

@@ -35,8 +35,7 @@ REFUSED, MALFORMED = 1, 2
 def program(variable: str = VARIABLE, name: str = NAME) -> Path | None:
     """Return the path of a program: the value of ``variable``, or the one that make built in the source tree, or None.
 
-    Raises:
-        UsageError: the variable's value is not a program.
+    Raises UsageError if the variable's value is not a program.
     """
     chosen = os.environ.get(variable)
     if chosen:
@@ -56,8 +55,7 @@ def identity(executable: Path) -> str:
 def run_program(executable: Path, *words: str | Path) -> tuple[bool, Iterable[str]]:
     """Run the program within limits; return whether its exit code is that of acceptance, and the lines that it prints.
 
-    Raises:
-        CarnetError: the program cannot read its input, or exceeds a limit of time or memory.
+    Raises CarnetError if the program cannot read its input, or exceeds a limit of time or memory.
     """
     try:
         ran = subprocess.run(
@@ -104,8 +102,7 @@ class Judgement:
 def exhaust_program() -> Path | None:
     """Return the path of the program, or None if there is none.
 
-    Raises:
-        UsageError: the variable's value is not a program.
+    Raises UsageError if the variable's value is not a program.
     """
     return program(EXHAUST_VARIABLE, "carnet-exhaust")
 
@@ -115,9 +112,8 @@ def write(
 ) -> int:
     """Write a certificate that ``claims`` hold in all states of an instance; return the size of the states in bytes.
 
-    Raises:
-        SpecificationError: the protocol or the instance has a construct that the Coq format lacks.
-        UsageError: the folder cannot be written to.
+    Raises SpecificationError if the protocol or the instance has a construct that the Coq format lacks; UsageError if
+    the folder cannot be written to.
     """
     whole = system(protocol.encoded)
     text = instance_text(whole, protocol, instance, threat, claims, states)
@@ -133,8 +129,7 @@ def write(
 def check_exhaustion(executable: Path, folder: Path) -> Judgement:
     """Have the program check the certificate in ``folder``.
 
-    Raises:
-        CarnetError: the program cannot read a certificate there.
+    Raises CarnetError if the program cannot read a certificate there.
     """
     try:
         states = lzma.decompress((folder / STATES).read_bytes())

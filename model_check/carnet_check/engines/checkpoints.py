@@ -45,9 +45,8 @@ class Checkpoint:
     def begin(self, question: Mapping[str, Any]) -> int:
         """Use the folder for a question; return the number of states that are stored there already.
 
-        Raises:
-            UsageError: the folder has the checkpoint of another question, is no checkpoint, or cannot be read or
-                written.
+        Raises UsageError if the folder has the checkpoint of another question, is no checkpoint, or cannot be read or
+        written.
         """
         try:
             if not any(self.folder.iterdir()):
@@ -74,8 +73,7 @@ class Checkpoint:
     def _require_heads(self) -> None:
         """Require a head for each stored segment: without it, the search would silently start again.
 
-        Raises:
-            UsageError: a head is missing.
+        Raises UsageError if a head is missing.
         """
         for file in self.folder.iterdir():
             name, _, segment = file.name.partition(".")
@@ -137,8 +135,7 @@ class SearchCheckpoint:
     def keep(self, notes: Mapping[str, Any], more: Mapping[str, tuple[int, Iterable[bytes]]]) -> None:
         """Store new notes, and add items to series; ``more`` has, by series, the bytes of an item and the items.
 
-        Raises:
-            OSError: there is not enough room, or the limit is exceeded. The earlier checkpoint is unchanged.
+        Raises OSError if there is not enough room, or the limit is exceeded. The earlier checkpoint is unchanged.
         """
         if not self._file("head").exists():
             self._note(None, {})
@@ -154,8 +151,7 @@ class SearchCheckpoint:
     def blocks(self, series: str, items: int) -> Iterator[tuple[int, bytes]]:
         """Yield the items of a series in blocks of at most ``items``, each with the bytes of an item.
 
-        Raises:
-            UsageError: a file is damaged, which may be detected only after its last block.
+        Raises UsageError if a file is damaged, which may be detected only after its last block.
         """
         for number, segment in enumerate(self._series.get(series, ())):
             file, digest = self._file(f"{series}.{number}"), hashlib.sha256()
@@ -194,9 +190,7 @@ def _write(file: Path, value: Mapping[str, Any]) -> None:
 def _read(file: Path) -> Any:
     """Return the value that `_write` stored.
 
-    Raises:
-        UsageError: the file has another content.
-        OSError: the file cannot be read.
+    Raises UsageError if the file has another content; OSError if the file cannot be read.
     """
     content = read_plain(file, LARGEST)
     text, _, digest = content.rpartition(b"\n")

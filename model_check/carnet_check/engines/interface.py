@@ -206,9 +206,8 @@ class Engine(ABC):
     def require_runnable(self, task: Task) -> None:  # noqa: B027 # most engines can run any task
         """Refuse a task that cannot be run, before anything runs.
 
-        Raises:
-            UsageError: the engine cannot run the task.
-            InvalidSpecificationError: the specification does not allow it.
+        Raises UsageError if the engine cannot run the task; InvalidSpecificationError if the specification does not
+        allow it.
         """
 
 
@@ -426,16 +425,14 @@ class ShowsFailingSteps(Engine):
     ) -> FailingStep:
         """Return a small state from which a step breaks an invariant; the interpreter has confirmed it.
 
+        Raises UsageError if the invariant is inductive with what is assumed, is not meant to hold under the threat
+        model, or the budget of the solver ended; EngineDisagreement if the interpreter does not confirm the state.
+
         Args:
             protocol: the design.
             threat: the threat model whose axioms hold; without one, none do.
             invariant: the claim or lemma that breaks.
             assumed: the claims and lemmas that hold before the step beside it.
-
-        Raises:
-            UsageError: the invariant is inductive with what is assumed, is not meant to hold under the threat model, or
-                the budget of the solver ended.
-            EngineDisagreement: the interpreter does not confirm the state.
         """
 
 
@@ -514,8 +511,7 @@ class OnCluster(Explores):
     def on_cluster(self, address: str) -> Self:
         """Return the same engine; its searches move to a Ray cluster once they are large.
 
-        Raises:
-            UsageError: there is no cluster at this address.
+        Raises UsageError if there is no cluster at this address.
         """
 
 

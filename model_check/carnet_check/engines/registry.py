@@ -43,8 +43,7 @@ def registered() -> tuple[Engine, ...]:
 def chosen(names: Iterable[str]) -> tuple[Engine, ...]:
     """Return the engines called ``names``, or, without names, those that run by default; in order.
 
-    Raises:
-        UsageError: there is no engine of this name.
+    Raises UsageError if there is no engine of this name.
     """
     wanted = set(names)
     if strange := sorted(wanted - set(ENGINES)):
@@ -73,8 +72,7 @@ def able(kind: type[Able]) -> Able:
 def explorer(name: str = "") -> Explores:
     """Return the engine called ``name`` that visits states, or, without a name, the fastest that is installed.
 
-    Raises:
-        UsageError: the engine visits no states, or is not installed.
+    Raises UsageError if the engine visits no states, or is not installed.
     """
     return _fastest(all_able(Explores), name, "visits no states")
 
@@ -82,8 +80,7 @@ def explorer(name: str = "") -> Explores:
 def walker(walks: Walks, name: str = "") -> Explores:
     """Return the engine for random walks called ``name``, or, without a name, the fastest that is installed.
 
-    Raises:
-        UsageError: the engine takes no random walks, or is not installed.
+    Raises UsageError if the engine takes no random walks, or is not installed.
     """
     return _fastest(all_able(Samples), name, "takes no random walks").sampling(walks)
 
@@ -91,8 +88,7 @@ def walker(walks: Walks, name: str = "") -> Explores:
 def clustered(address: str, name: str = "") -> Explores:
     """Return the engine called ``name`` that explores on a Ray cluster, or, without a name, the fastest that does.
 
-    Raises:
-        UsageError: the engine explores on one machine alone, or there is no cluster at the address.
+    Raises UsageError if the engine explores on one machine alone, or there is no cluster at the address.
     """
     return _fastest(all_able(OnCluster), name, "explores on one machine alone").on_cluster(address)
 

@@ -124,8 +124,7 @@ _QUIET: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_
 def connected_ray(address: str) -> Any:
     """Return the module of Ray once it is connected to the cluster at ``address``.
 
-    Raises:
-        UsageError: Ray is not installed, or there is no cluster.
+    Raises UsageError if Ray is not installed, or there is no cluster.
     """
     os.environ.update(_QUIET)
     try:
@@ -146,8 +145,7 @@ def connected_ray(address: str) -> Any:
 def _require_reachable(address: str) -> None:
     """Require that an address with a port accepts connections: Ray would try for a minute, and then end the process.
 
-    Raises:
-        UsageError: it does not.
+    Raises UsageError if it does not.
     """
     host, _, port = address.rpartition(":")
     if not (host and port.isdecimal()) or "/" in host:

@@ -103,8 +103,7 @@ def instance_text(
 ) -> str:
     """Return the text of an instance for the program: everything but the states.
 
-    Raises:
-        SpecificationError: the instance has a budget, which the theorem does not cover.
+    Raises SpecificationError if the instance has a budget, which the theorem does not cover.
     """
     require_no_budget(instance)
     words = _Words(system, protocol, instance)
@@ -126,8 +125,7 @@ def instance_text(
 def require_no_budget(instance: Instance) -> None:
     """Refuse an instance with a budget, of which the certificate would say more than was explored.
 
-    Raises:
-        SpecificationError: it has a budget.
+    Raises SpecificationError if it has a budget.
     """
     if instance.budget is not None:
         raise SpecificationError("the instance bounds the adversary's moves, and no certificate speaks of that")

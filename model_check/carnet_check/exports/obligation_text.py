@@ -50,17 +50,15 @@ class Writer:
     def text(self, obligation: Provable, kept: Collection[str] | None = None) -> str:
         """Return the SMT-LIB text of ``obligation`` with the hypotheses in ``kept`` (by default all) and its goal.
 
-        Raises:
-            NoSuchHypothesisError: it has no hypothesis of such a name.
-            SpecificationError: a name cannot be written in SMT-LIB.
+        Raises NoSuchHypothesisError if it has no hypothesis of such a name; SpecificationError if a name cannot be
+        written in SMT-LIB.
         """
         return self.stated(obligation, chosen(obligation, kept))
 
     def stated(self, obligation: Provable, hypotheses: Sequence[Hypothesis]) -> str:
         """Return the text of ``obligation`` with some of its hypotheses, of which the last is its goal.
 
-        Raises:
-            SpecificationError: a name cannot be written in SMT-LIB.
+        Raises SpecificationError if a name cannot be written in SMT-LIB.
         """
         stated = [self._statement(hypothesis) for hypothesis in hypotheses]
         constants = [constant.symbol for constant in obligation.constants]
@@ -90,8 +88,7 @@ class Writer:
 
         Obligations of steps that leave an invariant alone share one text.
 
-        Raises:
-            SpecificationError: as in :meth:`text`.
+        Raises SpecificationError as in :meth:`text`.
         """
         if not obligation.skipped:
             return digest(self.text(obligation, kept))
@@ -127,8 +124,7 @@ class Writer:
 def _line(line: str) -> str:
     """Return a line that is one for every reader.
 
-    Raises:
-        SpecificationError: a name in it has an end of line, or something else that no page shows.
+    Raises SpecificationError if a name in it has an end of line, or something else that no page shows.
     """
     if not line.isprintable():
         raise SpecificationError(f"no name in a proof obligation can have characters that cannot be printed: {line!r}")
@@ -138,8 +134,7 @@ def _line(line: str) -> str:
 def chosen(obligation: Provable, kept: Collection[str] | None) -> tuple[Hypothesis, ...]:
     """Return the hypotheses in ``kept``, in order, and the goal; ``None`` means all hypotheses.
 
-    Raises:
-        NoSuchHypothesisError: there is no hypothesis of such a name.
+    Raises NoSuchHypothesisError if there is no hypothesis of such a name.
     """
     hypotheses = obligation.hypotheses
     if kept is None:

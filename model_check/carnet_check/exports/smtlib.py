@@ -27,8 +27,7 @@ _SIMPLE = re.compile(r"[A-Za-z0-9~!@$%^&*_+=<>.?/-]+\Z")
 def quoted(name: str) -> str:
     """Return ``name`` as an SMT-LIB symbol, between bars if necessary.
 
-    Raises:
-        SpecificationError: SMT-LIB cannot express the name.
+    Raises SpecificationError if SMT-LIB cannot express the name.
     """
     if _SIMPLE.match(name):
         return name

@@ -143,8 +143,7 @@ class System:
 def system(text: str) -> System:
     """Return the system that the canonical JSON of a protocol describes.
 
-    Raises:
-        SpecificationError: the JSON has another format, or a construct that the Coq files lack.
+    Raises SpecificationError if the JSON has another format, or a construct that the Coq files lack.
     """
     document: Json = json.loads(text)
     if document.get("format") != FORMAT:

@@ -51,8 +51,7 @@ def tla(
 ) -> str:
     """Return the TLA+ module of an instance; ``remark`` is put at its head.
 
-    Raises:
-        SpecificationError: the instance does not fit the protocol.
+    Raises SpecificationError if the instance does not fit the protocol.
     """
     Interpreter(protocol, instance)
     module = _Module(protocol, instance, tuple(claims), threat, expected, remark)

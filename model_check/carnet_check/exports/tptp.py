@@ -22,13 +22,12 @@ _Names = Mapping[terms.Var, str]
 def tptp(obligation: Provable, kept: Collection[str] | None = None, goal: terms.Term | None = None) -> str:
     """Return ``obligation`` in TPTP with the hypotheses in ``kept`` (by default all) and its goal.
 
+    Raises SpecificationError if a hypothesis does not exist, or TPTP cannot express a name.
+
     Args:
         obligation: the obligation to write.
         kept: names of hypotheses.
         goal: a formula to write instead of the negated goal.
-
-    Raises:
-        SpecificationError: a hypothesis does not exist, or TPTP cannot express a name.
     """
     hypotheses = chosen(obligation, kept)
     if goal is not None:

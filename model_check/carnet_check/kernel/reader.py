@@ -247,11 +247,7 @@ Functions = Mapping[Name, tuple[tuple[Name, ...], Name]]
 
 
 def read_refutation(text: str, names: Sequence[str], functions: Functions) -> list[Step]:
-    """Read the steps of a certificate; it refers to ``names`` by number.
-
-    Raises:
-        Refused: the text is malformed.
-    """
+    """Read the steps of a certificate; it refers to ``names`` by number. Raises Refused if the text is malformed."""
     if len(text) > LONGEST:
         raise Refused(f"a certificate of more than {LONGEST} characters")
     tokens = _Tokens(iter(text.split(" ")), names, functions)

@@ -28,8 +28,7 @@ MOST_DECISIONS = 200_000
 def default_instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """Return an instance of ``protocol`` in which its axioms and those of ``threat`` hold.
 
-    Raises:
-        UsageError: the scale names no sort of the protocol, or no instance of that size satisfies the axioms.
+    Raises UsageError if the scale names no sort of the protocol, or no instance of that size satisfies the axioms.
     """
     return next(drawn_instances(protocol, axioms_under(protocol, threat), elements_of(protocol, scale), (), 1))
 
@@ -42,8 +41,7 @@ def drawn_instances(
     The ``free`` symbols, which have no initial value, have random first values in all but the default instance. Fewer
     than ``most`` instances are yielded if one takes many decisions; an instance may be repeated.
 
-    Raises:
-        UsageError: no instance of that size satisfies the axioms.
+    Raises UsageError if no instance of that size satisfies the axioms.
     """
     refuse_choices(protocol, Instance(elements), [axiom.formula for axiom in axioms])
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
@@ -64,8 +62,7 @@ def axioms_under(protocol: Protocol, threat: str) -> list[Axiom]:
 def elements_of(protocol: Protocol, scale: Scale) -> dict[str, Row]:
     """Return the elements of each sort: its constants, and as many others as the scale says.
 
-    Raises:
-        UsageError: the scale names no sort of the protocol.
+    Raises UsageError if the scale names no sort of the protocol.
     """
     refuse_sizes(scale)
     sorts = [sort for sort in protocol.sorts if not sort.is_enumeration]
@@ -147,8 +144,7 @@ Decided = Mapping[Choice, bool]
 class Assignment:
     """Values of symbols over finite sorts, as Boolean unknowns of a solver that knows the axioms.
 
-    Raises:
-        UsageError: no values satisfy the axioms.
+    Raises UsageError if no values satisfy the axioms.
     """
 
     def __init__(

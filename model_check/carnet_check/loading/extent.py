@@ -64,8 +64,7 @@ def pairs(sizes: Iterable[int]) -> int:
 def refuse_sizes(sizes: Mapping[str, int]) -> None:
     """Refuse sizes whose instance could not be explored, before it is built.
 
-    Raises:
-        UsageError: one size is too large, or the product of all is.
+    Raises UsageError if one size is too large, or the product of all is.
     """
     for name, size in sizes.items():
         if size > MOST_OF_ONE:
@@ -78,8 +77,7 @@ def refuse_sizes(sizes: Mapping[str, int]) -> None:
 def refuse_instance(protocol: Protocol, instance: Instance, memory: int) -> None:
     """Refuse an instance whose states have too many places, or need more than ``memory`` bytes, before it is explored.
 
-    Raises:
-        UsageError: the instance is refused.
+    Raises UsageError if the instance is refused.
     """
     places = _rows(instance, (symbol.domain for symbol in protocol.symbols if symbol.mutable))
     if places > MOST_PLACES:
@@ -96,8 +94,7 @@ def refuse_instance(protocol: Protocol, instance: Instance, memory: int) -> None
 def refuse_choices(protocol: Protocol, instance: Instance, axioms: Iterable[Term]) -> None:
     """Refuse to choose rigid facts for the elements of ``instance`` if that takes too many decisions.
 
-    Raises:
-        UsageError: there are too many facts, or the expanded ``axioms`` are too large.
+    Raises UsageError if there are too many facts, or the expanded ``axioms`` are too large.
     """
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
     facts = _rows(instance, (s.domain if s.is_relation else (*s.domain, s.result) for s in rigid))

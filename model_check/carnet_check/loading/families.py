@@ -57,9 +57,8 @@ class Source:
     def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> language.Protocol:
         """Build a variant of the family, with the defences ``without`` removed.
 
-        Raises:
-            UsageError: the variant or a defence is unknown, or removing a defence changes nothing.
-            InvalidSpecificationError: the specification is not well formed.
+        Raises UsageError if the variant or a defence is unknown, or removing a defence changes nothing;
+        InvalidSpecificationError if the specification is not well formed.
         """
         self.require_variant(variant)
         with importing.specification_errors(self.reference):
@@ -76,9 +75,8 @@ class Source:
     def sound(self, variant: str = "") -> language.Protocol:
         """Build a variant, and require that a verdict on it is meaningful.
 
-        Raises:
-            UsageError: the variant is unknown.
-            InvalidSpecificationError: it is not well formed, or breaks rules that every engine relies on.
+        Raises UsageError if the variant is unknown; InvalidSpecificationError if it is not well formed, or breaks rules
+        that every engine relies on.
         """
         self.require_variant(variant)
         name = variant or self.family.main[0]
@@ -138,8 +136,7 @@ class Source:
     def instance(self, protocol: language.Protocol, threat: str, profile: language.Profile) -> language.Instance:
         """Build the instance of a profile, with the profile's adversary budget.
 
-        Raises:
-            UsageError: there is no instance of these sizes, or the family has no size of that name.
+        Raises UsageError if there is no instance of these sizes, or the family has no size of that name.
         """
         key = (protocol.digest, threat, tuple(profile.scale.items()))
         if key not in self._instances:
@@ -190,21 +187,13 @@ class Source:
         return self.family.instance is default_instance
 
     def profile(self, name: str) -> language.Profile:
-        """Return a profile by name.
-
-        Raises:
-            UsageError: there is no profile of this name.
-        """
+        """Return a profile by name. Raises UsageError if there is no profile of this name."""
         if name not in self.family.profiles:
             raise UsageError(unknown("profile", name, self.family.id, self.family.profiles))
         return self.family.profiles[name]
 
     def require_variant(self, name: str) -> None:
-        """Refuse a variant that does not exist.
-
-        Raises:
-            UsageError: there is no variant of this name.
-        """
+        """Refuse a variant that does not exist. Raises UsageError if there is no variant of this name."""
         if name and name not in self.family.variants:
             raise UsageError(unknown("variant", name, self.family.id, self.family.variants))
 
@@ -219,8 +208,7 @@ def unknown(what: str, name: str, where: str, known: Any) -> str:
 def known_protocols() -> dict[str, str]:
     """Return the ids of the registered protocols, and where each is.
 
-    Raises:
-        InvalidSpecificationError: two packages register the same id.
+    Raises InvalidSpecificationError if two packages register the same id.
     """
     try:
         return registered()
@@ -232,9 +220,8 @@ def known_protocols() -> dict[str, str]:
 def load(reference: str) -> Source:
     """Return the family that ``reference`` names.
 
-    Raises:
-        UsageError: the reference names nothing, no Python file, or a module without a protocol.
-        InvalidSpecificationError: the protocol is not well formed.
+    Raises UsageError if the reference names nothing, no Python file, or a module without a protocol;
+    InvalidSpecificationError if the protocol is not well formed.
     """
     known = known_protocols()
     if reference in known:
@@ -641,8 +628,7 @@ def files_about(family: language.Family, reference: str) -> list[str]:
 def refuse_nameless(family: language.Family, reference: str) -> None:
     """Refuse a family that names a variant, a profile or a size that it does not have.
 
-    Raises:
-        InvalidSpecificationError: there is such a name; each complaint says where.
+    Raises InvalidSpecificationError if there is such a name; each complaint says where.
     """
     wrong = undeclared_parts(family)
     files = files_about(family, reference) if wrong else []
@@ -660,8 +646,7 @@ def at_its_line(error: str, family: language.Family, reference: str) -> str:
 def require_known(instance: language.Instance, protocol: language.Protocol, family: language.Family) -> None:
     """Refuse an instance that names symbols or parameters that no variant has, as they would have no effect.
 
-    Raises:
-        SpecificationError: a relation or function is misspelt, or the action or parameter of a pool.
+    Raises SpecificationError if a relation or function is misspelt, or the action or parameter of a pool.
     """
     _require(_SYMBOL, {*instance.relations, *instance.functions}, protocol, family)
     _require(_ACTION, {action for action, _ in instance.pools}, protocol, family)

@@ -38,9 +38,7 @@ MOST_SECONDS = 120
 def module_at(file: Path, shown: str) -> ModuleType:
     """Import a Python file.
 
-    Raises:
-        UsageError: the file is no Python file.
-        InvalidSpecificationError: its code raises an error.
+    Raises UsageError if the file is no Python file; InvalidSpecificationError if its code raises an error.
     """
     if file.is_dir():
         raise UsageError(f"expected a Python file, and '{shown}' is a folder")
@@ -110,9 +108,7 @@ def _distributed() -> frozenset[str]:
 def module_named(name: str) -> ModuleType:
     """Import a module by its name, the current folder's first.
 
-    Raises:
-        UsageError: there is no module of this name.
-        InvalidSpecificationError: its code raises an error.
+    Raises UsageError if there is no module of this name; InvalidSpecificationError if its code raises an error.
     """
     folder = Path.cwd()
     with importing(name), _neighbours_importable(folder):
@@ -286,8 +282,7 @@ class _OverError(BaseException):
 def time_limit(seconds: float, what: str) -> Iterator[None]:
     """Interrupt foreign code that takes too long; there is no limit in threads other than the main one.
 
-    Raises:
-        UsageError: the time limit was exceeded.
+    Raises UsageError if the time limit was exceeded.
     """
     left, _ = signal.getitimer(signal.ITIMER_REAL)
     if threading.current_thread() is not threading.main_thread() or 0 < left <= seconds:

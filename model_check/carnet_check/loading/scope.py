@@ -53,11 +53,7 @@ class Scope:
 
 
 def scope_of(source: Source, protocol: Protocol, threat: str, profile: Profile, claims: Sequence[str]) -> Scope:
-    """Return the scope of ``claims`` under a threat model.
-
-    Raises:
-        UsageError: there is no instance of these sizes.
-    """
+    """Return the scope of ``claims`` under a threat model. Raises UsageError if there is no instance of these sizes."""
     if protocol.digest not in _known:
         symbols = {symbol.name: symbol for symbol in protocol.symbols}
         _known[protocol.digest] = memoized(

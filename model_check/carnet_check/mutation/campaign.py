@@ -45,8 +45,7 @@ class Record:
 
     Entries of a file about another specification, or of other code, are no results. They are used as witnesses.
 
-    Raises:
-        UsageError: the file cannot be read or written.
+    Raises UsageError if the file cannot be read or written.
     """
 
     def __init__(self, file: Path | None, about: Mapping[str, Any]) -> None:
@@ -200,9 +199,8 @@ def questions_of(request: Request) -> dict[str, Questions]:
 def run(request: Request, every: Sequence[Mutant], record: Record, jobs: int, say: Say) -> Outcome:
     """Judge all mutants.
 
-    Raises:
-        InvalidSpecificationError: the original is not proved, which every judgement presupposes.
-        EngineError: the proof of the original was lost with a worker, or the interpreter does not confirm a result.
+    Raises InvalidSpecificationError if the original is not proved, which every judgement presupposes; EngineError if
+    the proof of the original was lost with a worker, or the interpreter does not confirm a result.
     """
     with WorkerPool(jobs, patience=PATIENCE, memory=MEMORY) as pool:
         work = _Campaign(request, record, pool, say)
@@ -564,8 +562,7 @@ class Argument:
 def arguments_of(source: Source) -> tuple[Argument, ...]:
     """Return the arguments that lie beside a specification.
 
-    Raises:
-        InvalidSpecificationError: the file is malformed, or has two arguments for one mutant.
+    Raises InvalidSpecificationError if the file is malformed, or has two arguments for one mutant.
     """
     place = place_beside(source)
     if place is None or not place.is_file():
@@ -605,13 +602,12 @@ def _argument(value: Any, place: Path) -> Argument:
 def require_valid(arguments: Collection[Argument], mutants: Collection[Mutant], digests: Mapping[str, str]) -> None:
     """Refuse arguments about mutants that do not exist or about another specification, and too many arguments.
 
+    Raises InvalidSpecificationError if the arguments are refused; the message says why.
+
     Args:
         arguments: those stored beside the specification.
         mutants: all mutants of the variants that are judged.
         digests: the digests of these variants; arguments about other variants are ignored.
-
-    Raises:
-        InvalidSpecificationError: the arguments are refused; the message says why.
     """
     known = {mutant.key for mutant in mutants} | possible_pairs(mutants)
     for each in arguments:

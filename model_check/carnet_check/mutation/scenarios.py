@@ -70,8 +70,7 @@ def explore_place(
 
     With ``until_fallen`` the search uses reductions, and ends when every claim was violated.
 
-    Raises:
-        EngineError: the interpreter does not reproduce a result, or the instance violates the axioms.
+    Raises EngineError if the interpreter does not reproduce a result, or the instance violates the axioms.
     """
     seen = place.seen(protocol)
     instance = place.instance(source, seen)
@@ -118,8 +117,7 @@ def from_every_first_value(
 ) -> tuple[list[Exploration], bool]:
     """Explore a place from each choice of first values that may be read; return also whether these are all.
 
-    Raises:
-        EngineError: as ``explore_place``.
+    Raises EngineError as ``explore_place``.
     """
     values = first_values(protocol, place.instance(source, place.seen(protocol)))
     found = [

@@ -73,8 +73,7 @@ class Reading:
 def read(protocol: Protocol) -> Reading:
     """Return ``protocol`` in the certified language.
 
-    Raises:
-        SpecificationError: it has a construct that this language lacks.
+    Raises SpecificationError if it has a construct that this language lacks.
     """
     language = language_of(protocol)
     once("axiom", (axiom.name for axiom in protocol.axioms))
@@ -136,8 +135,7 @@ def _value(term: Term, sort: Sort, reader: Reader) -> Term:
 def steps_of(action: Action, language: Language) -> Steps:
     """Return the steps of ``action``.
 
-    Raises:
-        SpecificationError: the action has a construct that the certified language lacks.
+    Raises SpecificationError if the action has a construct that the certified language lacks.
     """
     place = f"action {action.name}"
     once(f"in {place} the parameter", (var.name for var in action.params))
@@ -319,8 +317,7 @@ def layers(protocol: Protocol) -> tuple[Layer, ...]:
     Claims that hold under every threat model are proved without the axioms of any. If there is only one threat model,
     its axioms may be used for all claims, and the general layer is empty.
 
-    Raises:
-        SpecificationError: the protocol has a construct that the certified language lacks.
+    Raises SpecificationError if the protocol has a construct that the certified language lacks.
     """
     reading = read(protocol)
     alone = len(protocol.threats) == 1 and protocol.threats[0].axioms
@@ -383,8 +380,7 @@ class Language:
 def language_of(protocol: Protocol) -> Language:
     """Return the declarations of ``protocol``.
 
-    Raises:
-        SpecificationError: a declaration has a construct that the certified language lacks.
+    Raises SpecificationError if a declaration has a construct that the certified language lacks.
     """
     sorts = {sort.name: sort for sort in protocol.sorts}
     symbols = {symbol.name: symbol for symbol in protocol.symbols}
@@ -426,8 +422,7 @@ class Reader:
     def formula(self, term: Term) -> Term:
         """Return a formula with its shorthands written out.
 
-        Raises:
-            SpecificationError: the certified language has no such formula.
+        Raises SpecificationError if the certified language has no such formula.
         """
         match term:
             case terms.Truth():
@@ -458,8 +453,7 @@ class Reader:
     def term(self, term: Term, sort: Sort) -> Term:
         """Return a term of ``sort``.
 
-        Raises:
-            SpecificationError: the certified language has no such term, or it is of another sort.
+        Raises SpecificationError if the certified language has no such term, or it is of another sort.
         """
         self._check_term(term)
         if terms.sort_of(term) != sort:

@@ -57,13 +57,12 @@ class AcceptedBundle:
 def sign_run(files: Files, run: Run, private_key: bytes) -> bytes:
     """Return the signed evidence of a run.
 
+    Raises UsageError if the key cannot be used, or the libraries are not installed.
+
     Args:
         files: all files of the run's folder, as ``snapshot`` reads them; the manifest covers each.
         run: the run that was read from these files.
         private_key: PEM, unencrypted: Ed25519, ECDSA or RSA.
-
-    Raises:
-        UsageError: the key cannot be used, or the libraries are not installed.
     """
     dsse, rfc8785 = _library("securesystemslib.dsse"), _library("rfc8785")
     signer = _signer(private_key)
@@ -77,9 +76,8 @@ def check_bundle(envelope: bytes, folder: Path, public_key: bytes) -> AcceptedBu
 
     The folder is read once; callers have to use the returned files and not read the folder again.
 
-    Raises:
-        BundleRefusedError: the signature is not valid, or something changed after signing.
-        UsageError: the key cannot be used, or the libraries are not installed.
+    Raises BundleRefusedError if the signature is not valid, or something changed after signing; UsageError if the key
+    cannot be used, or the libraries are not installed.
     """
     dsse, rfc8785 = _library("securesystemslib.dsse"), _library("rfc8785")
     key = _key(public_key)
@@ -110,8 +108,7 @@ def check_bundle(envelope: bytes, folder: Path, public_key: bytes) -> AcceptedBu
 def require_same_verdicts(found: AcceptedBundle, run: Run) -> None:
     """Check that the evidence has the same verdicts as the run that was read from the files it covers.
 
-    Raises:
-        BundleRefusedError: the verdicts differ.
+    Raises BundleRefusedError if the verdicts differ.
     """
     said, tests = found.evidence, _tests(run)
     if (said.passed, said.warned, said.failed) != tuple(len(tests[word]) for word in OUTCOMES):

@@ -52,8 +52,7 @@ def record_run(outcome: CampaignOutcome, closing: Mapping[str, Any]) -> Run:
 def attack_of(outcome: CampaignOutcome, row: Result) -> Attack:
     """Minimise and replay the violation that ``row`` reports; a lasso is replayed as it is.
 
-    Raises:
-        EngineError: the interpreter does not reproduce the violation.
+    Raises EngineError if the interpreter does not reproduce the violation.
     """
     campaign = outcome.campaign
     protocol, source = campaign.task.plan(row.variant).protocol, campaign.request.source

@@ -48,8 +48,7 @@ def snapshot(folder: Path, wanted: Callable[[str], bool] = lambda _: True) -> di
 
     ``wanted`` is also called for folders, whose names end with '/'. The path of the folder itself may contain links.
 
-    Raises:
-        UsageError: an entry is no plain file or folder, or its name is not plain, or the files are too large.
+    Raises UsageError if an entry is no plain file or folder, or its name is not plain, or the files are too large.
     """
     found: dict[str, bytes] = {}
     left = MOST_BYTES
@@ -165,8 +164,7 @@ class Run:
     def write(self, folder: Path) -> None:
         """Write the run; each file is written atomically, and the files of an earlier run are removed first.
 
-        Raises:
-            UsageError: a file cannot be written.
+        Raises UsageError if a file cannot be written.
         """
         make_folder(folder)
         # Remove an earlier run: first run.json, so that a part of a run is not mistaken for a run, then the other files
@@ -210,8 +208,7 @@ def write_attack(folder: Path, attack: Mapping[str, Any], itf: Mapping[str, Any]
 def read_run(folder: Path) -> Run:
     """Read a folder that :meth:`Run.write` wrote.
 
-    Raises:
-        UsageError: ``folder`` was not written by ``verify --out``, or a file in it is malformed.
+    Raises UsageError if ``folder`` was not written by ``verify --out``, or a file in it is malformed.
     """
     return run_of(snapshot(folder, _is_of_a_run), folder)
 
@@ -227,8 +224,7 @@ def _is_of_a_run(name: str) -> bool:
 def run_of(files: Files, folder: Path) -> Run:
     """Return the run that is stored in ``files``; ``folder`` is named in errors.
 
-    Raises:
-        UsageError: a file is malformed.
+    Raises UsageError if a file is malformed.
     """
     if RUN not in files:
         raise UsageError(f"expected a folder written by 'carnet verify --out', and '{folder}' has no {RUN}")

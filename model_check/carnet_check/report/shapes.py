@@ -21,8 +21,7 @@ class ShapeError(ValueError):
 def parsed(text: str) -> Any:
     """Return the value of a JSON text that all parsers read alike.
 
-    Raises:
-        ShapeError: it is not JSON, repeats a field, is nested too deeply, or has an invalid number or character.
+    Raises ShapeError if it is not JSON, repeats a field, is nested too deeply, or has an invalid number or character.
 
     Source: RFC 8259, sections 4 (names that are not unique), 6 (numbers), 8.2 (halves of characters) and 9 (limits).
     """

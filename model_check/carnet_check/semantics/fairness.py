@@ -164,14 +164,13 @@ def is_cut_short(judge: Interpreter, action: Action, state: State) -> bool:
 def objection(judge: Interpreter, live: Eventually, trace: Trace) -> str:
     """Return why ``trace`` is no fair run that violates ``live``, for any elements; empty if it is one.
 
+    Raises NotEnabled if a step cannot be taken; SpecificationError if an action is unknown, or the arguments do not fit
+    its parameters.
+
     Args:
         judge: the interpreter of the protocol in which rules on which ``live`` depends are steps.
         live: the property.
         trace: a lasso, with all deductions or with none.
-
-    Raises:
-        NotEnabled: a step cannot be taken.
-        SpecificationError: an action is unknown, or the arguments do not fit its parameters.
     """
     states = judge.replay(trace)
     if trace.loop is None:
@@ -244,8 +243,7 @@ def going_round(judge: Interpreter, stem: Iterable[TraceStep], repeated: Sequenc
     Both are given without deductions. After one round, the part of the state that the search distinguishes is the same;
     the repeated steps are taken until the whole state is.
 
-    Raises:
-        NotEnabled: a step cannot be taken.
+    Raises NotEnabled if a step cannot be taken.
     """
     written, state = judge.expanded_start()
     for step in stem:

@@ -45,9 +45,8 @@ NOTHING = State({}, {})
 class Interpreter:
     """One protocol on one instance.
 
-    Raises:
-        SpecificationError: the instance does not fit the protocol, an initial value reads state, or the outcome of a
-            deduction may depend on when it is taken.
+    Raises SpecificationError if the instance does not fit the protocol, an initial value reads state, or the outcome of
+    a deduction may depend on when it is taken.
     """
 
     def __init__(self, protocol: Protocol, instance: Instance) -> None:
@@ -94,10 +93,8 @@ class Interpreter:
 
         A parameter that is drawn fresh may be any unused element.
 
-        Raises:
-            NotEnabled: a guard does not hold (the error names it), two values that are drawn fresh are equal, or the
-                adversary's budget is spent.
-            SpecificationError: the arguments do not fit the action's parameters.
+        Raises NotEnabled if a guard does not hold (the error names it), two values that are drawn fresh are equal, or
+        the adversary's budget is spent; SpecificationError if the arguments do not fit the action's parameters.
         """
         if set(env) != {var.name for var in action.params}:
             wanted = ", ".join(var.name for var in action.params) or "nothing"
@@ -110,9 +107,8 @@ class Interpreter:
     def step(self, state: State, action: Action, env: Env) -> State:
         """Take one step and all deductions that it enables.
 
-        Raises:
-            NotEnabled: the step cannot be taken, as in :meth:`fire`.
-            SpecificationError: the arguments do not fit the action's parameters.
+        Raises NotEnabled if the step cannot be taken, as in :meth:`fire`; SpecificationError if the arguments do not
+        fit the action's parameters.
         """
         return self.saturate(self.fire(state, action, env))
 
@@ -135,9 +131,8 @@ class Interpreter:
         Only actions and arguments are checked here. The caller has to check that the trace is of this design, and that
         the instance satisfies the axioms of its threat model: see :meth:`violated`.
 
-        Raises:
-            NotEnabled: a step cannot be taken, as in :meth:`fire`.
-            SpecificationError: an action is unknown, or its arguments are not the action's.
+        Raises NotEnabled if a step cannot be taken, as in :meth:`fire`; SpecificationError if an action is unknown, or
+        its arguments are not the action's.
         """
         steps = [(self.protocol.action(step.action), step.env) for step in trace.steps]
         literal = any(action.deduction for action, _ in steps)
@@ -152,9 +147,8 @@ class Interpreter:
 
         The deductions of the first state come before the first step.
 
-        Raises:
-            NotEnabled: a step cannot be taken, as in :meth:`fire`.
-            SpecificationError: an action is unknown, or its arguments are not the action's.
+        Raises NotEnabled if a step cannot be taken, as in :meth:`fire`; SpecificationError if an action is unknown, or
+        its arguments are not the action's.
         """
         written, state = self.expanded_start()
         for step in steps:
@@ -169,13 +163,12 @@ class Interpreter:
     def expanded(self, state: State, step: TraceStep) -> tuple[list[TraceStep], State]:
         """Return a step with every deduction that follows it, and the state after these.
 
+        Raises NotEnabled if the step cannot be taken, as in :meth:`fire`; SpecificationError if the action is unknown,
+        or its arguments are not the action's.
+
         Args:
             state: a saturated state, such as this function returns.
             step: the step to take.
-
-        Raises:
-            NotEnabled: the step cannot be taken, as in :meth:`fire`.
-            SpecificationError: the action is unknown, or its arguments are not the action's.
         """
         after_step = self.fire(state, self.protocol.action(step.action), step.env)
         derived, after = self._deductions.taken(after_step, settled=state)
@@ -209,8 +202,7 @@ class Interpreter:
     def violated(self, axioms: Iterable[Axiom]) -> list[str]:
         """Return the names of those of ``axioms`` that the instance violates.
 
-        Raises:
-            SpecificationError: an axiom reads a mutable symbol, so an instance alone does not decide it.
+        Raises SpecificationError if an axiom reads a mutable symbol, so an instance alone does not decide it.
         """
         listed = list(axioms)
         for axiom in listed:
@@ -323,8 +315,7 @@ class Firing:
     def checked(self, state: State, action: Action, env: Env) -> State:
         """Take a step with given arguments, if it is enabled.
 
-        Raises:
-            NotEnabled: a guard does not hold, two values drawn fresh are equal, or the budget is spent.
+        Raises NotEnabled if a guard does not hold, two values drawn fresh are equal, or the budget is spent.
         """
         for name, holds in self._functions(action).guards:
             if not holds(state, env):
@@ -412,11 +403,7 @@ def _conjuncts(term: Term) -> Iterator[Term]:
 
 
 class Deductions:
-    """The rules of one protocol.
-
-    Raises:
-        SpecificationError: the outcome of a rule may depend on when it is taken.
-    """
+    """The rules of one protocol. Raises SpecificationError if the outcome of a rule may depend on when it is taken."""
 
     def __init__(self, rules: Sequence[Action], firing: Firing) -> None:
         self._rules = rules
@@ -528,9 +515,8 @@ class Replays:
     def end(self, steps: Iterable[TraceStep]) -> State:
         """Return the state after steps, which are taken as in :meth:`Interpreter.replay`.
 
-        Raises:
-            NotEnabled: a step cannot be taken.
-            SpecificationError: an action is unknown, or its arguments are not the action's.
+        Raises NotEnabled if a step cannot be taken; SpecificationError if an action is unknown, or its arguments are
+        not the action's.
         """
         listed = [(step, self.interpreter.protocol.action(step.action)) for step in steps]
         literal = any(action.deduction for _, action in listed)

@@ -178,11 +178,7 @@ def _without_lemmas(of: Suggestion) -> Iterator[str]:
 
 
 def require_strengthening(engines: Iterable[object]) -> None:
-    """Refuse a run without an engine that can try lemmas.
-
-    Raises:
-        UsageError: no engine can.
-    """
+    """Refuse a run without an engine that can try lemmas. Raises UsageError if no engine can."""
     if not any(isinstance(each, Strengthens) for each in engines):
         able = ", ".join(each.name for each in registry.all_able(Strengthens))
         raise UsageError(

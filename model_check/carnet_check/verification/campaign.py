@@ -142,8 +142,8 @@ ALWAYS_SAID = (Verdict.UNKNOWN, Verdict.ERROR, Verdict.VIOLATED)
 def accept_answer(campaign: Campaign, engine: Engine, answer: EngineResult) -> EngineResult:
     """Return the answer with an error row for each missing row, and with the expected verdict in every row.
 
-    Raises:
-        EngineError: a row has another engine's name, was not requested, or has a verdict that the engine cannot give.
+    Raises EngineError if a row has another engine's name, was not requested, or has a verdict that the engine cannot
+    give.
     """
     plans = {plan.protocol.variant: plan for plan in campaign.plans}
     counts = Counter(row.key for row in answer.rows)
@@ -266,8 +266,7 @@ class ShardOutcome:
 def require_shareable(campaign: Campaign) -> tuple[Shares, ...]:
     """Return the engines of a campaign, after a check that each can do a shard of its work.
 
-    Raises:
-        UsageError: an engine cannot.
+    Raises UsageError if an engine cannot.
     """
     return tuple(_able(engine) for engine in campaign.engines)
 

@@ -320,8 +320,7 @@ UNREACHED = "The interpreter took this step and judged both states. Whether the 
 def invariants_as_json(outcome: CampaignOutcome) -> list[dict[str, Any]]:
     """Return the status of every claim and lemma, in the order of the variants and of the specification.
 
-    Raises:
-        EngineError: the interpreter does not reproduce a refuting trace.
+    Raises EngineError if the interpreter does not reproduce a refuting trace.
     """
     return list(_invariants(outcome))
 

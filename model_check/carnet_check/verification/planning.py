@@ -81,9 +81,8 @@ class Campaign:
 def planned(request: Request) -> Campaign:
     """Check a request and expand it, without running anything.
 
-    Raises:
-        UsageError: a name does not exist, or nothing is left to check.
-        InvalidSpecificationError: the specification is not well formed.
+    Raises UsageError if a name does not exist, or nothing is left to check; InvalidSpecificationError if the
+    specification is not well formed.
     """
     source = request.source
     for variant in request.variants:
@@ -110,8 +109,7 @@ def planned(request: Request) -> Campaign:
 def _with_something_to_judge(request: Request, plans: Sequence[interface.Plan]) -> tuple[interface.Engine, ...]:
     """Return the engines to run, without those that have nothing to judge.
 
-    Raises:
-        UsageError: no engine has anything to judge.
+    Raises UsageError if no engine has anything to judge.
     """
     engines = _engines(request)
     lemmas = any(plan.lemma_claims for plan in plans)
@@ -149,11 +147,7 @@ def _engines(request: Request) -> tuple[interface.Engine, ...]:
 
 
 def random_walks(number: int | None, depth: int | None, seed: int | None) -> Walks | None:
-    """Return the requested random walks, or None.
-
-    Raises:
-        UsageError: a seed is given without a number of walks.
-    """
+    """Return the requested random walks, or None. Raises UsageError if a seed is given without a number of walks."""
     if number is None:
         if seed is not None:
             raise UsageError("--seed expects --simulate N: nothing else is random")

@@ -413,11 +413,7 @@ class Checklist:
         without: tuple[str, ...] = (),
         differences: Sequence[Difference] = (),
     ) -> NoReturn:
-        """Record that ``step`` failed, and end the appraisal.
-
-        Raises:
-            RefusedError: always.
-        """
+        """Record that ``step`` failed, and end the appraisal. Raises RefusedError always."""
         self._steps.append(AppraisalStep(step, False, detail, source, "", without, tuple(differences)))
         raise RefusedError(self._steps[-1])
 

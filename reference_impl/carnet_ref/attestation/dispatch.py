@@ -166,6 +166,9 @@ def appraise(
     What cannot be parsed is refused, and so is what is no evidence: look at ``accepted`` of what comes back. Nothing is
     read but what is passed in: no file, no clock and no network.
 
+    Raises UsageError if there is no such format or option, a value is of another type or length, or something that the
+    evidence needs was not given; ValueError if ``at`` has no time zone, or something else is required.
+
     Args:
         document: the contents of the file: evidence, raw or as text, or a document that has some.
         at: as of when, with a time zone.
@@ -175,11 +178,6 @@ def appraise(
         require: what an acceptance must be, beside genuine: ``fresh`` and ``compared``.
         given: what else is given, by the names of the command's options with underscores: contents of files as bytes,
             those of options that may be repeated as a list, hexadecimal values as bytes. ``report_data=nonce``.
-
-    Raises:
-        UsageError: there is no such format or option, a value is of another type or length, or something that the
-            evidence needs was not given.
-        ValueError: ``at`` has no time zone, or something else is required.
 
     Source: RFC 9334 (RATS architecture), section 8: evidence and policies go in, and a result comes out.
     """

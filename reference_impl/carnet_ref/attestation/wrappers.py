@@ -193,9 +193,8 @@ def beside_inside(found: Identified) -> tuple[Beside, ...]:
 def messages_in(data: bytes) -> tuple[Message, ...]:
     """Return the messages in a wrapper; empty if ``data`` is no wrapper, or has too many or too deep ones.
 
-    Raises:
-        MalformedError: its layers are too long to be read one after the other.
-        UsageError: it is a wrapper in CBOR and the library for CBOR is not installed.
+    Raises MalformedError if its layers are too long to be read one after the other; UsageError if it is a wrapper in
+    CBOR and the library for CBOR is not installed.
     """
     try:
         messages = _at_most_one_too_many(_messages(data, Outside(Work(MOST_BYTES))))

@@ -13,9 +13,8 @@ from carnet_ref.keys import LAST_CHANNEL, LAST_MESSAGE
 def shown(dataset: str, buffer: str, holders: int, model: str, exponent: int) -> dict[str, Any]:
     """Return the fields of the command's JSON object.
 
-    Raises:
-        QuantityError: a size cannot be read, is zero, or does not fit under one key.
-        KeyMaterialError: the driver has no limit for that advantage.
+    Raises QuantityError if a size cannot be read, is zero, or does not fit under one key; KeyMaterialError if the
+    driver has no limit for that advantage.
     """
     demand = key_budget.KeyDemand(Size.parse(dataset), Size.parse(buffer), holders, Size.parse(model), exponent)
     designs = [

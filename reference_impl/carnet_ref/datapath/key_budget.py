@@ -53,16 +53,15 @@ class Target(StrEnum):
 class KeyDemand:
     """A training job, for which keys are needed.
 
+    Raises QuantityError if there is nothing to protect, or no engine for so many holders; KeyMaterialError if the
+    driver has no limit for that advantage.
+
     Attributes:
         dataset: all data of all holders.
         buffer: what the GPU takes on one visit.
         holders: among how many the dataset is spread evenly.
         model: the size of the model.
         exponent: the advantage that an attacker may have, 2^-exponent.
-
-    Raises:
-        QuantityError: there is nothing to protect, or no engine for so many holders.
-        KeyMaterialError: the driver has no limit for that advantage.
     """
 
     dataset: Size
@@ -134,8 +133,8 @@ class Capacity:
 def capacity(demand: KeyDemand, schedule: Schedule, target: Target) -> Capacity | None:
     """Return the capacity of a session, or None if not even one hand-over is within the target.
 
-    Raises:
-        QuantityError: there are more holders than engines, and the schedule gives each its own; or too many hand-overs.
+    Raises QuantityError if there are more holders than engines, and the schedule gives each its own; or too many
+    hand-overs.
     """
     if demand.hand_overs > MOST_HAND_OVERS:
         raise QuantityError(f"expected at most {MOST_HAND_OVERS:,} hand-overs, not {demand.hand_overs:,}")

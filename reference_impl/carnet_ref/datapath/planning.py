@@ -34,6 +34,9 @@ _Seconds = Callable[["Demand", Edge], Seconds]
 class Demand:
     """A training job, and the network and lease with which it has to be done.
 
+    Raises QuantityError if something is zero, more than there can be of it, or a buffer would take more chunks than are
+    simulated.
+
     Attributes:
         dataset: all data of all holders, visited once in an epoch.
         buffer: what the GPU takes on one visit.
@@ -42,10 +45,6 @@ class Demand:
         lease: how long a holder may keep the GPU.
         model: the size of the model, and of its gradients.
         rounds: how often the model is exchanged in an epoch when it is shared instead.
-
-    Raises:
-        QuantityError: something is zero, more than there can be of it, or a buffer would take more chunks than are
-            simulated.
     """
 
     dataset: Size

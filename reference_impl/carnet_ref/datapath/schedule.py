@@ -247,15 +247,14 @@ class Overlap(Enum):
 class Transfer:
     """A volume and the pieces it is cut into.
 
+    Raises QuantityError if there would be no chunk, no bounce buffer to put one in, or none between two rotations.
+
     Attributes:
         total: the volume.
         chunk: the size of all chunks but the last.
         overlap: whether chunks overlap.
         buffers: how many bounce buffers there are; ``None`` for as many as it takes.
         rotate_every: after how many chunks the key of the last channel is rotated; ``None`` for never.
-
-    Raises:
-        QuantityError: there would be no chunk, no bounce buffer to put one in, or none between two rotations.
     """
 
     total: Size

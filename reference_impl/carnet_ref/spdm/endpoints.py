@@ -63,9 +63,8 @@ class Endpoint:
     def receive(self, message: bytes) -> list[bytes]:
         """Process a message of the peer, and return the messages that answer it.
 
-        Raises:
-            SpdmError, CryptoError, MalformedError: the message ended the session, or holds what the caller did not
-                expect: the application's bytes, or a report.
+        Raises SpdmError, CryptoError, MalformedError if the message ended the session, or holds what the caller did not
+        expect: the application's bytes, or a report.
         """
         effects = self._checked(machine.Received(message))
         for effect in effects:

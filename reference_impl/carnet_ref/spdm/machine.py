@@ -235,10 +235,8 @@ class MessageState(SessionState):
 def expect(kind: type[_Expected], message: Message) -> _Expected:
     """Return ``message`` if it is of the expected kind.
 
-    Raises:
-        PeerError: it is an ERROR.
-        PskRefusedError: it belongs to a session by pre-shared key.
-        UnexpectedMessageError: it is another.
+    Raises PeerError if it is an ERROR; PskRefusedError if it belongs to a session by pre-shared key;
+    UnexpectedMessageError if it is another.
     """
     if isinstance(message, kind):
         return message

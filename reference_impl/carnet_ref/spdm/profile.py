@@ -110,9 +110,8 @@ class Profile:
     ) -> Sizes:
         """Check the peer's capabilities, and return its size limits for messages.
 
-        Raises:
-            DowngradeError: something needed is missing; ``mutual`` and ``challenge`` say what is needed besides.
-            PskRefusedError: it could open a session by pre-shared key.
+        Raises DowngradeError if something needed is missing; ``mutual`` and ``challenge`` say what is needed besides.
+        Raises PskRefusedError if it could open a session by pre-shared key.
         """
         needed = _SESSION | (_MUTUAL if mutual else 0) | (Capability.CHAL if challenge else 0)
         if isinstance(found, messages.Capabilities):

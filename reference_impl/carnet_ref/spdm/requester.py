@@ -434,9 +434,8 @@ class AwaitEncapsulatedAck(_Finishing):
     def answer(self, request_id: int, carried: bytes) -> machine.SessionStep:
         """Deliver the response to a request of the responder.
 
-        Raises:
-            UnexpectedMessageError: it asks for something else than the requester's certificates.
-            TransferError: it asks once too often.
+        Raises UnexpectedMessageError if it asks for something else than the requester's certificates; TransferError if
+        it asks once too often.
         """
         if self.answered == _MOST_REQUESTS:
             raise errors.TransferError(

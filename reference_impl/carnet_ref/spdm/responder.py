@@ -61,9 +61,8 @@ class MutualAuthentication:
     def check(self, chain: bytes) -> Chain:
         """Return the requester's chain, parsed and trusted.
 
-        Raises:
-            UntrustedChainError: it is not trusted, or its key is none for signatures of a requester.
-            MalformedError: it cannot be read.
+        Raises UntrustedChainError if it is not trusted, or its key is none for signatures of a requester;
+        MalformedError if it cannot be read.
         """
         found = Chain.parse(chain)
         self.trust(found.certificates)
@@ -227,10 +226,8 @@ def summary_kind(asked: int) -> messages.Summary:
 def key_exchange(state: ClearState, vca: bytes, request: messages.KeyExchange, raw: bytes) -> machine.SessionStep:
     """Answer KEY_EXCHANGE with a signed response.
 
-    Raises:
-        MalformedError: it is of another slot than 0.
-        CryptoError: its share is none.
-        PutOffError: summing up measurements takes time.
+    Raises MalformedError if it is of another slot than 0; CryptoError if its share is none; PutOffError if summing up
+    measurements takes time.
     """
     kind = summary_kind(request.summary)
     if request.slot:

@@ -175,10 +175,9 @@ class RecordKeys:
     def open(self, record: SecuredRecord) -> tuple[RecordKeys, int, bytes]:
         """Return the direction after ``record``, and the type and payload of its message.
 
-        Raises:
-            SequenceError: it is another record of the direction: replayed, reordered, or one before it was lost.
-            RecordError: it is of another session, or does not authenticate.
-            MalformedError: it authenticates and holds no message.
+        Raises SequenceError if it is another record of the direction: replayed, reordered, or one before it was lost;
+        RecordError if it is of another session, or does not authenticate; MalformedError if it authenticates and holds
+        no message.
         """
         if record.session != self.session:
             raise RecordError(f"a record of session {record.session:#010x} in session {self.session:#010x}")

@@ -360,9 +360,8 @@ class UnsignedMeasurements:
     ) -> tuple[UnsignedMeasurements, bytes]:
         """Return the state after a request, and the response to it.
 
-        Raises:
-            RequestRefusedError: it is of another slot than 0, of no measurement, or one too many without a signature.
-            PutOffError: it takes time.
+        Raises RequestRefusedError if it is of another slot than 0, of no measurement, or one too many without a
+        signature; PutOffError if it takes time.
         """
         if request.slot:
             raise RequestRefusedError(messages.ErrorCode.INVALID_REQUEST, f"measurements signed by slot {request.slot}")

@@ -73,8 +73,8 @@ class Incoming:
     def add(self, piece: messages.ChunkSend | messages.ChunkResponse) -> Incoming:
         """Return the state after the next chunk.
 
-        Raises:
-            TransferError: it is another piece than the next, too small, too long, or of a message that is too long.
+        Raises TransferError if it is another piece than the next, too small, too long, or of a message that is too
+        long.
         """
         if (piece.handle, piece.sequence) != (self.handle, self.sequence):
             raise TransferError(
@@ -205,10 +205,8 @@ class RequesterTransfer(_Transfer):
     def take(self, data: bytes) -> TransferStep[RequesterTransfer]:
         """Handle bytes from the responder.
 
-        Raises:
-            TransferError: its pieces do not fit, or it puts this end off once too often.
-            UnexpectedMessageError: it sends pieces that were not asked for, or none.
-            MalformedError: it cannot be read.
+        Raises TransferError if its pieces do not fit, or it puts this end off once too often; UnexpectedMessageError if
+        it sends pieces that were not asked for, or none; MalformedError if it cannot be read.
         """
         if self.outgoing is not None:
             return self._acknowledged(self.outgoing, data)
@@ -299,10 +297,8 @@ class ResponderTransfer(_Transfer):
     def take(self, data: bytes) -> TransferStep[ResponderTransfer]:
         """Handle bytes from the requester.
 
-        Raises:
-            TransferError: its pieces do not fit.
-            UnexpectedMessageError: it turns to something else before a message in pieces, or one that waits, is done.
-            MalformedError: it cannot be read.
+        Raises TransferError if its pieces do not fit; UnexpectedMessageError if it turns to something else before a
+        message in pieces, or one that waits, is done; MalformedError if it cannot be read.
         """
         code = _code(data)
         if code == messages.ChunkSend.CODE and self.sizes.pieces and self.outgoing is None and not self.waiting:

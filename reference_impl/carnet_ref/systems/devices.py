@@ -65,7 +65,6 @@ def decrypt_message_unverified(key: bytes, message: bytes) -> bytes:
 def exclusive_or(left: bytes, right: bytes, *, strict: bool = False) -> bytes:
     """Return the bitwise XOR of both, as long as the shorter one.
 
-    Raises:
-        ValueError: they differ in length, and ``strict`` asks for the same.
+    Raises ValueError if they differ in length, and ``strict`` asks for the same.
     """
     return bytes(one ^ other for one, other in zip(left, right, strict=strict))

@@ -52,9 +52,8 @@ def key_of_party(token: bytes, name: str) -> bytes:
 async def introduce(name: str, key: bytes, random: Random, send: Send, receive: Receive) -> None:
     """Authenticate as a party.
 
-    Raises:
-        AuthenticationError: what listens does not know this party's key.
-        MalformedError: what it says is no greeting.
+    Raises AuthenticationError if what listens does not know this party's key; MalformedError if what it says is no
+    greeting.
     """
     own = random(NONCE_BYTES)
     await send(join(name.encode("utf-8"), own))
@@ -67,9 +66,8 @@ async def introduce(name: str, key: bytes, random: Random, send: Send, receive: 
 async def welcome(keys: Mapping[str, bytes], random: Random, send: Send, receive: Receive) -> str:
     """Authenticate as the platform, and return the name of the party.
 
-    Raises:
-        AuthenticationError: it does not know the key of the party that it says it is.
-        MalformedError: what it says is no greeting, or no party's of this run.
+    Raises AuthenticationError if it does not know the key of the party that it says it is; MalformedError if what it
+    says is no greeting, or no party's of this run.
     """
     name, theirs = parse_introduction(await receive())
     if name not in keys:

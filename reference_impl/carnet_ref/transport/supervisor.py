@@ -91,9 +91,8 @@ class Supervisor:
     def run(self) -> dict[str, Any]:
         """Run to the end, and return the leader's outcome.
 
-        Raises:
-            ProcessError: a party gave up, or a process died too often.
-            RefusedStartError: a process refused to start.
+        Raises ProcessError if a party gave up, or a process died too often; RefusedStartError if a process refused to
+        start.
         """
         try:
             self.begin()
@@ -132,9 +131,8 @@ class Supervisor:
     def poll(self) -> dict[str, Any] | None:
         """Restart every process that died, and return the leader's outcome once it is there.
 
-        Raises:
-            ProcessError: somebody gave up, or died too often.
-            RefusedStartError: a process refused to go on with what it was given.
+        Raises ProcessError if somebody gave up, or died too often; RefusedStartError if a process refused to go on with
+        what it was given.
         """
         for child in list(self.children.values()):
             code = child.process.poll()

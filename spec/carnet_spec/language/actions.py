@@ -330,8 +330,7 @@ def _refuse_result(result: object, action: str) -> None:
 def traced_step(function: Callable[..., object], params: tuple[Individual, ...], begin: Callable[[], Step]) -> Step:
     """Call ``function`` with a step that ``begin`` returns, and return that step with the record.
 
-    Raises:
-        MisuseError: the function does not only record, or records something else when it is called again.
+    Raises MisuseError if the function does not only record, or records something else when it is called again.
     """
     steps: list[Step] = []
 

@@ -197,8 +197,7 @@ Sizes = Mapping[str, tuple[int, str]]
 def sizes_for(scale: Scale, sizes: Sizes, where: str) -> dict[str, int]:
     """Return every size of the family ``where``: that of the scale, or the default.
 
-    Raises:
-        SpecificationError: the scale names a size that the family does not have.
+    Raises SpecificationError if the scale names a size that the family does not have.
     """
     return all_sizes(scale, {name: default for name, (default, _) in sizes.items()}, where)
 

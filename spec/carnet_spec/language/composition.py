@@ -93,8 +93,7 @@ class Interpretation:
 
         The decorator returns the function unchanged, so that other definitions may call it.
 
-        Raises:
-            MisuseError: the function has another arity, other sorts, or another result than the symbol.
+        Raises MisuseError if the function has another arity, other sorts, or another result than the symbol.
         """
         symbol = symbol_of(what)
 
@@ -112,8 +111,7 @@ class Interpretation:
     def renames(self, what: Symbolic, other: Symbolic) -> None:
         """Interpret a symbol as a symbol of the other protocol, with the same arguments.
 
-        Raises:
-            MisuseError: the two differ in arity or sorts.
+        Raises MisuseError if the two differ in arity or sorts.
         """
         symbol, meant, place = symbol_of(what), symbol_of(other), called_from()
         self._require_domain(symbol, meant.domain, place)
@@ -124,8 +122,7 @@ class Interpretation:
     def translate(self, term: terms.Term) -> terms.Term:
         """Translate ``term`` into the other protocol.
 
-        Raises:
-            MisuseError: it has a sort or a symbol that is not interpreted.
+        Raises MisuseError if it has a sort or a symbol that is not interpreted.
         """
         renamed: dict[terms.Var, terms.Var] = {}
         for var in sorted(terms.variables_in(term), key=lambda var: (var.name, var.sort.name)):
@@ -161,8 +158,7 @@ class Interpretation:
     def meaning(self, symbol: terms.Symbol) -> Meaning:
         """Return the interpretation of a symbol; the 'used' predicate of a fresh sort maps to its counterpart.
 
-        Raises:
-            MisuseError: the symbol is not interpreted.
+        Raises MisuseError if the symbol is not interpreted.
         """
         if symbol in self.meanings:
             return self.meanings[symbol]
@@ -225,11 +221,7 @@ class Interpretation:
 
 
 def symbol_of(what: Symbolic) -> terms.Symbol:
-    """Return the symbol of an author's expression.
-
-    Raises:
-        MisuseError: the expression is not just a symbol.
-    """
+    """Return the symbol of an author's expression. Raises MisuseError if the expression is not just a symbol."""
     if isinstance(what, Relation | Function):
         return what.symbol
     if isinstance(what, Formula | Individual) and isinstance(what.term, terms.Apply) and not what.term.args:
@@ -345,8 +337,7 @@ class Composition:
     ) -> Bond:
         """Add a bond; :class:`Bond` describes the arguments.
 
-        Raises:
-            SpecificationError: another bond has its name, or uses another interpretation of the same protocol.
+        Raises SpecificationError if another bond has its name, or uses another interpretation of the same protocol.
         """
         if any(other.name == name for other in self.bonds):
             raise SpecificationError(f"{self.id}: two bonds are called '{name}'")
@@ -363,9 +354,8 @@ class Composition:
     def built(self, variants: Mapping[End, str] | None = None) -> tuple[BuiltBond, ...]:
         """Look up all formulas that the bonds name, in the main variants or in ``variants``.
 
-        Raises:
-            SpecificationError: a formula does not exist or is not claimed under the threat models, or an assumption is
-                neither in a bond nor left open.
+        Raises SpecificationError if a formula does not exist or is not claimed under the threat models, or an
+        assumption is neither in a bond nor left open.
         """
         named = variants or {}
         protocols = {end: family.protocol(named.get(end, "")) for end, family in self.families.items()}

@@ -16,8 +16,7 @@ from carnet_spec.language.protocol import Protocol, signature_of
 def decoded(text: str) -> Protocol:
     """Return the protocol whose encoding is ``text``.
 
-    Raises:
-        SpecificationError: the text is not the encoding of a protocol.
+    Raises SpecificationError if the text is not the encoding of a protocol.
     """
     try:
         content = object_of(json.loads(text), "format")

@@ -170,8 +170,7 @@ class Draft:
         addition, neither additions nor later actions may change: without them every run is a run of the draft.
         ``says`` and ``source`` are appended to the action's own.
 
-        Raises:
-            SpecificationError: there is no such action, or the addition changes what it must not.
+        Raises SpecificationError if there is no such action, or the addition changes what it must not.
         """
         if not self._below:
             self._below = frozenset(self._spoken_of())
@@ -235,8 +234,7 @@ class Draft:
     def close(self, because: str) -> None:
         """Refuse further steps of honest roles and further initial values, for the reason ``because``.
 
-        Raises:
-            MisuseError: the draft is closed already.
+        Raises MisuseError if the draft is closed already.
         """
         self._refuse_closed("it cannot be closed again")
         self._closed = because
@@ -288,8 +286,7 @@ class Draft:
 
         For a liveness property ``under`` sets nothing, since it is made under all threat models but these.
 
-        Raises:
-            SpecificationError: there is no such claim or liveness property.
+        Raises SpecificationError if there is no such claim or liveness property.
         """
         stated = [*(claim.name for claim in self._claims), *(live.name for live in self._liveness)]
         if name not in stated:
@@ -315,8 +312,7 @@ class Draft:
     def lemma_claim(self, claim: LemmaClaim) -> None:
         """State a lemma claim; its theorems have to be stated before it.
 
-        Raises:
-            SpecificationError: a theorem of it is no claim of the draft.
+        Raises SpecificationError if a theorem of it is no claim of the draft.
         """
         stated = [each.name for each in self._claims if not each.declared]
         for name in claim.theorems:
@@ -384,9 +380,8 @@ class Draft:
         normative sentence that the property states, if there is one. Under the threat models of ``fails_under`` the
         property is expected to be violated; a protocol without threat models has one, called ``unrestricted``.
 
-        Raises:
-            MisuseError: a function takes other elements than ``each`` names, ``fair`` or ``strong`` is no tuple,
-                ``strong`` or ``given`` speaks of another action, or a value is no element.
+        Raises MisuseError if a function takes other elements than ``each`` names, ``fair`` or ``strong`` is no tuple,
+        ``strong`` or ``given`` speaks of another action, or a value is no element.
         """
         chosen = (value for values in (given or {}).values() for value in dict(values).values())
         elements = elements_of(name, each, trigger, response, *chosen)
@@ -429,8 +424,7 @@ class Draft:
 
         For a relation or function it is a Python function, in which parameters without a sort have that of their place.
 
-        Raises:
-            MisuseError: it is no value of that sort, or takes other parameters than the relation or function.
+        Raises MisuseError if it is no value of that sort, or takes other parameters than the relation or function.
         """
         symbol, params, given = first_value(what, value)
         if symbol in self._below:
@@ -446,8 +440,7 @@ class Draft:
     def protocol(self, without: Iterable[str] = ()) -> Protocol:
         """Return the protocol with the defences ``without`` removed.
 
-        Raises:
-            SpecificationError: a defence is unknown, or a claim or lemma names an unknown threat model.
+        Raises SpecificationError if a defence is unknown, or a claim or lemma names an unknown threat model.
         """
         removed = tuple(sorted(set(without)))
         known = {defence.id: defence for defence in self._defences}
@@ -503,8 +496,7 @@ def _ids(given: str | tuple[str, ...]) -> tuple[str, ...]:
 def traced_invariant(function: Callable[..., Formula], name: str) -> Invariant:
     """Return the invariant that a function states of all values of its parameters.
 
-    Raises:
-        MisuseError: it does not return a formula.
+    Raises MisuseError if it does not return a formula.
     """
     params = parameters(function)
     body = traced_twice(function, lambda: formula_term(function(*params), f"the body of {name}"))
@@ -513,11 +505,7 @@ def traced_invariant(function: Callable[..., Formula], name: str) -> Invariant:
 
 
 def variable_of(param: Individual) -> Var:
-    """Return the variable of a parameter.
-
-    Raises:
-        SpecificationError: the value is not a parameter.
-    """
+    """Return the variable of a parameter. Raises SpecificationError if the value is not a parameter."""
     if not isinstance(param.term, Var):
         raise SpecificationError(f"{param!r} is not a parameter")
     return param.term
@@ -526,8 +514,7 @@ def variable_of(param: Individual) -> Var:
 def name_of(function: Callable[..., object], what: str) -> str:
     """Return the name of a function, which becomes the name of the ``what`` that it states.
 
-    Raises:
-        MisuseError: the function has no name.
+    Raises MisuseError if the function has no name.
     """
     name = getattr(function, "__name__", "<lambda>")
     if name == "<lambda>":
@@ -540,8 +527,7 @@ def first_value(
 ) -> tuple[Symbol, tuple[Var, ...], Term]:
     """Return a symbol, parameters for its arguments, and its value in the first state.
 
-    Raises:
-        MisuseError: the value has another sort, or the parameters do not fit the symbol.
+    Raises MisuseError if the value has another sort, or the parameters do not fit the symbol.
     """
     params: tuple[Individual, ...] = ()
     if isinstance(what, Expression) and isinstance(value, Expression) and isinstance(what.term, Apply):
@@ -563,8 +549,7 @@ def first_value(
 def elements_of(name: str, each: tuple[type[Individual], ...], *said: object) -> tuple[Individual, ...]:
     """Return parameters of the sorts ``each`` for the property ``name``, named like those of the functions ``said``.
 
-    Raises:
-        MisuseError: ``each`` is no tuple of sorts, or a function takes other parameters.
+    Raises MisuseError if ``each`` is no tuple of sorts, or a function takes other parameters.
     """
     if not isinstance(each, tuple):
         raise MisuseError(f"{name}: 'each' must be a tuple of sorts, not {called(each)}")
@@ -581,8 +566,7 @@ def elements_of(name: str, each: tuple[type[Individual], ...], *said: object) ->
 def said_of(name: str, said: object, elements: tuple[Individual, ...], read: Callable[[object], Read]) -> Read:
     """Return a part of the property ``name``: ``said``, or if it is a function, its value for ``elements``.
 
-    Raises:
-        MisuseError: the function has another number of parameters.
+    Raises MisuseError if the function has another number of parameters.
     """
     if isinstance(said, Expression) or not callable(said):
         return read(said)
@@ -600,8 +584,7 @@ def given_values(
 ) -> tuple[Given, ...]:
     """Return the parameter values in fair steps of the property ``name``, in the order of ``fair``.
 
-    Raises:
-        MisuseError: ``fair`` is no tuple, ``given`` names another action, or a value is no element.
+    Raises MisuseError if ``fair`` is no tuple, ``given`` names another action, or a value is no element.
     """
     fair_names(name, tuple(given), "given", fair_names(name, fair, "fair", fair))
     return tuple(
@@ -614,8 +597,7 @@ def given_values(
 def fair_names(name: str, names: object, part: str, fair: tuple[str, ...]) -> tuple[str, ...]:
     """Return the action names in ``part`` of the property ``name``, each of which is in ``fair``.
 
-    Raises:
-        MisuseError: they are no tuple, or one is not in ``fair``.
+    Raises MisuseError if they are no tuple, or one is not in ``fair``.
     """
     if not isinstance(names, tuple):
         raise MisuseError(f"{name}: '{part}' must be a tuple of names, not {names!r}")

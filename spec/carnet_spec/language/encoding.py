@@ -78,11 +78,7 @@ class Decoder:
     """The tables to which the encoded parts of one protocol refer."""
 
     def __init__(self, sorts: Json, symbols: Json) -> None:
-        """Read the tables.
-
-        Raises:
-            SpecificationError: a table is malformed.
-        """
+        """Read the tables. Raises SpecificationError if a table is malformed."""
         self.sorts: Mapping[str, Sort] = {
             name: _SORT_DEFINITION.read(self, each) for name, each in object_of(sorts).items()
         }
@@ -177,11 +173,7 @@ def _lookup(table: Mapping[str, _A], name: Json, what: str) -> _A:
 
 
 def object_of(value: Json, *keys: str) -> dict[str, Json]:
-    """Return ``value``, which has to be an object with these keys.
-
-    Raises:
-        SpecificationError: it is not.
-    """
+    """Return ``value``, which has to be an object with these keys. Raises SpecificationError if it is not."""
     if not isinstance(value, dict):
         raise wrong("an object", value)
     for key in keys:

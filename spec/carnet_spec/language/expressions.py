@@ -129,8 +129,7 @@ class Individual(Expression):
 def declared_sort(what: str, sort: type[Individual]) -> Sort:
     """Return the sort that a class declares; ``what`` names its use in the error.
 
-    Raises:
-        MisuseError: the class declares no sort.
+    Raises MisuseError if the class declares no sort.
     """
     if isinstance(sort, type) and issubclass(sort, Individual) and sort is not Individual:
         return sort.sort
@@ -173,8 +172,7 @@ def _comparable(left: Expression, right: object, operator: str) -> tuple[Term, T
 def formula_term(value: object, what: str) -> Term:
     """Return the term of the formula ``value``; ``what`` names its use in the error.
 
-    Raises:
-        MisuseError: the value is no formula; the error says what to write instead.
+    Raises MisuseError if the value is no formula; the error says what to write instead.
     """
     if isinstance(value, Formula):
         return value.term
@@ -230,8 +228,7 @@ def parameters(function: Callable[..., object], skip: int = 0, sorts: Sequence[S
     A parameter without an annotation has the sort at its place in ``sorts``, if that is given. A relation or function
     of the language has its own parameters.
 
-    Raises:
-        MisuseError: ``function`` is no function, or the sort of a parameter is not known.
+    Raises MisuseError if ``function`` is no function, or the sort of a parameter is not known.
     """
     if not callable(function):
         raise MisuseError(f"expected a function, not {called(function)}: write what it says in the body of a 'def'")

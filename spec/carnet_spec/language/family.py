@@ -24,8 +24,7 @@ DIRECTED = "directed"
 def all_sizes(scale: Scale, defaults: Scale, where: str) -> dict[str, int]:
     """Return every size of a family: what the scale says, and the default where it says nothing.
 
-    Raises:
-        SpecificationError: the scale names a size that the family ``where`` does not have.
+    Raises SpecificationError if the scale names a size that the family ``where`` does not have.
     """
     sizes = {name: scale.get(name, default) for name, default in defaults.items()}
     for name in scale:
@@ -174,8 +173,7 @@ class Profile:
 def made_by_the_checker(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """The placeholder for the instance function of a family without instances: the checker makes these.
 
-    Raises:
-        SpecificationError: always; a checker replaces this function by its own.
+    Raises SpecificationError always; a checker replaces this function by its own.
     """
     raise SpecificationError(f"{protocol.id} gives no instance for {threat} and {dict(scale)}: the checker makes them")
 
@@ -251,8 +249,7 @@ class Family:
     def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> Protocol:
         """Build a variant (by default the first main one) with further defences removed.
 
-        Raises:
-            SpecificationError: the variant or a defence is unknown.
+        Raises SpecificationError if the variant or a defence is unknown.
         """
         name = variant or self.main[0]
         if name not in self.variants:
@@ -266,8 +263,7 @@ class Family:
     def digest(self, variant: str = "", without: tuple[str, ...] = ()) -> str:
         """Return the digest of a variant with further defences removed; the result is cached.
 
-        Raises:
-            SpecificationError: the variant or a defence is unknown.
+        Raises SpecificationError if the variant or a defence is unknown.
         """
         if (variant, without) not in self._digests:
             self._digests[variant, without] = self.protocol(variant, without).digest
@@ -300,11 +296,7 @@ class Family:
         return tuple(dict.fromkeys(name for group in layered for name in group))
 
     def profile(self, name: str) -> Profile:
-        """Return the profile called ``name``.
-
-        Raises:
-            SpecificationError: there is no profile of this name.
-        """
+        """Return the profile called ``name``. Raises SpecificationError if there is no profile of this name."""
         if name not in self.profiles:
             raise SpecificationError(f"no profile '{name}' in {self.id}{and_known(name, self.profiles)}")
         return self.profiles[name]

@@ -130,8 +130,7 @@ class Instance:
 
         Symbols that the protocol lacks are ignored: a family gives one instance to all its designs.
 
-        Raises:
-            SpecificationError: the instance is refused; the message says why.
+        Raises SpecificationError if the instance is refused; the message says why.
         """
         if self.budget is not None and not 0 <= self.budget <= MOST_MOVES:
             raise SpecificationError(

@@ -17,8 +17,7 @@ def require_name(what: str, name: str) -> None:
 
     The empty text has other meanings: every threat model, no assumption, or no defence.
 
-    Raises:
-        SpecificationError: the name has no visible character.
+    Raises SpecificationError if the name has no visible character.
     """
     if not name.strip():
         raise SpecificationError(f"{what} has a blank name, {name!r}: give it one that can be said")
@@ -64,8 +63,7 @@ def require_fields(value: object, what: str, **shapes: Any) -> None:
 
     A shape is a type, ``(T,)`` for a tuple of any number of ``T``, or ``{K: V}`` for a mapping.
 
-    Raises:
-        MisuseError: a field has another shape; the message names the field, the expected and the actual value.
+    Raises MisuseError if a field has another shape; the message names the field, the expected and the actual value.
     """
     for name, shape in shapes.items():
         given = getattr(value, name)

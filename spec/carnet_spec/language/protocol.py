@@ -77,11 +77,10 @@ class Protocol:
 
         A protocol may declare no threat model; its claims then hold without assumptions about corruption.
 
+        Raises SpecificationError if one of several threat models is misspelt, or was never declared.
+
         Args:
             places: the source locations of statements, if they are known.
-
-        Raises:
-            SpecificationError: one of several threat models is misspelt, or was never declared.
         """
         for what, name, id in self.undeclared_threats if self.threats else ():
             place = places.get((what, name))
@@ -198,13 +197,12 @@ def signature_of(
     Symbols are in the order of first appearance. Sorts are those of the symbols, of parameters, of bound variables and
     of members, in this order.
 
+    Raises SpecificationError if two different symbols have the same name.
+
     Args:
         protocol: the protocol.
         symbols: further declared symbols.
         sorts: further declared sorts.
-
-    Raises:
-        SpecificationError: two different symbols have the same name.
     """
     found: dict[terms.Symbol, None] = {}
     bound: set[terms.Var] = set()

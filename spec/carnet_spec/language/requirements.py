@@ -69,17 +69,12 @@ class NormativeText:
     def requirements(self) -> Mapping[str, Requirement]:
         """Return all normative sentences by id, in the order in which they are written.
 
-        Raises:
-            SpecificationError: an id is given twice, or a sentence has no source, or neither MUST nor SHOULD.
+        Raises SpecificationError if an id is given twice, or a sentence has no source, or neither MUST nor SHOULD.
         """
         return _requirements(self)
 
     def sentence(self, id: str) -> str:
-        """Return the normative sentence with this id.
-
-        Raises:
-            SpecificationError: there is none.
-        """
+        """Return the normative sentence with this id. Raises SpecificationError if there is none."""
         known = self.requirements()
         if id not in known:
             raise SpecificationError(f"{self.place} has no sentence {id}{and_known(id, known)}")
@@ -94,8 +89,7 @@ def first_clause(sentence: str) -> str:
 def text_beside(file: str) -> NormativeText:
     """Return the normative text beside the Python file of a protocol, or an empty one if there is none.
 
-    Raises:
-        SpecificationError: the text cannot be read.
+    Raises SpecificationError if the text cannot be read.
     """
     path = Path(file).with_name(FILE)
     place = f"{path.parent.name}/{FILE}"

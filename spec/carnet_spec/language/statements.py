@@ -135,11 +135,7 @@ class Claim:
 
     @property
     def checked(self) -> Invariant:
-        """The claim's invariant.
-
-        Raises:
-            SpecificationError: the claim is only declared.
-        """
+        """The claim's invariant. Raises SpecificationError if the claim is only declared."""
         if self.invariant is None:
             raise SpecificationError(f"claim {self.name} is declared but not stated yet")
         return self.invariant
@@ -221,8 +217,7 @@ class Eventually:
     def condition(self, action: str, parameters: Iterable[Var]) -> Term:
         """Return the formula that describes the fair steps of an action.
 
-        Raises:
-            SpecificationError: the property has parameters, whose names could clash with the action's.
+        Raises SpecificationError if the property has parameters, whose names could clash with the action's.
         """
         if self.params:
             raise SpecificationError(f"{self.name} asks for fairness of no steps but those for some elements")

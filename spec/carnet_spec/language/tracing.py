@@ -40,8 +40,7 @@ def traced_twice(function: Callable[..., object], say: Callable[[], Traced]) -> 
     A function that several designs share is called a second time only for the first design. Changes of its
     surroundings, and the use of random numbers, are checked each time.
 
-    Raises:
-        MisuseError: ``function`` has a side effect, or records two different things.
+    Raises MisuseError if ``function`` has a side effect, or records two different things.
     """
     name = getattr(function, "__name__", repr(function))
     _refuse_writing_globals(function, name)

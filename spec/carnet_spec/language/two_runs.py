@@ -39,6 +39,9 @@ class TwoRuns(Draft):
     What that draft assumes holds of both runs, as do its claims and lemmas, and both together reach its goals: they do
     if one run can. Claims, lemmas and goals about both are added to this draft as to any other, and nothing else is.
 
+    Raises SpecificationError if ``one`` has a rule or states liveness, ``own`` names what is not there, a secret is
+    never different, or an axiom ties one to what is neither secret nor public.
+
     Args:
         one: what one run does; it has no rules and no liveness.
         secret: relations, functions, variables and flags that may be different in two runs: because they never change,
@@ -46,10 +49,6 @@ class TwoRuns(Draft):
             them is worked out from what is written.
         own: by the name of an action, the parameters that each run chooses for itself.
         public: what never changes and is one for both runs, although an axiom says something of it and of a secret.
-
-    Raises:
-        SpecificationError: ``one`` has a rule or states liveness, ``own`` names what is not there, a secret is never
-            different, or an axiom ties one to what is neither secret nor public.
     """
 
     def __init__(
@@ -95,8 +94,7 @@ class TwoRuns(Draft):
     def same(self, what: Expression) -> Formula:
         """Return the formula that an expression has the same value in both runs.
 
-        Raises:
-            SpecificationError: it cannot depend on a secret, so the formula would be trivial.
+        Raises SpecificationError if it cannot depend on a secret, so the formula would be trivial.
         """
         if not self._split.reaches(what.term):
             raise SpecificationError(f"{what!r} is the same in both runs, whatever happens: it depends on no secret")
@@ -108,8 +106,7 @@ class TwoRuns(Draft):
     def together(self, action: str) -> Formula:
         """Return the formula that whenever one run could take a step of ``action``, the other could, too.
 
-        Raises:
-            SpecificationError: there is no such action, or no secret affects whether it is enabled.
+        Raises SpecificationError if there is no such action, or no secret affects whether it is enabled.
         """
         if action not in self.secretly_possible:
             known = and_known(action, self.secretly_possible).replace("known:", "those that do:")
@@ -119,12 +116,11 @@ class TwoRuns(Draft):
     def accept_leak(self, name: str, why: str) -> None:
         """Declare that a difference between the runs is acceptable, and why; it is printed with every verdict.
 
+        Raises SpecificationError if it is none of these, it was accepted already, or nothing says why.
+
         Args:
             name: of one of :attr:`seen`, or of an action of :attr:`secretly_possible`.
             why: what makes it acceptable.
-
-        Raises:
-            SpecificationError: it is none of these, it was accepted already, or nothing says why.
         """
         known = dict.fromkeys((*(symbol.name for symbol in self.seen), *self.secretly_possible))
         if name not in known:
@@ -212,9 +208,8 @@ class TwoRuns(Draft):
     def _built(self, actions: tuple[Action, ...], removed: tuple[str, ...]) -> Protocol:
         """Compose what is left of the actions of one run, so that no step rests on a guard that was removed.
 
-        Raises:
-            SpecificationError: one run was said more of since, or a statement about both speaks of what is there twice
-                without saying in which.
+        Raises SpecificationError if one run was said more of since, or a statement about both speaks of what is there
+        twice without saying in which.
         """
         if self._one.whole().actions != self._whole.actions:
             raise SpecificationError(f"{self.id}: what one run does is said before there are two of it")
@@ -498,8 +493,7 @@ def named(var: terms.Var, side: RunSide) -> terms.Var:
 def refuse_what_has_no_product(whole: Protocol) -> None:
     """Refuse rules, since no platform schedules them, and liveness.
 
-    Raises:
-        SpecificationError: the protocol has a rule or a liveness property.
+    Raises SpecificationError if the protocol has a rule or a liveness property.
     """
     for action in whole.actions:
         if action.deduction:
@@ -513,8 +507,7 @@ def refuse_equal_secrets(
 ) -> None:
     """Refuse a secret that cannot differ between two runs.
 
-    Raises:
-        SpecificationError: neither its initial value nor an update of it depends on a secret.
+    Raises SpecificationError if neither its initial value nor an update of it depends on a secret.
     """
     begin = {first.symbol for first in whole.initial}
     differ = {each for each in secret if not each.mutable or not (each.is_relation or each in begin)}
@@ -529,8 +522,7 @@ def refuse_equal_secrets(
 def refuse_forgotten_axioms(whole: Protocol, split: frozenset[terms.Symbol], public: frozenset[terms.Symbol]) -> None:
     """Refuse an axiom that relates a secret to a rigid symbol that is neither secret nor public.
 
-    Raises:
-        SpecificationError: there is such an axiom.
+    Raises SpecificationError if there is such an axiom.
     """
     axioms = (*whole.axioms, *(axiom for threat in whole.threats for axiom in threat.axioms))
     for axiom in axioms:
@@ -547,8 +539,7 @@ def refuse_forgotten_axioms(whole: Protocol, split: frozenset[terms.Symbol], pub
 def own_parameters(whole: Protocol, own: Mapping[str, Collection[str]]) -> dict[str, frozenset[terms.Var]]:
     """Return the parameters that each run chooses for itself, by action.
 
-    Raises:
-        SpecificationError: an action or parameter does not exist, or both runs have to share it.
+    Raises SpecificationError if an action or parameter does not exist, or both runs have to share it.
     """
     found: dict[str, frozenset[terms.Var]] = {}
     for name, names in own.items():
@@ -570,8 +561,7 @@ def dependent(
 
     A guard that reads a secret makes none of them: both runs took the step.
 
-    Raises:
-        SpecificationError: a secret decides who acts or what is drawn, or a name is already used.
+    Raises SpecificationError if a secret decides who acts or what is drawn, or a name is already used.
     """
     split = Split(secret, own)
     while True:

@@ -27,8 +27,7 @@ OWN = {
 def registered() -> dict[str, str]:
     """Return all protocol ids, and for each the ``module:attribute`` of its family.
 
-    Raises:
-        SpecificationError: two packages register a protocol under the same id.
+    Raises SpecificationError if two packages register a protocol under the same id.
     """
     found = dict(OWN)
     for entry in _installed(tuple(sys.path)):

@@ -52,8 +52,7 @@ class Known:
     def __init__(self, relation: Relation, *values: Individual) -> None:
         """Stand for a value, or for the message that is made of ``values``.
 
-        Raises:
-            MisuseError: the relation says neither what agents know nor what is on a wire.
+        Raises MisuseError if the relation says neither what agents know nor what is on a wire.
         """
         self.relation = relation
         self.values = values
@@ -83,8 +82,7 @@ class Primitive:
     def __init__(self, *fields: Field, key: Known | None = None, owner: Individual | None = None) -> None:
         """Say what goes in.
 
-        Raises:
-            MisuseError: a field is a value that can be drawn fresh, or a message without a relation of its own.
+        Raises MisuseError if a field is a value that can be drawn fresh, or a message without a relation of its own.
         """
         for field in fields:
             _require_field(field)
@@ -265,8 +263,7 @@ class DolevYao:
     def __enter__(self) -> DolevYao:
         """Refuse honest steps and first values from here on.
 
-        Raises:
-            MisuseError: the draft has a theory of deductions already.
+        Raises MisuseError if the draft has a theory of deductions already.
         """
         self.draft.close("deductions are stated in one block, behind all honest steps and first values")
         self._entered = True
@@ -275,10 +272,9 @@ class DolevYao:
     def __exit__(self, kind: type[BaseException] | None, _error: object, _traceback: object) -> None:
         """Refuse what is left open, unless something else went wrong.
 
-        Raises:
-            MisuseError: what honest steps send or read or parts of messages are is not described, what they know is
-                not pooled or nothing that the adversary has, two messages have one form, one has two names or a pair
-                inside, a sort is known to all and to some, or an argument stands inside of a closed part and elsewhere.
+        Raises MisuseError if what honest steps send or read or parts of messages are is not described, what they know
+        is not pooled or nothing that the adversary has, two messages have one form, one has two names or a pair inside,
+        a sort is known to all and to some, or an argument stands inside of a closed part and elsewhere.
         """
         self._entered = False
         if kind is not None:
@@ -414,16 +410,15 @@ class DolevYao:
     def message(self, relation: Relation, names: str, form: Callable[..., Primitive], what: str) -> None:
         """Declare the form of a message, and add the rules by which agents open and make it.
 
+        Raises MisuseError if the names do not fit the relation, the form is no primitive, or it lacks an argument or
+        has it by a function alone that may give others the same value.
+
         Args:
             relation: the messages that were sent, by what they are made of. Of the kind ``KNOWLEDGE``, its first
                 argument is an agent that has the message, which then occurs inside of other ones only.
             names: a letter for the agent that opens or makes it, and one for each argument.
             form: returns what the message is, for its arguments.
             what: the message in words, with ``{letter}`` for its arguments.
-
-        Raises:
-            MisuseError: the names do not fit the relation, the form is no primitive, or it lacks an argument or has it
-                by a function alone that may give others the same value.
         """
         self._require_entered()
         agent, *arguments = self._parameters(relation, names)
@@ -466,14 +461,13 @@ class DolevYao:
     def pool(self, relation: Relation, names: str, what: str, *, name: str = "") -> None:
         """Add the rule that a corrupt agent tells another one what it knows.
 
+        Raises MisuseError if the names do not fit the relation, or it says what is on a wire.
+
         Args:
             relation: what an agent knows.
             names: letters for the one that tells, the one that is told, and each argument.
             what: what is told, in words, with ``{letter}`` for its arguments.
             name: what the rule is called; without one, after the relation.
-
-        Raises:
-            MisuseError: the names do not fit the relation, or it says what is on a wire.
         """
         known = self._parameters(relation, names, agents=2)
         p, q, *values = known
@@ -491,13 +485,12 @@ class DolevYao:
     def draw(self, relation: Relation, names: str, what: str) -> None:
         """Add the step that a corrupt agent draws a fresh value, at a cost of 1.
 
+        Raises MisuseError if the names do not fit the relation, or it is not that of an agent and a fresh value.
+
         Args:
             relation: that an agent knows the value.
             names: letters for the agent and the value.
             what: what is drawn, in words, with ``{letter}`` for the value.
-
-        Raises:
-            MisuseError: the names do not fit the relation, or it is not that of an agent and a fresh value.
         """
         p, *values = known = self._parameters(relation, names)
         if len(values) != 1 or not values[0].sort.fresh or _is_on_a_wire(relation):
@@ -520,15 +513,14 @@ class DolevYao:
         A share is named by its exponent, and a secret by its two exponents in either order. There is nothing else: no
         product, sum or inverse of exponents, and no share but powers of the generator whose exponent somebody drew.
 
+        Raises MisuseError if the names do not fit, the relations are not about the same exponents, or these have shares
+        already.
+
         Args:
             exponents: which exponent an agent knows.
             shares: which shares are on a wire.
             secrets: of which two exponents an agent knows the secret.
             names: letters for an agent and two exponents.
-
-        Raises:
-            MisuseError: the names do not fit, the relations are not about the same exponents, or these have shares
-                already.
         """
         self._require_entered()
         every = self._parameters(secrets, names)
@@ -634,8 +626,7 @@ class DolevYao:
     def _exponents(sent: Known, primitive: Primitive) -> tuple[Individual, Individual]:
         """Return the two exponents of the secret that a message is made of.
 
-        Raises:
-            MisuseError: it is made of several secrets, or of exponents that are not its arguments.
+        Raises MisuseError if it is made of several secrets, or of exponents that are not its arguments.
         """
         (x, y), *others = (secret.values for secret in primitive.secrets)
         arguments = [each.term for each in sent.values]
@@ -648,8 +639,7 @@ class DolevYao:
     def _parameters(self, relation: Relation, names: str, agents: int = 1) -> tuple[Individual, ...]:
         """Return agents and the arguments of a relation, called ``names``.
 
-        Raises:
-            MisuseError: there are too few or too many names, or the relation says what others know.
+        Raises MisuseError if there are too few or too many names, or the relation says what others know.
         """
         arguments = parameters(relation)
         if not _is_on_a_wire(relation):

@@ -157,8 +157,7 @@ def replays(family: Family) -> None:
 
     One that is not reproduced is kept as such, with where it was stopped. Attacks on GPU Travelling are chosen by hand.
 
-    Raises:
-        SystemExit: an attack is reproduced with every defence on; nothing is kept.
+    Raises SystemExit if an attack is reproduced with every defence on; nothing is kept.
     """
     path = RESULTS / "replays" / f"{family.id}.json"
     rows = json.loads(path.read_text("utf-8")) if path.exists() else []
@@ -176,11 +175,7 @@ def replays(family: Family) -> None:
 
 
 def verdicts(family: Family) -> None:
-    """Verify a protocol and keep the answers.
-
-    Raises:
-        SystemExit: a verdict is not as expected; nothing is kept.
-    """
+    """Verify a protocol and keep the answers. Raises SystemExit if a verdict is not as expected; nothing is kept."""
     ran = subprocess.run(["carnet", "verify", family.id, "--json"], capture_output=True, text=True, check=False)
     found = verified(json.loads(ran.stdout))
     if any(row["verdict"] != row["expected"] for row in found["results"]):
@@ -247,8 +242,7 @@ def tested(families: Sequence[Family]) -> dict[str, str]:
 def tests(families: Sequence[Family]) -> None:
     """Run the tests that verify requirements and keep the report.
 
-    Raises:
-        SystemExit: a test failed; nothing is kept.
+    Raises SystemExit if a test failed; nothing is kept.
     """
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     said = re.compile(rf'record_property\("{VERIFIES}"|mark\.{VERIFIES}\(')

@@ -541,8 +541,7 @@ class Congruence:
 def find_refutation(obligation: Obligation, deadline: float = math.inf) -> list[Step]:
     """Return a refutation of an obligation.
 
-    Raises:
-        NotFound: there is none, or the CPU time of the process, in seconds, reached ``deadline``.
+    Raises NotFound if there is none, or the CPU time of the process, in seconds, reached ``deadline``.
     """
     bank = TermBank(obligation)
     grounding = Grounding(bank)

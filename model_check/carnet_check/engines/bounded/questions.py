@@ -42,8 +42,7 @@ class ClaimStatus:
 class Questions:
     """The queries about one variant, up to a number of steps.
 
-    Raises:
-        SpecificationError: the protocol has a construct that the certified language lacks.
+    Raises SpecificationError if the protocol has a construct that the certified language lacks.
     """
 
     def __init__(self, plan: Plan, depth: int, rlimit: int) -> None:

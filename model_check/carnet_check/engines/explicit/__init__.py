@@ -42,6 +42,9 @@ def explore(
 ) -> Exploration:
     """Search breadth first, as :meth:`~carnet_check.engines.interface.Explores.explore` says.
 
+    Raises SpecificationError if the instance does not fit the protocol; EngineDisagreement if the interpreter does not
+    confirm a trace; UsageError if the checkpoint is damaged or belongs to another search.
+
     Args:
         protocol: the protocol to explore.
         instance: the instance; the caller has to check that it satisfies the axioms: see :meth:`Interpreter.violated`.
@@ -53,11 +56,6 @@ def explore(
         saved: the checkpoint from which the search continues, and in which it stores its results.
 
     An interrupt (Ctrl-C) ends the search like any bound: the result says what was covered.
-
-    Raises:
-        SpecificationError: the instance does not fit the protocol.
-        EngineDisagreement: the interpreter does not confirm a trace.
-        UsageError: the checkpoint is damaged or belongs to another search.
     """
     bounds = Watch(caps, watch)
     interpreter = Interpreter(protocol, instance)
@@ -85,9 +83,8 @@ def sample(
     result; a trace is the prefix of the first walk with that result, without superfluous steps. The arguments are those
     of :func:`explore`; ``packed`` is the class that takes the walks, and states are not capped.
 
-    Raises:
-        SpecificationError: the instance does not fit the protocol.
-        EngineDisagreement: the interpreter does not confirm a trace.
+    Raises SpecificationError if the instance does not fit the protocol; EngineDisagreement if the interpreter does not
+    confirm a trace.
     """
     bounds = Watch(replace(caps, states=None), watch)
     interpreter = Interpreter(protocol, instance)
@@ -151,8 +148,7 @@ class _TraceExpander:
     def expanded(self, steps: tuple[TraceStep, ...]) -> tuple[tuple[TraceStep, ...], State]:
         """Return the steps, which are without deductions, with every deduction between them, and the state after them.
 
-        Raises:
-            NotEnabled: a step cannot be taken.
+        Raises NotEnabled if a step cannot be taken.
         """
         prefix = self._start
         for step in steps:

@@ -39,8 +39,7 @@ class Watch:
     def exceeded(self, states: int) -> str | None:
         """Return the bound that is exceeded with ``states`` states, or None.
 
-        Raises:
-            KeyboardInterrupt: a signal came, even if other code swallowed its exception.
+        Raises KeyboardInterrupt if a signal came, even if other code swallowed its exception.
         """
         require_uninterrupted()
         caps = self._caps

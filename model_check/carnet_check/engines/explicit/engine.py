@@ -33,8 +33,7 @@ class Explicit(PackedExplorer, ListsStates, Observes, Samples, OnCluster):
     def on_cluster(self, address: str) -> Self:
         """Return the same engine; its searches move to a Ray cluster, but liveness is decided in this process.
 
-        Raises:
-            UsageError: there is no cluster at this address.
+        Raises UsageError if there is no cluster at this address.
         """
         return replace(self, places=RayPlaces(address))
 

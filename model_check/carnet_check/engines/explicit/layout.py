@@ -129,8 +129,7 @@ class Layout:
     def give_fields(self, fields: Iterable[tuple[str, Row]]) -> None:
         """Give places their fields in the order of another layout of the same instance.
 
-        Raises:
-            LookupError: a place does not exist.
+        Raises LookupError if a place does not exist.
         """
         for name, row in fields:
             place = self.tables[name].places[row]

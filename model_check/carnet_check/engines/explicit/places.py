@@ -39,8 +39,7 @@ class Places(Protocol):
     def each(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
         """Call a method of every owner, each with its own arguments; return what they return.
 
-        Raises:
-            LostPlaceError: a place is lost.
+        Raises LostPlaceError if a place is lost.
         """
 
     def lay_out_anew(self, fields: Fields) -> None:
@@ -375,11 +374,10 @@ BEGINNING = 2 * STARTING
 class RayPlaces:
     """Places of a Ray cluster.
 
+    Raises UsageError if Ray is not installed, or there is no cluster.
+
     Args:
         address: the address of the cluster.
-
-    Raises:
-        UsageError: Ray is not installed, or there is no cluster.
     """
 
     def __init__(self, address: str) -> None:
@@ -389,9 +387,7 @@ class RayPlaces:
     def begin(self, again: Callable[[], Model], dominance: bool) -> int:
         """Make an owner on each processor.
 
-        Raises:
-            UsageError: the cluster has other code.
-            LostPlaceError: a processor stays busy with other work.
+        Raises UsageError if the cluster has other code; LostPlaceError if a processor stays busy with other work.
         """
         number = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         made = self._ray.remote(num_cpus=1, max_restarts=0)(OwnerActor)

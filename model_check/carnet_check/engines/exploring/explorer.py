@@ -69,9 +69,8 @@ class Searcher(Explores):
     def require_runnable(self, task: Task) -> None:
         """Build every instance once, so that an impossible size is reported before anything runs.
 
-        Raises:
-            UsageError: a requirement is not installed, or an instance is too large.
-            InvalidSpecificationError: an instance of the profile does not satisfy the axioms.
+        Raises UsageError if a requirement is not installed, or an instance is too large; InvalidSpecificationError if
+        an instance of the profile does not satisfy the axioms.
         """
         if self.lacks:
             raise UsageError(self.lacks)

@@ -51,8 +51,7 @@ def counterexample(
 
     It is small as far as these go: one limits each question, the other one, if there is one, all of them.
 
-    Raises:
-        EngineDisagreement: the interpreter does not confirm the solver's model.
+    Raises EngineDisagreement if the interpreter does not confirm the solver's model.
     """
     return next(counterexamples_to(obligation, rlimit, budget or Budget()), None)
 
@@ -60,8 +59,7 @@ def counterexample(
 def counterexamples_to(obligation: Obligation, rlimit: int, budget: Budget) -> Iterator[Counterexample]:
     """Yield a state with as few facts as possible in which ``obligation`` fails, and then one with more facts.
 
-    Raises:
-        EngineDisagreement: the interpreter does not confirm the solver's model.
+    Raises EngineDisagreement if the interpreter does not confirm the solver's model.
     """
     return (confirmed(obligation, found) for found in SmallModel(obligation, rlimit, budget).states())
 
@@ -72,8 +70,7 @@ def confirmed(obligation: Obligation, found: Structure) -> Counterexample:
     The weakest precondition is not used here. All updates are applied: that a defence's updates take place is a
     hypothesis of every obligation that they affect.
 
-    Raises:
-        EngineDisagreement: a hypothesis does not hold before, or the invariant holds after.
+    Raises EngineDisagreement if a hypothesis does not hold before, or the invariant holds after.
     """
     system, action = obligation.system, obligation.action
     judge = Interpreter(system.protocol, found.instance(system.protocol))
@@ -103,9 +100,8 @@ def _require(obligation: Obligation, agreed: bool, why_not: str) -> None:
 def explain_cti(protocol: Protocol, obligation_id: str, threat: Threat | None = None) -> str:
     """Return a description of how the obligation with this id fails.
 
-    Raises:
-        SpecificationError: there is no such obligation.
-        EngineDisagreement: the interpreter does not confirm the solver's model.
+    Raises SpecificationError if there is no such obligation; EngineDisagreement if the interpreter does not confirm the
+    solver's model.
     """
     for obligation in obligations(protocol, threat):
         if obligation.id == obligation_id:

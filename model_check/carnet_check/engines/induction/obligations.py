@@ -203,8 +203,7 @@ class System:
 def system(protocol: Protocol, threat: Threat | None) -> System:
     """Return ``protocol`` under ``threat``, with the invariants that should hold there.
 
-    Raises:
-        SpecificationError: two invariants, or two axioms, have the same name.
+    Raises SpecificationError if two invariants, or two axioms, have the same name.
     """
     names = [invariant.name for invariant in protocol.invariants]  # all of them: caches use names as keys
     names += [axiom.name for axiom in protocol.axioms]
@@ -360,8 +359,7 @@ def at_start(initial: Iterable[Initial], symbols: Iterable[Symbol]) -> Callable[
 
     A mutable relation without an initial value is empty; a variable or function without one is arbitrary.
 
-    Raises:
-        SpecificationError: an initial value reads the state it is part of.
+    Raises SpecificationError if an initial value reads the state it is part of.
     """
     given = {start.symbol: start for start in initial}
     for start in given.values():

@@ -141,8 +141,7 @@ def _without_the_avoidable(
 def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> Answer:
     """Ask Z3 whether the assertions of ``text`` contradict each other.
 
-    Raises:
-        MemoryError: Z3 exceeded its memory limit; it cannot be used in this process any more.
+    Raises MemoryError if Z3 exceeded its memory limit; it cannot be used in this process any more.
     """
     import z3
 

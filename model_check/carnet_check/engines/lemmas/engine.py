@@ -72,8 +72,7 @@ class Examiner(JudgesLemmaClaims):
     def _first_failing(self, claim: LemmaClaim, examination: Examination, left_out: str) -> tuple[int, Case | None]:
         """Return how many cases were checked, and the first one in which the claim is false, which is a smallest one.
 
-        Raises:
-            EngineError: the cases are not sorted by size, so the first need not be a smallest one.
+        Raises EngineError if the cases are not sorted by size, so the first need not be a smallest one.
         """
         number, size = 0, 0
         for number, case in enumerate(examination.cases(left_out), 1):

@@ -78,8 +78,7 @@ def compiled(text: str, quick: bool) -> ctypes.CDLL:
 
     With ``quick`` it is optimized less, so that compiling takes less time.
 
-    Raises:
-        CompilationError: there is no compiler, or it fails, or its output cannot be stored or loaded.
+    Raises CompilationError if there is no compiler, or it fails, or its output cannot be stored or loaded.
     """
     program = compiler()
     if program is None:

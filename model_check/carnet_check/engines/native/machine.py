@@ -228,9 +228,7 @@ class Machine(Sequence[int]):
     def adopt(self, other: Machine) -> None:
         """Copy all states of another machine of the same model, with their numbers; this one may have more places.
 
-        Raises:
-            MemoryError: there is no more memory.
-            TooNarrowError: rows have too few bits.
+        Raises MemoryError if there is no more memory; TooNarrowError if rows have too few bits.
         """
         for part in range(PARTS):
             for places in _some_at_once(0, other._ends[part]):
@@ -266,9 +264,7 @@ class Machine(Sequence[int]):
     def offer(self, state: int) -> tuple[int, int] | None:
         """Add a state that Python found; return its part and its index there, or None if it is there already.
 
-        Raises:
-            MemoryError: there is no more memory.
-            TooNarrowError: rows have too few bits.
+        Raises MemoryError if there is no more memory; TooNarrowError if rows have too few bits.
         """
         if state.bit_length() >= WORD * self.words:  # the last bit marks rows of one word
             raise TooNarrowError(0)
@@ -363,9 +359,7 @@ class Machine(Sequence[int]):
     def add(self, states: Words) -> None:
         """Add states that the search found, in this order, as an array of words, state after state.
 
-        Raises:
-            MemoryError: there is no more memory.
-            TooNarrowError: rows have too few bits.
+        Raises MemoryError if there is no more memory; TooNarrowError if rows have too few bits.
         """
         self._owners.append(self._enter(states))
         self._given += len(self._owners[-1])
@@ -439,9 +433,7 @@ class Machine(Sequence[int]):
     def expand(self, until: int, wanted: Iterable[int]) -> int:
         """Expand states of the level until ``until`` states are expanded in all; return how many are.
 
-        Raises:
-            MemoryError: there is no more memory.
-            TooNarrowError: rows have too few bits.
+        Raises MemoryError if there is no more memory; TooNarrowError if rows have too few bits.
         """
         marks = self._marked(wanted)
         while True:
@@ -610,12 +602,11 @@ class Machine(Sequence[int]):
     def components(self, begins: npt.NDArray[np.uint64], targets: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         """Return the number of the strongly connected component of each node of a graph.
 
+        Raises MemoryError if there is no more memory.
+
         Args:
             begins: the number of the first edge of each node, and after that the number of all edges.
             targets: where edges lead.
-
-        Raises:
-            MemoryError: there is no more memory.
         """
         found = np.zeros(len(begins) - 1, np.uint32)
         if not self._library.components(_u(len(found)), _pointer(begins), _pointer(targets), _pointer(found)):

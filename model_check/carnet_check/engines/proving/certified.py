@@ -231,8 +231,7 @@ class _Listed(NamedTuple):
 def _obligations(design: _Design) -> _Listed:
     """Return what is to be proved of a design; a forked worker has what its parent listed.
 
-    Raises:
-        SpecificationError: something in it cannot be certified, or it has changed.
+    Raises SpecificationError if something in it cannot be certified, or it has changed.
     """
     protocol = load(design.reference).protocol(design.variant)
     if protocol.digest != design.digest:

@@ -63,8 +63,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
     def require_trusted(self) -> None:
         """Check once per process that the solver answers known questions correctly.
 
-        Raises:
-            UsageError: an answer is wrong.
+        Raises UsageError if an answer is wrong.
         """
 
     @abstractmethod

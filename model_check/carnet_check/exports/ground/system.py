@@ -110,6 +110,8 @@ def ground(
 ) -> Ground:
     """Return the ground form of an instance: places with finitely many values, and steps without variables.
 
+    Raises SpecificationError if the instance does not fit the protocol.
+
     Args:
         protocol: the protocol of the instance.
         instance: the elements, rigid facts, pools and budget.
@@ -119,9 +121,6 @@ def ground(
         matters: whether writes to a place are kept.
         values: the possible values of each place that is no constant, its initial one first. None: they are computed
             by what is reachable.
-
-    Raises:
-        SpecificationError: the instance does not fit the protocol.
     """
     start = Interpreter(protocol, instance).initial()
     return _Writer(Reaching(protocol, instance, start, changing, matters, values)).written(formulas)

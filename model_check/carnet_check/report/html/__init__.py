@@ -23,8 +23,7 @@ def write_html(run: Run, folder: Path, tables: Sequence[Mapping[str, Any]] = ())
     Equal runs give equal bytes. ``tables`` compare published with reproduced figures, as ``carnet datapath --json``
     prints them.
 
-    Raises:
-        UsageError: a file cannot be written.
+    Raises UsageError if a file cannot be written.
     """
     pages = {INDEX: _render("index.html", _index(run, tables))}
     for attack in run.attacks:
@@ -37,15 +36,14 @@ def write_html(run: Run, folder: Path, tables: Sequence[Mapping[str, Any]] = ())
 def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Path) -> None:
     """Write a page for each of ``attacks``, which need not belong to a run, and an ``index.html`` with links to them.
 
+    Raises UsageError if a file cannot be written.
+
     Args:
         attacks: the attacks in the form of a run folder, each with a
             :func:`~carnet_check.attacks.regression.card` as ``card``; a field ``replay`` may have the command that
             replays one.
         heading: the heading of the index.
         folder: the folder for the pages.
-
-    Raises:
-        UsageError: a file cannot be written.
     """
     common = {"spec": {"protocol": heading}, "closing": None, "gallery": True}
     shown = [{**views.attack(each), "replay": each.get("replay", ""), "card": each["card"]} for each in attacks]

@@ -194,9 +194,8 @@ class TdxQuote(NamedTuple):
 def parse_quote(data: bytes) -> TdxQuote:
     """Read a quote.
 
-    Raises:
-        WrongKindError: it is an SGX quote.
-        MalformedError: it is no quote, or bytes follow that are not at most ``PADDING_LIMIT`` zeros.
+    Raises WrongKindError if it is an SGX quote; MalformedError if it is no quote, or bytes follow that are not at most
+    ``PADDING_LIMIT`` zeros.
     """
     if len(data) > LARGEST_QUOTE:
         raise MalformedError("TDX quote", f"at most {LARGEST_QUOTE} bytes", f"{len(data)}")

@@ -104,9 +104,8 @@ def this_nvml() -> Nvml:
 def collect_gpus(nvml: Nvml, nonce: bytes) -> CollectedGpus:
     """Ask every GPU for a report over the nonce, 32 bytes.
 
-    Raises:
-        AbsentError: there is no NVML library, driver or GPU, or confidential computing is off.
-        CollectionError: a GPU or the driver did not answer; then no evidence is taken from any.
+    Raises AbsentError if there is no NVML library, driver or GPU, or confidential computing is off. Raises
+    CollectionError if a GPU or the driver did not answer; then no evidence is taken from any.
     """
     with _initialised(nvml):
         count = _query(nvml, "the number of GPUs", nvml.nvmlDeviceGetCount)
@@ -264,9 +263,8 @@ class TsmFolder:
 def collect_vm(folder: TsmFolder, report_data: bytes, entry: str | None = None) -> CollectedVm:
     """Request a quote or report for 64 bytes of report data, in an entry that is removed afterwards.
 
-    Raises:
-        AbsentError: the machine has no configfs-tsm, or is no confidential virtual machine that it knows.
-        CollectionError: it has, and no report came, or one that another process may have asked for.
+    Raises AbsentError if the machine has no configfs-tsm, or is no confidential virtual machine that it knows;
+    CollectionError if it has, and no report came, or one that another process may have asked for.
     """
     assert len(report_data) == REPORT_DATA_BYTES, "report data has 64 bytes"
     name = entry or f"carnet-{secrets.token_hex(8)}"
@@ -512,9 +510,8 @@ def _words(collection: Collection, at: datetime) -> dict[str, object]:
 def read_collection(folder: Path, nonce: bytes) -> Collection:
     """Return the evidence in a folder, to be appraised with ``nonce``.
 
-    Raises:
-        MalformedError: a file is none of those that `write_collection` writes, or two of them contradict each other.
-        UsageError: there is no such folder, or a file cannot be read.
+    Raises MalformedError if a file is none of those that `write_collection` writes, or two of them contradict each
+    other; UsageError if there is no such folder, or a file cannot be read.
     """
     words = _file(folder, STATEMENTS)
     if words is None:

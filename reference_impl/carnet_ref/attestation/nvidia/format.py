@@ -79,9 +79,8 @@ class ReportEvidence:
 def recognise_report(data: bytes, given: OptionValues) -> ReportEvidence:
     """Return the report that is asked for, with its certificates.
 
-    Raises:
-        MalformedError: ``data``, the certificates or a reply have no known form.
-        UsageError: it is not said which report, or where its certificates are.
+    Raises MalformedError if ``data``, the certificates or a reply have no known form; UsageError if it is not said
+    which report, or where its certificates are.
     """
     device = _chosen(device_evidence(data), given.number("device"))
     chain = given.octets("chain")
@@ -170,9 +169,8 @@ class NodeEvidence:
 def recognise_node(data: bytes, given: OptionValues) -> NodeEvidence:
     """Return the devices in one file.
 
-    Raises:
-        MalformedError: ``data`` or a reply has no known form.
-        UsageError: ``data`` is a report without its certificates.
+    Raises MalformedError if ``data`` or a reply has no known form; UsageError if ``data`` is a report without its
+    certificates.
     """
     devices = device_evidence(data)
     if any(device.chain is None for device in devices):

@@ -44,13 +44,12 @@ class Move:
 class Speculation:
     """How far ahead blocks are sealed.
 
+    Raises QuantityError if a number is negative, or there is no worker.
+
     Attributes:
         window: how many blocks are sealed ahead; 0 for none.
         gap: how many IVs are left free for messages on demand when sealing ahead begins.
         workers: how many CPU threads seal.
-
-    Raises:
-        QuantityError: a number that is negative, or no worker.
     """
 
     window: int = 1

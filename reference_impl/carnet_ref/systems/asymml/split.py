@@ -167,14 +167,13 @@ class Gpu:
 class SplitConvolution:
     """A convolution that is split between TEE and GPU.
 
+    Raises SplitError from each method, before anything is given to the GPU.
+
     Attributes:
         rank: r, of the features forward and of the gradient backward.
         forward_mechanism: what the residual of features goes through.
         backward_mechanism: what the residual of the output's gradient goes through.
         gpu: computes on what has left.
-
-    Raises:
-        SplitError: from each method, before anything is given to the GPU.
     """
 
     rank: int

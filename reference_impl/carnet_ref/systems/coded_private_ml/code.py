@@ -21,8 +21,7 @@ Points = tuple[int, ...]
 class LagrangeCode:
     """A Lagrange code: the points of data blocks, of random blocks and of workers.
 
-    Raises:
-        FieldError: there is no block of a kind or no worker, two of them meet, or a worker meets a block of data.
+    Raises FieldError if there is no block of a kind or no worker, two of them meet, or a worker meets a block of data.
     """
 
     field: Field
@@ -50,9 +49,8 @@ class LagrangeCode:
         ``largest`` bounds the size of the polynomial's values on the data: one that wraps round is not told from
         another one when it is decoded.
 
-        Raises:
-            FieldError: the data has another shape or is not made of residues, or a value may not fit the field; nothing
-                was drawn.
+        Raises FieldError if the data has another shape or is not made of residues, or a value may not fit the field;
+        nothing was drawn.
         """
         self.field.require_room(largest)
         if data.ndim != 2 or data.shape[0] != len(self.blocks):
@@ -64,8 +62,7 @@ class LagrangeCode:
     def needed(self, degree: int) -> int:
         """Return the number of results needed for a polynomial of this degree.
 
-        Raises:
-            FieldError: the degree is below 1, so that one result would be enough whatever the random blocks are.
+        Raises FieldError if the degree is below 1, so that one result would be enough whatever the random blocks are.
         """
         if degree < 1:
             raise FieldError(f"expected a degree from 1 on, and it is {degree}")
@@ -75,9 +72,8 @@ class LagrangeCode:
     def decode(self, results: Residues, workers: Sequence[int], degree: int) -> Residues:
         """Return the polynomial's values on the data blocks, from the results (workers, values) of ``workers``.
 
-        Raises:
-            FieldError: the degree is below 1, there are too few results, a worker is none or is named twice, or the
-                results have another shape.
+        Raises FieldError if the degree is below 1, there are too few results, a worker is none or is named twice, or
+        the results have another shape.
         """
         needed = self.needed(degree)
         require_places(workers, len(self.workers), needed, "workers")

@@ -20,11 +20,11 @@ from carnet_ref.marks import enforces
 class CodedBatch:
     """A code for ``inputs`` inputs of equal size and ``noise`` noise vectors.
 
+    Raises FieldError if there is no input or no noise, two points are one, or there are fewer points than a batch
+    needs.
+
     Attributes:
         points: one for each processor, distinct.
-
-    Raises:
-        FieldError: there is no input or no noise, two points are one, or there are fewer points than a batch needs.
     """
 
     field: Field
@@ -60,9 +60,8 @@ class CodedBatch:
         ``largest`` bounds the size of what the layer makes of the batch (`Field.largest_product`): a result that wraps
         round is not told from another one when it is decoded.
 
-        Raises:
-            FieldError: the batch has another shape or is not made of residues, or a result may not fit the field;
-                nothing was drawn.
+        Raises FieldError if the batch has another shape or is not made of residues, or a result may not fit the field;
+        nothing was drawn.
         """
         self.field.require_room(largest)
         if batch.ndim != 2 or batch.shape[0] != self.inputs:
@@ -74,8 +73,8 @@ class CodedBatch:
     def decode(self, results: Residues, processors: Sequence[int]) -> Residues:
         """Return the results of the inputs, from the results (processors, values) of ``processors``.
 
-        Raises:
-            FieldError: there are too few of them, one is none or is named twice, or the results have another shape.
+        Raises FieldError if there are too few of them, one is none or is named twice, or the results have another
+        shape.
         """
         require_places(processors, len(self.points), self.needed, "processors")
         given = self.field.checked(results, (len(processors), *np.shape(results)[1:]))

@@ -267,9 +267,8 @@ class Gpu:
     def run(self, code: bytes, kernel: Kernel, transfer: int) -> bytes:
         """Run permitted code on a released transfer, and seal the only answer to it.
 
-        Raises:
-            KernelError: the user did not name the code; who submits it does not matter.
-            TransferError: the transfer was not released, or has its answer.
+        Raises KernelError if the user did not name the code; who submits it does not matter. Raises TransferError if
+        the transfer was not released, or has its answer.
         """
         self.admit(code)
         if transfer not in self._released:

@@ -177,9 +177,8 @@ class Firmware:
     def open(self, sealed: bytes) -> tuple[orders.Place, orders.Order]:
         """Return an order and its place.
 
-        Raises:
-            AuthenticationError: it was not made inside the session, or for another place.
-            MalformedError: it is no order.
+        Raises AuthenticationError if it was not made inside the session, or for another place; MalformedError if it is
+        no order.
         """
         place, message = self.checks.verify(
             "session-orders", "REQ-SESSION-01", lambda: self._orders.open(sealed), saw=sealed, sender=lambda _: OWNER
@@ -203,9 +202,7 @@ class Firmware:
     def submitted(self, order: bytes) -> tuple[orders.Place, orders.Order]:
         """Refuse an order that did not come inside the session.
 
-        Raises:
-            MalformedError: it is no order.
-            ProtocolError: orders come inside the session, and nowhere else.
+        Raises MalformedError if it is no order; ProtocolError if orders come inside the session, and nowhere else.
         """
         told = "an order came through the link"
         self.checks.require("session-orders", "REQ-SESSION-01", False, saw=order, otherwise=told)

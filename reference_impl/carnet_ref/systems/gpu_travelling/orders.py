@@ -227,10 +227,8 @@ class Sealed:
     def open(self, sealed: bytes) -> tuple[Place, bytes]:
         """Return a message and its place.
 
-        Raises:
-            AuthenticationError: it was not sealed for this place, or by somebody else.
-            KeyExhaustedError: the key has protected as much as it may.
-            MalformedError: it is too short.
+        Raises AuthenticationError if it was not sealed for this place, or by somebody else; KeyExhaustedError if the
+        key has protected as much as it may; MalformedError if it is too short.
         """
         place, rest = placed(sealed)
         self.usage.count(max(0, len(rest) - TAG_BYTES))

@@ -382,9 +382,7 @@ class FailoverWorld(InProcessNetwork):
     def run(self, limit: int = 1_000_000) -> None:
         """Run until the job is done, with whichever instance is in charge.
 
-        Raises:
-            StuckError: it never is.
-            GroupEndedError: no instance can go on.
+        Raises StuckError if it never is; GroupEndedError if no instance can go on.
         """
         while True:
             try:

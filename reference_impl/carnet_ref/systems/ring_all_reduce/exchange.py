@@ -113,8 +113,8 @@ class ReportCheck:
     def verify(self, report: Report, exchange: bytes, place: int) -> None:
         """Check that a report is about ``exchange``, by the GPU at position ``place`` of the ring.
 
-        Raises:
-            ReportError: it is of another exchange or place, of no genuine GPU, or of one with another mode or code.
+        Raises ReportError if it is of another exchange or place, of no genuine GPU, or of one with another mode or
+        code.
         """
         self.certificate(report)
         self.check_binding(report, exchange)

@@ -130,9 +130,8 @@ class Rank:
     def begin(self, iteration: int, gradients: Vector, buckets: int = 1) -> None:
         """Begin an iteration with this rank's gradients, cut into as many chunks per bucket as there are ranks.
 
-        Raises:
-            TurnError: the number of the iteration is not larger than the last one, or there is nothing to add.
-            AlarmError: the rank raised the alarm before.
+        Raises TurnError if the number of the iteration is not larger than the last one, or there is nothing to add;
+        AlarmError if the rank raised the alarm before.
         """
         self._heed_alarm()
         if iteration <= self._latest:
@@ -149,9 +148,8 @@ class Rank:
     def send(self, bucket: int, phase: Phase, step: int) -> bytes:
         """Return the message for the next rank.
 
-        Raises:
-            TurnError: it was sealed before, or what belongs in it has not come.
-            AlarmError: the rank raised the alarm before.
+        Raises TurnError if it was sealed before, or what belongs in it has not come; AlarmError if the rank raised the
+        alarm before.
         """
         self._heed_alarm()
         chunk = sends(self._place, self._ranks, bucket, phase, step)
@@ -174,9 +172,8 @@ class Rank:
     def receive(self, bucket: int, phase: Phase, step: int, message: bytes) -> None:
         """Process the previous rank's message: add to its partial sum, or keep the complete sum.
 
-        Raises:
-            TurnError: the chunk came before.
-            AlarmError: the tag does not verify for what is expected; or the rank raised the alarm before.
+        Raises TurnError if the chunk came before. Raises AlarmError if the tag does not verify for what is expected; or
+        the rank raised the alarm before.
         """
         self._heed_alarm()
         label = Label(self._latest, phase, step, receives(self._place, self._ranks, bucket, phase, step))
@@ -218,9 +215,8 @@ class Rank:
     def finish(self) -> Vector:
         """Return the sum of all ranks' gradients.
 
-        Raises:
-            TurnError: the sum of some chunk is missing, or no iteration was begun.
-            AlarmError: the rank raised the alarm before.
+        Raises TurnError if the sum of some chunk is missing, or no iteration was begun; AlarmError if the rank raised
+        the alarm before.
         """
         self._heed_alarm()
         if not self._chunks:
@@ -236,11 +232,7 @@ class Rank:
 
     @enforces("REQ-ALARM-01", "LIVE-RANK-ENDS")
     def raise_alarm(self, reason: str) -> NoReturn:
-        """Raise the alarm, and discard all values.
-
-        Raises:
-            AlarmError: always.
-        """
+        """Raise the alarm, and discard all values. Raises AlarmError always."""
         self._alarm = self._alarm or reason
         self._chunks = []
         raise AlarmError(self._place, self._alarm)

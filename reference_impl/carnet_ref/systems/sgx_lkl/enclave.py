@@ -181,9 +181,7 @@ class Enclave:
     def finish(self, tick: int, result: bytes) -> End:
         """End the run, and return its sealed result.
 
-        Raises:
-            TurnError: it does not end in this tick, or is over.
-            ShapeError: the result does not fit.
+        Raises TurnError if it does not end in this tick, or is over; ShapeError if the result does not fit.
         """
         if self.over or not self.may_finish(tick):
             raise frames.TurnError(tick, "the run does not end here")

@@ -87,9 +87,8 @@ class Holder:
 def collected(shape: Shape, key: bytes, frames: Sequence[Frame]) -> bytes:
     """Return the dataset in the chunks of a hand-over: all of it, or an error and nothing.
 
-    Raises:
-        ShapeError: there are not as many chunks as the manifest says.
-        AnswerError: one is not what was sealed for its place.
+    Raises ShapeError if there are not as many chunks as the manifest says; AnswerError if one is not what was sealed
+    for its place.
     """
     if len(frames) != shape.chunks:
         raise ShapeError(f"{len(frames)} chunks, and not {shape.chunks}")

@@ -43,9 +43,8 @@ class BlindedLayer:
     def __init__(self, field: Field, weights: npt.ArrayLike, draw: Draw, check: Freivalds) -> None:
         """Take the weights.
 
-        Raises:
-            FieldError: they are no matrix of whole numbers that the field holds, or an empty one; or the check is for
-                another field.
+        Raises FieldError if they are no matrix of whole numbers that the field holds, or an empty one; or the check is
+        for another field.
         """
         self.field, self.weights = field, field.residues(weights)
         if self.weights.ndim != 2 or not self.weights.size:
@@ -66,9 +65,8 @@ class BlindedLayer:
     def blind(self, residues: Residues) -> tuple[Residues, Blinding]:
         """Return values under an unused mask, and the data for removing it.
 
-        Raises:
-            MasksUsedUpError: there is no mask left.
-            FieldError: the next mask is for another shape; it stays.
+        Raises MasksUsedUpError if there is no mask left. Raises FieldError if the next mask is for another shape; it
+        stays.
         """
         if not self._prepared:
             raise MasksUsedUpError("every mask was used: prepare more")
@@ -88,10 +86,8 @@ class BlindedLayer:
     def apply(self, values: npt.ArrayLike, processor: Processor) -> Residues:
         """Return the layer's results for integers (inputs, batch), computed by an untrusted processor.
 
-        Raises:
-            FieldError: a result may not fit the field, or the processor returns no residues of the right shape.
-            MasksUsedUpError: there is no mask left.
-            WrongProductError: the processor's result is wrong.
+        Raises FieldError if a result may not fit the field, or the processor returns no residues of the right shape;
+        MasksUsedUpError if there is no mask left; WrongProductError if the processor's result is wrong.
         """
         residues = self.field.residues(values)
         self.require_room(residues)
@@ -103,8 +99,7 @@ class BlindedLayer:
     def require_room(self, residues: Residues) -> None:
         """Refuse values whose results may exceed half of the prime; nothing was sent.
 
-        Raises:
-            FieldError: some may, or these are no values for the layer.
+        Raises FieldError if some may, or these are no values for the layer.
         """
         if residues.ndim != 2 or residues.shape[0] != self.weights.shape[1]:
             raise FieldError(f"expected values ({self.weights.shape[1]}, batch), and these are {residues.shape}")

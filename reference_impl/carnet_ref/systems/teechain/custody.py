@@ -45,9 +45,8 @@ class CustodyLog:
     def append(self, kind: str, payload: bytes) -> int:
         """Append an entry; return its number once every member has logged it.
 
-        Raises:
-            SilentMemberError: a member does not answer; the entry is pending.
-            ChainError: the chain is frozen, or a member refuses; nothing that counts is lost.
+        Raises SilentMemberError if a member does not answer; the entry is pending. Raises ChainError if the chain is
+        frozen, or a member refuses; nothing that counts is lost.
         """
         self.resume()
         at = self.primary.log(join(kind.encode(), payload))
@@ -58,9 +57,7 @@ class CustodyLog:
     def resume(self) -> None:
         """Send every pending entry again, in order.
 
-        Raises:
-            SilentMemberError: a member does not answer.
-            ChainError: a member refuses.
+        Raises SilentMemberError if a member does not answer; ChainError if a member refuses.
         """
         while self._pending:
             self.primary.replica.count(self.chain)
@@ -93,9 +90,7 @@ class CustodyLog:
 def found(primary: Primary, carry: Carry) -> CustodyLog:
     """Open the first chain, let its members join, and return its log.
 
-    Raises:
-        SilentMemberError: a member does not answer.
-        TeechainError: an answer is refused.
+    Raises SilentMemberError if a member does not answer; TeechainError if an answer is refused.
     """
     primary.found(primary.plan.name)
     return let_members_join(primary, carry)
@@ -106,10 +101,8 @@ def take_over(primary: Primary, before: Plan, carry: Carry) -> CustodyLog:
 
     Members that do not answer, or are not what they were, are passed over.
 
-    Raises:
-        ChainError: no quorum voted.
-        SilentMemberError: a member of the next chain does not answer.
-        TeechainError: the answer of a member of the next chain is refused.
+    Raises ChainError if no quorum voted; SilentMemberError if a member of the next chain does not answer; TeechainError
+    if the answer of a member of the next chain is refused.
     """
     request = primary.poll_request()
     for member in before.members:
@@ -125,9 +118,8 @@ def take_over(primary: Primary, before: Plan, carry: Carry) -> CustodyLog:
 def go_on(primary: Primary, carry: Carry) -> CustodyLog:
     """Return the log of a chain whose head restarted from sealed state, once all entries are acknowledged again.
 
-    Raises:
-        SilentMemberError: a member does not answer.
-        ChainError: a member refuses; the chain is frozen, perhaps.
+    Raises SilentMemberError if a member does not answer. Raises ChainError if a member refuses; the chain is frozen,
+    perhaps.
     """
     log = CustodyLog(primary, carry, sorted(primary.seat.log))
     log.resume()
@@ -137,9 +129,7 @@ def go_on(primary: Primary, carry: Carry) -> CustodyLog:
 def let_members_join(primary: Primary, carry: Carry) -> CustodyLog:
     """Enlist the members of an open chain, send each the roster, and return the log of the chain.
 
-    Raises:
-        SilentMemberError: a member does not answer.
-        TeechainError: an answer is refused.
+    Raises SilentMemberError if a member does not answer; TeechainError if an answer is refused.
     """
     for member in primary.plan.members[1:]:
         welcome = primary.enlist(ask(carry, member, primary.call()))
@@ -202,9 +192,8 @@ class Holder:
     def take(self, granted: bytes) -> int:
         """Return the epoch of a valid grant for this holder.
 
-        Raises:
-            QuoteError: the policy refuses the head's quote.
-            ChainError: the head did not sign the grant, or it names another holder.
+        Raises QuoteError if the policy refuses the head's quote; ChainError if the head did not sign the grant, or it
+        names another holder.
         """
         with refused_as(ChainError, MalformedError):
             body, call, signature = split(granted, "grant", "body", "call", "signature")

@@ -89,8 +89,8 @@ class Primary:
     def poll(self, vote: bytes) -> None:
         """Accept a vote for this chain, with the voter's log.
 
-        Raises:
-            ChainError: the replica is no member of the chain before, or the vote is not by one, or not for this chain.
+        Raises ChainError if the replica is no member of the chain before, or the vote is not by one, or not for this
+        chain.
         """
         before = self.replica.seat(self.plan.follows)
         with refused_as(ChainError, MalformedError, UnicodeDecodeError):
@@ -140,9 +140,8 @@ class Primary:
     def enlist(self, answer: bytes) -> bytes:
         """List the key of a member that answered, advance the counter, and return its welcome.
 
-        Raises:
-            QuoteError: the replica's policy refuses its quote.
-            ChainError: the answer is malformed, or its sender is no member or is listed already.
+        Raises QuoteError if the replica's policy refuses its quote; ChainError if the answer is malformed, or its
+        sender is no member or is listed already.
         """
         with refused_as(ChainError, MalformedError, UnicodeDecodeError):
             kind, chain, named, key, share, quoted = split(

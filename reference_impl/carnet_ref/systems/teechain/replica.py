@@ -105,9 +105,8 @@ class Replica:
     def join(self, call: bytes) -> bytes:
         """Join the chain of a head with an accepted quote, and answer with a quote.
 
-        Raises:
-            QuoteError: the policy refuses the head's quote.
-            ChainError: the replica is no member, or is one already.
+        Raises QuoteError if the policy refuses the head's quote; ChainError if the replica is no member, or is one
+        already.
         """
         plan, start, share = read_call(call, self.policy, self.checks)
         if self.name not in plan.members[1:]:
@@ -285,9 +284,7 @@ class Replica:
 def read_call(call: bytes, policy: Policy, checks: Checks = EVERY) -> tuple[Plan, int, bytes]:
     """Return the plan, the start and the head's key share in a call.
 
-    Raises:
-        QuoteError: the policy refuses the quote, or it is of another call.
-        ChainError: the message is no call.
+    Raises QuoteError if the policy refuses the quote, or it is of another call; ChainError if the message is no call.
     """
     _, encoded, start, quoted = _fields(call, 4)
     plan, quote = Plan.decode(encoded), Quote.decode(quoted)

@@ -151,8 +151,8 @@ class Npu(Enclave):
     def load(self, descriptor: Descriptor) -> None:
         """Begin to read a tensor that the CPU handed over.
 
-        Raises:
-            TensorError: the CPU did not hand it over, it is no newer than the last, or the last load awaits its MAC.
+        Raises TensorError if the CPU did not hand it over, it is no newer than the last, or the last load awaits its
+        MAC.
         """
         self._require_others(descriptor.tensor)
         check_descriptor(self._keys, Side.CPU, descriptor, self._checks)
@@ -231,11 +231,7 @@ class Npu(Enclave):
 
     @enforces("REQ-VERIFY-03", "fail-stop")
     def give_up(self, tensor: int, reason: str) -> NoReturn:
-        """Halt the NPU, because a MAC failed or a line is missing.
-
-        Raises:
-            TensorError: always.
-        """
+        """Halt the NPU, because a MAC failed or a line is missing. Raises TensorError always."""
         self._halted = True
         raise TensorError(tensor, reason)
 
@@ -271,9 +267,7 @@ class Npu(Enclave):
     def hand_over(self, tensor: int) -> Descriptor:
         """Return the descriptor that tells the CPU that a result is complete and fully verified.
 
-        Raises:
-            TensorError: it awaits a MAC, it is not whole, or the CPU writes it.
-            HaltedError: a MAC failed.
+        Raises TensorError if it awaits a MAC, it is not whole, or the CPU writes it; HaltedError if a MAC failed.
         """
         self._require_awaits_nothing(tensor, "verified-hand-over")
         return super().hand_over(tensor)
@@ -282,9 +276,7 @@ class Npu(Enclave):
     def release(self, tensor: int) -> bytes:
         """Return a result outside the enclaves.
 
-        Raises:
-            TensorError: it awaits a MAC, or the CPU writes it.
-            HaltedError: a MAC failed.
+        Raises TensorError if it awaits a MAC, or the CPU writes it; HaltedError if a MAC failed.
         """
         self._require_awaits_nothing(tensor, "verified-release")
         if self._layout.shape(tensor).writer is not Side.NPU:

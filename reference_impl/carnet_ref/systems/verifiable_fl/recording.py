@@ -94,9 +94,8 @@ def audit_folder(folder: Path, claims: AuditClaims) -> tuple[AuditResult, list[E
 def read_graph(folder: Path) -> tuple[list[Introduction], list[Envelope]]:
     """Return the introductions and the statements in a folder.
 
-    Raises:
-        UsageError: the files cannot be read.
-        RefusedGraphError: something in them is no introduction, or no statement.
+    Raises UsageError if the files cannot be read; RefusedGraphError if something in them is no introduction, or no
+    statement.
     """
     with failing_as(f"expected '{EXCLAVES}' and '{STEPS}' in '{folder}'"):
         exclaves = read_plain(folder / EXCLAVES, LARGEST_EXCLAVES)

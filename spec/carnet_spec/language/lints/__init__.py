@@ -135,8 +135,7 @@ def undeclared_names(family: Family, variant: str) -> tuple[Complaint, ...]:
 def check(subject: Protocol | Draft | Family) -> None:
     """Refuse ``subject`` if there is any complaint that is more than a note.
 
-    Raises:
-        SpecificationError: there is one; the message has all complaints, one on each line.
+    Raises SpecificationError if there is one; the message has all complaints, one on each line.
     """
     if isinstance(subject, Family):
         found = lint_family(subject)

@@ -250,11 +250,7 @@ def _saved(lines: Iterable[str]) -> frozenset[int]:
 
 
 def carried_out(plan: RunRequest, say: Say) -> Result:
-    """Announce a run, carry it out, and return its result.
-
-    Raises:
-        CarnetError: it cannot be carried out, and why.
-    """
+    """Announce a run, carry it out, and return its result. Raises CarnetError if it cannot be carried out, and why."""
     deployment = plan.deployment
     _check_files(plan, deployment)
     say(plan.announcement)

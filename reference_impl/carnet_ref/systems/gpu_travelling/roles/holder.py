@@ -159,11 +159,7 @@ class _InChannel(HolderPhase):
         return AwaitsGrant(known, self.channel, self.nonce, shown.session), [seen, proven, self.send(proof)]
 
     def on_grant(self, grant: messages.Grant) -> Transition:
-        """Refuse a grant.
-
-        Raises:
-            ProtocolError: always; nobody's grant is accepted before the other end is attested.
-        """
+        """Refuse a grant. Raises ProtocolError always; nobody's grant is accepted before the other end is attested."""
         raise frames.ProtocolError("a grant before evidence")
 
     def send(self, message: messages.Proof | messages.Return | messages.Decline) -> frames.Send:

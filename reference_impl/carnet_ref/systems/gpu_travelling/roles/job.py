@@ -202,9 +202,7 @@ class Admission:
     def answer(self, holder: str, hello: messages.Hello, attest: Attest | None) -> list[RoleEffect]:
         """Answer a hello and, if there is an attested GPU, send evidence.
 
-        Raises:
-            ProtocolError: nobody of that name is enrolled.
-            KeyMaterialError: the hello is no key share.
+        Raises ProtocolError if nobody of that name is enrolled; KeyMaterialError if the hello is no key share.
         """
         if holder not in self.keys:
             raise ProtocolError(f"nobody called {holder!r} is enrolled")
@@ -220,10 +218,8 @@ class Admission:
     def take(self, holder: str, record: messages.Record) -> messages.Message | None:
         """Return the message in a record; the first enrolment proof admits the holder, and gives None.
 
-        Raises:
-            ProtocolError: there is no such channel, or the proof is refused.
-            AuthenticationError: it is not the next record of the channel.
-            MalformedError: it holds no message.
+        Raises ProtocolError if there is no such channel, or the proof is refused; AuthenticationError if it is not the
+        next record of the channel; MalformedError if it holds no message.
         """
         applying = self._applying.get(holder)
         applicant = next((each for each in (applying, self._admitted.get(holder)) if _is_in(each, record)), None)

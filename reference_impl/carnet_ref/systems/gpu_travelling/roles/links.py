@@ -169,10 +169,8 @@ class Link:
     def report(self, sealed: bytes) -> orders.Report:
         """Return the report on the last order.
 
-        Raises:
-            AuthenticationError: the session's firmware did not make it, or made it on another order.
-            MalformedError: it says nothing that is known.
-            ProtocolError: it is on another order, or none was given.
+        Raises AuthenticationError if the session's firmware did not make it, or made it on another order;
+        MalformedError if it says nothing that is known; ProtocolError if it is on another order, or none was given.
         """
         place, message = self.open_report(sealed)
         if place != self.awaited:
@@ -231,9 +229,7 @@ class Link:
     def open(self, sealed: bytes) -> orders.Reply:
         """Return the next reply under the device-to-host key.
 
-        Raises:
-            AuthenticationError: it is not the next reply.
-            MalformedError: it says nothing that is known.
+        Raises AuthenticationError if it is not the next reply; MalformedError if it says nothing that is known.
         """
         return orders.parse_reply(self._incoming.opener.open(sealed))
 

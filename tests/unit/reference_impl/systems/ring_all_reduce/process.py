@@ -98,8 +98,7 @@ class Link:
     def take(self, kind: Kind) -> bytes:
         """Return the next thing of a kind.
 
-        Raises:
-            AlarmError: none came in time, or another rank raised the alarm first.
+        Raises AlarmError if none came in time, or another rank raised the alarm first.
         """
         try:
             came = self._came[kind.value].get(timeout=self._patience[kind])
